@@ -1,0 +1,147 @@
+"""Bodies: moments of inertia, principal axes, and the bodies of the literature."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._check import Floats
+
+SYMMETRY_TOLERANCE = 1e-12
+"""Relative asymmetry of a tensor that is taken for round-off."""
+
+TRIANGLE_TOLERANCE = 1e-12
+"""Relative excess over the triangle inequality that is taken for round-off: flat bodies reach equality."""
+
+
+class Body:
+    """A rigid body: three principal moments, or a full inertia tensor, in kg m^2.
+
+    Moments keep the order in which they are given, and so does a diagonal tensor. Any other tensor is diagonalised
+    inside; rates, torques and attitudes stay in the axes in which the tensor was given.
+
+    No mass distribution has a moment greater than the sum of the other two. Some published test bodies do:
+    `allow_unphysical=True` accepts them.
+    """
+
+    def __init__(self, inertia: Any, *, name: str | None = None, allow_unphysical: bool = False) -> None:
+        tensor = _tensor(inertia)
+        self.name = name
+        self.tensor: Floats = tensor
+        if np.count_nonzero(tensor - np.diag(np.diag(tensor))) == 0:
+            moments, axes = np.diag(tensor).copy(), np.eye(3)
+        else:
+            moments, axes = np.linalg.eigh(tensor)
+            axes *= np.sign(np.linalg.det(axes))  # principal axes that form a right-handed frame
+        if moments.min() <= 0:
+            raise ValueError(f"moments of inertia must be positive, not {_listed(moments)}")
+        self.moments: Floats = moments
+        self.axes: Floats = axes
+        """Column i is the principal axis of moment i, in the user's axes."""
+        for value in (tensor, moments, axes):
+            value.setflags(write=False)
+        if not allow_unphysical and not self.physical:
+            raise ValueError(
+                f"no body has the moments {_listed(moments)}: the greatest exceeds the sum of the other two. "
+                "If this is intended, pass allow_unphysical=True"
+            )
+
+    @classmethod
+    def named(cls, name: str) -> "Body":
+        """A body of the literature; `polhode.body.NAMED` lists them with their sources."""
+        known = NAMED[_check.choice("body", name, NAMED)]
+        return cls(known.moments, name=known.name, allow_unphysical=True)
+
+    @property
+    def physical(self) -> bool:
+        """Whether some mass distribution has these moments."""
+        return bool(2 * self.moments.max() <= self.moments.sum() * (1 + TRIANGLE_TOLERANCE))
+
+    @property
+    def aligned(self) -> bool:
+        """Whether the user's axes are principal axes."""
+        return bool((self.axes == np.eye(3)).all())
+
+    @cached_property
+    def axes_quaternion(self) -> Floats:
+        """The turn from principal axes to the user's, scalar first."""
+        if self.aligned:
+            return np.array([1.0, 0.0, 0.0, 0.0])
+        from scipy.spatial.transform import Rotation
+
+        x, y, z, w = Rotation.from_matrix(self.axes).as_quat()
+        return np.array([w, x, y, z])
+
+    def momentum(self, omega: Floats) -> Floats:
+        """I w, in the user's axes, for one rate or a stack of them."""
+        return omega * self.moments if self.aligned else omega @ self.tensor
+
+    def rate(self, momentum: Floats) -> Floats:
+        """The inverse of `momentum`."""
+        if self.aligned:
+            return momentum / self.moments
+        return ((momentum @ self.axes) / self.moments) @ self.axes.T
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and bool((self.tensor == other.tensor).all())
+
+    def __hash__(self) -> int:
+        return hash(self.tensor.tobytes())
+
+    def __repr__(self) -> str:
+        label = f", name={self.name!r}" if self.name else ""
+        extra = "" if self.physical else ", allow_unphysical=True"
+        inertia = self.moments.tolist() if self.aligned else self.tensor.tolist()
+        return f"Body({inertia}{label}{extra})"
+
+
+def _tensor(inertia: Any) -> Floats:
+    """The inertia tensor from what the user gave, checked and exactly symmetric."""
+    if np.shape(inertia) == (3,):
+        return np.diag(_check.array("inertia", inertia, (3,)))
+    if np.shape(inertia) != (3, 3):
+        raise ValueError(f"inertia must be three moments or a 3x3 tensor, not of shape {np.shape(inertia)}")
+    tensor = _check.array("inertia", inertia, (3, 3))
+    asymmetry = np.abs(tensor - tensor.T).max()
+    if asymmetry > SYMMETRY_TOLERANCE * np.abs(tensor).max():
+        i, j = np.unravel_index(np.argmax(np.abs(tensor - tensor.T)), (3, 3))
+        raise ValueError(
+            f"an inertia tensor is symmetric, but inertia[{i}, {j}] = {tensor[i, j]:g} "
+            f"and inertia[{j}, {i}] = {tensor[j, i]:g}; pass (I + I.T) / 2 if the difference is noise"
+        )
+    return (tensor + tensor.T) / 2
+
+
+def _listed(moments: Floats) -> str:
+    return ", ".join(f"{m:g}" for m in moments)
+
+
+@dataclass(frozen=True)
+class NamedBody:
+    """A body from the literature."""
+
+    name: str
+    moments: tuple[float, float, float]
+    source: str
+    """A key of `references.bib`."""
+    note: str
+
+
+NAMED = {
+    b.name: b
+    for b in (
+        NamedBody("water", (0.345, 0.653, 1.0), "vilmart2008", "scaled water molecule; slightly unphysical"),
+        NamedBody("book", (5.0, 10.0, 1.0), "krysl2004", "the book toss; unphysical"),
+        NamedBody("top", (5.0, 5.0, 1.0), "krysl2004", "fast and slow symmetric tops"),
+        NamedBody("soft-wall", (2.0, 3.0, 4.5), "krysl2004", "body between Coulomb centre and soft wall"),
+        NamedBody("mclachlan-zanna", (0.9144, 1.098, 1.66), "krysl2004", "freely spinning body"),
+        NamedBody("lagrange-top", (0.875, 0.875, 0.25), "krysl2004", "Lagrangian top as in DiffMan's example 9"),
+        NamedBody("heavy-top", (1000.0, 5000.0, 6000.0), "celledoni2006", "asymmetric heavy top; flat"),
+        NamedBody("satellite", (1.7e4, 3.7e4, 5.4e4), "celledoni2006", "satellite under gravity gradient; flat"),
+        NamedBody("descending", (5.0, 4.0, 3.0), "celledoni2006", "free body, moments in falling order"),
+        NamedBody("spacecraft", (40.5, 40.6, 50.0), "khlistunova2003", "nearly symmetric spacecraft"),
+        NamedBody("handout", (0.8, 0.9, 1.0), "handout", "nearly spherical body of the course project"),
+    )
+}

@@ -1,0 +1,134 @@
+"""The loop that every run is made of.
+
+It is compiled once for a method and a torque, and called in chunks: all that changes lives in the caller's arrays, so
+a run can stop, report and go on between any two chunks without changing a bit. Output between grid points is made by
+a step aside, which the run does not notice.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from polhode.core.compose import tuple_of, writer_of
+from polhode.core.ops import view
+from polhode.core.status import OK, UNSOUND
+from polhode.core.types import Params, Quat, Rotor, State, Stepper, Vec3
+
+
+class Counters(NamedTuple):
+    """Where each integer of a run stands in its array."""
+
+    done: int = 0  # steps made in this segment
+    steps: int = 1  # steps in this segment
+    row: int = 2  # rows of output written
+    rows: int = 3  # rows there are
+    due: int = 4  # grid index of the next output
+    every: int = 5  # output every so many steps; 0: at listed times
+    next: int = 6  # the next listed time
+    times: int = 7  # listed times in this segment
+    asides: int = 8  # steps aside made
+    values: int = 9  # parameters of the torque
+
+
+AT = Counters()
+SETTING = 12  # inertia 3, inverse 3, axes 4, window 2
+STATE = 7  # quaternion 4, momentum 3
+
+
+def sound(s: State) -> bool:
+    """All finite, and the quaternion still near unit length. NaN fails every comparison."""
+    n = s.q[0] * s.q[0] + s.q[1] * s.q[1] + s.q[2] * s.q[2] + s.q[3] * s.q[3]
+    return 0.25 < n < 4.0 and (s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0
+
+
+def load_state(x: Any, k: int) -> State:
+    """A state from seven numbers."""
+    return State((x[k], x[k + 1], x[k + 2], x[k + 3]), (x[k + 4], x[k + 5], x[k + 6]))
+
+
+def store_state(x: Any, k: int, s: State) -> None:
+    """A state as seven numbers."""
+    q: Quat = s.q
+    m: Vec3 = s.m
+    x[k] = q[0]
+    x[k + 1] = q[1]
+    x[k + 2] = q[2]
+    x[k + 3] = q[3]
+    x[k + 4] = m[0]
+    x[k + 5] = m[1]
+    x[k + 6] = m[2]
+
+
+def load_setting(x: Any, values: Any, count: int) -> tuple[Rotor, Params]:
+    """The fixed numbers of a segment."""
+    body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
+    return body, Params(view(values, count), (x[6], x[7], x[8], x[9]), (x[10], x[11]))
+
+
+def driver(stepper: Stepper) -> Callable[..., int]:
+    """The loop for one method with its torque.
+
+    A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
+    are done or a step reports a status; state, memory and counters are left in the caller's arrays either way.
+    Listed outputs stand in `plan_index` (grid point before) and `plan_offset` (time after it).
+    """
+    start, step = stepper.start, stepper.step
+    load_memory, store_memory = tuple_of(stepper.memory), writer_of(stepper.memory)
+
+    def drive(
+        setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
+        t0: float, h: float, last: float, stop: int,
+    ) -> int:  # fmt: skip
+        body, p = load_setting(setting, values, count[AT.values])
+        s = load_state(y, 0)
+        i, steps = count[AT.done], count[AT.steps]
+        row, rows, due, every = count[AT.row], count[AT.rows], count[AT.due], count[AT.every]
+        j, times, asides = count[AT.next], count[AT.times], count[AT.asides]
+        memory = start(body, p, t0, s) if i == 0 else load_memory(carried, 0)
+        offset = plan_offset[j] if j < times else 0.0
+        status = OK
+        while True:
+            aside = i == due and row < rows
+            if aside and offset == 0.0:
+                store_state(out, STATE * row, s)
+            else:
+                if not aside and i == stop:
+                    break
+                length = offset if aside else (last if i == steps - 1 else h)
+                new, fresh, status = step(body, p, t0 + i * h, s, length, memory)
+                if status == OK and not sound(new):
+                    status = UNSOUND
+                if status != OK:
+                    break
+                if not aside:
+                    s, memory = new, fresh
+                    i += 1
+                    continue
+                store_state(out, STATE * row, new)
+                asides += 1
+            row += 1
+            if every > 0:
+                due += every
+            else:
+                j += 1
+                due = plan_index[j] if j < times else steps + 1
+                offset = plan_offset[j] if j < times else 0.0
+        store_state(y, 0, s)
+        store_memory(carried, 0, memory)
+        count[AT.done], count[AT.row], count[AT.due] = i, row, due
+        count[AT.next], count[AT.asides] = j, asides
+        return status
+
+    return drive
+
+
+def potential_rows(potential: Any) -> Callable[..., int]:
+    """The loop that evaluates a potential, given in the user's axes, at every saved attitude."""
+
+    def fill(values: Any, t: Any, q: Any, out: Any, count: int, rows: int) -> int:
+        p = view(values, count)
+        for i in range(rows):
+            k = 4 * i
+            out[i] = potential(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), p)
+        return OK
+
+    return fill

@@ -1,0 +1,13 @@
+"""What a kernel reports about its step. Zero is good news."""
+
+OK = 0
+UNSOUND = 1
+"""The step left numbers that are not finite, or an attitude that is no rotation."""
+NO_CONVERGENCE = 2
+"""An implicit equation was not solved within the allowed iterations."""
+
+# Reported by the caller of a driver, not by kernels:
+RAISED = 3
+"""The torque raised an exception."""
+INTERRUPTED = 4
+"""The user stopped the run."""

@@ -1,0 +1,40 @@
+"""Sine and versine on our own: the same bits inlined or not, for one body or (later) for eight.
+
+The polynomials are minimax on |r| <= pi/2 by the Remez exchange at 50 digits: relative error 3e-19 for the sine and
+1.5e-17 for the versine before rounding.
+"""
+
+from polhode.core.ops import fma
+
+ROUND = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to the nearest integer
+INVERSE_PI = 0.3183098861837907
+PI_HIGH, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
+
+S0, S1, S2, S3 = -0.16666666666666666, 0.008333333333333194, -0.00019841269841209183, 2.7557319211130728e-06
+S4, S5, S6, S7 = -2.5052106872187955e-08, 1.605893967429625e-10, -7.642990648842924e-13, 2.7211659293144538e-15
+V0, V1, V2, V3 = 0.5, -0.04166666666666631, 0.0013888888888858983, -2.48015872920289e-05
+V4, V5, V6, V7 = 2.7557317719227363e-07, -2.0876628019244016e-09, 1.146460617867843e-11, -4.6267089188997954e-14
+
+
+def sine_versine(x: float) -> tuple[float, float]:
+    """sin r and 1 - cos r, where r is x less a multiple of pi.
+
+    Sine and cosine then carry a common sign that a quaternion does not see. The versine instead of the cosine keeps
+    the digits of small angles, so that a rotation can be written as an increment.
+    """
+    k = fma(x, INVERSE_PI, ROUND) - ROUND
+    r = fma(k, -PI_LOW, fma(k, -PI_HIGH, x))
+    z = r * r
+    z2 = z * z
+    z4 = z2 * z2
+    sine = fma(
+        z4,
+        fma(fma(S7, z, S6), z2, fma(S5, z, S4)),
+        fma(fma(S3, z, S2), z2, fma(S1, z, S0)),
+    )
+    versine = fma(
+        z4,
+        fma(fma(V7, z, V6), z2, fma(V5, z, V4)),
+        fma(fma(V3, z, V2), z2, fma(V1, z, V0)),
+    )
+    return fma(r * z, sine, r), z * versine

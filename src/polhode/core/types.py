@@ -1,0 +1,67 @@
+"""The values that kernels pass round."""
+
+import enum
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Vec3 = tuple[float, float, float]
+Quat = tuple[float, float, float, float]
+Memory = tuple[float, ...]
+
+
+class Depends(enum.Flag):
+    """What a torque reads. Nothing at all: there is no torque, the body is free."""
+
+    NOTHING = 0
+    POSITION = enum.auto()
+    """The attitude, or no more than that: a constant torque counts here."""
+    TIME = enum.auto()
+    RATE = enum.auto()
+
+
+class State(NamedTuple):
+    """Attitude quaternion (principal axes to space, scalar first) and angular momentum in principal axes."""
+
+    q: Quat
+    m: Vec3
+
+
+class Rotor(NamedTuple):
+    """What kernels know of a body: principal moments and their inverses."""
+
+    inertia: Vec3
+    inverse: Vec3
+
+
+class Params(NamedTuple):
+    """What the torque needs and nothing else reads.
+
+    `values` is the torque's own parameter array; `axes` turns principal axes into the user's; `window` is the
+    open interval between two breakpoints in which times are seen.
+    """
+
+    values: Any
+    axes: Quat
+    window: tuple[float, float]
+
+
+UserTorque = Callable[[float, Quat, Vec3, Any], Any]
+"""`(t, q, w, p) -> three numbers`, everything in the user's body axes."""
+
+Pull = Callable[[Rotor, Params, float, State], Vec3]
+"""The torque as methods see it: in principal axes, of a state."""
+
+Flow = Callable[[Rotor, Params, float, State, float], State]
+Start = Callable[[Rotor, Params, float, State], Memory]
+Step = Callable[[Rotor, Params, float, State, float, Any], tuple[State, Any, int]]
+
+
+class Stepper(NamedTuple):
+    """A method bound to a torque: everything that a driver needs."""
+
+    start: Start
+    step: Step
+    memory: int
+    """How many floats the method carries from step to step."""
+    evaluations_at_start: int
+    evaluations_per_step: int

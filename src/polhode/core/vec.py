@@ -1,0 +1,23 @@
+"""Vectors as tuples of three."""
+
+from polhode.core.types import Vec3
+
+
+def cross(a: Vec3, b: Vec3) -> Vec3:
+    """a x b."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def dot(a: Vec3, b: Vec3) -> float:
+    """a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def times(a: Vec3, b: Vec3) -> Vec3:
+    """Component by component: a diagonal matrix at work."""
+    return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
+
+
+def combine(a: Vec3, h: float, b: Vec3) -> Vec3:
+    """a + h b."""
+    return (a[0] + h * b[0], a[1] + h * b[1], a[2] + h * b[2])

@@ -1,0 +1,29 @@
+"""One file a model. A new file is found by itself."""
+
+import importlib
+import inspect
+import pkgutil
+from functools import cache
+
+from polhode import _check
+from polhode.torques._torque import CustomTorque, Torque, torque
+
+__all__ = ["CustomTorque", "Torque", "catalogue", "find", "torque"]
+
+
+@cache
+def catalogue() -> dict[str, type[Torque]]:
+    """Every torque model there is, by name."""
+    found: dict[str, type[Torque]] = {}
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
+        if not module.name.startswith("_"):
+            home = importlib.import_module(f"{__name__}.{module.name}")
+            for value in vars(home).values():
+                if inspect.isclass(value) and issubclass(value, Torque) and value.__module__ == home.__name__:
+                    found[value.__name__] = value
+    return found
+
+
+def find(name: str) -> type[Torque]:
+    """The model of this name, whatever its case."""
+    return catalogue()[_check.choice("torque", name, catalogue())]

@@ -1,0 +1,34 @@
+"""No torque at all."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.torques._torque import Torque, UserPotential
+
+
+def no_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """Zero."""
+    return (0.0, 0.0, 0.0)
+
+
+def no_potential(t: float, q: Quat, p: Any) -> float:
+    """Zero."""
+    return 0.0
+
+
+@dataclass(frozen=True)
+class Free(Torque):
+    """No torque: the body is free. Energy and spatial momentum are conserved."""
+
+    depends = Depends.NOTHING
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """Zero."""
+        return no_torque
+
+    @property
+    def potential_kernel(self) -> UserPotential:
+        """Zero."""
+        return no_potential

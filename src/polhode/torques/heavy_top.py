@@ -1,0 +1,61 @@
+"""A uniform force at a point of the body."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.quat import to_body
+from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.core.vec import cross, dot
+from polhode.torques._torque import Torque, UserPotential
+
+
+def weight_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """r x R^T f."""
+    return cross((p[0], p[1], p[2]), to_body(q, (p[3], p[4], p[5])))
+
+
+def weight_potential(t: float, q: Quat, p: Any) -> float:
+    """-f . R r."""
+    return -dot((p[0], p[1], p[2]), to_body(q, (p[3], p[4], p[5])))
+
+
+@dataclass(frozen=True)
+class HeavyTop(Torque):
+    """A constant force in space, such as the weight, that acts at a point fixed in the body.
+
+    The body turns about the origin of its axes. The torque is r x R^T f, the potential energy -f . R r.
+    """
+
+    weight: float
+    """Magnitude of the force, in N."""
+    point: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    """Where it acts, in body axes, in m: the centre of mass for the weight."""
+    down: tuple[float, float, float] = (0.0, 0.0, -1.0)
+    """Its direction in space."""
+
+    def __post_init__(self) -> None:
+        _check.number("weight", self.weight)
+        _check.vector("point", self.point)
+        _check.direction("down", self.down)
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """r x R^T f."""
+        return weight_torque
+
+    @property
+    def potential_kernel(self) -> UserPotential:
+        """-f . R r."""
+        return weight_potential
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The point and the force."""
+        return (*self.point, *(self.weight * x for x in _check.direction("down", self.down)))
+
+    @property
+    def axis(self) -> Vec3:
+        """The direction of the force."""
+        return _check.direction("down", self.down)
