@@ -55,6 +55,38 @@ def direction(name: str, value: Any) -> tuple[float, float, float]:
     return (x, y, z)
 
 
+def quaternion(name: str, attitude: Any) -> Floats:
+    """Unit quaternion, scalar first, from what the user gave."""
+    if attitude is None:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+    if hasattr(attitude, "as_quat"):
+        q = np.asarray(attitude.as_quat(), dtype=np.float64)
+        if q.shape != (4,):
+            raise ValueError(f"{name} must be a single Rotation, not a stack of shape {q.shape[:-1]}")
+        return np.array([q[3], q[0], q[1], q[2]])
+    if np.shape(attitude) == (3, 3):
+        matrix = array(name, attitude, (3, 3))
+        defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
+        if defect > 1e-6:
+            raise ValueError(f"{name} must be a rotation matrix, but R R^T differs from 1 by {defect:.2g}")
+        if np.linalg.det(matrix) < 0:
+            raise ValueError(f"{name} must be a rotation matrix, but its determinant is -1: a reflection")
+        from scipy.spatial.transform import Rotation
+
+        return quaternion(name, Rotation.from_matrix(matrix))
+    if np.shape(attitude) != (4,):
+        shape = np.shape(attitude)
+        raise ValueError(
+            f"{name} must be a Rotation, a quaternion (scalar first) or a 3x3 matrix, not of shape {shape}"
+        )
+    q = array(name, attitude, (4,))
+    largest = float(np.abs(q).max())
+    if largest == 0.0:
+        raise ValueError(f"{name} must be a rotation, but the quaternion is zero")
+    q = q / largest
+    return q / math.sqrt(float(q @ q))
+
+
 def choice(kind: str, name: str, known: Iterable[str]) -> str:
     """The known name that is meant, whatever its case; if there is none, an error that suggests the nearest."""
     options = {k.lower(): k for k in known}

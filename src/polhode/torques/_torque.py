@@ -6,10 +6,13 @@ fields become the parameter array p; a user's own function becomes one by the de
 """
 
 import dis
+import inspect
+import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -55,6 +58,11 @@ class Torque(ABC):
     def axis(self) -> Vec3 | None:
         """A direction in space about which the torque is symmetric: the angular momentum along it is conserved."""
         return None
+
+    def _settle(self, **fields: Any) -> None:
+        """Put checked values into the fields of a frozen dataclass, from its `__post_init__`."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     @property
     def conserves_energy(self) -> bool:
@@ -102,16 +110,29 @@ class CustomTorque(Torque):
 
     def with_parameters(self, values: Any) -> "CustomTorque":
         """The same torque with another parameter array. Nothing is compiled again."""
-        return CustomTorque(self.function, _values(values), self.potential, self.jumps, self.depends)
+        return replace(self, values=_numbers("parameters", values))
+
+
+@overload
+def torque(
+    function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = ()
+) -> CustomTorque: ...
+
+
+@overload
+def torque(
+    *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = ()
+) -> Callable[[UserTorque], CustomTorque]: ...
 
 
 def torque(
     function: UserTorque | None = None,
+    /,
     *,
     parameters: Any = (),
     potential: UserPotential | None = None,
     breakpoints: Any = (),
-) -> Any:
+) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
     """Make a torque from a plain Python function; it is compiled together with the step.
 
     The function is called as `f(t, q, w, p)`: time, quaternion (body to space, scalar first), angular velocity in
@@ -122,33 +143,53 @@ def torque(
     A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which
     the torque jumps. What the function reads is found from its code: one that uses `w` depends on the rate.
     """
-    if function is None:
-        return lambda f: torque(f, parameters=parameters, potential=potential, breakpoints=breakpoints)
-    if not callable(function):
-        raise TypeError(f"torque decorates a function (t, q, w, p), not {function!r}")
-    jumps = np.atleast_1d(np.asarray(breakpoints, dtype=np.float64))
-    if not np.isfinite(jumps).all() or (np.diff(jumps) <= 0).any():
-        raise ValueError(f"breakpoints must be finite and rising, not {breakpoints!r}")
-    return CustomTorque(function, _values(parameters), potential, tuple(jumps.tolist()), _reads(function))
+
+    def decorated(function: UserTorque) -> CustomTorque:
+        plain, used = _inspected("torque", function, ("t", "q", "w", "p"))
+        depends = Depends.POSITION
+        if used[0]:
+            depends |= Depends.TIME
+        if used[2]:
+            depends |= Depends.RATE
+        energy = None
+        if potential is not None:
+            energy, used = _inspected("potential", potential, ("t", "q", "p"))
+            if used[0]:  # the energy need not be constant
+                depends |= Depends.TIME
+        return CustomTorque(
+            plain, _numbers("parameters", parameters), energy, rising("breakpoints", breakpoints), depends
+        )
+
+    return decorated if function is None else decorated(function)
 
 
-def _values(values: Any) -> tuple[float, ...]:
-    flat = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    return tuple(_check.array("parameters", flat, (flat.size,)).tolist())
+def _numbers(name: str, values: Any) -> tuple[float, ...]:
+    """A row of finite numbers; a single number is a row of one."""
+    row = np.atleast_1d(np.asarray(values, dtype=object))
+    return tuple(_check.array(name, row, (row.size,)).tolist())
 
 
-def _reads(function: UserTorque) -> Depends:
-    """Which of t and w the function ever looks at. Every torque may depend on the attitude."""
-    code = getattr(getattr(function, "py_func", function), "__code__", None)
-    if code is None or code.co_argcount != 4 or code.co_kwonlyargcount:
-        raise TypeError(f"a torque is a Python function of (t, q, w, p), unlike {function!r}")
-    used = {
-        i.argval for i in dis.get_instructions(code) if i.opname.startswith(("LOAD_FAST", "LOAD_CLOSURE", "LOAD_DEREF"))
-    }
-    used |= {name for pair in used if isinstance(pair, tuple) for name in pair}  # later Pythons load two at once
-    depends = Depends.POSITION
-    if code.co_varnames[0] in used:
-        depends |= Depends.TIME
-    if code.co_varnames[2] in used:
-        depends |= Depends.RATE
-    return depends
+def rising(name: str, values: Any) -> tuple[float, ...]:
+    """Finite numbers in strictly rising order."""
+    row = _numbers(name, values)
+    for before, after in pairwise(row):
+        if after <= before:
+            raise ValueError(f"{name} must rise, but {before:g} is followed by {after:g}")
+    return row
+
+
+def _inspected(kind: str, function: Any, arguments: tuple[str, ...]) -> tuple[Any, list[bool]]:
+    """The Python function that is meant, and which of its arguments it ever looks at."""
+    plain = getattr(function, "py_func", function)  # behind a Numba dispatcher: it is compiled anew, with the step
+    wanted = f"a {kind} is a Python function of ({', '.join(arguments)})"
+    if not isinstance(plain, types.FunctionType):
+        raise TypeError(f"{wanted}, unlike {function!r}: write it as a function, with its numbers in p")
+    code = plain.__code__
+    unusual = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE
+    if code.co_argcount != len(arguments) or code.co_kwonlyargcount or code.co_flags & unusual:
+        raise TypeError(f"{wanted}, unlike {plain.__qualname__}{inspect.signature(plain)}")
+    read = set[str]()
+    for i in dis.get_instructions(code):
+        if "LOAD_FAST" in i.opname or i.opname in ("LOAD_CLOSURE", "LOAD_DEREF"):
+            read.update(i.argval if isinstance(i.argval, tuple) else (i.argval,))  # later Pythons do two at once
+    return plain, [name in read for name in code.co_varnames[: len(arguments)]]

@@ -31,14 +31,17 @@ class HeavyTop(Torque):
 
     weight: float
     """Magnitude of the force, in N."""
-    point: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    point: Vec3 = (0.0, 0.0, 1.0)
     """Where it acts, in body axes, in m: the centre of mass for the weight."""
-    down: tuple[float, float, float] = (0.0, 0.0, -1.0)
-    """Its direction in space."""
+    down: Vec3 = (0.0, 0.0, -1.0)
+    """Its direction in space; of any length."""
 
     def __post_init__(self) -> None:
-        _check.number("weight", self.weight)
-        _check.vector("point", self.point)
+        self._settle(
+            weight=_check.number("weight", self.weight),
+            point=_check.vector("point", self.point),
+            down=_check.vector("down", self.down),
+        )
         _check.direction("down", self.down)
 
     @property
@@ -53,7 +56,7 @@ class HeavyTop(Torque):
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The point and the force."""
-        return (*self.point, *(self.weight * x for x in _check.direction("down", self.down)))
+        return (*self.point, *(self.weight * x for x in self.axis))
 
     @property
     def axis(self) -> Vec3:

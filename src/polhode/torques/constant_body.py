@@ -1,0 +1,35 @@
+"""A constant torque in body axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.torques._torque import Torque
+
+
+def body_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """The vector itself."""
+    return (p[0], p[1], p[2])
+
+
+@dataclass(frozen=True)
+class ConstantBodyTorque(Torque):
+    """A torque that is constant in body axes, as of thrusters fixed to the body. It has no potential."""
+
+    vector: Vec3
+    """The torque in body axes, in N m."""
+
+    def __post_init__(self) -> None:
+        self._settle(vector=_check.vector("vector", self.vector))
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """The vector itself."""
+        return body_torque
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The vector."""
+        return self.vector

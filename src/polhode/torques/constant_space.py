@@ -1,0 +1,40 @@
+"""A constant torque in space axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.quat import to_body
+from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.torques._torque import Torque
+
+
+def space_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """R^T times the vector."""
+    return to_body(q, (p[0], p[1], p[2]))
+
+
+@dataclass(frozen=True)
+class ConstantSpaceTorque(Torque):
+    """A torque that is constant in space axes: the spatial angular momentum grows with time, evenly.
+
+    It has no potential. It looks the same from all sides of its own direction, but the momentum along that direction
+    is what it changes; so it has no axis of a conserved momentum.
+    """
+
+    vector: Vec3
+    """The torque in space axes, in N m."""
+
+    def __post_init__(self) -> None:
+        self._settle(vector=_check.vector("vector", self.vector))
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """R^T times the vector."""
+        return space_torque
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The vector."""
+        return self.vector

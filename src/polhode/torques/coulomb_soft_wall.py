@@ -1,0 +1,64 @@
+"""Attraction by a Coulomb force in front of a soft wall."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.quat import to_body
+from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.torques._torque import Torque, UserPotential
+
+
+def wall_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """f(z) u x e3, with u = R^T e3, z = u3 and f = dV/dz."""
+    u = to_body(q, (0.0, 0.0, 1.0))
+    x = 1.0 / (1.1 + u[2])
+    x3 = x * x * x
+    f = p[0] * x * x * (1.0 - 0.01 * x3 * x3 * x3)
+    return (f * u[1], -f * u[0], 0.0)
+
+
+def wall_potential(t: float, q: Quat, p: Any) -> float:
+    """V(z) = -1/(1.1 + z) + 0.001/(1.1 + z)^10, or minus that."""
+    u = to_body(q, (0.0, 0.0, 1.0))
+    x = 1.0 / (1.1 + u[2])
+    x3 = x * x * x
+    v: float = -p[0] * x * (1.0 - 0.001 * x3 * x3 * x3)
+    return v
+
+
+@dataclass(frozen=True)
+class CoulombSoftWall(Torque):
+    """The end of the body's third axis is drawn down by a Coulomb force and pushed back by a soft wall.
+
+    With z the height of the point e3 of the body, the potential energy is -1/(1.1 + z) + 0.001/(1.1 + z)^10, in the
+    units of the paper, least at z = -0.50. The paper prints the torque with the opposite sign: then the force is
+    repulsive and the wall a deep hole, but its figures can be reproduced.  [krysl2004, sec. 3.6]
+    """
+
+    sign: Literal["physical", "printed"] = "physical"
+    """Whether the wall repels, as it must, or attracts, as printed."""
+
+    def __post_init__(self) -> None:
+        self._settle(sign=_check.choice("sign", self.sign, ("physical", "printed")))
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """f(z) u x e3."""
+        return wall_torque
+
+    @property
+    def potential_kernel(self) -> UserPotential:
+        """V(z)."""
+        return wall_potential
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The sign."""
+        return (1.0,) if self.sign == "physical" else (-1.0,)
+
+    @property
+    def axis(self) -> Vec3:
+        """The vertical."""
+        return (0.0, 0.0, 1.0)

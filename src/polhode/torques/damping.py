@@ -1,0 +1,60 @@
+"""A torque against the rate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.core.vec import dot
+from polhode.torques._torque import Torque
+
+
+def damping_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """-D w."""
+    return (-dot((p[0], p[1], p[2]), w), -dot((p[3], p[4], p[5]), w), -dot((p[6], p[7], p[8]), w))
+
+
+@dataclass(frozen=True)
+class LinearDamping(Torque):
+    """A torque proportional to the rate, -D w: the drag of a thick fluid, or a rate controller.
+
+    The energy falls by w . D w a second; it does not fall at all if D is antisymmetric.
+    """
+
+    coefficient: float | Vec3 | tuple[Vec3, Vec3, Vec3]
+    """D, in N m s: one number, three numbers along the body axes, or the rows of a matrix in body axes."""
+
+    depends = Depends.POSITION | Depends.RATE
+
+    def __post_init__(self) -> None:
+        self._settle(coefficient=_coefficient(self.coefficient))
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """-D w."""
+        return damping_torque
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The matrix, row by row."""
+        d = np.array(self.coefficient)
+        matrix = d if d.ndim == 2 else d * np.eye(3)  # a number or the diagonal
+        return [float(x) for x in matrix.flat]
+
+
+def _coefficient(value: Any) -> float | Vec3 | tuple[Vec3, ...]:
+    try:
+        shape: tuple[int, ...] | None = np.shape(value)
+    except ValueError:  # a ragged list
+        shape = None
+    if shape == ():
+        return _check.number("coefficient", value)
+    if shape == (3,):
+        return _check.vector("coefficient", value)
+    if shape == (3, 3):
+        x, y, z = _check.array("coefficient", value, (3, 3)).tolist()
+        return (tuple(x), tuple(y), tuple(z))
+    raise ValueError(f"coefficient must be one number, three numbers or a 3x3 matrix, not {value!r}")

@@ -1,0 +1,98 @@
+"""The gravity gradient along a circular orbit."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.quat import to_body
+from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.core.vec import cross, dot
+from polhode.torques._torque import Torque, UserPotential
+from polhode.torques.gravity_gradient import scaled_tensor, tensor_times
+
+RIGHT_ANGLE_TOLERANCE = 1e-6
+"""Cosine between `normal` and `towards` that is taken for round-off of the input, and removed."""
+
+
+def towards_planet(t: float, q: Quat, p: Any) -> Vec3:
+    """u = R^T (a cos nt + b sin nt).
+
+    The angle is made anew from t each time. Its rounding moves u by no more than the rounding of t itself does.
+    """
+    c, s = math.cos(p[6] * t), math.sin(p[6] * t)
+    return to_body(q, (c * p[7] + s * p[10], c * p[8] + s * p[11], c * p[9] + s * p[12]))
+
+
+def orbital_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """3 n^2 u x I u."""
+    u = towards_planet(t, q, p)
+    return cross(u, tensor_times(p, u))
+
+
+def orbital_potential(t: float, q: Quat, p: Any) -> float:
+    """(3/2) n^2 u . I u."""
+    u = towards_planet(t, q, p)
+    return 0.5 * dot(u, tensor_times(p, u))
+
+
+@dataclass(frozen=True)
+class OrbitalGravityGradient(Torque):
+    """The gravity gradient of a planet about which the body moves on a circular orbit.
+
+    As `GravityGradient` with c = 3 n^2, but the direction to the planet turns about the orbit normal at the orbital
+    rate n, right-handed. The axes of space do not turn. The potential energy depends on time; conserved is
+    T + V - n L, with L the spatial angular momentum along the normal.
+    """
+
+    orbital_rate: float
+    """n, in rad/s."""
+    normal: Vec3 = (0.0, 0.0, 1.0)
+    """Normal of the orbit, in space; of any length."""
+    towards: Vec3 = (1.0, 0.0, 0.0)
+    """From the body to the planet at t = 0, in space, perpendicular to `normal`; of any length."""
+
+    depends = Depends.POSITION | Depends.TIME
+
+    def __post_init__(self) -> None:
+        self._settle(
+            orbital_rate=_check.number("orbital_rate", self.orbital_rate, positive=True),
+            normal=_check.vector("normal", self.normal),
+            towards=_check.vector("towards", self.towards),
+        )
+        cosine = dot(_check.direction("normal", self.normal), _check.direction("towards", self.towards))
+        if abs(cosine) > RIGHT_ANGLE_TOLERANCE:
+            angle = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))
+            raise ValueError(
+                f"towards must be perpendicular to normal, but the angle between {self.towards} and {self.normal} "
+                f"is {angle:.9g} degrees"
+            )
+
+    @classmethod
+    def at_distance(
+        cls, mu: float, r: float, normal: Vec3 = (0.0, 0.0, 1.0), towards: Vec3 = (1.0, 0.0, 0.0)
+    ) -> "OrbitalGravityGradient":
+        """On the orbit of radius `r` (m) about a mass with the gravitational parameter `mu` (m^3/s^2)."""
+        mu, r = _check.number("mu", mu, positive=True), _check.number("r", r, positive=True)
+        return cls(math.sqrt(mu / r) / r, normal, towards)
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """3 n^2 u x I u."""
+        return orbital_torque
+
+    @property
+    def potential_kernel(self) -> UserPotential:
+        """(3/2) n^2 u . I u."""
+        return orbital_potential
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """3 n^2 I, the rate, and two directions: to the planet at the start and a quarter of an orbit later."""
+        n = np.array(_check.direction("normal", self.normal))
+        later = _check.direction("towards", np.cross(n, self.towards))
+        first = _check.direction("towards", np.cross(later, n))
+        return (*scaled_tensor(body, 3 * self.orbital_rate**2), self.orbital_rate, *first, *later)

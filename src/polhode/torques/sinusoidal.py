@@ -1,0 +1,47 @@
+"""A torque that swings in time."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.torques._torque import Torque
+
+
+def sinusoidal_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """a cos(nu t + phi)."""
+    c = math.cos(p[3] * t + p[4])
+    return (c * p[0], c * p[1], c * p[2])
+
+
+@dataclass(frozen=True)
+class SinusoidalTorque(Torque):
+    """A torque that swings harmonically along a direction fixed in the body, a cos(nu t + phi)."""
+
+    amplitude: Vec3
+    """a, in body axes, in N m."""
+    angular_frequency: float
+    """nu, in rad/s."""
+    phase: float = 0.0
+    """phi, in rad."""
+
+    depends = Depends.POSITION | Depends.TIME
+
+    def __post_init__(self) -> None:
+        self._settle(
+            amplitude=_check.vector("amplitude", self.amplitude),
+            angular_frequency=_check.number("angular_frequency", self.angular_frequency),
+            phase=_check.number("phase", self.phase),
+        )
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """a cos(nu t + phi)."""
+        return sinusoidal_torque
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """Amplitude, frequency and phase."""
+        return (*self.amplitude, self.angular_frequency, self.phase)

@@ -1,0 +1,237 @@
+"""A user's function as a torque."""
+
+import functools
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode.core.types import Depends
+from polhode.torques import CustomTorque
+
+BODY = ph.Body([2.0, 3.0, 4.0])
+Q, W = (0.5, 0.5, 0.5, 0.5), (0.1, 0.2, 0.3)
+
+
+def still(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (q[0], q[1], q[2])
+
+
+def energy(t: float, q: Any, p: Any) -> Any:
+    return p[0] * q[0]
+
+
+def growing_energy(t: float, q: Any, p: Any) -> Any:
+    return t + q[0]
+
+
+def ended(torque: CustomTorque, **options: Any) -> Any:
+    """The momentum after five steps."""
+    run = ph.simulate(BODY, torque, omega=W, t_span=(0.0, 0.5), step=0.1, method="RK4", **options)
+    return run.momentum[-1]
+
+
+# --- how it is made ------------------------------------------------------------------------------------------------
+
+
+def test_bare() -> None:
+    made = ph.torque(still)
+    assert made.name == "still"
+    assert made.torque_kernel is still
+    assert (made.potential_kernel, made.parameters(BODY), made.breakpoints, made.axis) == (None, (), (), None)
+    assert not made.conserves_energy
+    assert made(0.0, Q, W, None) == (0.5, 0.5, 0.5)
+
+
+def test_with_arguments() -> None:
+    @ph.torque(parameters=[1, 2.5], potential=energy, breakpoints=[0.5, 1])
+    def pushed(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[0], p[1], 0.0)
+
+    assert pushed.name == "pushed"
+    assert pushed.parameters(BODY) == (1.0, 2.5)
+    assert pushed.breakpoints == (0.5, 1.0)
+    assert pushed.potential_kernel is energy
+    assert pushed.conserves_energy
+    assert ph.torque(pushed.function, parameters=7.0).parameters(BODY) == (7.0,)
+
+
+def test_with_parameters_changes_nothing_else() -> None:
+    made = ph.torque(still, parameters=[1.0], potential=energy, breakpoints=[2.0])
+    other = made.with_parameters([3.0, 4.0])
+    assert other.parameters(BODY) == (3.0, 4.0)
+    assert made.parameters(BODY) == (1.0,)
+    for name in ("function", "potential", "jumps", "depends"):
+        assert getattr(other, name) is getattr(made, name)
+
+
+def test_with_parameters_compiles_nothing() -> None:
+    from polhode.compiled import native
+
+    @ph.torque(parameters=[1.0])
+    def pushed(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[0], 0.0, 0.0)
+
+    first = ended(pushed)
+    before = native.compilations
+    second = ended(pushed.with_parameters([2.0]))
+    assert native.compilations == before
+    assert second[0] > first[0] + 0.4  # a torque greater by 1 for 0.5 s, as little turns meanwhile
+
+
+# --- what it reads -------------------------------------------------------------------------------------------------
+
+POSITION, TIME, RATE = Depends.POSITION, Depends.TIME, Depends.RATE
+
+
+def reads_neither(a: float, b: Any, c: Any, d: Any) -> Any:
+    return (b[0], d[0], 0.0)
+
+
+def reads_time(a: float, b: Any, c: Any, d: Any) -> Any:
+    return (a, 0.0, 0.0)
+
+
+def reads_rate(a: float, b: Any, c: Any, d: Any) -> Any:
+    x = 2.0
+    y = c[0] * x
+    return (y, x, 0.0)
+
+
+def reads_rate_inside(a: float, b: Any, c: Any, d: Any) -> Any:
+    def drag(i: int) -> Any:
+        return -c[i]
+
+    return (drag(0), drag(1), drag(2))
+
+
+def reads_all(a: float, b: Any, c: Any, d: Any) -> Any:
+    x, y, z = c
+    return (math.cos(a) * x, y, z)
+
+
+@pytest.mark.parametrize(
+    ("function", "depends"),
+    [
+        (reads_neither, POSITION),
+        (reads_time, POSITION | TIME),
+        (reads_rate, POSITION | RATE),
+        (reads_rate_inside, POSITION | RATE),
+        (reads_all, POSITION | TIME | RATE),
+        (lambda t, q, w, p: (0.0, 0.0, 0.0), POSITION),
+        (lambda t, q, w, p: (w[0], 0.0, t), POSITION | TIME | RATE),
+    ],
+)
+def test_what_a_function_reads_is_found(function: Any, depends: Depends) -> None:
+    assert ph.torque(function).depends == depends
+
+
+def test_a_potential_that_reads_time_is_no_constant_of_the_motion() -> None:
+    assert ph.torque(still, potential=energy).conserves_energy
+    assert not ph.torque(still, potential=growing_energy).conserves_energy
+
+
+# --- functions of all sorts ----------------------------------------------------------------------------------------
+
+
+def test_a_closure_and_a_lambda() -> None:
+    def pushed(strength: float) -> CustomTorque:
+        return ph.torque(lambda t, q, w, p: (strength, 0.0, 0.0))
+
+    expected = ended(ph.ConstantBodyTorque((0.7, 0, 0)))  # type: ignore[arg-type]
+    assert (ended(pushed(0.7)) == expected).all()
+    assert (ended(pushed(0.8)) != expected).any()
+
+
+def test_a_compiled_function_is_taken_for_its_python_source() -> None:
+    jitted = numba.njit(still)
+    made = ph.torque(jitted, potential=numba.njit(energy))
+    assert made.torque_kernel is still
+    assert made.potential_kernel is energy
+    assert made.name == "still"
+    assert not getattr(jitted, "signatures", ())  # nothing was compiled for its own sake
+    assert (ended(made) == ended(ph.torque(still))).all()
+
+
+class Thruster:
+    def __call__(self, t: float, q: Any, w: Any, p: Any) -> Any:
+        return (0.0, 0.0, 0.0)
+
+    def method(self, t: float, q: Any, w: Any) -> Any:
+        """As many arguments as a torque has, but not those."""
+        return (0.0, 0.0, 0.0)
+
+
+def five(t: float, q: Any, w: Any, p: Any, more: float) -> Any:
+    return (0.0, 0.0, 0.0)
+
+
+def three(t: float, q: Any, w: Any) -> Any:
+    return (0.0, 0.0, 0.0)
+
+
+def keyword_only(t: float, q: Any, w: Any, *, p: Any) -> Any:
+    return (0.0, 0.0, 0.0)
+
+
+def any_number(t: float, q: Any, w: Any, p: Any, *rest: Any) -> Any:
+    return (0.0, 0.0, 0.0)
+
+
+def generator(t: float, q: Any, w: Any, p: Any) -> Any:
+    yield 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (functools.partial(five, more=1.0), r"functools.partial.*write it as a function, with its numbers in p"),
+        (Thruster(), r"Thruster object.*write it as a function"),
+        (Thruster().method, r"bound method.*write it as a function"),
+        (Thruster, r"class .*Thruster.*write it as a function"),
+        (ph.torque(still), r"CustomTorque"),
+        (3.0, r"unlike 3.0"),
+        (five, r"unlike five\(t: float, .*more: float\)"),
+        (three, r"unlike three\("),
+        (keyword_only, r"unlike keyword_only\("),
+        (any_number, r"unlike any_number\("),
+        (generator, r"unlike generator\("),
+    ],
+)
+def test_what_is_no_torque_is_refused(function: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=r"a torque is a Python function of \(t, q, w, p\), .*" + told):
+        ph.torque(function)
+    with pytest.raises(TypeError, match=told):
+        ph.torque(parameters=[1.0])(function)
+
+
+def test_what_is_no_potential_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"a potential is a Python function of \(t, q, p\), unlike still\("):
+        ph.torque(still, potential=still)  # type: ignore[arg-type]
+
+
+# --- numbers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"parameters": [1.0, math.nan]}, ValueError, r"parameters\[1\] is nan"),
+        ({"parameters": np.eye(2)}, ValueError, "parameters must have the shape"),
+        ({"parameters": "many"}, TypeError, "parameters must hold numbers"),
+        ({"parameters": [[1, 2], [3]]}, TypeError, "parameters must hold numbers"),
+        ({"breakpoints": [2.0, 1.0]}, ValueError, "breakpoints must rise, but 2 is followed by 1"),
+        ({"breakpoints": [1.0, 1.0]}, ValueError, "breakpoints must rise, but 1 is followed by 1"),
+        ({"breakpoints": [math.inf]}, ValueError, r"breakpoints\[0\] is inf"),
+        ({"breakpoints": ["soon"]}, TypeError, "breakpoints must hold numbers"),
+    ],
+)
+def test_bad_numbers_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ph.torque(still, **options)
+    if "parameters" in options:
+        with pytest.raises(error, match=message):
+            ph.torque(still).with_parameters(options["parameters"])
