@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import html
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polhode import _check
 from polhode._check import Floats
+from polhode._saved import described, is_own, method_from, torque_from, torque_record
 from polhode.body import Body
 from polhode.compiled import program
 from polhode.core import status as codes
@@ -18,10 +24,38 @@ from polhode.methods import Method
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
+    import os
+
+    from matplotlib.figure import Figure
     from scipy.spatial.transform import Rotation
+    from xarray import Dataset
+
+    from polhode.io.netcdf import Contents
 
 INTERPRETED_ROWS = 20_000
 """Up to so many rows a potential is evaluated in plain Python, which is quicker than to compile it."""
+
+BLOCK = 1 << 16
+"""Rows worked on at once, so that intermediate results stay small."""
+
+FORMAT, FORMAT_VERSION = "polhode solution", 1
+"""What a file says of itself."""
+
+_NUMBERS = ("step", "t_start", "t_end", "quaternion_start", "momentum_start", "steps", "nfev", "seconds")
+"""Of a run: what files keep as numbers."""
+
+_NAMES = {
+    "time": ("time", "s"),
+    "component": ("components of a vector", ""),
+    "quaternion_component": ("components of a quaternion, scalar first", ""),
+    "quaternion": ("attitude, from body to space axes", "1"),
+    "momentum": ("angular momentum in body axes", "kg m2 s-1"),
+    "spatial_momentum": ("angular momentum in space axes", "kg m2 s-1"),
+    "omega": ("angular velocity in body axes", "rad s-1"),
+    "kinetic_energy": ("kinetic energy", "J"),
+    "potential_energy": ("potential energy", "J"),
+}
+"""Of arrays in files and tables: what they are, and their units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +102,9 @@ class Solution:
     last_quaternion: Floats
     last_momentum: Floats
     metadata: dict[str, Any] = field(default_factory=dict)
+    """Whatever else is to be kept with it, as JSON."""
+    saved_potential: Floats | None = None
+    """From a file, which keeps no functions: the potential energy at the start, then that of each row."""
 
     @property
     def success(self) -> bool:
@@ -99,6 +136,8 @@ class Solution:
         """The step, in s."""
         return self.run.step
 
+    # --- what follows from the states
+
     @cached_property
     def omega(self) -> Floats:
         """Angular velocity in body axes, rad/s."""
@@ -113,62 +152,88 @@ class Solution:
 
     @cached_property
     def spatial_momentum(self) -> Floats:
-        """Angular momentum in space axes."""
-        return _to_space(self.quaternion, self.momentum)
+        """Angular momentum in space axes, kg m^2/s."""
+        return by_blocks(to_space, self.quaternion, self.momentum)
 
     @cached_property
     def kinetic_energy(self) -> Floats:
         """w . I w / 2, in J."""
-        return _dots(self.omega, self.momentum) / 2
+        return self._kinetic(self.momentum)
 
     @cached_property
     def potential_energy(self) -> Floats:
         """The potential of the torque, in J; NaN where the torque has none."""
-        return self._potentials(self.t, self.quaternion)
+        if self.saved_potential is not None:
+            return self.saved_potential[1:]
+        return self._potential(self.t, self.quaternion)
 
     @cached_property
     def energy(self) -> Floats:
         """Kinetic plus potential energy, in J; NaN where the torque has no potential."""
         return self.kinetic_energy + self.potential_energy
 
-    def _energies(self, t: Floats, q: Floats, m: Floats) -> Floats:
-        return _dots(self.body.rate(m), m) / 2 + self._potentials(t, q)
+    @property
+    def _has_potential(self) -> bool:
+        """Whether the potential energy is known."""
+        return self.saved_potential is not None or self.torque.potential_kernel is not None
 
-    def _potentials(self, t: Floats, q: Floats) -> Floats:
+    def _kinetic(self, momentum: Floats) -> Floats:
+        return by_blocks(lambda m: _dots(self.body.rate(m), m) / 2, momentum)
+
+    def _potential_at_start(self) -> float:
+        if self.saved_potential is not None:
+            return float(self.saved_potential[0])
+        return float(self._potential(np.array([self.run.t_start]), self.run.quaternion_start[None, :])[0])
+
+    def _potential(self, t: Floats, q: Floats) -> Floats:
         potential = self.torque.potential_kernel
         if potential is None:
             return np.full(t.size, np.nan)
+        if self.torque.depends is Depends.NOTHING:
+            return np.zeros(t.size)
         values = np.array(self.torque.parameters(self.body), dtype=np.float64)
         if t.size <= INTERPRETED_ROWS:
             rows = zip(t.tolist(), map(tuple, q.tolist()), strict=True)
             return np.array([potential(t, q, values) for t, q in rows], dtype=np.float64)
-        out = np.empty(t.size)
         fill = program(potential_rows(potential), "ppppii")
-        fill(values, t, np.ascontiguousarray(q), out, values.size, out.size)
-        return out
+
+        def block(t: Floats, q: Floats) -> Floats:
+            out = np.empty(t.size)
+            fill(values, np.ascontiguousarray(t), np.ascontiguousarray(q).reshape(-1), out, values.size, out.size)
+            return out
+
+        return by_blocks(block, t, q)
+
+    # --- what the motion should have kept
 
     @cached_property
     def invariant_errors(self) -> dict[str, Floats]:
         """For each quantity that the exact motion conserves, its relative change since the start.
 
-        Energies are relative to the largest of the initial energy and the kinetic energies, momenta to the largest
-        momentum. Where that is zero the change is absolute.
+        Energies are relative to kinetic energy plus size of the potential at the start, momenta to the momentum at the
+        start; for a body that starts with none, to the largest kinetic energy and momentum in the rows.
         """
-        run, errors = self.run, dict[str, Floats]()
-        start = np.atleast_2d(run.momentum_start)
-        if self.torque.conserves_energy:
-            first = float(self._energies(np.array([run.t_start]), np.atleast_2d(run.quaternion_start), start)[0])
-            scale = max(abs(first), float(self.kinetic_energy.max(initial=0.0))) or 1.0
-            errors["energy"] = np.abs(self.energy - first) / scale
-        norm, norm_start = np.sqrt(_dots(self.momentum, self.momentum)), float(np.sqrt(_dots(start, start))[0])
-        scale = max(float(norm.max(initial=0.0)), norm_start) or 1.0
-        change = self.spatial_momentum - _to_space(np.atleast_2d(run.quaternion_start), start)
-        if self.torque.depends is Depends.NOTHING:
-            errors["momentum norm"] = np.abs(norm - norm_start) / scale
-            errors["spatial momentum"] = np.sqrt(_dots(change, change)) / scale
-        elif self.torque.axis is not None:
-            errors["axial momentum"] = np.abs(change @ np.array(self.torque.axis)) / scale
-        errors["quaternion norm"] = np.abs(np.sqrt(_dots(self.quaternion, self.quaternion)) - 1.0)
+        run, q, m = self.run, self.quaternion, self.momentum
+        q_start, m_start = run.quaternion_start[None, :], run.momentum_start[None, :]
+        errors = dict[str, Floats]()
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up may have states near the largest number
+            if self.torque.conserves_energy:
+                kinetic = self._kinetic(m)
+                kinetic_start, potential_start = float(self._kinetic(m_start)[0]), self._potential_at_start()
+                scale = kinetic_start + abs(potential_start) or float(kinetic.max(initial=0.0)) or 1.0
+                errors["energy"] = np.abs((kinetic - kinetic_start) + (self.potential_energy - potential_start)) / scale
+            lengths, length = by_blocks(_lengths, m), float(_lengths(m_start)[0])
+            scale = length or float(lengths.max(initial=0.0)) or 1.0
+            spatial = to_space(q_start, m_start)
+            if self.torque.depends is Depends.NOTHING:
+                errors["momentum norm"] = np.abs(lengths - length) / scale
+                errors["spatial momentum"] = by_blocks(lambda q, m: _lengths(to_space(q, m) - spatial), q, m) / scale
+            elif self.torque.axis is not None:
+                axis = np.array(self.torque.axis)
+                errors["axial momentum"] = (
+                    by_blocks(lambda q, m: np.abs((to_space(q, m) - spatial) @ axis), q, m) / scale
+                )
+        errors["quaternion norm"] = np.abs(by_blocks(_lengths, q) - 1.0)
         return errors
 
     @property
@@ -190,6 +255,217 @@ class Solution:
                 f"conserved are: {', '.join(self.invariant_errors)}"
             ) from None
 
+    # --- pictures
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Rates, errors of what should be conserved, and attitude over time, as a Matplotlib figure.
+
+        With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
+        """
+        from polhode._plot import draw, save
+
+        figure = draw(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def __repr__(self) -> str:
+        return "\n".join(["Solution", *(f"  {name:<8}{value}" for name, value in self._summary())])
+
+    def _repr_html_(self) -> str:
+        cell = '<td style="text-align:left">'
+        rows = (f"<tr>{cell}{html.escape(k)}</td>{cell}{html.escape(v)}</td></tr>" for k, v in self._summary())
+        return f"<table>{''.join(rows)}</table>"
+
+    def _summary(self) -> list[tuple[str, str]]:
+        """What to say of it in a few lines, at little cost."""
+        run = self.run
+        rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
+        return [
+            ("body", repr(self.body)),
+            ("torque", _shortened(described(self.torque))),
+            ("method", f"{self.method}, step {self.step:.6g} s"),
+            ("time", f"{run.t_start:.6g} to {self.t_last:.6g} s in {run.steps:,} steps, {rows}"),
+            ("status", self.message),
+            ("errors", self._worst()),
+        ]
+
+    def _worst(self) -> str:
+        """The largest errors, or those of the last row where all of them would take long."""
+        seen, when = self, "largest"
+        if "invariant_errors" not in self.__dict__ and self.t.size > INTERPRETED_ROWS:
+            last = {name: getattr(self, name)[-1:] for name in ("t", "quaternion", "momentum")}
+            kept = None if self.saved_potential is None else self.saved_potential[[0, -1]]
+            seen, when = dataclasses.replace(self, **last, saved_potential=kept), "in the last row"
+        try:
+            errors = {k: float(e.max(initial=0.0)) for k, e in seen.invariant_errors.items()}
+        except Exception as problem:  # the potential is the user's code, and to look at a solution must not fail
+            return f"unknown: {type(problem).__name__}: {problem}"
+        return f"{', '.join(f'{name} {e:.1e}' for name, e in errors.items())} (relative, {when})"
+
+    # --- files and tables
+
+    def to_xarray(self) -> Dataset:
+        """Everything as an xarray Dataset, with units."""
+        from xarray import Dataset
+
+        table = self._table() | {
+            "spatial_momentum": (("time", "component"), self.spatial_momentum),
+            **{f"{k.replace(' ', '_')}_error": (("time",), e) for k, e in self.invariant_errors.items()},
+        }
+        variables = {name: (*entry, _spoken(name)) for name, entry in table.items()}
+        coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
+        return Dataset(variables, coordinates, self._attributes())
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a NetCDF file from which `polhode.load` makes the same solution, and which xarray can open.
+
+        The file appears whole or not at all. It keeps the numbers of a torque of your own, and its potential
+        energies, but not its function.
+        """
+        from datetime import UTC, datetime
+        from importlib.metadata import version
+
+        from polhode.io import netcdf
+
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        metadata = {"created": now, "polhode": version("polhode")} | self.metadata
+        try:
+            note = json.dumps(metadata)
+        except (TypeError, ValueError) as problem:
+            raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
+        attributes = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._attributes(), "metadata": note}
+        variables = {k: netcdf.Variable(*entry, _spoken(k)) for k, entry in self._table().items()}
+        try:
+            netcdf.write(path, variables, attributes, overwrite=overwrite)
+        except netcdf.TooLarge as problem:
+            raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Solution:
+        """The solution in a file that `save` wrote."""
+        return load(path)
+
+    def _table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
+        """Dimensions and values of what is written to files, by name."""
+        vectors = ("time", "component")
+        table: dict[str, tuple[tuple[str, ...], Any]] = {
+            "time": (("time",), self.t),
+            "component": (("component",), np.array(["x", "y", "z"])),
+            "quaternion_component": (("quaternion_component",), np.array(["w", "x", "y", "z"])),
+            "quaternion": (("time", "quaternion_component"), self.quaternion),
+            "momentum": (vectors, self.momentum),
+            "omega": (vectors, self.body.rate(self.momentum)),
+            "kinetic_energy": (("time",), self._kinetic(self.momentum)),
+        }
+        if self._has_potential:
+            table["potential_energy"] = (("time",), self.potential_energy)
+        return table
+
+    def _attributes(self) -> dict[str, Any]:
+        """Everything but the arrays, as text and numbers."""
+        run = self.run
+        optional: dict[str, Any] = {"body_name": self.body.name, "every": run.every}
+        if self._has_potential:
+            optional["potential_start"] = self._potential_at_start()
+        return {
+            **{k: v for k, v in optional.items() if v is not None},
+            "inertia": self.body.tensor.reshape(-1),
+            "torque": self.torque.name,
+            "torque_record": torque_record(self.torque, self.body),
+            "method": self.method,
+            "method_is_own": int(is_own(run.method)),
+            **{k: getattr(run, k) for k in _NUMBERS},
+            **{k: getattr(self, k) for k in ("status", "message", "t_last", "last_quaternion", "last_momentum")},
+        }
+
+
+def load(path: str | os.PathLike[str]) -> Solution:
+    """The solution in a file that `Solution.save` wrote."""
+    from polhode.io import netcdf
+
+    contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy"))
+    if contents.attributes.get("format") != FORMAT:
+        raise netcdf.BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
+    try:
+        if int(contents.attributes["format_version"]) > FORMAT_VERSION:
+            raise netcdf.BadFile(f"{path} was written by a later version of polhode: update polhode")
+        return _rebuilt(contents)
+    except netcdf.BadFile:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
+        what = f"{type(problem).__name__}: {problem}"
+        raise netcdf.BadFile(f"{path} is damaged ({what}). Make the file anew") from problem
+
+
+def _rebuilt(contents: Contents) -> Solution:
+    a: dict[str, Any] = contents.attributes
+    body = Body(
+        _check.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True
+    )
+    run = Run(
+        body,
+        torque_from(a["torque"], a["torque_record"]),
+        method_from(a["method"], bool(a["method_is_own"])),
+        float(a["step"]),
+        float(a["t_start"]),
+        float(a["t_end"]),
+        int(a["every"]) if "every" in a else None,
+        _check.array("quaternion_start", a["quaternion_start"], (4,)),
+        _check.array("momentum_start", a["momentum_start"], (3,)),
+        int(a["steps"]),
+        int(a["nfev"]),
+        float(a["seconds"]),
+    )
+    t = _rows("time", contents, ())
+    potential = None
+    if "potential_start" in a:
+        potential = np.concatenate([[float(a["potential_start"])], _rows("potential_energy", contents, (t.size,))])
+    return Solution(
+        run,
+        t,
+        _rows("quaternion", contents, (t.size, 4)),
+        _rows("momentum", contents, (t.size, 3)),
+        int(a["status"]),
+        str(a["message"]),
+        float(a["t_last"]),
+        _check.array("last_quaternion", a["last_quaternion"], (4,)),
+        _check.array("last_momentum", a["last_momentum"], (3,)),
+        dict(json.loads(a["metadata"])),
+        potential,
+    )
+
+
+def _rows(name: str, contents: Contents, shape: tuple[int, ...]) -> Floats:
+    data: Floats = contents.variables[name].data
+    if data.dtype != np.float64 or (data.shape != shape if shape else data.ndim != 1):
+        raise ValueError(f"{name} has the shape {data.shape} and the type {data.dtype}")
+    return data
+
+
+def _spoken(name: str) -> dict[str, str]:
+    """The attributes of an array in files and tables."""
+    if name.endswith("_error"):
+        what = name.removesuffix("_error").replace("_", " ")
+        return {"long_name": f"relative change of the {what} since the start", "units": "1"}
+    long_name, units = _NAMES[name]
+    return {"long_name": long_name, **({"units": units} if units else {})}
+
+
+def _shortened(text: str, width: int = 100) -> str:
+    return text if len(text) <= width else f"{text[: width - 4]} ..."
+
+
+# --- algebra on rows -----------------------------------------------------------------------------------------------
+
+
+def to_space(q: Floats, v: Floats) -> Floats:
+    """R v for stacks of quaternions and vectors; R is that of the normalised quaternion."""
+    u = q[:, 1:]
+    turned = 2.0 * np.cross(u, v)
+    moved: Floats = v + (q[:, :1] * turned + np.cross(u, turned)) / _dots(q, q)[:, None]
+    return moved
+
 
 def _dots(a: Floats, b: Floats) -> Floats:
     """Row by row a . b."""
@@ -197,9 +473,19 @@ def _dots(a: Floats, b: Floats) -> Floats:
     return products
 
 
-def _to_space(q: Floats, v: Floats) -> Floats:
-    """R v for stacks of quaternions and vectors; R is that of the normalised quaternion."""
-    u = q[:, 1:]
-    turned = 2.0 * np.cross(u, v)
-    moved: Floats = v + (q[:, :1] * turned + np.cross(u, turned)) / _dots(q, q)[:, None]
-    return moved
+def _lengths(a: Floats) -> Floats:
+    """Row by row |a|."""
+    return np.sqrt(_dots(a, a))
+
+
+def by_blocks(f: Callable[..., Floats], *arrays: Floats) -> Floats:
+    """f of all rows, some at a time: whatever f needs in between stays small."""
+    rows = arrays[0].shape[0]
+    first = f(*(a[:BLOCK] for a in arrays))
+    if rows <= BLOCK:
+        return first
+    out = np.empty((rows, *first.shape[1:]))
+    out[:BLOCK] = first
+    for k in range(BLOCK, rows, BLOCK):
+        out[k : k + BLOCK] = f(*(a[k : k + BLOCK] for a in arrays))
+    return out

@@ -1,0 +1,135 @@
+"""Torques and methods as text for files, and what stands in for those that no file can keep."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from polhode.body import Body
+from polhode.core.types import Depends, UserTorque, Vec3
+from polhode.methods import Keeps, Method
+from polhode.methods import catalogue as methods
+from polhode.torques import CustomTorque, Torque
+from polhode.torques import catalogue as torques
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueFromFile(Torque):
+    """What a file keeps of a torque that is not one of polhode's models: all but its functions."""
+
+    label: str
+    values: tuple[float, ...]
+    jumps: tuple[float, ...]
+    direction: Vec3 | None
+    constant_energy: bool
+    depends: Depends = Depends.POSITION
+
+    @property
+    def name(self) -> str:
+        """The name of the lost function."""
+        return self.label
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """There is none."""
+        raise ValueError(
+            f"the file keeps the name and the numbers of the torque {self.label}, but not its function: "
+            "pass it to resume as torque="
+        )
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The numbers that the function found in p."""
+        return self.values
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times of the jumps."""
+        return self.jumps
+
+    @property
+    def axis(self) -> Vec3 | None:
+        """The axis of symmetry."""
+        return self.direction
+
+    @property
+    def conserves_energy(self) -> bool:
+        """Whether the torque did."""
+        return self.constant_energy
+
+
+def torque_record(torque: Torque, body: Body) -> str:
+    """A torque as JSON: the fields of a model, and for all torques what can be kept without their functions."""
+    record: dict[str, Any] = {
+        "parameters": [float(x) for x in torque.parameters(body)],
+        "depends": torque.depends.value,
+        "breakpoints": torque.breakpoints,
+        "axis": torque.axis,
+        "conserves_energy": torque.conserves_energy,
+    }
+    if torques().get(torque.name) is type(torque):
+        fields = {f.name: getattr(torque, f.name) for f in dataclasses.fields(torque)}  # type: ignore[arg-type]
+        return json.dumps(record | {"fields": fields})
+    return json.dumps(record)
+
+
+def torque_from(name: str, record: str) -> Torque:
+    """The torque of such a record: the model itself if there is one, else what was kept of it."""
+    kept = json.loads(record)
+    if "fields" in kept and name in torques():
+        with suppress(TypeError, ValueError):  # the model may have changed since
+            return torques()[name](**{k: _tuples(v) for k, v in kept["fields"].items()})
+    return TorqueFromFile(
+        name,
+        tuple(kept["parameters"]),
+        tuple(kept["breakpoints"]),
+        _tuples(kept["axis"]),
+        bool(kept["conserves_energy"]),
+        Depends(kept["depends"]),
+    )
+
+
+def _tuples(value: Any) -> Any:
+    """JSON knows only lists; frozen fields are tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def described(torque: Torque) -> str:
+    """A torque in words that a person reads: its name and its numbers."""
+    if isinstance(torque, CustomTorque | TorqueFromFile):
+        return f"{torque.name}({', '.join(f'{x:g}' for x in torque.values)})"
+    return repr(torque)
+
+
+@dataclass(frozen=True)
+class SchemeFromFile:
+    """Stands where the scheme of an unknown method was."""
+
+    name: str
+
+    def bind(self, *torque: Any) -> NoReturn:
+        """There is none."""
+        raise ValueError(
+            f"the file keeps the name of the method {self.name}, which is not one of polhode's, but not how it steps: "
+            "pass it to resume as method="
+        )
+
+    def composed(self, fractions: Sequence[float]) -> NoReturn:
+        """There is none."""
+        self.bind()
+
+
+def is_own(method: Method) -> bool:
+    """Whether the method is the user's own: not one that can be found by its name."""
+    return methods().get(method.name) != method
+
+
+def method_from(name: str, own: bool) -> Method:
+    """The method of this name, or one that has no more than the name."""
+    if not own and name in methods():
+        return methods()[name]
+    anything = Depends.POSITION | Depends.TIME | Depends.RATE
+    return Method(
+        name, SchemeFromFile(name), "known by name only", "", 0, 0, anything, Keeps.NOTHING, Keeps.NOTHING
+    )  # fmt: skip
