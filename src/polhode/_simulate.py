@@ -18,7 +18,7 @@ from polhode.core import status as codes
 from polhode.core.drive import AT, SETTING, STATE, Counters, driver
 from polhode.core.flows import principal_torque
 from polhode.core.quat import conjugate, multiply, to_space
-from polhode.core.types import Depends, Params, Rotor, State, Stepper, Vec3
+from polhode.core.types import Depends, Params, Rotor, Scales, State, Stepper, Vec3
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Run, Solution
@@ -94,6 +94,25 @@ def simulate(
     SimulationInterrupted
         A `KeyboardInterrupt` with a `solution`.
     """
+    run, times = planned(
+        body, torque, omega=omega, attitude=attitude, t_span=t_span, step=step, method=method, t_eval=t_eval, every=every
+    )
+    return _Integration(run, run.quaternion_start, run.momentum_start, times, progress, announce).solution()
+
+
+def planned(
+    body: Body,
+    torque: Torque | None = None,
+    *,
+    omega: Any,
+    attitude: Any = None,
+    t_span: tuple[float, float],
+    step: float,
+    method: str | Method,
+    t_eval: Any = None,
+    every: int | None = None,
+) -> tuple[Run, Floats | None]:
+    """What `simulate` would do with these arguments, checked, and the output times if they are listed."""
     torque = Free() if torque is None else torque
     if not isinstance(body, Body):
         raise TypeError(f"body must be a polhode.Body, not {body!r}: write Body({body!r})")
@@ -109,10 +128,9 @@ def simulate(
         raise ValueError(f"every must be a positive whole number of steps, not {every!r}")
     stride = None if t_eval is not None else int(every or 1)
     times = None if t_eval is None else _times(t_eval, t0, t1)
-    q = _quaternion(attitude)
+    q = _check.quaternion("attitude", attitude)
     w = _check.array("omega", omega, (3,))
-    run = Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w))
-    return _Integration(run, q, run.momentum_start, times, progress, announce).solution()
+    return Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w)), times
 
 
 def resume(
@@ -120,6 +138,7 @@ def resume(
     t_end: float,
     *,
     torque: Torque | None = None,
+    method: Method | None = None,
     t_eval: Any = None,
     progress: Progress | None = None,
     announce: Callable[[], None] | None = None,
@@ -127,7 +146,7 @@ def resume(
     """Go on from where a solution ended, with the same method, step and output; returns the whole motion.
 
     Every method starts by itself from a state, so nothing is lost. A solution from a file needs its `torque` again if
-    that was a user's function.
+    that was a user's function, and its `method` if that was not one of polhode's.
     """
     old = solution.run
     end = _check.number("t_end", t_end)
@@ -137,7 +156,10 @@ def resume(
         raise ValueError("this solution has output at listed times: give t_eval for the times to come")
     stride = None if t_eval is not None else old.every
     times = None if t_eval is None else _times(t_eval, solution.t_last, end)
-    run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=torque or old.torque)
+    run = replace(
+        old, t_start=solution.t_last, t_end=end, every=stride, torque=torque or old.torque, method=method or old.method
+    )
+    _check_accepted(run.method, run.torque)
     state = (solution.last_quaternion, solution.last_momentum)
     new = _Integration(run, *state, times, progress, announce).solution
     try:
@@ -161,6 +183,7 @@ def _joined(old: Solution, new: Solution) -> Solution:
     return replace(
         new,
         run=run,
+        message=f"{new.message}, having started from t = {old.t_last:.12g} after {old.run.steps} steps",
         t=np.concatenate([old.t, new.t[first:]]),
         quaternion=np.concatenate([old.quaternion, new.quaternion[first:]]),
         momentum=np.concatenate([old.momentum, new.momentum[first:]]),
@@ -220,40 +243,8 @@ def _times(t_eval: Any, t0: float, t1: float) -> Floats:
     outside = (sign * times < sign * t0) | (sign * times > sign * t1)
     if outside.any():
         bad = int(np.argmax(outside))
-        raise ValueError(f"t_eval[{bad}] = {times[bad]!r} lies outside t_span ({t0!r}, {t1!r})")
+        raise ValueError(f"t_eval[{bad}] = {float(times[bad])!r} lies outside t_span ({t0!r}, {t1!r})")
     return times
-
-
-def _quaternion(attitude: Any) -> Floats:
-    """Unit quaternion, scalar first, from what the user gave."""
-    if attitude is None:
-        return np.array([1.0, 0.0, 0.0, 0.0])
-    if hasattr(attitude, "as_quat"):
-        q = np.asarray(attitude.as_quat(), dtype=np.float64)
-        if q.shape != (4,):
-            raise ValueError(f"attitude must be a single Rotation, not a stack of shape {q.shape[:-1]}")
-        return np.array([q[3], q[0], q[1], q[2]])
-    if np.shape(attitude) == (3, 3):
-        matrix = _check.array("attitude", attitude, (3, 3))
-        defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
-        if defect > 1e-6:
-            raise ValueError(f"attitude must be a rotation matrix, but R R^T differs from 1 by {defect:.2g}")
-        if np.linalg.det(matrix) < 0:
-            raise ValueError("attitude must be a rotation matrix, but its determinant is -1: a reflection")
-        from scipy.spatial.transform import Rotation
-
-        return _quaternion(Rotation.from_matrix(matrix))
-    if np.shape(attitude) != (4,):
-        shape = np.shape(attitude)
-        raise ValueError(
-            f"attitude must be a Rotation, a quaternion (scalar first) or a 3x3 matrix, not of shape {shape}"
-        )
-    q = _check.array("attitude", attitude, (4,))
-    largest = float(np.abs(q).max())
-    if largest == 0.0:
-        raise ValueError("attitude must be a rotation, but the quaternion is zero")
-    q = q / largest
-    return q / math.sqrt(float(q @ q))
 
 
 # --- the grid ------------------------------------------------------------------------------------------------------
@@ -347,7 +338,13 @@ class _Integration:
         pull = principal_torque(
             torque.torque_kernel, tilted=not self.run.body.aligned, windowed=len(torque.breakpoints) > 0
         )
-        return self.run.method.scheme.bind(pull, torque.depends)
+        return self.run.method.scheme.bind(pull, torque.depends, self._scales())
+
+    def _scales(self) -> Scales:
+        """Of the start of the run, also when it is resumed: the same program, the same bits."""
+        run = self.run
+        momentum = run.momentum_start @ run.body.axes
+        return Scales(_triple(run.body.moments), _triple(momentum), run.step)
 
     def _all(self) -> int:
         try:
@@ -432,6 +429,8 @@ class _Integration:
     def _outward(self, states: Floats) -> tuple[Floats, Floats]:
         """Rows of states in the user's axes."""
         q, m = states[:, :4], states[:, 4:]
+        if self.run.method.unscaled:
+            q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
         if not self.run.body.aligned:
             back = multiply(tuple(q.T), conjugate(self.axes))  # columns: the same algebra
             q, m = np.stack(back, axis=1), m @ self.run.body.axes.T
@@ -463,15 +462,21 @@ class _Integration:
         return self.piece.t1 if done == self.piece.steps else self.piece.t0 + done * self.piece.h
 
     def _grid_times(self, done: int, rows: int) -> Floats:
-        """The times of the first rows of output every so many steps, and of the last step if it is a row more."""
-        every = _positive(self.run.every)
-        at = np.minimum(np.arange(rows) * every, done)
-        t, before = np.empty(rows), 0
-        for piece in self.pieces:
-            mine = (at >= before) & (at <= before + piece.steps)
-            t[mine] = piece.t0 + (at[mine] - before) * piece.h
-            t[at == before + piece.steps] = piece.t1
-            before += piece.steps
+        """The times of the first rows of output every so many steps; the last step may be a row more."""
+        t = np.arange(rows, dtype=np.float64)
+        t *= _positive(self.run.every)
+        np.minimum(t, done, out=t)  # now: how many steps lie before each row
+        ends = np.cumsum([piece.steps for piece in self.pieces])
+        first, before = 0, 0
+        for piece, after, last in zip(self.pieces, ends, np.searchsorted(t, ends, side="right"), strict=True):
+            ends_here = last > first and t[last - 1] == after
+            part = t[first:last]
+            part -= before
+            part *= piece.h
+            part += piece.t0
+            if ends_here:
+                part[-1] = piece.t1
+            first, before = last, after
         return t
 
     def _message(self, status: int, t: float, done: int) -> str:
@@ -501,7 +506,7 @@ class _Integration:
             return n
 
         pull = principal_torque(watched, tilted=not self.run.body.aligned, windowed=bool(self.run.torque.breakpoints))
-        stepper = self.run.method.scheme.bind(pull, self.run.torque.depends)
+        stepper = self.run.method.scheme.bind(pull, self.run.torque.depends, self._scales())
         s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:].tolist()))
         body, p = self._kernel_arguments()
         try:
@@ -539,6 +544,11 @@ class _Integration:
 
 def _times_inverse(m: Vec3, body: Rotor) -> Vec3:
     return (m[0] * body.inverse[0], m[1] * body.inverse[1], m[2] * body.inverse[2])
+
+
+def _triple(x: Floats) -> Vec3:
+    a, b, c = x.tolist()
+    return (a, b, c)
 
 
 def _rows(count: int) -> Floats:

@@ -8,16 +8,18 @@ more run time and four times the compilation: docs/decisions/0002.)
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from polhode.core.flows import kick, push
+from polhode.core.flows import free, kick, push
+from polhode.core.quat import tidied
 from polhode.core.status import OK
-from polhode.core.types import Depends, Memory, Params, Pull, Rotor, Start, State, Stepper
+from polhode.core.text import function
+from polhode.core.types import Depends, Memory, Params, Pull, Rotor, Scales, Start, State, Stepper
 
 
 class Scheme(Protocol):
     """How a step is made, waiting for its torque."""
 
-    def bind(self, pull: Pull, depends: Depends) -> Stepper:
-        """The scheme with its torque in place."""
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """The scheme with its torque in place. Without scales, flows are prepared for anything."""
         ...
 
     def composed(self, fractions: Sequence[float]) -> "Scheme":
@@ -28,6 +30,16 @@ class Scheme(Protocol):
 def nothing(body: Rotor, p: Params, t: float, s: State) -> Memory:
     """The memory of a method that has none."""
     return ()
+
+
+def nothing_of(count: int) -> Start:
+    """The memory of a method that starts with so many zeros."""
+    zeros = (0.0,) * count
+
+    def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
+        return zeros
+
+    return start
 
 
 class Stage(NamedTuple):
@@ -64,7 +76,7 @@ class Splitting(NamedTuple):
         """Steps of these fractions in a row, as one step; neighbours of one kind become one stage."""
         return merged(Stage(s.flow, g * s.fraction) for g in fractions for s in self.stages)
 
-    def bind(self, pull: Pull, depends: Depends) -> Stepper:
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """One step as one function.
 
         If the step begins and ends with a kick and the torque ignores the rate, the torque at the end of a step is
@@ -75,8 +87,10 @@ class Splitting(NamedTuple):
         carried = stages[0].flow is kick and stages[-1].flow is kick and not depends & Depends.RATE
         kicks = sum(s.flow is kick for s in stages)
         flows = list(dict.fromkeys(s.flow for s in stages))
-        names: dict[str, Any] = {f"flow{i}": kick(pull) if f is kick else f for i, f in enumerate(flows)}
-        names |= {"push": push, "pull": pull, "OK": OK}
+        longest = max((abs(s.fraction) for s in stages), default=1.0)
+        made = {kick: kick(pull), free: free(scales and scales._replace(step=longest * scales.step))}
+        names: dict[str, Any] = {f"flow{i}": made.get(f, f) for i, f in enumerate(flows)}
+        names |= {"push": push, "pull": pull, "State": State, "tidied": tidied, "OK": OK}
 
         lines = []
         for k, (s, c) in enumerate(zip(stages, times, strict=True)):
@@ -88,7 +102,8 @@ class Splitting(NamedTuple):
                 lines += ["memory = pull(body, p, t + h, s)", f"s = push(s, {s.fraction!r} * h, memory)"]
             else:
                 lines += [f"s = flow{flows.index(s.flow)}(body, p, {time}, s, {s.fraction!r} * h)"]
-        step = _function("step(body, p, t, s, h, memory)", [*lines, "return s, memory, OK"], names)
+        lines += ["return State(tidied(s.q), s.m), memory, OK"]
+        step = function("step(body, p, t, s, h, memory)", lines, names)
         start: Start = pull if carried else nothing
         return Stepper(start, step, 3 if carried else 0, int(carried), kicks - int(carried))
 
@@ -101,7 +116,7 @@ class Routine(NamedTuple):
     evaluations_at_start: int = 0
     evaluations_per_step: int = 1
 
-    def bind(self, pull: Pull, depends: Depends) -> Stepper:
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The routine with its torque in place."""
         return Stepper(*self.make(pull), self.memory, self.evaluations_at_start, self.evaluations_per_step)
 
@@ -120,15 +135,15 @@ class Composed(NamedTuple):
         """Compositions of compositions are compositions."""
         return Composed(self.base, tuple(g * f for g in fractions for f in self.fractions))
 
-    def bind(self, pull: Pull, depends: Depends) -> Stepper:
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """One step as one function."""
-        base = self.base.bind(pull, depends)
+        base = self.base.bind(pull, depends, scales)
         lines, clock = [], 0.0
         for f in self.fractions:
             lines += [f"s, memory, status = base(body, p, t + {clock!r} * h, s, {f!r} * h, memory)"]
             lines += ["if status != OK:", "    return s, memory, status"]
             clock += f
-        step = _function(
+        step = function(
             "step(body, p, t, s, h, memory)", [*lines, "return s, memory, OK"], {"base": base.step, "OK": OK}
         )
         return base._replace(step=step, evaluations_per_step=len(self.fractions) * base.evaluations_per_step)
@@ -145,13 +160,6 @@ def merged(stages: Iterable[Stage]) -> Splitting:
     return Splitting(tuple(out))
 
 
-def _function(head: str, lines: Sequence[str], names: dict[str, Any]) -> Any:
-    """A function from its text. The names it reads are captured with it, so its digest covers them."""
-    scope = {"__name__": __name__, **names}
-    exec(compile("\n    ".join([f"def {head}:", *lines]), f"<{head}>", "exec"), scope)
-    return scope[head.partition("(")[0]]
-
-
 def triple_jump(order: int) -> tuple[float, float, float]:
     """Fractions that raise a symmetric method of this (even) order by two.  [yoshida1990, creutz1989]"""
     a = 1 / (2 - 2 ** (1 / (order + 1)))
@@ -162,17 +170,3 @@ def suzuki(order: int) -> tuple[float, float, float, float, float]:
     """Five fractions that raise a symmetric method of this (even) order by two, with smaller errors.  [suzuki1990]"""
     a = 1 / (4 - 4 ** (1 / (order + 1)))
     return (a, a, 1 - 4 * a, a, a)
-
-
-def tuple_of(count: int) -> Callable[[Any, int], tuple[float, ...]]:
-    """`load(x, k)`: count numbers from x[k] on, as a tuple."""
-    items = "".join(f"x[k + {i}], " for i in range(count))
-    load: Callable[[Any, int], tuple[float, ...]] = _function("load(x, k)", [f"return ({items})"], {})
-    return load
-
-
-def writer_of(count: int) -> Callable[[Any, int, tuple[float, ...]], None]:
-    """`store(x, k, v)`: a tuple of count numbers to x[k] and after."""
-    lines = [f"x[k + {i}] = v[{i}]" for i in range(count)]
-    store: Callable[[Any, int, tuple[float, ...]], None] = _function("store(x, k, v)", lines or ["pass"], {})
-    return store

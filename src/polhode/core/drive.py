@@ -8,9 +8,10 @@ a step aside, which the run does not notice.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polhode.core.compose import tuple_of, writer_of
 from polhode.core.ops import view
+from polhode.core.quat import norm2
 from polhode.core.status import OK, UNSOUND
+from polhode.core.text import tuple_of, writer_of
 from polhode.core.types import Params, Quat, Rotor, State, Stepper, Vec3
 
 
@@ -36,8 +37,7 @@ STATE = 7  # quaternion 4, momentum 3
 
 def sound(s: State) -> bool:
     """All finite, and the quaternion still near unit length. NaN fails every comparison."""
-    n = s.q[0] * s.q[0] + s.q[1] * s.q[1] + s.q[2] * s.q[2] + s.q[3] * s.q[3]
-    return 0.25 < n < 4.0 and (s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0
+    return 0.25 < norm2(s.q) < 4.0 and (s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0
 
 
 def load_state(x: Any, k: int) -> State:
@@ -85,33 +85,51 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         j, times, asides = count[AT.next], count[AT.times], count[AT.asides]
         memory = start(body, p, t0, s) if i == 0 else load_memory(carried, 0)
         offset = plan_offset[j] if j < times else 0.0
-        status = OK
-        while True:
-            aside = i == due and row < rows
-            if aside and offset == 0.0:
+        listed, status = every == 0, OK
+        while status == OK:
+            due_here = i == due and row < rows
+            if due_here and offset == 0.0:
                 store_state(out, STATE * row, s)
             else:
-                if not aside and i == stop:
+                if not due_here and i == stop:
                     break
-                length = offset if aside else (last if i == steps - 1 else h)
-                new, fresh, status = step(body, p, t0 + i * h, s, length, memory)
-                if status == OK and not sound(new):
-                    status = UNSOUND
-                if status != OK:
-                    break
-                if not aside:
+                # A stretch of steps of one length: the compiler takes what depends on it out of the loop.
+                if due_here:
+                    length, until = offset, i + 1
+                elif i == steps - 1:
+                    length, until = last, steps
+                else:
+                    length, until = h, min(stop, steps - 1)
+                    if listed and row < rows:
+                        until = min(until, due)
+                here, s_here, memory_here = i, s, memory
+                while i < until:
+                    new, fresh, status = step(body, p, t0 + i * h, s, length, memory)
+                    if status == OK and not sound(new):
+                        status = UNSOUND
+                    if status != OK:
+                        break
                     s, memory = new, fresh
                     i += 1
+                    if i == due and not listed and row < rows:
+                        store_state(out, STATE * row, s)
+                        row += 1
+                        due += every
+                if not due_here:
                     continue
-                store_state(out, STATE * row, new)
-                asides += 1
+                if status == OK:
+                    store_state(out, STATE * row, s)
+                    asides += 1
+                i, s, memory = here, s_here, memory_here  # it was a step aside
+                if status != OK:
+                    break
             row += 1
-            if every > 0:
-                due += every
-            else:
+            if listed:
                 j += 1
                 due = plan_index[j] if j < times else steps + 1
                 offset = plan_offset[j] if j < times else 0.0
+            else:
+                due += every
         store_state(y, 0, s)
         store_memory(carried, 0, memory)
         count[AT.done], count[AT.row], count[AT.due] = i, row, due

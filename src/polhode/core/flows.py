@@ -3,10 +3,11 @@
 `kick` is the one flow that needs a torque: it becomes a flow when it meets one.
 """
 
+from polhode.core.exact import Resolution, finest, increment, needed, pieces
 from polhode.core.ops import fma, triple
-from polhode.core.quat import conjugate, multiply, to_space
+from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
 from polhode.core.trig import sine_versine
-from polhode.core.types import Flow, Params, Pull, Quat, Rotor, State, UserTorque, Vec3
+from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.core.vec import combine, times
 
 
@@ -52,51 +53,118 @@ def kick(pull: Pull) -> Flow:
 def _rotated(a: float, b: float, s: float, e: float) -> tuple[float, float]:
     """(a, b) turned clockwise by twice the angle whose sine is s and versine e."""
     c, s2 = 1.0 - e, s + s
-    return a + s2 * fma(c, b, -s * a), b - s2 * fma(c, a, s * b)
+    return fma(s2, fma(c, b, -(s * a)), a), fma(-s2, fma(c, a, s * b), b)
 
 
 def _mixed(a: float, b: float, s: float, e: float) -> float:
     """Cosine times a plus sine times b."""
-    return a + fma(s, b, -e * a)
+    return a + fma(s, b, -(e * a))
 
 
-def spin1(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-    """The flow of m1^2 / (2 I1)."""
+def turned1(s: State, half: float) -> State:
+    """The body turned about its axis 1 by twice the angle `half`, the momentum fixed in space."""
     q, m = s.q, s.m
-    n, e = sine_versine(0.5 * h * m[0] * body.inverse[0])
+    n, e = sine_versine(half)
     m2, m3 = _rotated(m[1], m[2], n, e)
-    turned: Quat = (
+    new: Quat = (
         _mixed(q[0], -q[1], n, e),
         _mixed(q[1], q[0], n, e),
         _mixed(q[2], q[3], n, e),
         _mixed(q[3], -q[2], n, e),
     )
-    return State(turned, (m[0], m2, m3))
+    return State(new, (m[0], m2, m3))
 
 
-def spin2(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-    """The flow of m2^2 / (2 I2)."""
+def turned2(s: State, half: float) -> State:
+    """The same about axis 2."""
     q, m = s.q, s.m
-    n, e = sine_versine(0.5 * h * m[1] * body.inverse[1])
+    n, e = sine_versine(half)
     m3, m1 = _rotated(m[2], m[0], n, e)
-    turned: Quat = (
+    new: Quat = (
         _mixed(q[0], -q[2], n, e),
         _mixed(q[1], -q[3], n, e),
         _mixed(q[2], q[0], n, e),
         _mixed(q[3], q[1], n, e),
     )
-    return State(turned, (m1, m[1], m3))
+    return State(new, (m1, m[1], m3))
 
 
-def spin3(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-    """The flow of m3^2 / (2 I3)."""
+def turned3(s: State, half: float) -> State:
+    """The same about axis 3."""
     q, m = s.q, s.m
-    n, e = sine_versine(0.5 * h * m[2] * body.inverse[2])
+    n, e = sine_versine(half)
     m1, m2 = _rotated(m[0], m[1], n, e)
-    turned: Quat = (
+    new: Quat = (
         _mixed(q[0], -q[3], n, e),
         _mixed(q[1], q[2], n, e),
         _mixed(q[2], -q[1], n, e),
         _mixed(q[3], q[0], n, e),
     )
-    return State(turned, (m1, m2, m[2]))
+    return State(new, (m1, m2, m[2]))
+
+
+def spin1(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+    """The flow of m1^2 / (2 I1)."""
+    return turned1(s, s.m[0] * (0.5 * h * body.inverse[0]))
+
+
+def spin2(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+    """The flow of m2^2 / (2 I2)."""
+    return turned2(s, s.m[1] * (0.5 * h * body.inverse[1]))
+
+
+def spin3(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+    """The flow of m3^2 / (2 I3)."""
+    return turned3(s, s.m[2] * (0.5 * h * body.inverse[2]))
+
+
+# The flow of the whole kinetic energy. Which code it is depends on the body and on how far a step goes.
+
+HEADROOM = 1.25
+"""A torque may quicken the body by so much before steps of the exact flow are cut in two."""
+
+
+def free(scales: Scales | None) -> Flow:
+    """The exact flow of a free body, prepared for runs of these scales; longer steps or faster bodies are cut."""
+    if scales is None:
+        return _triaxial(finest(), True)
+    i1, i2, i3 = scales.inertia
+    if i1 == i2 == i3:
+        return spherical
+    if i1 == i2 or i2 == i3 or i3 == i1:
+        return symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
+    return _triaxial(*needed(scales, HEADROOM))
+
+
+def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+    """All moments equal: a turn at a constant rate."""
+    k = h * body.inverse[0]
+    return State(turn(s.q, (k * s.m[0], k * s.m[1], k * s.m[2])), s.m)
+
+
+def symmetric(axis: int) -> Flow:
+    """Two moments equal: a turn about the momentum, then one about the axis of symmetry."""
+    turned = (turned1, turned2, turned3)[axis - 1]
+    k, e = axis - 1, axis % 3  # the axis and an equatorial one
+
+    def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+        i, j = body.inertia, body.inverse
+        c = h * j[e]
+        precessed = State(turn(s.q, (c * s.m[0], c * s.m[1], c * s.m[2])), s.m)
+        return turned(precessed, s.m[k] * (0.5 * h * (i[e] - i[k]) * j[e] * j[k]))
+
+    return flow
+
+
+def _triaxial(fine: Resolution, unphysical: bool) -> Flow:
+    move = increment(fine.nodes, fine.terms)
+
+    def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+        count = pieces(fine, unphysical, body, s.m, h)
+        length = h / max(count, 1)
+        for _ in range(count):
+            delta, e, v, _k, _mu = move(body, s.m, length)
+            s = State(advanced(s.q, e, v), combine(s.m, 1.0, delta))
+        return s
+
+    return flow

@@ -5,15 +5,16 @@ from math import sqrt
 from polhode.core.ops import fma
 from polhode.core.trig import sine_versine
 from polhode.core.types import Quat, Vec3
+from polhode.core.vec import cross, dot
 
 
 def multiply(a: Quat, b: Quat) -> Quat:
     """a b: first b, then a."""
     return (
-        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
-        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
-        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
-        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+        fma(-a[3], b[3], fma(-a[2], b[2], fma(-a[1], b[1], a[0] * b[0]))),
+        fma(-a[3], b[2], fma(a[2], b[3], fma(a[1], b[0], a[0] * b[1]))),
+        fma(a[3], b[1], fma(a[2], b[0], fma(-a[1], b[3], a[0] * b[2]))),
+        fma(a[3], b[0], fma(-a[2], b[1], fma(a[1], b[2], a[0] * b[3]))),
     )
 
 
@@ -23,13 +24,18 @@ def conjugate(q: Quat) -> Quat:
 
 
 def to_space(q: Quat, v: Vec3) -> Vec3:
-    """R v: what has the components v in the body has these in space."""
-    w, x, y, z = q
-    a, b, c = 2.0 * (y * v[2] - z * v[1]), 2.0 * (z * v[0] - x * v[2]), 2.0 * (x * v[1] - y * v[0])
+    """R v: what has the components v in the body has these in space.
+
+    The form is homogeneous in q: a quaternion off the unit sphere, as inside a Runge-Kutta step, scales the result but
+    does not spoil its dependence on the frame.
+    """
+    u = (q[1], q[2], q[3])
+    k, along, c = fma(q[0], q[0], -dot(u, u)), 2.0 * dot(u, v), cross(u, v)
+    w = 2.0 * q[0]
     return (
-        v[0] + w * a + (y * c - z * b),
-        v[1] + w * b + (z * a - x * c),
-        v[2] + w * c + (x * b - y * a),
+        fma(k, v[0], fma(along, u[0], w * c[0])),
+        fma(k, v[1], fma(along, u[1], w * c[1])),
+        fma(k, v[2], fma(along, u[2], w * c[2])),
     )
 
 
@@ -40,19 +46,34 @@ def to_body(q: Quat, v: Vec3) -> Vec3:
 
 def turn(q: Quat, v: Vec3) -> Quat:
     """q exp(v): the body turns by the rotation vector v, in body axes. Exact, and an increment for small v."""
-    half = 0.5 * sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    half = 0.5 * sqrt(dot(v, v))
     s, e = sine_versine(half)
     s = 0.5 * s / max(half, 1e-300)
-    x, y, z = s * v[0], s * v[1], s * v[2]
+    return advanced(q, e, (s * v[0], s * v[1], s * v[2]))
+
+
+def advanced(q: Quat, e: float, v: Vec3) -> Quat:
+    """q (1 - e, v), as an increment."""
     return (
-        q[0] - fma(e, q[0], q[1] * x + q[2] * y + q[3] * z),
-        q[1] + fma(-e, q[1], q[0] * x + q[2] * z - q[3] * y),
-        q[2] + fma(-e, q[2], q[0] * y - q[1] * z + q[3] * x),
-        q[3] + fma(-e, q[3], q[0] * z + q[1] * y - q[2] * x),
+        q[0] - fma(e, q[0], fma(q[3], v[2], fma(q[2], v[1], q[1] * v[0]))),
+        q[1] + fma(-e, q[1], fma(-q[3], v[1], fma(q[2], v[2], q[0] * v[0]))),
+        q[2] + fma(-e, q[2], fma(q[3], v[0], fma(-q[1], v[2], q[0] * v[1]))),
+        q[3] + fma(-e, q[3], fma(-q[2], v[0], fma(q[1], v[1], q[0] * v[2]))),
     )
+
+
+def norm2(q: Quat) -> float:
+    """The square of the norm."""
+    return fma(q[3], q[3], fma(q[2], q[2], fma(q[1], q[1], q[0] * q[0])))
+
+
+def tidied(q: Quat) -> Quat:
+    """q with its norm corrected to first order: round-off that would pile up is removed step by step."""
+    k = fma(-0.5, norm2(q), 1.5)
+    return (q[0] * k, q[1] * k, q[2] * k, q[3] * k)
 
 
 def normalised(q: Quat) -> Quat:
     """q with unit norm."""
-    r = 1.0 / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    r = 1.0 / sqrt(norm2(q))
     return (q[0] * r, q[1] * r, q[2] * r, q[3] * r)

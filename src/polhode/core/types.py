@@ -56,6 +56,14 @@ Start = Callable[[Rotor, Params, float, State], Memory]
 Step = Callable[[Rotor, Params, float, State, float, Any], tuple[State, Any, int]]
 
 
+class Scales(NamedTuple):
+    """The sizes that a run starts with, for flows that choose once how finely they work."""
+
+    inertia: Vec3
+    momentum: Vec3
+    step: float
+
+
 class Stepper(NamedTuple):
     """A method bound to a torque: everything that a driver needs."""
 

@@ -1,16 +1,21 @@
 """Vectors as tuples of three."""
 
+from polhode.core.ops import fma
 from polhode.core.types import Vec3
 
 
 def cross(a: Vec3, b: Vec3) -> Vec3:
     """a x b."""
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+    return (
+        fma(a[1], b[2], -(a[2] * b[1])),
+        fma(a[2], b[0], -(a[0] * b[2])),
+        fma(a[0], b[1], -(a[1] * b[0])),
+    )
 
 
 def dot(a: Vec3, b: Vec3) -> float:
     """a . b."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    return fma(a[2], b[2], fma(a[1], b[1], a[0] * b[0]))
 
 
 def times(a: Vec3, b: Vec3) -> Vec3:
@@ -20,4 +25,4 @@ def times(a: Vec3, b: Vec3) -> Vec3:
 
 def combine(a: Vec3, h: float, b: Vec3) -> Vec3:
     """a + h b."""
-    return (a[0] + h * b[0], a[1] + h * b[1], a[2] + h * b[2])
+    return (fma(h, b[0], a[0]), fma(h, b[1], a[1]), fma(h, b[2], a[2]))

@@ -40,9 +40,9 @@ class Method:
     """One line: what it is."""
     cite: str
     """Keys of `references.bib`, separated by commas."""
-    order: int
-    """Of the momentum, for a torque that it accepts."""
-    attitude_order: int
+    order: int | None
+    """Of the momentum, for a torque that it accepts; None: the step is exact, its error is round-off."""
+    attitude_order: int | None
     accepts: Depends
     """Which torques it can integrate at its order. A free body is always accepted."""
     keeps: Keeps
@@ -50,6 +50,9 @@ class Method:
     keeps_when_free: Keeps
     generalised_order: tuple[int, ...] | None = None
     """For near-integrable schemes: the order of the error terms in each power of the perturbation."""
+
+    unscaled: bool = False
+    """Whether its quaternions have no meaningful norm; they are scaled when a run is over."""
 
     def refuses(self, depends: Depends) -> Depends:
         """What such a torque reads and this method cannot handle."""

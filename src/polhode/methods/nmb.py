@@ -11,7 +11,8 @@ method is symplectic; the measured defect is O(h^3), so it is not.
 from typing import Any
 
 from polhode.core.compose import Routine
-from polhode.core.quat import turn
+from polhode.core.ops import fma
+from polhode.core.quat import tidied, turn
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.core.types import Depends, Memory, Params, Pull, Rotor, Start, State, Vec3
 from polhode.core.vec import combine, cross, times
@@ -27,15 +28,16 @@ def newton_correction(k: Vec3, f: Vec3, h2: float, w: Vec3) -> Vec3:
 
     Row i of Euler's equation over I_i is x_i + k_i w_j w_l = torque_i / I_i, with w = wp + (h/2) x.
     """
-    a, b = h2 * k[0] * w[2], h2 * k[0] * w[1]
-    c, d = h2 * k[1] * w[2], h2 * k[1] * w[0]
-    e, g = h2 * k[2] * w[1], h2 * k[2] * w[0]
-    u, v, z = 1.0 - d * g, c - d * e, c * g - e
-    r = 1.0 / (u - a * v + b * z)
+    g = (h2 * k[0], h2 * k[1], h2 * k[2])
+    a, b = g[0] * w[2], g[0] * w[1]
+    c, d = g[1] * w[2], g[1] * w[0]
+    e, o = g[2] * w[1], g[2] * w[0]
+    u, v, z = fma(-d, o, 1.0), fma(-d, e, c), fma(c, o, -e)
+    r = 1.0 / fma(b, z, fma(-a, v, u))
     return (
-        r * (u * f[0] + (b * g - a) * f[1] + (a * d - b) * f[2]),
-        r * (-v * f[0] + (1.0 - b * e) * f[1] + (b * c - d) * f[2]),
-        r * (z * f[0] + (a * e - g) * f[1] + (1.0 - a * c) * f[2]),
+        r * fma(u, f[0], fma(fma(b, o, -a), f[1], fma(a, d, -b) * f[2])),
+        r * fma(-v, f[0], fma(fma(-b, e, 1.0), f[1], fma(b, c, -d) * f[2])),
+        r * fma(z, f[0], fma(fma(a, e, -o), f[1], fma(-a, c, 1.0) * f[2])),
     )
 
 
@@ -43,8 +45,8 @@ def newmark(pull: Pull) -> tuple[Start, Any]:
     """Start and step with their torque in place. The memory is the acceleration."""
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
-        n, g = pull(body, p, t, s), cross(s.m, times(s.m, body.inverse))
-        return times((n[0] + g[0], n[1] + g[1], n[2] + g[2]), body.inverse)
+        euler = combine(cross(s.m, times(s.m, body.inverse)), 1.0, pull(body, p, t, s))
+        return times(euler, body.inverse)
 
     def step(body: Rotor, p: Params, t: float, s: State, h: float, a: Vec3) -> tuple[State, Vec3, int]:
         i, j = body.inertia, body.inverse
@@ -56,7 +58,7 @@ def newmark(pull: Pull) -> tuple[Start, Any]:
         x, status = a, NO_CONVERGENCE
         w = combine(wp, h2, x)
         for _ in range(MOST_ITERATIONS):
-            f = (x[0] + k[0] * w[1] * w[2] - n[0], x[1] + k[1] * w[2] * w[0] - n[1], x[2] + k[2] * w[0] * w[1] - n[2])
+            f = combine(combine(x, 1.0, times(k, (w[1] * w[2], w[2] * w[0], w[0] * w[1]))), -1.0, n)
             d = newton_correction(k, f, h2, w)
             x = combine(x, -1.0, d)
             w = combine(wp, h2, x)  # (36)
@@ -67,7 +69,7 @@ def newmark(pull: Pull) -> tuple[Start, Any]:
             if abs(h2) * change <= CLOSE * max(abs(w[0]), abs(w[1]), abs(w[2])):
                 status = OK
                 break
-        return State(q, times(w, i)), x, status
+        return State(tidied(q), times(w, i)), x, status
 
     return start, step
 

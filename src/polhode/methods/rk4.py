@@ -7,20 +7,18 @@ baseline that everybody knows. Costs four torque evaluations a step, and takes a
 from typing import Any
 
 from polhode.core.compose import Routine, nothing
+from polhode.core.ops import fma
 from polhode.core.quat import multiply, normalised
 from polhode.core.status import OK
 from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Start, State
-from polhode.core.vec import cross, times
+from polhode.core.vec import combine, cross, times
 from polhode.methods._method import Keeps, Method
 
 
 def moved(s: State, h: float, d: State) -> State:
     """s + h d."""
-    q, m, a, b = s.q, s.m, d.q, d.m
-    return State(
-        (q[0] + h * a[0], q[1] + h * a[1], q[2] + h * a[2], q[3] + h * a[3]),
-        (m[0] + h * b[0], m[1] + h * b[1], m[2] + h * b[2]),
-    )
+    q, a = s.q, d.q
+    return State((fma(h, a[0], q[0]), fma(h, a[1], q[1]), fma(h, a[2], q[2]), fma(h, a[3], q[3])), combine(s.m, h, d.m))
 
 
 def classical(pull: Pull) -> tuple[Start, Any]:
@@ -29,8 +27,7 @@ def classical(pull: Pull) -> tuple[Start, Any]:
     def slope(body: Rotor, p: Params, t: float, s: State) -> State:
         w = times(s.m, body.inverse)
         half: Quat = (0.0, 0.5 * w[0], 0.5 * w[1], 0.5 * w[2])
-        n, g = pull(body, p, t, s), cross(s.m, w)
-        return State(multiply(s.q, half), (n[0] + g[0], n[1] + g[1], n[2] + g[2]))
+        return State(multiply(s.q, half), combine(cross(s.m, w), 1.0, pull(body, p, t, s)))
 
     def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         k1 = slope(body, p, t, s)

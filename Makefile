@@ -1,0 +1,64 @@
+# Two commands do everything on a machine with python3.11, its venv module and make:
+#   make demo    install, run two examples, leave results and pictures in demo/
+#   make test    install, run all checks
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint evidence bench pins clean
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+export UV_SYSTEM_CERTS ?= 1
+export UV_PYTHON_DOWNLOADS ?= never
+# two workers share what they compile through the cache on disk
+WORKERS ?= 2
+
+help:
+	@sed -n 's/^#   //p' Makefile
+	@echo "make evidence  the long tests    make bench  speed, as ratios    make pins  new requirements    make clean"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# $(call install,FILE): uv when it can be had, because it is quick; pip otherwise
+define install
+	@echo "installing $(1)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt \
+	  && VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r $(1) \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+endef
+
+$(VENV)/run.stamp: $(BIN)/python requirements/run.txt requirements/uv.txt pyproject.toml
+	$(call install,requirements/run.txt)
+	@touch $@
+
+$(VENV)/test.stamp: $(BIN)/python requirements/test.txt requirements/uv.txt pyproject.toml
+	$(call install,requirements/test.txt)
+	@touch $@ $(VENV)/run.stamp
+
+demo: $(VENV)/run.stamp
+	$(BIN)/polhode run examples/intermediate_axis_flip.toml examples/heavy_top.toml --plot --force --out demo
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -q -n $(WORKERS)
+
+evidence: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m evidence
+
+bench: $(VENV)/test.stamp
+	$(BIN)/python -m benchmarks.foundation
+
+PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
+pins: $(VENV)/run.stamp
+	$(BIN)/$(PIN) requirements/uv.in -o requirements/uv.txt
+	$(BIN)/$(PIN) --extra test pyproject.toml requirements/build.in -o requirements/test.txt
+	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
+
+clean:
+	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,591 @@
+r"""The free rigid body in closed form: constants once per motion, then the state at any time at one price.
+
+The axes are relabelled so that the momentum y circles axis 3 with y3 > 0, through a proper rotation. Then
+
+    y = (A cn u, B sn u, C dn u),    u = u0 + s lam t,    s = +1 if I3 is the greatest moment, -1 if it is the least,
+
+and the attitude is `R(t) = R(0) P(y(0))^T Rz(chi) P(y(t))`, where P(y) is the smallest rotation that takes y to axis 3
+and chi is linear in time plus the argument of a theta function. Everything comes from theta series that converge at
+once: in the nome q (DIRECT) or, towards the separatrix, in the nome q' of the complementary modulus (DUAL), where the
+series are hyperbolic. What has no period left is STEADY. No difference of nearly equal numbers is taken anywhere:
+k and k' are computed side by side, and what is multiplied by the time is a two-double, so that 1e12 turns cost no
+more digits than the input itself has lost by then.
+
+Moments and rates come scaled: the greatest of each lies between 1/2 and 1. Formulas: docs/free_motion.md.
+"""
+
+from math import asinh, atan2, copysign, cos, exp, log, pi, sin, sqrt
+from typing import Any, NamedTuple
+
+from polhode.core import dd
+from polhode.core.dd import DD
+from polhode.core.ops import fma, two_product
+from polhode.core.quat import conjugate, multiply, norm2
+from polhode.core.status import OK
+from polhode.core.text import tuple_of, writer_of
+from polhode.core.trig import sine_versine
+from polhode.core.types import Quat, Vec3
+
+STEADY, DIRECT, DUAL = 0.0, 1.0, 2.0
+
+LARGEST_NOME = 0.08
+"""Up to here the direct series are used: their first neglected terms, q^16 and q^20, are below 1e-17. Beyond, the dual
+nome exp(pi^2 / log q) is below 0.02."""
+
+ON_SEPARATRIX = 2.0**-100
+"""A relative distance from the separatrix that two-doubles cannot tell from zero."""
+
+LONGEST = 1e200
+"""Scaled times are cut here. No digit of the phase has been left for long."""
+
+RIGHT_ANGLE = 1.5707963267948963
+"""Two units in the last place below pi/2: the greatest angle that is not reduced by pi."""
+
+ROUND = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to the nearest integer
+
+
+class Constants(NamedTuple):
+    """All that is known of a motion: relabelled axes, momenta over their norm, times in units of one over the scale."""
+
+    kind: float
+    axis1: float  # which principal axis is axis 1, 2, 3
+    axis2: float
+    axis3: float
+    sign1: float  # and which way it points
+    sign2: float
+    sign3: float
+    norm: float  # G = |y|
+    response1: float  # G / I: the rate that goes with a unit of y / G
+    response2: float
+    response3: float
+    y1: float  # momentum at the start, over G
+    y2: float
+    y3: float
+    amplitude1: float  # A / G
+    amplitude2: float  # B / G
+    amplitude3: float  # C / G
+    sense: float  # s
+    frequency: float  # lam
+    modulus: float  # k
+    complement: float  # k'
+    quarter: float  # K; 0 stands for infinity
+    dual_quarter: float  # K'; 0 stands for infinity
+    u0: float
+    rate_high: float  # s lam / 2K: half periods a unit of time
+    rate_low: float
+    turn_high: float  # half turns of chi a unit of time, less what the theta function carries
+    turn_low: float
+    nome: float  # q if DIRECT, q' if DUAL
+    plus: float  # DIRECT: the two nomes of the third kind, q^2 exp(+-2 beta)
+    minus: float
+    eta: float  # DUAL: the argument of the third kind
+    jump: float  # DUAL: what the theta function turns in a half period, in turns
+    precession: float  # mean rate at which axis 3 goes round the momentum; |w| if STEADY
+    transverse: float  # mean rate at which axis 1 goes round the momentum; |w| if STEADY
+
+
+CONSTANTS = len(Constants._fields)
+_load_constants = tuple_of(CONSTANTS)
+_store_constants = writer_of(CONSTANTS)
+
+# --- elliptic integrals --------------------------------------------------------------------------------------------
+
+
+def quarter_period(complement: DD) -> DD:
+    """K = pi / (2 agm(1, k')) for 0 < k' <= 1."""
+    a, b = (1.0, 0.0), complement
+    for _ in range(60):
+        near = abs(a[0] - b[0]) < 1e-15 * a[0]
+        a, b = dd.scaled(dd.add(a, b), 0.5), dd.root(dd.multiply(a, b))
+        if near:
+            break
+    return dd.divide(dd.PI, dd.add(a, b))
+
+
+def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
+    """Bulirsch's cel: the integral of (a cos^2 + b sin^2) / (cos^2 + p sin^2) / sqrt(cos^2 + k'^2 sin^2) to pi/2."""
+    kc, e, m = complement, complement, (1.0, 0.0)
+    p = dd.root(p)
+    b = dd.divide(b, p)
+    for _ in range(60):
+        f, g = a, dd.divide(e, p)
+        a = dd.add(a, dd.divide(b, p))
+        b = dd.scaled(dd.add(b, dd.multiply(f, g)), 2.0)
+        p = dd.add(p, g)
+        g, m = m, dd.add(m, kc)
+        if abs(g[0] - kc[0]) <= 1e-15 * g[0]:
+            break
+        kc = dd.scaled(dd.root(e), 2.0)
+        e = dd.multiply(kc, m)
+    return dd.multiply(dd.HALF_PI, dd.divide(dd.add(dd.multiply(a, m), b), dd.multiply(m, dd.add(m, p))))
+
+
+def carlson_rf(x: float, y: float, z: float) -> float:
+    """Carlson's symmetric integral of the first kind; at most one argument may be zero."""
+    for _ in range(60):
+        mean = (x + y + z) / 3.0
+        a, b = (mean - x) / mean, (mean - y) / mean
+        c = -(a + b)
+        if max(abs(a), abs(b), abs(c)) < 2e-3:
+            break
+        r, s, t = sqrt(x), sqrt(y), sqrt(z)
+        shift = r * s + r * t + s * t
+        x, y, z = 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift)
+    e2, e3 = a * b - c * c, a * b * c
+    series = e3 / 14.0 - e2 / 10.0 + e2 * e2 / 24.0 - 3.0 * e2 * e3 / 44.0 - 5.0 * e2 * e2 * e2 / 208.0
+    series += 3.0 * e3 * e3 / 104.0 + e2 * e2 * e3 / 16.0
+    return (1.0 + series) / sqrt(mean)
+
+
+# --- set-up --------------------------------------------------------------------------------------------------------
+
+
+def set_up(inertia: Vec3, omega: Vec3) -> Constants:
+    """The constants of the motion that starts with these rates about the principal axes."""
+    y = (two_product(inertia[0], omega[0]), two_product(inertia[1], omega[1]), two_product(inertia[2], omega[2]))
+    i, j, k = _ascending(inertia)
+    # Which axis is circled: that with the greater of P = |y3| sqrt(I1 (I3-I2)) and Q = |y1| sqrt(I3 (I2-I1)).
+    lift = 2.0**500 if max(abs(y[i][0]), abs(y[k][0])) < 1e-150 else 1.0
+    about_greatest = _circling(y[k], lift, inertia[i], dd.two_sum(inertia[k], -inertia[j]))
+    about_least = _circling(y[i], lift, inertia[k], dd.two_sum(inertia[j], -inertia[i]))
+    if about_greatest[0] == 0.0 and about_least[0] == 0.0:
+        return _steady(inertia, omega, y)
+    distance, total = dd.subtract(about_greatest, about_least), dd.add(about_greatest, about_least)
+    sense = 1.0
+    if distance[0] < 0.0:
+        i, k, sense, distance = k, i, -1.0, dd.negative(distance)
+    if distance[0] < ON_SEPARATRIX * total[0]:
+        distance = (0.0, 0.0)
+
+    parity = 1.0 if (j - i) % 3 == 1 else -1.0
+    sign1, sign3 = copysign(1.0, y[i][0]), copysign(1.0, y[k][0])
+    sign2 = parity * sign1 * sign3
+    y1, y2, y3 = dd.scaled(y[i], sign1), dd.scaled(y[j], sign2), dd.scaled(y[k], sign3)
+    I1, I2, I3 = dd.single(inertia[i]), dd.single(inertia[j]), dd.single(inertia[k])
+    d31 = dd.scaled(dd.two_sum(I3[0], -I1[0]), sense)
+    d32 = dd.scaled(dd.two_sum(I3[0], -I2[0]), sense)
+    d21 = dd.scaled(dd.two_sum(I2[0], -I1[0]), sense)
+
+    flatness = dd.root(dd.multiply(dd.divide(I1, I2), dd.divide(d32, d31)))  # A / B
+    A = dd.hypotenuse(y1, dd.multiply(flatness, y2))
+    B = dd.divide(A, flatness)
+    C = dd.hypotenuse(y3, dd.multiply(y2, dd.root(dd.multiply(dd.divide(I3, I2), dd.divide(d21, d31)))))
+    G = dd.hypotenuse(dd.hypotenuse(y1, y2), y3)
+    kappa = dd.root(dd.multiply(dd.divide(I3, I1), dd.divide(d21, d32)))
+    k_ = dd.divide(dd.multiply(kappa, A), C)
+    # Roots first, product after: neither k' = 1e-300 nor its square is lost.
+    kc = dd.divide(dd.multiply(dd.root(distance), dd.root(total)), dd.multiply(C, dd.root(dd.multiply(I1, d32))))
+    kc = dd.scaled(kc, 1.0 / lift)
+    lam = dd.multiply(dd.divide(C, I3), dd.multiply(dd.root(dd.divide(d32, I1)), dd.root(dd.divide(d31, I2))))
+    sn, cn = (y2[0] / B[0], y1[0] / A[0]) if A[0] > 0.0 else (0.0, 1.0)
+    dn = y3[0] / C[0]
+
+    K, rate, chi, axis3, axis1 = (0.0, 0.0), (0.0, 0.0), (0.0, 0.0), 0.0, 0.0
+    if kc[0] > 0.0:
+        K = quarter_period(kc)
+        u0 = _phase(sn, cn, dn, kc[0], K[0])
+        rate = dd.divide(dd.scaled(lam, sense), dd.scaled(K, 2.0))
+        third = complete_integral(
+            kc, dd.divide((1.0, 0.0), dd.multiply(flatness, flatness)), (1.0, 0.0), dd.divide(d31, d32)
+        )
+        turn = dd.multiply(dd.divide(dd.scaled(G, 2.0), dd.multiply(lam, I1)), third)  # of axis 3 in a half period
+        chi = dd.add(turn, dd.scaled(dd.PI, -sense))
+        axis3, axis1 = turn[0] * abs(rate[0]), chi[0] * abs(rate[0])
+    else:
+        t = abs(sn) / cn
+        u0 = copysign(asinh(t) if t < 1.0 else log(1.0 + abs(sn)) - log(cn), sn)
+    dual_K = quarter_period(k_)[0] if k_[0] > 0.0 else 0.0
+
+    kind, nome, plus, minus, eta, jump, turning = DIRECT, 0.0, 0.0, 0.0, 0.0, 0.0, (0.0, 0.0)
+    if K[0] > 0.0 and dual_K > 0.0:
+        nome = exp(-pi * dual_K / K[0])
+    if K[0] > 0.0 and nome <= LARGEST_NOME:
+        turning = dd.multiply(dd.divide(chi, dd.FOUR_PI), dd.scaled(rate, sense))
+        if nome > 0.0:
+            plus, minus = _nomes_of_third_kind(kappa[0], k_[0], K[0], dual_K)
+    else:
+        kind = DUAL
+        nome = exp(-pi * K[0] / dual_K) if K[0] > 0.0 else 0.0
+        eta = 0.25 * pi * _from_tangent(1.0 / kappa[0], k_[0]) / dual_K
+        if K[0] > 0.0:
+            w = _third_kind(_angles(eta), nome, sqrt(nome), 1.0)
+            jump = atan2(w[1], w[0]) / pi
+            per_half = dd.add(dd.divide(dd.scaled(chi, sense), dd.FOUR_PI), dd.single(jump))
+            turning = dd.multiply(per_half, rate)
+        else:
+            energy = dd.add(_square_over(y1, I1), dd.add(_square_over(y2, I2), _square_over(y3, I3)))  # 2T
+            spin = dd.divide(energy, G)
+            turning = dd.divide(spin, dd.FOUR_PI)
+            axis3, axis1 = spin[0], spin[0]
+    return Constants(
+        kind, float(i), float(j), float(k), sign1, sign2, sign3,
+        G[0], dd.divide(G, I1)[0], dd.divide(G, I2)[0], dd.divide(G, I3)[0],
+        dd.divide(y1, G)[0], dd.divide(y2, G)[0], dd.divide(y3, G)[0],
+        dd.divide(A, G)[0], dd.divide(B, G)[0], dd.divide(C, G)[0],
+        sense, lam[0], k_[0], kc[0], K[0], dual_K, u0, rate[0], rate[1], turning[0], turning[1],
+        nome, plus, minus, eta, jump, axis3, axis1,
+    )  # fmt: skip
+
+
+def _steady(inertia: Vec3, omega: Vec3, y: tuple[DD, DD, DD]) -> Constants:
+    """Rest, spheres, the intermediate axis, a symmetric body's equator: the rate stays as it is."""
+    w = dd.hypotenuse(dd.hypotenuse(dd.single(omega[0]), dd.single(omega[1])), dd.single(omega[2]))
+    G = dd.hypotenuse(dd.hypotenuse(y[0], y[1]), y[2])
+    turn = dd.divide(w, dd.FOUR_PI)
+    unit = 1.0 / G[0] if G[0] > 0.0 else 0.0
+    return Constants(
+        STEADY, 0.0, 1.0, 2.0, 1.0, 1.0, 1.0,
+        G[0], G[0] / inertia[0], G[0] / inertia[1], G[0] / inertia[2],
+        y[0][0] * unit, y[1][0] * unit, y[2][0] * unit, 0.0, 0.0, 0.0,
+        1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, turn[0], turn[1],
+        0.0, 0.0, 0.0, 0.0, 0.0, w[0], w[0],
+    )  # fmt: skip
+
+
+def _ascending(x: Vec3) -> tuple[int, int, int]:
+    i, j, k = 0, 1, 2
+    if x[i] > x[j]:
+        i, j = j, i
+    if x[j] > x[k]:
+        j, k = k, j
+    if x[i] > x[j]:
+        i, j = j, i
+    return i, j, k
+
+
+def _circling(y: DD, lift: float, inertia: float, difference: DD) -> DD:
+    """|y| sqrt(I d), lifted."""
+    size = dd.scaled(y, copysign(lift, y[0]))
+    return dd.multiply(size, dd.root(dd.multiply(dd.single(inertia), difference)))
+
+
+def _square_over(y: DD, inertia: DD) -> DD:
+    return dd.multiply(y, dd.divide(y, inertia))
+
+
+def _phase(sn: float, cn: float, dn: float, kc: float, K: float) -> float:
+    """u with the given sn, cn, dn: from 0 or from K, whichever is nearer."""
+    co_cn = kc * abs(sn) / dn  # cn(K - u)
+    if cn >= co_cn:
+        return sn * carlson_rf(cn * cn, dn * dn, 1.0)
+    co_sn, co_dn = cn / dn, kc / dn
+    return copysign(K - co_sn * carlson_rf(co_cn * co_cn, co_dn * co_dn, 1.0), sn)
+
+
+def _from_tangent(tangent: float, k: float) -> float:
+    """F(phi | k'^2) for tan phi given, from k."""
+    t = min(tangent, 1e150)
+    return t * carlson_rf(1.0, 1.0 + (k * t) * (k * t), 1.0 + t * t)
+
+
+def _nomes_of_third_kind(kappa: float, k: float, K: float, dual_K: float) -> tuple[float, float]:
+    """exp(-pi (2K' - b) / K) and exp(-pi (2K' + b) / K), from b or K' - b, whichever is smaller."""
+    b, rest = _from_tangent(1.0 / kappa, k), _from_tangent(kappa / k, k)
+    if b < rest:
+        return exp(-pi * (2.0 * dual_K - b) / K), exp(-pi * (2.0 * dual_K + b) / K)
+    return exp(-pi * (dual_K + rest) / K), exp(-pi * (3.0 * dual_K - rest) / K)
+
+
+# --- the direct series ---------------------------------------------------------------------------------------------
+
+
+class DirectSeries(NamedTuple):
+    """Theta series as polynomials in cos 2 pi v, split in even and odd parts."""
+
+    scale1: float
+    scale2: float
+    scale3: float
+    even0: float  # theta4 = even + odd, theta3 = even - odd
+    even2: float
+    odd1: float
+    odd3: float
+    side0: float  # theta1 / sin = even + odd, theta2 / cos = even - odd, both over 2 q^(1/4)
+    side1: float
+    side2: float
+    side3: float
+    real0: float  # theta4(pi v + i beta, q^2)
+    real1: float
+    real2: float
+    real3: float
+    imaginary0: float
+    imaginary1: float
+    imaginary2: float
+
+
+def direct_series(c: Constants) -> DirectSeries:
+    """The coefficients, from the nomes."""
+    q = c.nome
+    q2 = q * q
+    q4, q6 = q2 * q2, q2 * q2 * q2
+    q9, q12 = q4 * q4 * q, q6 * q6
+    theta2, theta3, theta4 = 1.0 + q2 + q6 + q12, 1.0 + 2.0 * (q + q4 + q9), 1.0 - 2.0 * (q - q4 + q9)
+    a, b = c.plus, c.minus
+    sum1, sum2, sum3 = a + b, q4 * (a * a + b * b), q12 * (a * a * a + b * b * b)
+    gap1, gap2, gap3 = a - b, q4 * (a * a - b * b), q12 * (a * a * a - b * b * b)
+    return DirectSeries(
+        c.amplitude1 * theta4 / theta2, c.amplitude2 * theta3 / theta2, c.amplitude3 * theta4 / theta3,
+        1.0 - 2.0 * q4, 4.0 * q4, 6.0 * q9 - 2.0 * q, -8.0 * q9,
+        1.0 - q2 - q6 + q12, -2.0 * q2 + 2.0 * q6 + 4.0 * q12, 4.0 * q6 - 4.0 * q12, -8.0 * q12,
+        1.0 - sum2, 3.0 * sum3 - sum1, 2.0 * sum2, -4.0 * sum3, gap1 - gap3, -2.0 * gap2, 4.0 * gap3,
+    )  # fmt: skip
+
+
+def _direct_third_kind(d: DirectSeries, c2: float, s2: float) -> tuple[float, float]:
+    """theta4(pi v + i beta, q^2), whose argument is the periodic part of chi / 2."""
+    real = d.real0 + c2 * (d.real1 + c2 * (d.real2 + c2 * d.real3))
+    return real, s2 * (d.imaginary0 + c2 * (d.imaginary1 + c2 * d.imaginary2))
+
+
+def direct(c: Constants, d: DirectSeries, start: tuple[float, float], t: float) -> tuple[float, float, Vec3]:
+    """cos and sin of chi / 2 up to a common factor, and y, at the scaled time t."""
+    n, f = _turns(t, c.rate_high, c.rate_low)
+    v = f + 0.5 * c.u0 / c.quarter
+    m = _nearest(v)
+    sine, versine = sine_versine(min(max(pi * (v - m), -RIGHT_ANGLE), RIGHT_ANGLE))
+    cosine = 1.0 - versine
+    c2, s2 = (cosine - sine) * (cosine + sine), 2.0 * sine * cosine
+    square = c2 * c2
+    even, odd = d.even0 + square * d.even2, c2 * (d.odd1 + square * d.odd3)
+    side_even, side_odd = d.side0 + square * d.side2, c2 * (d.side1 + square * d.side3)
+    over = 1.0 / (even + odd)
+    flipped = over * _parity(n + m)
+    y = (
+        d.scale1 * cosine * (side_even - side_odd) * flipped,
+        d.scale2 * sine * (side_even + side_odd) * flipped,
+        d.scale3 * (even - odd) * over,
+    )
+    _, f = _turns(t, c.turn_high, c.turn_low)
+    zc, zs = _phasor(f, start, _direct_third_kind(d, c2, s2))
+    return zc, zs, y
+
+
+# --- the dual series -----------------------------------------------------------------------------------------------
+
+
+class Angles(NamedTuple):
+    """cos and sin of (2n+1) eta, n = 0..4."""
+
+    c0: float
+    c1: float
+    c2: float
+    c3: float
+    c4: float
+    s0: float
+    s1: float
+    s2: float
+    s3: float
+    s4: float
+
+
+def _angles(eta: float) -> Angles:
+    return Angles(
+        cos(eta), cos(3.0 * eta), cos(5.0 * eta), cos(7.0 * eta), cos(9.0 * eta),
+        sin(eta), sin(3.0 * eta), sin(5.0 * eta), sin(7.0 * eta), sin(9.0 * eta),
+    )  # fmt: skip
+
+
+def _third_kind(a: Angles, q: float, E: float, side: float) -> tuple[float, float]:
+    """The sum of q^(n(n+1)/2) cosh((2n+1)(zeta + i eta)) times 2 exp(-zeta), for E = exp(-2 zeta)."""
+    X = q / max(E, 1e-200)  # at most sqrt(q), and 0 for q = 0 however small E is
+    p2 = X * X * q
+    p3 = p2 * X * (q * q)
+    p4 = p3 * X * (q * q * q)
+    E2 = E * E
+    E3, E5, E7 = E2 * E, E2 * E2 * E, E2 * E2 * E2 * E
+    real = (1.0 + E) * a.c0 + X * (1.0 + E3) * a.c1 + p2 * (1.0 + E5) * a.c2 + p3 * (1.0 + E7) * a.c3 + p4 * a.c4
+    half = (1.0 - E) * a.s0 + X * (1.0 - E3) * a.s1 + p2 * (1.0 - E5) * a.s2 + p3 * (1.0 - E7) * a.s3 + p4 * a.s4
+    return real, side * half
+
+
+class DualSeries(NamedTuple):
+    """Amplitudes with the theta constants in them, and the angles of the third kind."""
+
+    scale1: float
+    scale2: float
+    scale3: float
+    decay: float  # pi / 2K'
+    angles: Angles
+
+
+def dual_series(c: Constants) -> DualSeries:
+    """The coefficients, from the dual nome."""
+    q = c.nome
+    q2 = q * q
+    q4, q6 = q2 * q2, q2 * q2 * q2
+    q9, q12, q16 = q4 * q4 * q, q6 * q6, q4 * q4 * q4 * q4
+    theta2 = 1.0 + q2 + q6 + q12
+    theta3, theta4 = 1.0 + 2.0 * (q + q4 + q9 + q16), 1.0 - 2.0 * (q - q4 + q9 - q16)
+    return DualSeries(
+        2.0 * c.amplitude1 * theta2 / theta4,
+        c.amplitude2 * theta3 / theta4,
+        2.0 * c.amplitude3 * theta2 / theta3,
+        0.5 * pi / c.dual_quarter,
+        _angles(c.eta),
+    )
+
+
+def dual_start(c: Constants, d: DualSeries) -> tuple[float, float]:
+    """The theta function of the third kind at the start."""
+    return _third_kind(d.angles, c.nome, exp(-d.decay * abs(c.u0)), copysign(1.0, c.u0))
+
+
+def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> tuple[float, float, Vec3]:
+    """cos and sin of chi / 2 up to a common factor, and y, at the scaled time t."""
+    if c.quarter > 0.0:
+        n, f = _turns(t, c.rate_high, c.rate_low)
+        m = _nearest(f + 0.5 * c.u0 / c.quarter)
+        n += m
+        u = c.u0 + (f - m) * (2.0 * c.quarter)
+    else:
+        n, u = 0.0, c.u0 + t * (c.sense * c.frequency)
+    flip, side, q = _parity(n), copysign(1.0, u), c.nome
+    E = exp(-d.decay * abs(u))
+    E2 = E * E
+    F2 = q / max(E, 1e-200) / max(E, 1e-200)  # at most 1
+    qF, qE, q2 = q * F2, q * E2, q * q
+    q4, E6, E10 = q2 * q2, E2 * E2 * E2, E2 * E2 * E2 * E2 * E2
+    a2 = qF * qF * q2
+    a3 = a2 * qF * q4
+    theta2 = (1.0 + E2) + qF * (1.0 + E6) + a2 * (1.0 + E10) + a3
+    theta1 = (1.0 - E2) - qF * (1.0 - E6) + a2 * (1.0 - E10) - a3
+    b2, b3, b4 = (F2 * F2 + qE * qE) * q2, F2 * F2 * F2 * (q4 * q2), F2 * F2 * F2 * F2 * (q4 * q4 * q4)
+    theta3 = 1.0 + F2 + qE + b2 + b3 + b4
+    theta4 = (1.0 - F2) - qE + b2 - b3 + b4
+    over = 1.0 / theta2
+    decayed = E * over
+    y = (flip * d.scale1 * theta4 * decayed, flip * side * d.scale2 * theta1 * over, d.scale3 * theta3 * decayed)
+    _, f = _turns(t, c.turn_high, c.turn_low)
+    _, g = _turns(n, c.jump, 0.0)
+    zc, zs = _phasor(f - g, start, _third_kind(d.angles, q, E, side))
+    return zc, zs, y
+
+
+# --- what both share -----------------------------------------------------------------------------------------------
+
+
+def _nearest(x: float) -> float:
+    """The nearest integer, for |x| < 2**51; something finite beyond."""
+    return (x + ROUND) - ROUND
+
+
+def _turns(t: float, high: float, low: float) -> tuple[float, float]:
+    """t (high + low) as an integer and a fraction."""
+    x, e = two_product(t, high)
+    n = _nearest(x)
+    return n, (x - n) + (e + t * low)
+
+
+def _sine_cosine(turns: float) -> tuple[float, float]:
+    """sin and cos of 2 pi turns, up to a common sign, which a quaternion does not see."""
+    sine, versine = sine_versine(2.0 * pi * (turns - _nearest(turns)))
+    return sine, 1.0 - versine
+
+
+def _parity(n: float) -> float:
+    """(-1)^n."""
+    return 1.0 - 2.0 * abs(n - 2.0 * _nearest(0.5 * n))
+
+
+def _phasor(turns: float, start: tuple[float, float], now: tuple[float, float]) -> tuple[float, float]:
+    """exp(2 pi i turns) start conj(now)."""
+    sa, ca = _sine_cosine(turns)
+    re, im = now[0] * start[0] + now[1] * start[1], now[0] * start[1] - now[1] * start[0]
+    return ca * re - sa * im, sa * re + ca * im
+
+
+def _increment(c: Constants, zc: float, zs: float, y: Vec3) -> Quat:
+    """conj(p(y0)) (zc, 0, 0, zs) p(y) with p(y) = (1 + y3, y2, -y1, 0): the turn since the start, relabelled axes."""
+    top = 1.0 + y[2]
+    now = (zc * top, fma(zs, y[0], zc * y[1]), fma(zs, y[1], -(zc * y[0])), zs * top)
+    return multiply((1.0 + c.y3, -c.y2, c.y1, 0.0), now)
+
+
+# --- programs ------------------------------------------------------------------------------------------------------
+
+FRAME = 19
+"""Numbers a motion: the scale of rates (one over that of times), the norm of the momentum, the attitude of the principal
+axes at the start (quaternion), the turn from principal to user's axes (quaternion), the same as a matrix."""
+
+
+def set_up_rows(inertia: Any, omega: Any, constants: Any, motions: int) -> int:
+    """The constants of many motions."""
+    for i in range(motions):
+        k = 3 * i
+        c = set_up((inertia[k], inertia[k + 1], inertia[k + 2]), (omega[k], omega[k + 1], omega[k + 2]))
+        _store_constants(constants, CONSTANTS * i, c)
+    return OK
+
+
+def evaluate_rows(
+    constants: Any, frames: Any, t: Any, quaternion: Any, omega: Any, momentum: Any, motions: int, times: int
+) -> int:
+    """Attitudes, rates and momenta of many motions, each at all times since the start, in the user's axes."""
+    for i in range(motions):
+        c = Constants(*_load_constants(constants, CONSTANTS * i))
+        frame = _load_frame(frames, FRAME * i)
+        first = i * times
+        if c.kind == DIRECT:
+            d = direct_series(c)
+            angle = pi * c.u0 / c.quarter
+            start = _direct_third_kind(d, cos(angle), sin(angle))
+            for j in range(times):
+                zc, zs, y = direct(c, d, start, _scaled_time(t[j], frame))
+                _store(quaternion, omega, momentum, first + j, c, frame, _increment(c, zc, zs, y), y)
+        elif c.kind == DUAL:
+            e = dual_series(c)
+            start = dual_start(c, e)
+            for j in range(times):
+                zc, zs, y = dual(c, e, start, _scaled_time(t[j], frame))
+                _store(quaternion, omega, momentum, first + j, c, frame, _increment(c, zc, zs, y), y)
+        else:
+            y = (c.y1, c.y2, c.y3)
+            w = max(c.precession, 1e-300)
+            axis = (y[0] * c.response1 / w, y[1] * c.response2 / w, y[2] * c.response3 / w)
+            for j in range(times):
+                _, f = _turns(_scaled_time(t[j], frame), c.turn_high, c.turn_low)
+                s, a = _sine_cosine(f)
+                _store(quaternion, omega, momentum, first + j, c, frame, (a, s * axis[0], s * axis[1], s * axis[2]), y)
+    return OK
+
+
+_load_frame = tuple_of(FRAME)
+
+
+def _scaled_time(t: float, frame: Any) -> float:
+    scaled: float = min(max(t * frame[0], -LONGEST), LONGEST)
+    return scaled
+
+
+def _store(quaternion: Any, omega: Any, momentum: Any, row: int, c: Constants, frame: Any, turn: Quat, y: Vec3) -> None:
+    """A state in the user's axes: labels undone, attitude at the start and tilt of the axes put in."""
+    v = _unlabelled(c, (turn[1], turn[2], turn[3]))
+    start, tilt = (frame[2], frame[3], frame[4], frame[5]), (frame[6], frame[7], frame[8], frame[9])
+    q = multiply(multiply(start, (turn[0], v[0], v[1], v[2])), conjugate(tilt))
+    r = 1.0 / sqrt(norm2(q))
+    at = 4 * row
+    quaternion[at] = q[0] * r
+    quaternion[at + 1] = q[1] * r
+    quaternion[at + 2] = q[2] * r
+    quaternion[at + 3] = q[3] * r
+    _store_vector(
+        omega, row, frame, frame[0], _unlabelled(c, (c.response1 * y[0], c.response2 * y[1], c.response3 * y[2]))
+    )
+    _store_vector(momentum, row, frame, frame[1], _unlabelled(c, y))
+
+
+def _store_vector(x: Any, row: int, frame: Any, scale: float, v: Vec3) -> None:
+    """A vector along the principal axes, in the user's."""
+    at = 3 * row
+    x[at] = scale * fma(frame[12], v[2], fma(frame[11], v[1], frame[10] * v[0]))
+    x[at + 1] = scale * fma(frame[15], v[2], fma(frame[14], v[1], frame[13] * v[0]))
+    x[at + 2] = scale * fma(frame[18], v[2], fma(frame[17], v[1], frame[16] * v[0]))
+
+
+def _unlabelled(c: Constants, v: Vec3) -> Vec3:
+    """A vector in principal axes, in their own order."""
+    x, y, z = c.sign1 * v[0], c.sign2 * v[1], c.sign3 * v[2]
+    return (
+        x if c.axis1 == 0.0 else y if c.axis2 == 0.0 else z,
+        x if c.axis1 == 1.0 else y if c.axis2 == 1.0 else z,
+        x if c.axis1 == 2.0 else y if c.axis2 == 2.0 else z,
+    )

@@ -1,0 +1,276 @@
+"""Random free motions, regime by regime, and how far `FreeMotion` is from the truth on them.
+
+`python -m tests.authorities.free_regimes` measures some thousands and writes the table in docs/free_motion.md.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mpmath as mp
+import numpy as np
+
+import polhode as ph
+from polhode.core import closed_form
+from tests.authorities import free_motion
+from tests.authorities.high_precision import rotation
+
+EPSILON = 2.0**-52
+TABLE = Path(__file__).parents[2] / "docs" / "free_motion.md"
+BEGIN, END = "<!-- accuracy -->", "<!-- end of accuracy -->"
+Triple = tuple[float, float, float]
+
+
+class Problem(NamedTuple):
+    """A free motion from given rates, and the time at which it is looked at."""
+
+    inertia: Triple
+    omega: Triple
+    t: float
+
+    @property
+    def physical(self) -> bool:
+        return 2 * max(self.inertia) <= sum(self.inertia) * (1 + 1e-12)
+
+
+Draw = np.random.Generator
+Regime = Callable[[Draw], Problem]
+
+
+def _body(draw: Draw) -> Triple:
+    """The moments of three pairs of masses: always physical, sorted."""
+    x, y, z = draw.uniform(0.02, 1.0, 3)
+    a, b, c = sorted((y + z, x + z, x + y))
+    return a, b, c
+
+
+def _signed(draw: Draw, size: int = 3) -> list[float]:
+    return [float(x) for x in draw.uniform(0.1, 1.0, size) * draw.choice([-1.0, 1.0], size)]
+
+
+def _problem(draw: Draw, inertia: Iterable[float], omega: Iterable[float], radians: float | None = None) -> Problem:
+    """In any order of the axes, at a time before or after the start, up to some hundred turns away."""
+    order = draw.permutation(3)
+    i, w = np.array(list(inertia)), np.array(list(omega))
+    if radians is None:
+        radians = 10.0 ** draw.uniform(-3, 3)
+    t = float(draw.choice([-1.0, 1.0])) * radians / (float(np.abs(w).max()) or 1.0)
+    a, b, c = i[order].tolist()
+    p, q, r = w[order].tolist()
+    return Problem((a, b, c), (p, q, r), t)
+
+
+def generic(draw: Draw) -> Problem:
+    return _problem(draw, _body(draw), _signed(draw))
+
+
+def near_separatrix(draw: Draw) -> Problem:
+    """At relative distances from 0.1 to 1e-16, on both sides."""
+    a, b, c = _body(draw)
+    w1, w2, _ = _signed(draw)
+    on = w1 * math.sqrt(a * (b - a) / (c * (c - b)))
+    away = 10.0 ** draw.uniform(-16, -1) * draw.choice([-1.0, 1.0])
+    return _problem(draw, (a, b, c), (w1, w2, on * (1 + away)), 10.0 ** draw.uniform(-2, 2.5))
+
+
+def on_separatrix(draw: Draw, ulps: int = 0) -> Problem:
+    """Exactly: w1 = w3 and I2 = (I1^2 + I3^2) / (I1 + I3), in whole numbers."""
+    while True:
+        a, c = sorted(int(x) for x in draw.integers(3, 200, 2))
+        inertia = (a * (a + c), a * a + c * c, c * (a + c))
+        if a < c and 2 * inertia[2] <= sum(inertia):
+            break
+    w = float(draw.integers(1, 1000)) / 64
+    w1, w2, w3 = w * draw.choice([-1, 1]), float(draw.integers(-1000, 1000)) / 64, w * draw.choice([-1, 1])
+    w3 = float(w3 + ulps * np.spacing(w3))
+    return _problem(draw, map(float, inertia), (w1, w2, w3), 10.0 ** draw.uniform(-2, 2))
+
+
+def one_ulp_from_separatrix(draw: Draw) -> Problem:
+    return on_separatrix(draw, int(draw.choice([-1, 1])))
+
+
+def near_axis(draw: Draw) -> Problem:
+    """Two components down to 1e-300 of the third, each by itself."""
+    w = [s * 10.0 ** draw.uniform(-300, -2) for s in _signed(draw)]
+    if draw.uniform() < 0.5:  # most of the exponents above lie where nothing but the axis itself is left to see
+        w = [s * 10.0 ** draw.uniform(-17, -2) for s in _signed(draw)]
+    w[int(draw.integers(3))] = _signed(draw)[0]
+    return _problem(draw, _body(draw), w)
+
+
+def on_axis(draw: Draw) -> Problem:
+    w = [0.0, 0.0, 0.0]
+    w[int(draw.integers(3))] = _signed(draw)[0]
+    return _problem(draw, _body(draw), w)
+
+
+def oblate(draw: Draw) -> Problem:
+    a = draw.uniform(0.5, 1)
+    return _problem(draw, (a, a, a * draw.uniform(1.01, 2)), _signed(draw))
+
+
+def prolate(draw: Draw) -> Problem:
+    a = draw.uniform(0.5, 1)
+    return _problem(draw, (a, a, a * draw.uniform(0.01, 0.99)), _signed(draw))
+
+
+def nearly_symmetric(draw: Draw) -> Problem:
+    a, b = draw.uniform(0.5, 1, 2)
+    return _problem(draw, (a, a * (1 + 10.0 ** draw.uniform(-15, -3)), b), _signed(draw))
+
+
+def equator(draw: Draw) -> Problem:
+    """A symmetric body that turns about an axis of its equator, or nearly so."""
+    a = draw.uniform(0.5, 1)
+    w = _signed(draw)
+    w[2] *= draw.choice([0.0, 1e-14, 1e-5])
+    return _problem(draw, (a, a, a * draw.uniform(0.2, 2)), w)
+
+
+def sphere(draw: Draw) -> Problem:
+    a = draw.uniform(0.5, 1)
+    return _problem(draw, (a, a, a), _signed(draw))
+
+
+def nearly_sphere(draw: Draw) -> Problem:
+    """Moments equal to 1e-15 and up."""
+    size = 10.0 ** draw.uniform(-15, -3)
+    return _problem(draw, 0.7 * (1 + size * draw.uniform(-1, 1, 3)), _signed(draw))
+
+
+def disk(draw: Draw) -> Problem:
+    a, b = draw.uniform(0.05, 1, 2)
+    return _problem(draw, (a, b, a + b), _signed(draw))
+
+
+def needle(draw: Draw) -> Problem:
+    long = 10.0 ** draw.uniform(1, 5)
+    return _problem(draw, (1.0, long, long + draw.uniform(0, 1)), _signed(draw))
+
+
+def rest(draw: Draw) -> Problem:
+    return _problem(draw, _body(draw), (0.0, 0.0, 0.0))
+
+
+def scales(draw: Draw) -> Problem:
+    """Moments from 1e-40 to 1e40, rates from 1e-30 to 1e30."""
+    size, speed = 10.0 ** draw.uniform(-40, 40), 10.0 ** draw.uniform(-30, 30)
+    return _problem(draw, (size * x for x in _body(draw)), (speed * x for x in _signed(draw)))
+
+
+def many_turns(draw: Draw) -> Problem:
+    """From 1e6 to 1e12 turns."""
+    return _problem(draw, _body(draw), _signed(draw), 2 * math.pi * 10.0 ** draw.uniform(6, 12))
+
+
+def unphysical(draw: Draw) -> Problem:
+    """Moments in ratios up to a million, which no body has."""
+    return _problem(draw, 10.0 ** draw.uniform(-3, 3, 3), _signed(draw))
+
+
+def unphysical_extremes(draw: Draw) -> Problem:
+    """The same near separatrix and axes."""
+    a, b, c = sorted(10.0 ** draw.uniform(-3, 3, 3))
+    w1, w2, w3 = _signed(draw)
+    kind = draw.integers(3)
+    if kind == 0:
+        w3 = w1 * math.sqrt(a * (b - a) / (c * (c - b))) * (1 + 10.0 ** draw.uniform(-16, -2) * draw.choice([-1, 1]))
+    elif kind == 1:
+        w1 *= 10.0 ** draw.uniform(-20, -2)
+    else:
+        w3 *= 10.0 ** draw.uniform(-20, -2)
+    return _problem(draw, (a, b, c), (w1, w2, w3), 10.0 ** draw.uniform(-2, 2.5))
+
+
+REGIMES: dict[str, Regime] = {
+    f.__name__: f
+    for f in (
+        generic, near_separatrix, one_ulp_from_separatrix, on_separatrix, near_axis, on_axis, oblate, prolate,
+        nearly_symmetric, equator, sphere, nearly_sphere, disk, needle, rest, scales, many_turns, unphysical,
+        unphysical_extremes,
+    )
+}  # fmt: skip
+
+ALLOWED = {True: 4.0, False: 16.0}
+"""For physical bodies and for others, in units of eps (1 + sensitivity)."""
+
+
+def problems(regime: str, count: int, seed: int = 1) -> list[Problem]:
+    draw = np.random.default_rng([seed, list(REGIMES).index(regime)])
+    return [REGIMES[regime](draw) for _ in range(count)]
+
+
+def state(p: Problem) -> tuple[Any, Any]:
+    """Quaternion and rate by `FreeMotion`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of digits lost
+        s = ph.FreeMotion(ph.Body(p.inertia, allow_unphysical=True), p.omega).at(p.t)
+    return s.quaternion, s.omega
+
+
+def compiled_states(ps: list[Problem]) -> list[tuple[Any, Any]]:
+    """The same by compiled programs, each motion at its own time."""
+    from polhode.compiled import program
+
+    motions = ph.FreeMotion([ph.Body(p.inertia, allow_unphysical=True) for p in ps], [p.omega for p in ps])
+    set_up, evaluate = program(closed_form.set_up_rows, "pppi"), program(closed_form.evaluate_rows, "pppppii")
+    out = []
+    for i, p in enumerate(ps):
+        one = motions[i]
+        scaled = [np.ldexp(x, -np.frexp(np.abs(x).max())[1]) for x in (np.array(p.inertia), np.array(p.omega))]
+        constants, q, w = np.empty(closed_form.CONSTANTS), np.empty(4), np.empty(3)
+        set_up(*scaled, constants, 1)
+        evaluate(constants, one._frames.reshape(-1).copy(), np.array([p.t]), q, w, 1, 1)
+        out.append((q, w))
+    return out
+
+
+def truth(p: Problem) -> tuple[free_motion.Truth, float]:
+    """The state and its sensitivity."""
+    return free_motion.free_motion(*p), free_motion.sensitivity(*p)
+
+
+def error(true: free_motion.Truth, sensitivity: float, q: Any, w: Any) -> float:
+    """In units of eps (1 + sensitivity). NaN is infinitely wrong."""
+    if not (np.isfinite(q).all() and np.isfinite(w).all()):
+        return math.inf
+    with mp.workdps(40):
+        mine = free_motion.Truth(rotation(q.tolist()), [mp.mpf(x) for x in w.tolist()])
+        return float(free_motion.difference(mine, true)) / EPSILON / (1 + sensitivity)
+
+
+def measured(regime: str, count: int, seed: int = 1) -> dict[str, list[float]]:
+    """The errors, in plain Python and compiled, of physical bodies and of others."""
+    ps = problems(regime, count, seed)
+    out: dict[str, list[float]] = {"plain": [], "compiled": [], "excess": []}
+    for p, fast in zip(ps, compiled_states(ps), strict=True):
+        true = truth(p)
+        errors = error(*true, *state(p)), error(*true, *fast)
+        out["plain"].append(errors[0])
+        out["compiled"].append(errors[1])
+        out["excess"].append(max(errors) / ALLOWED[p.physical])
+    return out
+
+
+def main(count: int = 250) -> None:
+    rows = ["| regime | problems | median | worst | worst in plain Python | allowed |", "|---|---|---|---|---|---|"]
+    for name in REGIMES:
+        m = measured(name, count)
+        allowed = "16" if name.startswith("unphysical") else "4"
+        rows.append(
+            f"| {name.replace('_', ' ')} | {count} | {np.median(m['compiled']):.2f} | {max(m['compiled']):.2f} "
+            f"| {max(m['plain']):.2f} | {allowed} |"
+        )
+        print(rows[-1], flush=True)
+    if TABLE.exists():
+        text = TABLE.read_text()
+        head, _, rest = text.partition(BEGIN)
+        _, _, tail = rest.partition(END)
+        TABLE.write_text(head + BEGIN + "\n" + "\n".join(rows) + "\n" + END + tail)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""Measurements on methods: errors, observed orders, defects. Everything is independent of polhode's own diagnostics."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+import polhode as ph
+from polhode.core.flows import principal_torque
+from polhode.core.types import Params, Rotor, State
+from polhode.methods import Keeps, Method
+from tests.authorities import Floats, generic_records
+from tests.authorities.problems import PROBLEMS, Problem
+
+EPS = float(np.finfo(float).eps)
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Runs in plain Python: the same kernels and the same driver, without the seconds of a compilation."""
+    before = os.environ.get("NUMBA_DISABLE_JIT")
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["NUMBA_DISABLE_JIT"]
+        else:
+            os.environ["NUMBA_DISABLE_JIT"] = before
+
+
+def compiled_run(
+    problem: Problem, method: Method, steps: int, t_end: float | None = None, every: int | None = None
+) -> ph.Solution:
+    """From time 0 to the end of the problem, or to another time, in so many steps."""
+    end = problem.t_end if t_end is None else t_end
+    return ph.simulate(
+        problem.body, problem.torque, omega=problem.omega, attitude=problem.quaternion,
+        t_span=(0.0, end), step=end / steps, method=method, every=every or steps,
+    )  # fmt: skip
+
+
+def run(
+    problem: Problem, method: Method, steps: int, t_end: float | None = None, every: int | None = None
+) -> ph.Solution:
+    """The same in plain Python."""
+    with interpreted():
+        return compiled_run(problem, method, steps, t_end, every)
+
+
+def accepted(method: Method) -> list[str]:
+    """The generic problems that a method takes."""
+    return [name for name, problem in PROBLEMS.items() if not method.refuses(problem.depends)]
+
+
+def matrices(q: Floats) -> Floats:
+    """Rotation matrices of a stack of quaternions, normalised first."""
+    w, x, y, z = (q / np.linalg.norm(q, axis=-1, keepdims=True)).T
+    rows = [
+        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+# --- orders
+
+
+class Errors(NamedTuple):
+    """At the end of a run: the largest entry of the difference in R, and the relative error of the momentum."""
+
+    attitude: float
+    momentum: float
+
+
+@cache
+def errors(name: str, method: Method, steps: int) -> Errors:
+    """Of a generic problem, against its stored reference."""
+    record, problem = generic_records()[name], PROBLEMS[name]
+    R, w = np.array(record["R_end"], dtype=np.float64), np.array(record["omega_end"], dtype=np.float64)
+    return compared(run(problem, method, steps), R, w)
+
+
+def compared(solution: ph.Solution, R: Floats, w: Floats) -> Errors:
+    """The last row of a solution against a true state."""
+    m = solution.body.tensor @ w
+    turned = matrices(solution.quaternion[-1:])[0]
+    off = float(np.linalg.norm(solution.momentum[-1] - m) / np.linalg.norm(m))
+    return Errors(float(np.abs(turned - R).max()), off)
+
+
+COARSEST = 8
+"""Steps of the coarsest grid: a quarter of a unit each, in which the generic bodies turn by 0.4."""
+FINEST = 512
+FLOOR = 1e-12
+"""Errors below this are too near round-off, some 1e-15 to 1e-14 here, to be fitted."""
+
+
+def observed_order(error: Callable[[int], float], finest: int = FINEST, floor: float = FLOOR) -> float:
+    """The slope of the error against the step, fitted on four grids that span a factor of two.
+
+    The grids are as fine as possible, up to `finest` steps, while the errors stay above the floor: there a method of
+    order 1 has reached its asymptotic range, and so has one of order 16. Exact results have infinite order.
+    """
+    steps = finest
+    while error(steps) < floor:
+        if steps <= COARSEST:
+            return float("inf")
+        steps = _even(steps * 0.75)
+    grids = sorted({_even(steps * f) for f in (1.0, 0.8, 0.64, 0.5)})
+    slope = np.polyfit(np.log(grids), np.log([error(n) for n in grids]), 1)[0]
+    return -float(slope)
+
+
+def _even(x: float) -> int:
+    """An even number near x: a grid of so many steps has a point at its middle, where a torque may jump."""
+    return max(COARSEST, 2 * round(x / 2))
+
+
+# --- what is kept
+
+
+def defects(problem: Problem, method: Method, h: float, steps: int, *, compiled: bool = False) -> dict[Keeps, float]:
+    """The largest relative change of every quantity that the exact motion conserves, at all saved times."""
+    every = max(1, steps // 200)
+    solution = (compiled_run if compiled else run)(problem, method, steps, steps * h, every)
+    R, m, w = matrices(solution.quaternion), solution.momentum, solution.omega
+    L = np.einsum("nij,nj->ni", R, m)
+    kinetic = np.einsum("ni,ni->n", m, w) / 2
+    size = float(np.linalg.norm(m, axis=1).max())
+    if problem.kind == "free":
+        norms = np.linalg.norm(m, axis=1)
+        return {
+            Keeps.ENERGY: float(np.abs(kinetic - kinetic[0]).max() / kinetic.max()),
+            Keeps.MOMENTUM_NORM: float(np.abs(norms - norms[0]).max() / size),
+            Keeps.SPATIAL_MOMENTUM: float(np.abs(L - L[0]).max() / size),
+        }
+    assert problem.kind == "weight"
+    force = np.array(problem.force)
+    energy = kinetic - np.einsum("i,nij,j->n", force, R, np.array(problem.point))
+    axial = L @ (force / np.linalg.norm(force))
+    return {
+        Keeps.ENERGY: float(np.abs(energy - energy[0]).max() / kinetic.max()),
+        Keeps.AXIAL_MOMENTUM: float(np.abs(axial - axial[0]).max() / size),
+    }
+
+
+def reversal_defect(problem: Problem, method: Method, h: float, steps: int) -> float:
+    """How far from its start a run ends that goes so many steps forth and, from its last state, as many back."""
+    with interpreted():
+        forth = compiled_run(problem, method, steps, steps * h)
+        back = ph.simulate(
+            problem.body, problem.torque, omega=forth.omega[-1], attitude=forth.quaternion[-1],
+            t_span=(steps * h, 0.0), step=-h, method=method, every=steps,
+        )  # fmt: skip
+    q, m = forth.quaternion[0], forth.momentum[0]
+    off = float(np.linalg.norm(back.momentum[-1] - m) / np.linalg.norm(m))
+    return max(off, float(np.abs(matrices(back.quaternion[-1:]) - matrices(q[None])).max()))
+
+
+# --- the symplectic form
+
+
+class OneStep:
+    """One step of a method as a map of states in principal axes, in plain Python."""
+
+    def __init__(self, problem: Problem, method: Method) -> None:
+        body, torque = problem.body, problem.torque
+        axes = tuple(body.axes_quaternion.tolist())
+        pull = principal_torque(torque.torque_kernel, tilted=not body.aligned, windowed=False)
+        self.stepper = method.scheme.bind(pull, torque.depends)
+        inertia = tuple(body.moments.tolist())
+        self.body = Rotor(inertia, tuple(1.0 / i for i in inertia))
+        self.p = Params(tuple(torque.parameters(body)), axes, (-np.inf, np.inf))
+
+    def __call__(self, s: State, h: float) -> State:
+        memory = self.stepper.start(self.body, self.p, 0.0, s)
+        new, _, status = self.stepper.step(self.body, self.p, 0.0, s, h, memory)
+        assert status == 0
+        return new
+
+
+def moved(s: State, x: Floats) -> State:
+    """The state at the coordinates (theta, dm) around s: R exp(theta), m + dm."""
+    theta, dm = x[:3], x[3:]
+    angle = float(np.linalg.norm(theta))
+    u = np.sinc(angle / (2 * np.pi)) / 2 * theta
+    c, v = np.cos(angle / 2), np.array(s.q[1:])
+    q = (s.q[0] * c - v @ u, *(s.q[0] * u + c * v + np.cross(v, u)))
+    return State(tuple(map(float, q)), tuple(map(float, np.array(s.m) + dm)))  # type: ignore[arg-type]
+
+
+def coordinates(s: State, near: State) -> Floats:
+    """The inverse of `moved`, around `near`, for small angles."""
+    a, b = np.array(near.q), np.array(s.q)
+    c = float(a @ b)
+    v = a[0] * b[1:] - b[0] * a[1:] - np.cross(a[1:], b[1:])
+    sine = float(np.linalg.norm(v))
+    angle = 2 * np.arctan2(sine, abs(c)) * np.sign(c)
+    theta = v * (angle / sine) if sine > 0 else 2 * v
+    return np.concatenate([theta, np.array(s.m) - np.array(near.m)])
+
+
+def jacobian(step: Callable[[State], State], s: State) -> Floats:
+    """Of a map of states in the coordinates (theta, dm), by central differences of the sixth order.
+
+    With a spacing of 1/64 truncation and round-off are both near 1e-13.
+    """
+    new, d = step(s), 1 / 64
+    columns = []
+    for e in np.eye(6):
+        total = np.zeros(6)
+        for k, weight in ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60)):
+            up, down = (coordinates(step(moved(s, sign * k * d * e)), new) for sign in (1, -1))
+            total += weight * (up - down) / d
+        columns.append(total)
+    return np.array(columns).T
+
+
+def symplectic_form(m: Floats) -> Floats:
+    """Minus the canonical form of T*SO(3), trivialised from the left, at momentum m, as a matrix.
+
+    It is the differential of m.theta: W((a, u), (b, v)) = u.b - a.v - m.(a x b), where a, b turn and u, v change m.
+    """
+    turned = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])  # turned b = m x b
+    return np.block([[turned, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
+
+
+def symplectic_defect(step: Callable[[State], State], s: State) -> float:
+    """The largest entry of J^T W(new) J - W(old)."""
+    new, J = step(s), jacobian(step, s)
+    return float(np.abs(J.T @ symplectic_form(np.array(new.m)) @ J - symplectic_form(np.array(s.m))).max())
+
+
+def states(count: int) -> Iterator[State]:
+    """Generic states."""
+    draw = np.random.default_rng(20)
+    for _ in itertools.repeat(None, count):
+        q = draw.normal(size=4)
+        q /= np.linalg.norm(q)
+        yield State(tuple(q.tolist()), tuple((1.5 * draw.normal(size=3)).tolist()))

@@ -1,0 +1,55 @@
+"""Compositions raise the order of a symmetric method, whatever it is made of."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from polhode.core.compose import suzuki, triple_jump
+from polhode.methods import Keeps, Method, catalogue, compose
+from tests.authorities.problems import PROBLEMS
+from tests.contract._measure import accepted, errors, observed_order
+from tests.contract.test_keeps import LARGE, TORQUED, defect, noise, promises
+
+ROWS = {"triple-jump": triple_jump(2), "suzuki": suzuki(2)}
+
+
+def symmetric(order: int) -> list[Method]:
+    both = [m for m in catalogue().values() if m.order == m.attitude_order == order]
+    return [m for m in both if Keeps.REVERSIBLE in m.keeps]
+
+
+def raised(method: Method, fractions: Sequence[float], order: int = 4) -> Method:
+    return compose(method, fractions, name=f"{method.name}-{len(fractions)}", order=order)
+
+
+PAIRS = [pytest.param(m, name, id=f"{m.name}-{name}") for m in symmetric(2) for name in accepted(m)]
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(("method", "name"), PAIRS)
+def test_order_four(method: Method, name: str, row: str) -> None:
+    """Time-dependent torques as well: the clock runs back where the step does."""
+    fourth = raised(method, ROWS[row])
+    for part in ("momentum", "attitude"):
+        observed = observed_order(lambda n, part=part: getattr(errors(name, fourth, n), part))  # type: ignore[misc]
+        exact_when_free = name == "free" and Keeps.ENERGY | Keeps.SPATIAL_MOMENTUM in method.keeps_when_free
+        assert observed == (math.inf if exact_when_free else pytest.approx(4, abs=0.2))
+
+
+@pytest.mark.parametrize("name", ["MR2", "NMB"])
+def test_order_six(name: str) -> None:
+    """A composition composed."""
+    sixth = raised(raised(catalogue()[name], triple_jump(2)), suzuki(4), order=6)
+    assert observed_order(lambda n: errors("swing", sixth, n).momentum) == pytest.approx(6, abs=0.2)
+    assert observed_order(lambda n: errors("swing", sixth, n).attitude) == pytest.approx(6, abs=0.2)
+
+
+@pytest.mark.parametrize("flag", TORQUED, ids=lambda flag: flag.name)
+def test_compositions_keep_what_their_method_keeps(flag: Keeps) -> None:
+    problem = PROBLEMS["weight"]
+    for method in symmetric(2):
+        fourth = raised(method, triple_jump(2))
+        if flag in promises(fourth, problem):
+            h = LARGE[0] / 2  # the longest part of the step, 1.7 h, is then as long as a large step
+            assert defect(flag, problem, fourth, h, 1000) <= noise(flag, h, 3000)

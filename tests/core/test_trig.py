@@ -1,0 +1,117 @@
+"""Sine and versine, compiled, against mpmath.
+
+Compiled, because the reduction of large angles rests on fused multiplication: in plain Python, where a product is
+rounded by itself, it loses the digits that the size of the angle takes.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from polhode.compiled import program
+from polhode.core.trig import sine_versine
+
+Floats = NDArray[np.float64]
+draw = np.random.default_rng(3)
+
+TAIL = 3.0e-33
+"""pi less the two doubles that stand for it: a remainder is off by so much a multiple of pi. It shows where the
+remainder itself is next to nothing; 29 pi, rounded, has one of 1.2e-18."""
+
+
+def rows(x: Any, sine: Any, versine: Any, count: int) -> int:
+    for i in range(count):
+        sine[i], versine[i] = sine_versine(x[i])
+    return 0
+
+
+def compiled(x: Floats) -> tuple[Floats, Floats]:
+    sine, versine = np.empty_like(x), np.empty_like(x)
+    program(rows, "pppi")(np.ascontiguousarray(x), sine, versine, x.size)
+    return sine, versine
+
+
+def plain(x: Floats) -> tuple[Floats, Floats]:
+    pairs = np.array([sine_versine(v) for v in x.tolist()])
+    return pairs[:, 0], pairs[:, 1]
+
+
+def worst(make: Callable[[Floats], tuple[Floats, Floats]], x: Floats) -> tuple[float, float]:
+    """The largest errors, in units of the last place of the true sine and versine of the remainder."""
+    sine, versine = make(x)
+    errors = []
+    with mp.workdps(60):
+        for v, s, e in zip(x.tolist(), sine.tolist(), versine.tolist(), strict=True):
+            r = mp.mpf(v) - mp.nint(mp.mpf(v) / mp.pi) * mp.pi
+            if abs(abs(r) - mp.pi / 2) < 1e-9 and s * r < 0:
+                r -= mp.sign(r) * mp.pi  # halfway between two multiples of pi either one will do
+            true_s, true_e = mp.sin(r), 2 * mp.sin(r / 2) ** 2
+            off = TAIL * abs(mp.nint(mp.mpf(v) / mp.pi))
+            errors.append((_ulps(s, true_s, off), _ulps(e, true_e, off * abs(true_s))))
+    a, b = np.array(errors).max(axis=0).tolist()
+    return a, b
+
+
+def _ulps(x: float, true: Any, allowance: Any) -> float:
+    return float((abs(mp.mpf(x) - true) - allowance) / mp.mpf(math.ulp(float(true))))
+
+
+def either_sign(x: Floats) -> Floats:
+    return np.concatenate([x, -x])
+
+
+def near(multiples: Floats) -> Floats:
+    """The doubles at and around these numbers."""
+    return np.concatenate([multiples + k * np.spacing(multiples) for k in range(-2, 3)])
+
+
+RANGES = {
+    "tiny": either_sign(10.0 ** draw.uniform(-150, -3, 1000)),
+    "small": draw.uniform(-math.pi / 2, math.pi / 2, 3000),
+    "medium": draw.uniform(-30, 30, 2000),
+    "large": either_sign(10.0 ** draw.uniform(1, 6, 1500)),
+    "near multiples of pi": either_sign(near(np.pi * np.unique(np.geomspace(1, 3e5, 200).round()))),
+    "near odd multiples of pi/2": either_sign(near(np.pi * (np.unique(np.geomspace(1, 3e5, 200).round()) - 0.5))),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_errors_in_last_places(name: str) -> None:
+    """Measured: 1.64 for the sine and 3.31 for the versine at worst; 0.47 and 0.90 for tiny angles."""
+    sine, versine = worst(compiled, RANGES[name])
+    assert sine < (0.51 if name == "tiny" else 1.75)
+    assert versine < (1.0 if name == "tiny" else 3.5)
+
+
+def test_plain_python_is_as_good_without_reduction() -> None:
+    """Measured: 1.64 and 1.93."""
+    sine, versine = worst(plain, RANGES["small"])
+    assert sine < 1.75
+    assert versine < 3.5
+
+
+def test_common_sign() -> None:
+    """Beyond pi/2 both sine and cosine change sign by odd multiples of pi: one rotation, two quaternions."""
+    x = draw.uniform(-20, 20, 1000)
+    sine, versine = compiled(x)
+    sign = np.where(np.round(x / np.pi) % 2 == 0, 1.0, -1.0)
+    assert np.abs(sine - sign * np.sin(x)).max() < 1e-14
+    assert np.abs((1 - versine) - sign * np.cos(x)).max() < 1e-14
+    assert (versine <= 1.0 + 1e-15).all()
+
+
+def test_odd_and_even() -> None:
+    x = draw.uniform(0, 100, 1000)
+    (s, e), (minus_s, minus_e) = compiled(x), compiled(-x)
+    assert np.array_equal(minus_s, -s)
+    assert np.array_equal(minus_e, e)
+
+
+def test_special_values() -> None:
+    assert [float(v[0]) for v in compiled(np.array([0.0]))] == [0.0, 0.0]
+    assert all(math.isnan(v[0]) for x in (math.inf, -math.inf, math.nan) for v in compiled(np.array([x])))

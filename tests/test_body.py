@@ -1,0 +1,106 @@
+"""Bodies: what is accepted, what is refused and why, and principal axes."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import polhode as ph
+from polhode.body import NAMED
+
+
+def test_moments_keep_their_order() -> None:
+    body = ph.Body([5, 4, 3])
+    assert body.moments.tolist() == [5, 4, 3]
+    assert body.aligned
+
+
+def test_diagonal_tensor_keeps_its_order() -> None:
+    body = ph.Body(np.diag([5.0, 3.0, 4.0]))
+    assert body.moments.tolist() == [5, 3, 4]
+    assert body.aligned
+
+
+rotations = st.tuples(*[st.floats(-3, 3)] * 3).map(Rotation.from_rotvec)
+
+
+@given(rotations)
+def test_full_tensor_is_diagonalised(turn: Rotation) -> None:
+    r = turn.as_matrix()
+    tensor = r @ np.diag([2.0, 3.0, 4.0]) @ r.T
+    body = ph.Body((tensor + tensor.T) / 2)
+    assert np.linalg.det(body.axes) == pytest.approx(1, abs=1e-14)
+    np.testing.assert_allclose(body.axes @ np.diag(body.moments) @ body.axes.T, tensor, atol=1e-14)
+    np.testing.assert_allclose(np.sort(body.moments), [2, 3, 4], rtol=1e-14)
+    w = np.array([0.3, -1.2, 0.7])
+    np.testing.assert_allclose(body.momentum(w), tensor @ w, atol=1e-14)
+    np.testing.assert_allclose(body.rate(body.momentum(w)), w, atol=1e-14)
+
+
+def test_tiny_asymmetry_is_round_off() -> None:
+    tensor = np.array([[2.0, 0.1, 0.0], [0.1 + 1e-14, 3.0, 0.2], [0.0, 0.2, 4.0]])
+    body = ph.Body(tensor)
+    assert (body.tensor == body.tensor.T).all()
+
+
+def test_flat_bodies_are_accepted() -> None:
+    assert ph.Body([1000, 5000, 6000]).physical
+    assert ph.Body([0.1, 0.2, 0.1 + 0.2]).physical  # equality up to the last bit
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1.0, 1e40])
+def test_any_scale(scale: float) -> None:
+    assert ph.Body([2 * scale, 3 * scale, 4 * scale]).physical
+    with pytest.raises(ValueError, match="exceeds the sum"):
+        ph.Body([scale, scale, 2.01 * scale])
+
+
+def test_unphysical_needs_a_word() -> None:
+    with pytest.raises(ValueError, match=r"0\.345, 0\.653, 1.*allow_unphysical=True"):
+        ph.Body([0.345, 0.653, 1.0])
+    assert not ph.Body([0.345, 0.653, 1.0], allow_unphysical=True).physical
+
+
+@pytest.mark.parametrize(
+    ("inertia", "message"),
+    [
+        ([1, 2, -3], "positive, not 1, 2, -3"),
+        ([1, 0, 1], "positive, not 1, 0, 1"),
+        ([1, float("nan"), 1], r"inertia\[1\] is nan"),
+        ([1, 2, float("inf")], r"inertia\[2\] is inf"),
+        ([1, 2], r"three moments or a 3x3 tensor, not of shape \(2,\)"),
+        ([[1, 2, 3]] * 2, "three moments or a 3x3 tensor"),
+        (["a", "b", "c"], "must hold numbers"),
+        ([[1, 0.5, 0], [0.4, 2, 0], [0, 0, 2]], r"inertia\[0, 1\] = 0.5 and inertia\[1, 0\] = 0.4"),
+        ([[1, 2, 0], [2, 1, 0], [0, 0, 2]], "positive"),
+        ([[1, float("nan"), 0], [0, 1, 0], [0, 0, 1]], "finite"),
+    ],
+)
+def test_bad_inertia(inertia: object, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        ph.Body(inertia)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_bodies(name: str) -> None:
+    body = ph.Body.named(name.upper())
+    assert body.name == name
+    assert tuple(body.moments) == NAMED[name].moments
+    assert ("unphysical" in NAMED[name].note) == (not body.physical)
+    assert ("flat" in NAMED[name].note) == (2 * max(body.moments) == sum(body.moments))
+
+
+def test_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(ValueError, match="no body 'watr': did you mean 'water'"):
+        ph.Body.named("watr")
+
+
+def test_bodies_are_values() -> None:
+    assert ph.Body([1, 2, 2]) == ph.Body(np.diag([1.0, 2.0, 2.0]))
+    assert len({ph.Body([1, 2, 2]), ph.Body([1, 2, 2])}) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        ph.Body([1, 2, 2]).moments[0] = 3
+    assert (
+        repr(ph.Body([0.345, 0.653, 1.0], allow_unphysical=True)) == "Body([0.345, 0.653, 1.0], allow_unphysical=True)"
+    )

@@ -1,0 +1,398 @@
+"""simulate and resume: the grid, the output, what goes wrong and what is kept then."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import polhode as ph
+from polhode._simulate import segments
+from polhode.core import status as codes
+from polhode.core.compose import triple_jump
+from polhode.methods import compose, find
+
+BODY = ph.Body([2, 3, 4])
+START: dict[str, Any] = {"omega": [1.0, 0.5, -0.3], "t_span": (0, 2), "step": 0.1, "method": "MR2"}
+TOP = ph.HeavyTop(weight=3)
+
+
+def run(**changes: Any) -> ph.Solution:
+    return ph.simulate(BODY, changes.pop("torque", TOP), **{**START, **changes})
+
+
+# --- the grid and the output ---------------------------------------------------------------------------------------------
+
+
+def test_every_step_by_default() -> None:
+    solution = run()
+    np.testing.assert_array_equal(solution.t, 0.1 * np.arange(21))
+    assert solution.success
+    assert solution.status == codes.OK
+    assert solution.run.steps == 20
+    assert solution.message == "reached t = 2 in 20 steps"
+    assert solution.t_last == 2
+
+
+def test_every_k_steps_and_the_end() -> None:
+    full, some = run(), run(every=6)
+    np.testing.assert_array_equal(some.t, full.t[[0, 6, 12, 18, 20]])
+    np.testing.assert_array_equal(some.quaternion, full.quaternion[[0, 6, 12, 18, 20]])
+    np.testing.assert_array_equal(some.momentum, full.momentum[[0, 6, 12, 18, 20]])
+
+
+def test_last_step_is_adapted() -> None:
+    solution = run(t_span=(0, 1.05))
+    assert solution.run.steps == 11
+    assert solution.t[-1] == 1.05
+    np.testing.assert_array_equal(solution.t[:-1], 0.1 * np.arange(11))
+    single = run(t_span=(0, 0.04))
+    assert single.run.steps == 1
+    np.testing.assert_array_equal(single.t, [0, 0.04])
+
+
+def test_span_that_misses_the_grid_by_round_off() -> None:
+    (piece,) = segments(0.0, 3 * 0.1, 0.1, ())  # 0.30000000000000004
+    assert piece.steps == 3
+    assert piece.last == 0.1
+    (piece,) = segments(1e6, 1e6 + 1, 1e-3, ())
+    assert piece.steps == 1000
+    assert piece.last == 1e-3
+
+
+def test_output_off_the_grid_does_not_change_the_run() -> None:
+    times = [0.0, 0.033, 0.034, 0.1, 0.2, 1.2345, 1.99, 2.0]
+    plain, aside = run(), run(t_eval=times)
+    np.testing.assert_array_equal(aside.t, times)
+    on_grid = [0, 3, 4, 7]
+    np.testing.assert_array_equal(aside.momentum[on_grid], plain.momentum[[0, 1, 2, 20]])
+    np.testing.assert_array_equal(aside.last_quaternion, plain.last_quaternion)
+    fine = run(t_eval=times, step=1e-3)
+    assert np.abs(aside.momentum - fine.momentum).max() < 0.02  # second order at the coarse step
+    assert aside.nfev == plain.nfev + 4  # four steps aside, one evaluation each
+
+
+def test_times_on_the_grid_up_to_round_off_need_no_step_aside() -> None:
+    solution = run(t_eval=np.linspace(0, 2, 21))
+    assert solution.nfev == run().nfev
+    np.testing.assert_array_equal(solution.momentum, run().momentum)
+
+
+def test_backward_in_time() -> None:
+    there = run()
+    back = run(
+        omega=there.omega[-1], attitude=there.attitude[-1], t_span=(2, 0), step=-0.1, t_eval=[2, 1.95, 1.0, 0.55, 0]
+    )
+    np.testing.assert_array_equal(back.t, [2, 1.95, 1.0, 0.55, 0])
+    np.testing.assert_allclose(back.momentum[-1], there.momentum[0], atol=1e-14)
+    np.testing.assert_allclose(back.momentum[2], there.momentum[10], atol=1e-14)
+
+
+def test_one_far_time_only() -> None:
+    solution = run(t_eval=2.0)
+    assert solution.t.shape == (1,)
+    np.testing.assert_array_equal(solution.momentum[0], run().momentum[-1])
+    assert solution.energy_error[0] == run().energy_error[-1]  # measured from the start, not from the first row
+
+
+@pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
+def test_tilted_body_moves_like_the_aligned_one(method: str) -> None:
+    """The same body with the tensor given in other axes: the motion is the same, seen from those axes."""
+    turn = Rotation.from_rotvec([0.4, -1.1, 0.7])  # principal axes to the user's axes
+    u = turn.as_matrix()
+    tensor = u @ np.diag([2.0, 3.0, 4.0]) @ u.T
+    tilted = ph.Body((tensor + tensor.T) / 2)
+    start = Rotation.from_rotvec([0.1, 0.2, 0.3])
+    aligned = run(method=method, attitude=start, torque=ph.HeavyTop(weight=3, point=(0.3, 0.2, 1.0)))
+    other = ph.simulate(
+        tilted,
+        ph.HeavyTop(weight=3, point=tuple(turn.apply([0.3, 0.2, 1.0]))),
+        **{**START, "omega": turn.apply(START["omega"]), "attitude": start * turn.inv(), "method": method},
+    )
+    # The principal axes come back in another order or with other signs, which moves a splitting by its own error only.
+    tolerance = 0.02 if method == "MR2" else 1e-12
+    np.testing.assert_allclose(turn.inv().apply(other.omega), aligned.omega, atol=tolerance)
+    assert (other.attitude * turn * aligned.attitude.inv()).magnitude().max() < tolerance
+    np.testing.assert_allclose(other.spatial_momentum[0], aligned.spatial_momentum[0], atol=1e-14)
+    assert other.energy_error.max() < 2 * aligned.energy_error.max() + 1e-14
+
+
+def test_attitude_as_rotation_quaternion_or_matrix() -> None:
+    rotation = Rotation.from_rotvec([0.3, 0.2, -0.1])
+    quaternion = rotation.as_quat(scalar_first=True)
+    one = run(attitude=rotation)
+    np.testing.assert_allclose(run(attitude=quaternion).momentum, one.momentum, atol=1e-15)
+    np.testing.assert_allclose(run(attitude=1e200 * quaternion).momentum, one.momentum, atol=1e-15)
+    np.testing.assert_allclose(run(attitude=1e-200 * quaternion).momentum, one.momentum, atol=1e-15)
+    np.testing.assert_allclose(run(attitude=rotation.as_matrix()).momentum, one.momentum, atol=1e-14)
+    np.testing.assert_allclose(one.attitude[0].as_matrix(), rotation.as_matrix(), atol=1e-15)
+
+
+def test_body_at_rest_stays_at_rest() -> None:
+    for method in ("MR2", "RK4", "NMB"):
+        solution = run(torque=None, omega=[0, 0, 0], method=method)
+        assert not solution.momentum.any()
+        np.testing.assert_array_equal(solution.quaternion, np.tile([1.0, 0, 0, 0], (21, 1)))
+        assert not any(error.any() for error in solution.invariant_errors.values())
+
+
+def test_progress_and_announcement() -> None:
+    seen: list[tuple[int, int]] = []
+    run(t_span=(0, 500), every=5000, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (5000, 5000)
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+
+
+# --- breakpoints -----------------------------------------------------------------------------------------------------------
+
+
+def on_and_off(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (1.0, 0.0, 0.0) if t < 0.23 else (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
+@pytest.mark.parametrize("step", [0.1, -0.1])
+def test_jump_is_met_exactly(method: str, step: float) -> None:
+    """A torque about a principal axis of a body at rest: the momentum is the impulse, whatever the step."""
+    torque = ph.torque(breakpoints=[0.23])(on_and_off)
+    span = (0, 1) if step > 0 else (1, 0)
+    solution = run(torque=torque, omega=[0, 0, 0], t_span=span, step=step, method=method, every=3)
+    impulse = 0.23 if step > 0 else -0.23
+    np.testing.assert_allclose(solution.momentum[-1], [impulse, 0, 0], atol=1e-15)
+    assert solution.run.steps == 3 + 8
+    assert solution.t[-1] == span[1]
+    assert solution.t.size == 11 // 3 + 2
+    # without the declaration the step across the jump errs at first order
+    blind = run(torque=ph.torque(on_and_off), omega=[0, 0, 0], t_span=span, step=step, method=method)
+    assert abs(blind.momentum[-1, 0] - impulse) > 1e-3
+
+
+def test_output_times_across_breakpoints() -> None:
+    torque = ph.torque(breakpoints=[0.23, 0.5])(on_and_off)
+    times = [0, 0.1, 0.23, 0.26, 0.35, 0.5, 0.51, 1]
+    solution = run(torque=torque, omega=[0, 0, 0], t_span=(0, 1), t_eval=times)
+    np.testing.assert_array_equal(solution.t, times)
+    expected = np.minimum(times, 0.23)
+    np.testing.assert_allclose(solution.momentum[:, 0], expected, atol=1e-15)
+    grid = run(torque=torque, omega=[0, 0, 0], t_span=(0, 1))
+    np.testing.assert_allclose(grid.t, [0, 0.1, 0.2, 0.23, 0.33, 0.43, 0.5, *np.arange(0.6, 1.05, 0.1)], atol=1e-15)
+    np.testing.assert_allclose(grid.momentum[:, 0], np.minimum(grid.t, 0.23), atol=1e-15)
+
+
+def test_breakpoints_outside_the_span_are_ignored() -> None:
+    torque = ph.torque(breakpoints=[-1.0, 0.0, 2.0, 7.0])(on_and_off)
+    assert run(torque=torque).run.steps == 20
+
+
+# --- going on --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
+def test_continued_run_equals_the_whole(method: str) -> None:
+    whole = run(method=method, step=0.125)
+    half = run(method=method, step=0.125, t_span=(0, 1))
+    joined = ph.resume(half, 2)
+    np.testing.assert_array_equal(joined.t, whole.t)
+    # Every method starts by itself from a state; Newmark's acceleration is found again to round-off.
+    tolerance = 0 if method != "NMB" else 1e-14
+    np.testing.assert_allclose(joined.momentum, whole.momentum, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(joined.quaternion, whole.quaternion, rtol=0, atol=tolerance)
+    assert joined.run.steps == whole.run.steps
+    assert joined.run.t_start == 0
+    assert joined.t_last == 2
+    np.testing.assert_allclose(joined.energy_error, whole.energy_error, rtol=0, atol=1e-15)
+
+
+def test_resume_needs_a_later_time() -> None:
+    with pytest.raises(ValueError, match="beyond the last time 2, not at 1.5"):
+        ph.resume(run(), 1.5)
+    with pytest.raises(ValueError, match="give t_eval"):
+        ph.resume(run(t_eval=[2.0]), 3)
+    more = ph.resume(run(t_eval=[1.0]), 3, t_eval=[2.5, 3])
+    np.testing.assert_array_equal(more.t, [1, 2.5, 3])
+
+
+def test_a_failed_run_can_be_resumed_with_a_mended_torque() -> None:
+    broken = ph.torque(parameters=[1.0])(fails_late)
+    with pytest.raises(ph.SimulationFailed) as caught:
+        run(torque=broken, method="RK4")
+    mended = ph.resume(caught.value.solution, 2, torque=broken.with_parameters([100.0]))
+    assert mended.success
+    assert mended.t[-1] == 2
+
+
+# --- bad input: each names the value and the remedy ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"omega": [1, float("nan"), 0]}, r"omega\[1\] is nan"),
+        ({"omega": [1, 2]}, r"omega must have the shape \(3,\), not \(2,\)"),
+        ({"omega": [float("inf"), 0, 0]}, r"omega\[0\] is inf"),
+        ({"omega": "fast"}, "omega must hold numbers"),
+        ({"step": 0}, "step must not be zero"),
+        ({"step": float("nan")}, "step must be finite, not nan"),
+        ({"step": math.inf}, "step must be finite, not inf"),
+        ({"step": -0.1}, "step -0.1 leads away from 2: from 0 it must be positive"),
+        ({"step": 1e-20, "t_span": (1, 2)}, "lost in the round-off.*longer step"),
+        ({"step": "0.1s"}, "step must be a number, not '0.1s'"),
+        ({"t_span": (0, float("nan"))}, r"t_span\[1\] is nan"),
+        ({"t_span": (0, math.inf)}, r"t_span\[1\] is inf"),
+        ({"t_span": (3, 3)}, "starts and ends at 3"),
+        ({"t_span": (1, 2, 3)}, r"t_span must have the shape \(2,\)"),
+        ({"attitude": [0, 0, 0, 0]}, "quaternion is zero"),
+        ({"attitude": [1, 0, float("nan"), 0]}, r"attitude\[2\] is nan"),
+        ({"attitude": [1, 0, 0]}, r"a quaternion \(scalar first\) or a 3x3 matrix, not of shape \(3,\)"),
+        ({"attitude": np.eye(3) * 1.1}, r"R R\^T differs from 1 by 0.21"),
+        ({"attitude": np.diag([1, 1, -1])}, "determinant is -1"),
+        ({"attitude": Rotation.random(2, rng=1)}, "single Rotation"),
+        ({"t_eval": [0, 2, 1]}, "2 is followed by 1: sort it"),
+        ({"t_eval": [0, 1, 1, 2]}, "1 is followed by 1.*duplicates"),
+        ({"t_eval": [0, float("nan")]}, r"t_eval\[1\] is nan"),
+        ({"t_eval": [0, 1, 2.5]}, r"t_eval\[2\] = .*2.5.* outside t_span"),
+        ({"t_eval": [-0.5, 1]}, r"t_eval\[0\] = .*-0.5.* outside t_span"),
+        ({"t_eval": []}, "t_eval must be a list of times"),
+        ({"t_eval": [1], "every": 2}, "either t_eval or every"),
+        ({"every": 0}, "every must be a positive whole number of steps, not 0"),
+        ({"every": 1.5}, "every must be a positive whole number of steps, not 1.5"),
+        ({"method": "MR22"}, "no method 'MR22': did you mean 'MR2'"),
+        ({"method": "Zaphod"}, "no method 'Zaphod': .*known are"),
+        ({"torque": lambda t, q, w, p: (0, 0, 0)}, "decorate a function with @polhode.torque"),
+        ({"step": 1e-6, "t_span": (0, 1e7)}, "GiB: ask for fewer with every= or t_eval="),
+    ],
+)
+def test_bad_input(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError, MemoryError), match=message):
+        run(**changes)
+
+
+def test_body_must_be_a_body() -> None:
+    with pytest.raises(TypeError, match=r"write Body\(\[1, 2, 2\]\)"):
+        ph.simulate([1, 2, 2], **START)  # type: ignore[arg-type]
+
+
+def damped(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (-w[0], -w[1], -w[2])
+
+
+def test_method_that_does_not_accept_the_torque() -> None:
+    with pytest.raises(ValueError, match=r"MR2 does not accept damped, a torque that depends on the rate: use .*RK4"):
+        run(torque=ph.torque(damped))
+
+
+# --- what goes wrong on the way ------------------------------------------------------------------------------------------
+
+
+def fails_at_once(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (float("nan"), 0.0, 0.0)
+
+
+def raises_at_once(t: float, q: Any, w: Any, p: Any) -> Any:
+    raise ValueError("no torque today")
+
+
+def too_short(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (1.0, 2.0)
+
+
+def fails_late(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (0.1 if t < p[0] else math.nan, 0.0, 0.0)
+
+
+def raises_late(t: float, q: Any, w: Any, p: Any) -> Any:
+    if t > 1.0:
+        raise ValueError("enough")
+    return (0.1, 0.0, 0.0)
+
+
+def no_kernel(t: float, q: Any, w: Any, p: Any) -> Any:
+    angle = Rotation.from_quat(q).magnitude()
+    return (angle, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (fails_at_once, r"torque fails_at_once returned \(nan, 0.0, 0.0\) at t = 0, at the very start"),
+        (raises_at_once, "torque raises_at_once raised ValueError at t = 0: no torque today"),
+        (too_short, r"torque too_short must return three numbers, not \(1.0, 2.0\)"),
+    ],
+)
+def test_torque_that_fails_at_once(function: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        run(torque=ph.torque(function))
+
+
+@pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
+def test_torque_that_turns_nan_midway(method: str) -> None:
+    torque = ph.torque(parameters=[1.05])(fails_late)
+    with pytest.raises(
+        ph.SimulationFailed, match=r"fails_late returned \(nan, 0, 0\) after 10 of 20 steps, at t = 1;"
+    ) as caught:
+        run(torque=torque, method=method)
+    solution = caught.value.solution
+    assert solution.status != codes.OK
+    assert not solution.success
+    good = run(torque=torque, method=method, t_span=(0, 1))
+    np.testing.assert_array_equal(solution.t, good.t)
+    np.testing.assert_array_equal(solution.momentum, good.momentum)
+    assert solution.t_last == 1
+    np.testing.assert_array_equal(solution.last_momentum, good.momentum[-1])
+
+
+def test_torque_that_raises_midway() -> None:
+    with pytest.raises(
+        ph.SimulationFailed, match="raises_late raised ValueError: enough after 10 of 20 steps"
+    ) as caught:
+        run(torque=ph.torque(raises_late))
+    solution = caught.value.solution
+    assert solution.status == codes.RAISED
+    assert solution.t_last == 1
+    np.testing.assert_array_equal(solution.momentum, run(torque=ph.torque(raises_late), t_span=(0, 1)).momentum)
+
+
+def test_torque_that_cannot_be_compiled_shows_the_line() -> None:
+    with pytest.raises(TypeError, match="no_kernel") as caught:
+        run(torque=ph.torque(no_kernel))
+    assert "angle = Rotation.from_quat(q).magnitude()" in str(caught.value)
+    assert "test_simulate.py" in str(caught.value)
+
+
+def test_newton_that_cannot_converge() -> None:
+    """With steps of many turns the implicit equation has no solution near by: a status, not garbage."""
+    with pytest.raises(ph.SimulationFailed, match=r"NMB (could not solve|left).* shorter step") as caught:
+        ph.simulate(BODY, omega=[3, 2, 1], t_span=(0, 1e4), step=40.0, method="NMB")
+    assert np.isfinite(caught.value.solution.momentum).all()
+
+
+def test_step_so_large_that_numbers_overflow() -> None:
+    with pytest.raises(ph.SimulationFailed, match="RK4 left the finite numbers with step 100 .*shorter step") as caught:
+        ph.simulate(BODY, omega=[3, 2, 1], t_span=(0, 1e5), step=100.0, method="RK4")
+    assert np.isfinite(caught.value.solution.momentum).all()
+    assert caught.value.solution.t.size >= 1
+
+
+def test_interrupt_keeps_what_was_computed() -> None:
+    def stop(done: int, total: int) -> None:
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="interrupted after") as caught:
+        run(t_span=(0, 300_000), every=100, progress=stop)
+    assert isinstance(caught.value, ph.SimulationInterrupted)
+    solution = caught.value.solution
+    assert solution.status == codes.INTERRUPTED
+    assert 150_000 < solution.t_last < 300_000
+    assert solution.t_last - 10 < solution.t[-1] <= solution.t_last
+    whole = run(t_span=(0, 300_000), every=100)
+    np.testing.assert_array_equal(solution.momentum, whole.momentum[: solution.t.size])
+    np.testing.assert_array_equal(ph.resume(solution, 300_000).last_momentum, whole.last_momentum)
+
+
+def test_a_method_of_ones_own() -> None:
+    """Composition gives a Method that simulate takes like any other."""
+    mr4 = compose(find("MR2"), triple_jump(2), name="MR4", order=4)
+    assert run(method=mr4).energy_error.max() < run().energy_error.max() / 10
+    assert run(method=mr4).method == "MR4"
