@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode import _plot, solution
+from polhode import _plot, _rows, solution
 from polhode._saved import TorqueFromFile
 from polhode.core.compose import triple_jump
 from polhode.io import netcdf
@@ -183,7 +183,7 @@ def test_states_near_the_largest_number_give_no_warning() -> None:
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     s = run(HANGING, [5.0, 4.0, 3.0])
     whole = [s.spatial_momentum, s.kinetic_energy, s.potential_energy, *s.invariant_errors.values()]
-    monkeypatch.setattr(solution, "BLOCK", 64)
+    monkeypatch.setattr(_rows, "BLOCK", 64)
     again = replace(s)
     blocks = [again.spatial_momentum, again.kinetic_energy, again.potential_energy, *again.invariant_errors.values()]
     assert [bits(a) for a in blocks] == [bits(a) for a in whole]
@@ -193,7 +193,7 @@ def test_compiled_potential_equals_the_interpreted_one(monkeypatch: pytest.Monke
     s = run(HANGING)
     interpreted = s.potential_energy
     monkeypatch.setattr(solution, "INTERPRETED_ROWS", 10)
-    monkeypatch.setattr(solution, "BLOCK", 64)
+    monkeypatch.setattr(_rows, "BLOCK", 64)
     for setting in ("0", "1"):
         monkeypatch.setenv("NUMBA_DISABLE_JIT", setting)
         assert bits(replace(s).potential_energy) == bits(interpreted)
@@ -495,7 +495,9 @@ def test_plot_shows_the_data() -> None:
         assert bits(drawn(line)) == bits(s.omega[:, k])
         assert bits(np.asarray(line.get_xdata())) == bits(s.t)
     assert [line.get_label() for line in rates.get_lines()] == ["x", "y", "z"]
-    assert [line.get_label() for line in errors.get_lines()][:-1] == list(s.invariant_errors)
+    assert [line.get_label() for line in errors.get_lines()][:-1] == ["energy", "axial momentum"]
+    loose = replace(s, quaternion=1.001 * s.quaternion)  # a norm is shown when it is not as it should be
+    assert "quaternion norm" in [line.get_label() for line in panels(loose)[1].get_lines()]
     assert bits(drawn(errors.get_lines()[0])) == bits(np.maximum(s.energy_error, _plot.FLOOR))
     assert errors.get_yscale() == "log"
     # The momentum points nearest to y: where the body's y axis points is the second column of R.

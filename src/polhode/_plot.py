@@ -17,11 +17,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from polhode._check import Floats
+from polhode._rows import by_blocks, to_space
 from polhode.io.atomic import AnyPath, whole_file
-from polhode.solution import Solution, by_blocks, to_space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from polhode.solution import Solution
 
 BUCKETS = 1500
 """A long curve is drawn by the least and the greatest value in each of so many stretches: more than pixels can show."""
@@ -66,7 +68,10 @@ def draw(solution: Solution) -> Figure:
     _curves(rates, t, dict(zip("xyz", solution.body.rate(solution.momentum).T, strict=True)), AXES)
     _finish(rates, "angular rate (rad/s)", "body axis")
 
-    clipped = {name: np.maximum(error, FLOOR) for name, error in solution.invariant_errors.items()}
+    shown = dict(solution.invariant_errors)
+    if len(shown) > 1 and shown["quaternion norm"].max(initial=0.0) < 8 * EPSILON:
+        del shown["quaternion norm"]  # as it should be, and nothing to see
+    clipped = {name: np.maximum(error, FLOOR) for name, error in shown.items()}
     errors.set_yscale("log")
     _curves(errors, t, clipped, [ERRORS[name] for name in clipped])
     errors.axhline(EPSILON, color="0.5", linewidth=1.2, linestyle=":", zorder=1, label="machine epsilon")

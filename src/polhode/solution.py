@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,8 @@ import numpy as np
 
 from polhode import _check
 from polhode._check import Floats
+from polhode._rows import by_blocks, dots, to_space
+from polhode._rows import lengths as row_lengths
 from polhode._saved import described, is_own, method_from, torque_from, torque_record
 from polhode.body import Body
 from polhode.compiled import program
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 
 INTERPRETED_ROWS = 20_000
 """Up to so many rows a potential is evaluated in plain Python, which is quicker than to compile it."""
-
-BLOCK = 1 << 16
-"""Rows worked on at once, so that intermediate results stay small."""
 
 FORMAT, FORMAT_VERSION = "polhode solution", 1
 """What a file says of itself."""
@@ -178,7 +176,7 @@ class Solution:
         return self.saved_potential is not None or self.torque.potential_kernel is not None
 
     def _kinetic(self, momentum: Floats) -> Floats:
-        return by_blocks(lambda m: _dots(self.body.rate(m), m) / 2, momentum)
+        return by_blocks(lambda m: dots(self.body.rate(m), m) / 2, momentum)
 
     def _potential_at_start(self) -> float:
         if self.saved_potential is not None:
@@ -222,18 +220,18 @@ class Solution:
                 kinetic_start, potential_start = float(self._kinetic(m_start)[0]), self._potential_at_start()
                 scale = kinetic_start + abs(potential_start) or float(kinetic.max(initial=0.0)) or 1.0
                 errors["energy"] = np.abs((kinetic - kinetic_start) + (self.potential_energy - potential_start)) / scale
-            lengths, length = by_blocks(_lengths, m), float(_lengths(m_start)[0])
+            lengths, length = by_blocks(row_lengths, m), float(row_lengths(m_start)[0])
             scale = length or float(lengths.max(initial=0.0)) or 1.0
             spatial = to_space(q_start, m_start)
             if self.torque.depends is Depends.NOTHING:
                 errors["momentum norm"] = np.abs(lengths - length) / scale
-                errors["spatial momentum"] = by_blocks(lambda q, m: _lengths(to_space(q, m) - spatial), q, m) / scale
+                errors["spatial momentum"] = by_blocks(lambda q, m: row_lengths(to_space(q, m) - spatial), q, m) / scale
             elif self.torque.axis is not None:
                 axis = np.array(self.torque.axis)
                 errors["axial momentum"] = (
                     by_blocks(lambda q, m: np.abs((to_space(q, m) - spatial) @ axis), q, m) / scale
                 )
-        errors["quaternion norm"] = np.abs(by_blocks(_lengths, q) - 1.0)
+        errors["quaternion norm"] = np.abs(by_blocks(row_lengths, q) - 1.0)
         return errors
 
     @property
@@ -454,38 +452,3 @@ def _spoken(name: str) -> dict[str, str]:
 
 def _shortened(text: str, width: int = 100) -> str:
     return text if len(text) <= width else f"{text[: width - 4]} ..."
-
-
-# --- algebra on rows -----------------------------------------------------------------------------------------------
-
-
-def to_space(q: Floats, v: Floats) -> Floats:
-    """R v for stacks of quaternions and vectors; R is that of the normalised quaternion."""
-    u = q[:, 1:]
-    turned = 2.0 * np.cross(u, v)
-    moved: Floats = v + (q[:, :1] * turned + np.cross(u, turned)) / _dots(q, q)[:, None]
-    return moved
-
-
-def _dots(a: Floats, b: Floats) -> Floats:
-    """Row by row a . b."""
-    products: Floats = np.einsum("ij,ij->i", a, b)
-    return products
-
-
-def _lengths(a: Floats) -> Floats:
-    """Row by row |a|."""
-    return np.sqrt(_dots(a, a))
-
-
-def by_blocks(f: Callable[..., Floats], *arrays: Floats) -> Floats:
-    """f of all rows, some at a time: whatever f needs in between stays small."""
-    rows = arrays[0].shape[0]
-    first = f(*(a[:BLOCK] for a in arrays))
-    if rows <= BLOCK:
-        return first
-    out = np.empty((rows, *first.shape[1:]))
-    out[:BLOCK] = first
-    for k in range(BLOCK, rows, BLOCK):
-        out[k : k + BLOCK] = f(*(a[k : k + BLOCK] for a in arrays))
-    return out
