@@ -486,17 +486,19 @@ class _Integration:
             return f"reached t = {t:.12g} in {done} steps"
         if status == codes.INTERRUPTED:
             return f"interrupted {where}"
-        reason = self._complaint(t)
+        if complaint := self._complaint(t):
+            return f"the torque {self.run.torque.name} {complaint} {where}"
         if status == codes.RAISED:
-            return f"the torque {self.run.torque.name} raised {reason or 'an exception'} {where}"
-        if reason:
-            return f"the torque {self.run.torque.name} returned {reason} {where}"
+            return f"the torque {self.run.torque.name} raised an exception {where}"
         if status == codes.NO_CONVERGENCE:
             return f"{method} could not solve its step equation with step {h:g} {where}: take a shorter step"
+        if status == codes.UNCOVERED:
+            cause = "it is too close to a steady rotation or to the separatrix, or the body to a sphere"
+            return f"the formulas of {method} do not cover this motion ({cause}) {where}: use Exact"
         return f"{method} left the finite numbers with step {h:g} {where}: take a shorter step"
 
     def _complaint(self, t: float) -> str | None:
-        """What is wrong with the torque, found by making the failed step again in plain Python."""
+        """What the torque did wrong, found by making the failed step again in plain Python."""
         torque = self.run.torque.torque_kernel
         seen: list[Any] = []
 
@@ -513,9 +515,9 @@ class _Integration:
             memory = stepper.start(body, p, t, s)
             stepper.step(body, p, t, s, self.piece.h, memory)
         except Exception as problem:  # the user's code may raise anything
-            return f"{type(problem).__name__}: {problem}"
+            return f"raised {type(problem).__name__}: {problem}"
         bad = [n for n in seen if not np.isfinite(np.asarray(n, dtype=float)).all()]
-        return f"({', '.join(f'{x:g}' for x in bad[0])})" if bad else None
+        return f"returned ({', '.join(f'{x:g}' for x in bad[0])})" if bad else None
 
     def _kernel_arguments(self) -> tuple[Rotor, Params]:
         x = self._setting(self.piece).tolist()

@@ -1,0 +1,144 @@
+"""The exact flow over a step: right to round-off at the longest step that each resolution allows, and not by waste."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polhode.core import exact
+from polhode.core.exact import SERIES, TURNS, effort, finest, increment, needed, pieces, resolution, series_coefficients
+from polhode.core.flows import free, spherical, symmetric
+from polhode.core.quat import advanced
+from polhode.core.types import Params, Rotor, Scales, State
+from tests.authorities.free_motion import free_motion, sensitivity
+
+EPS = 2.0**-52
+P = Params(np.zeros(0), (1.0, 0.0, 0.0, 0.0), (0.0, 0.0))
+
+
+def rotor(moments: Any) -> Rotor:
+    i1, i2, i3 = (float(x) for x in moments)
+    return Rotor((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3))
+
+
+def random_body(rng: np.random.Generator, physical: bool = True) -> Rotor:
+    while True:
+        moments = (
+            rng.uniform(0.02, 1.0, 3)
+            if rng.random() < 0.7
+            else rng.choice([1.0, 0.5, 0.501, 0.01]) * rng.uniform(0.9, 1, 3)
+        )
+        if (2 * moments.max() <= moments.sum()) == physical:
+            return rotor(moments)
+
+
+def matrix(q: Any) -> Any:
+    w, x, y, z = q
+    return np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
+
+
+def error(body: Rotor, m: Any, h: float, s: State) -> float:
+    """Of the attitude and of the rate over the greatest rate, in eps."""
+    omega = [a * b for a, b in zip(m, body.inverse, strict=True)]
+    true = free_motion(body.inertia, omega, h)
+    turn = np.array([[float(x) for x in row] for row in true.turn])
+    rate = np.array([float(x) for x in true.omega])
+    mine = np.array(s.m) * body.inverse
+    return max(np.abs(matrix(s.q) - turn).max(), np.abs(mine - rate).max() / np.abs(rate).max()) / EPS
+
+
+def stepped(nodes: int, terms: int, body: Rotor, m: Any, h: float) -> State:
+    delta, e, v, _k, _mu = increment(nodes, terms)(body, m, h)
+    return State(advanced((1.0, 0.0, 0.0, 0.0), e, v), tuple(a + b for a, b in zip(m, delta, strict=True)))
+
+
+def longest_step(body: Rotor, m: Any, unphysical: bool, nodes: int) -> float:
+    rate2, _ = effort(body, m, unphysical)
+    return TURNS[nodes] / math.sqrt(rate2)
+
+
+@pytest.mark.parametrize("physical", [True, False], ids=["physical", "unphysical"])
+@pytest.mark.parametrize("nodes", TURNS)
+def test_round_off_at_the_longest_step(nodes: int, physical: bool) -> None:
+    rng = np.random.default_rng(nodes)
+    worst = 0.0
+    for _ in range(25):
+        body = random_body(rng, physical)
+        m = tuple((rng.normal(size=3) * 10 ** rng.uniform(-2, 0, 3)).tolist())
+        h = longest_step(body, m, not physical, nodes) * rng.choice([-1, 1])
+        _, series = effort(body, m, not physical)
+        terms = resolution(0.0, series * h * h).terms
+        omega = [a * b for a, b in zip(m, body.inverse, strict=True)]
+        allowed = 1.0 + sensitivity(body.inertia, omega, h)
+        worst = max(worst, error(body, m, h, stepped(nodes, terms, body, m, h)) / allowed)
+    assert worst < 4.0  # in units of what the rounding of the input alone would do
+
+
+def test_no_node_and_no_term_is_wasted() -> None:
+    """With one less of either, some body's step of the greatest length is wrong by many eps."""
+    needle, m = rotor([1.0003, 0.0011, 1.0]), (-0.34, 0.068, 0.0037)  # found by search: needles ask for most nodes
+    for nodes in (2, 3, 4, 5):
+        h = longest_step(needle, m, False, nodes + 1)
+        assert error(needle, m, h, stepped(nodes, 16, needle, m, h)) > 100.0
+    flat, m = rotor([0.5, 0.5001, 1.0]), (1.0, 1.0, 1.0)  # the series has to carry most for a flat body
+    for terms in (5, 8, 11):
+        h = math.sqrt(SERIES[terms + 1] / effort(flat, m, False)[1])
+        fewer, enough = stepped(8, terms, flat, m, h), stepped(8, terms + 1, flat, m, h)
+        assert np.abs(np.subtract(fewer.m, enough.m)).max() > EPS
+
+
+def test_series_is_that_of_the_paper_and_pencil() -> None:
+    """p(h) = h - s h^3/3! + (s^2+12q) h^5/5! - s(s^2+132q) h^7/7! + ..., and sn itself for A = 1, B = m."""
+    c = series_coefficients(8)
+    assert c[1] == {(1, 0): Fraction(-1, 6)}
+    assert c[2] == {(2, 0): Fraction(1, 120), (0, 1): Fraction(12, 120)}
+    assert c[3] == {(3, 0): Fraction(-1, 5040), (1, 1): Fraction(-132, 5040)}
+    assert c[4][0, 2] == Fraction(3024, 362880)
+    assert c[6][0, 3] == Fraction(4390848, math.factorial(13))
+
+
+def test_symmetric_and_spherical_bodies_have_cheaper_flows() -> None:
+    m = (0.3, -0.4, 0.5)
+    assert free(Scales((2.0, 2.0, 2.0), m, 0.1)) is spherical
+    for axis, moments in ((3, (2.0, 2.0, 3.0)), (1, (3.0, 2.0, 2.0)), (2, (2.0, 3.0, 2.0))):
+        body = rotor(moments)
+        chosen = free(Scales(moments, m, 0.1))
+        assert chosen.__code__ is symmetric(axis).__code__
+        for h in (0.1, -3.0, 50.0):
+            s = chosen(body, P, 0.0, State((1.0, 0.0, 0.0, 0.0), m), h)
+            assert error(body, m, h, s) < 4 * (1 + abs(h))
+    s = spherical(rotor([2, 2, 2]), P, 0.0, State((1.0, 0.0, 0.0, 0.0), m), 7.0)
+    assert error(rotor([2, 2, 2]), m, 7.0, s) < 8
+
+
+@pytest.mark.parametrize("h", [0.01, 0.3, -0.7, 5.0, 200.0])
+def test_a_flow_prepared_for_short_steps_is_right_for_long_ones(h: float) -> None:
+    body, m = rotor([0.345, 0.653, 1.0]), (0.5, 0.2, 0.84)
+    flow = free(Scales(body.inertia, m, 0.01))
+    s = flow(body, P, 0.0, State((1.0, 0.0, 0.0, 0.0), m), h)
+    omega = [a * b for a, b in zip(m, body.inverse, strict=True)]
+    assert error(body, m, h, s) < 4 * (1 + sensitivity(body.inertia, omega, h))
+
+
+def test_at_rest_nothing_happens_and_nan_is_passed_on() -> None:
+    body = rotor([1, 2, 2.5])
+    start = State((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    assert free(None)(body, P, 0.0, start, 0.1) == start
+    assert pieces(finest(), True, body, (math.nan, 0.0, 0.0), 0.1) == 1
+
+
+def test_resolution_follows_the_step() -> None:
+    body = (0.345, 0.653, 1.0)
+    chosen = [needed(Scales(body, (0.5, 0.2, 0.84), h), 1.0)[0] for h in (1e-3, 1e-2, 0.1, 0.2, 0.5)]
+    assert [r.nodes for r in chosen] == sorted(r.nodes for r in chosen)
+    assert len({r.nodes for r in chosen}) > 3
+    assert needed(Scales(body, (0.5, 0.2, 0.84), 1e3), 1.0)[0] == finest()
+    assert exact.resolution(0.0, 0.0).nodes == min(TURNS)

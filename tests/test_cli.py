@@ -1,0 +1,406 @@
+"""The command line, called in this process where that is enough and as a process of its own where it is not."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import polhode
+from polhode import methods, torques
+from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, _clock, _example, app
+from polhode.io.scenario import load_scenario
+
+SHORT = """
+title = "A spin"
+[body]
+moments = [1.0, 2.0, 2.5]
+[initial]
+omega = [0.1, 0.2, 0.3]
+[run]
+t_span = [0, 1]
+step = 0.125
+method = "MR2"
+"""
+LONG = SHORT.replace("[0, 1]", "[0, 1e6]").replace("0.125", "1e-3\nevery = 100000")
+"""A billion steps: minutes."""
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+@pytest.fixture
+def call(here: Path) -> Callable[..., tuple[int, str, str]]:
+    def called(*arguments: object) -> tuple[int, str, str]:
+        result = runner.invoke(app, [str(a) for a in arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+    return called
+
+
+def written(name: str, text: str = SHORT) -> Path:
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+# --- run -----------------------------------------------------------------------------------------------------------
+
+
+def test_run_saves_what_simulate_computes(call: Call) -> None:
+    code, out, err = call("run", written("spin.toml"))
+    assert code == 0
+    assert err in ("", "compiling MR2 with Free, once ...\n")
+    header, row = out.splitlines()
+    assert " ".join(header.split()) == "scenario method steps steps/s energy error momentum error saved as"
+    assert row.split()[:3] == ["spin", "MR2", "8"]
+    assert row.endswith("  spin.nc")
+    saved, expected = polhode.load("spin.nc"), load_scenario("spin.toml").simulate()
+    np.testing.assert_array_equal(saved.quaternion, expected.quaternion)
+    np.testing.assert_array_equal(saved.t, expected.t)
+    assert saved.metadata["title"] == "A spin"
+    shown = row.split()[4:6]
+    assert shown == [f"{expected.energy_error.max():.1e}", f"{expected.momentum_error.max():.1e}"]
+
+
+def test_run_shows_a_dash_where_nothing_is_conserved(call: Call) -> None:
+    text = SHORT + '[torque]\nmodel = "ConstantBodyTorque"\nvector = [0.0, 0.0, 1.0]'
+    code, out, _ = call("run", written("spin.toml", text))
+    assert code == 0
+    assert out.splitlines()[1].split()[4:6] == ["-", "-"]
+
+
+def test_run_many_into_a_directory_with_plots(call: Call) -> None:
+    one, two = written("one.toml"), written("two.toml", SHORT + '[output]\nfile = "deep/other.nc"\nplot = true')
+    code, out, _ = call("run", one, two, "--out", "results/all")
+    assert code == 0
+    found = {str(p.relative_to("results/all")) for p in Path("results/all").rglob("*") if p.is_file()}
+    assert found == {"one.nc", "deep/other.nc", "deep/other.png"}
+    assert all(name in out for name in found)
+    code, _, _ = call("run", one, "--plot")
+    assert code == 0
+    assert Path("one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_run_into_one_file(call: Call) -> None:
+    code, _, _ = call("run", written("one.toml"), "--out", "new/named.nc")
+    assert code == 0
+    assert polhode.load("new/named.nc").success
+    code, _, err = call("run", "one.toml", written("two.toml"), "--out", "named.nc")
+    assert code == BAD_INPUT
+    assert "--out named.nc is one file, but there are 2 scenarios: give a directory" in err
+
+
+def test_quiet_is_quiet(call: Call) -> None:
+    assert call("run", written("spin.toml"), "--quiet") == (0, "", "")
+
+
+def test_existing_results_are_refused_before_anything_is_run(call: Call) -> None:
+    one, two = written("one.toml"), written("two.toml")
+    Path("two.nc").write_text("precious")
+    code, out, err = call("run", one, two)
+    assert (code, out) == (BAD_INPUT, "")
+    assert "two.nc exists already: use --force to overwrite it" in err
+    assert not Path("one.nc").exists()
+    assert Path("two.nc").read_text() == "precious"
+    assert call("run", one, two, "--force")[0] == 0
+    assert polhode.load("two.nc").success
+
+
+def test_existing_plots_are_refused_too(call: Call) -> None:
+    Path("spin.png").write_text("precious")
+    code, _, err = call("run", written("spin.toml"), "--plot")
+    assert code == BAD_INPUT
+    assert "spin.png exists already" in err
+    assert not Path("spin.nc").exists()
+
+
+def test_two_scenarios_never_share_a_result(call: Call) -> None:
+    code, _, err = call("run", written("a/spin.toml"), written("b/spin.toml"))
+    assert code == BAD_INPUT
+    assert "a/spin.toml and b/spin.toml would both write spin.nc: give one of them another [output] file" in err
+
+
+def test_unwritable_places_are_found_before_anything_is_run(call: Call) -> None:
+    Path("file").write_text("")
+    code, _, err = call("run", written("spin.toml"), "--out", "file/below")
+    assert code == BAD_INPUT
+    assert "cannot write file/below/spin.nc: Not a directory" in err
+    if Path("/proc").is_dir():  # a directory in which not even root can make a file
+        code, _, err = call("run", "spin.toml", "--out", "/proc")
+        assert code == BAD_INPUT
+        assert "cannot write /proc/spin.nc" in err
+    Path("spin.nc").mkdir()
+    code, _, err = call("run", "spin.toml", "--force")
+    assert code == BAD_INPUT
+    assert "spin.nc is a directory" in err
+
+
+def test_bad_scenarios_are_told_together_and_nothing_is_run(call: Call) -> None:
+    good, bad = written("good.toml"), written("bad.toml", SHORT.replace("step", "stepp"))
+    code, out, err = call("run", good, bad, "missing.toml")
+    assert (code, out) == (BAD_INPUT, "")
+    assert err.splitlines() == [
+        "polhode: bad.toml: run.stepp: unknown key; did you mean 'step'?",
+        "polhode: missing.toml: there is no such file",
+    ]
+    assert not Path("good.nc").exists()
+
+
+def test_a_torque_that_fails_at_the_start_is_told(call: Call) -> None:
+    Path("mine.py").write_text("def f(t, q, w, p):\n    return (1.0 / t, 0.0, 0.0)\n")
+    code, _, err = call("run", written("spin.toml", SHORT + '[torque]\nmodel = "mine.py:f"'))
+    assert code == BAD_INPUT
+    assert "polhode: spin.toml: the torque f raised ZeroDivisionError at t = 0" in err
+
+
+def test_a_failed_run_is_saved_as_far_as_it_came(call: Call) -> None:
+    text = SHORT.replace("[0, 1]", "[0, 100]").replace("MR2", "RK4").replace("[0.1, 0.2, 0.3]", "[1e3, 2e3, 3e3]")
+    code, out, err = call("run", written("wild.toml", text), written("tame.toml"))
+    assert code == FAILED
+    assert re.search(
+        r"wild\.toml: RK4 left the finite numbers .* what was computed is in wild\.nc: take a shorter", err
+    )
+    saved = polhode.load("wild.nc")
+    assert not saved.success
+    assert 0 < saved.t.size < 800
+    assert out.splitlines()[1].startswith("tame ")  # the others are run all the same
+    code, out, _ = call("show", "wild.nc")
+    assert code == 0
+    assert "RK4 left the finite numbers" in out
+
+
+def test_no_scenario_at_all(call: Call) -> None:
+    code, _, err = call("run")
+    assert code == BAD_INPUT
+    assert "Missing argument" in err
+
+
+# --- as a process of its own ---------------------------------------------------------------------------------------
+
+POLHODE = [sys.executable, "-c", "from polhode.cli import main; main()"]
+
+
+def run_in_terminal(arguments: list[str], until: str, signals: int) -> tuple[int, str]:
+    """Run with a terminal for stderr, interrupt once the text appears; exit code and what the terminal showed."""
+    terminal, end = pty.openpty()
+    process = subprocess.Popen([*POLHODE, *arguments], stderr=end, stdout=subprocess.DEVNULL, text=True)
+    os.close(end)
+    shown, deadline, sent = "", time.monotonic() + 60, False
+    try:
+        while time.monotonic() < deadline:
+            if select.select([terminal], [], [], 0.1)[0]:
+                try:
+                    shown += os.read(terminal, 65536).decode()
+                except OSError:  # the process has closed its end
+                    break
+            if until in shown and not sent:
+                for _ in range(signals):
+                    process.send_signal(signal.SIGINT)
+                sent = True
+        return process.wait(timeout=30), shown
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+
+
+def test_ctrl_c_saves_what_was_computed(here: Path) -> None:
+    written("long.toml", LONG)
+    code, shown = run_in_terminal(["run", "long.toml"], "steps/s", signals=1)
+    assert code == INTERRUPTED
+    assert re.search(r"[\d.e+]+ steps/s, \d+:\d\d", shown)  # the bar has a rate and a remaining time
+    assert re.search(
+        r"long\.toml: interrupted after \d+ of 1000000000 steps.*what was computed is\s+in long\.nc", shown
+    )
+    assert "Traceback" not in shown
+    saved = polhode.load("long.nc")
+    assert not saved.success
+    assert saved.t.size > 1
+    assert saved.run.steps > 100_000
+    assert list(here.glob(".*")) == []  # no half-written files
+
+
+def test_ctrl_c_stops_all_scenarios(here: Path) -> None:
+    written("a.toml", LONG), written("b.toml", LONG)
+    code, shown = run_in_terminal(["run", "a.toml", "b.toml"], "steps/s", signals=1)
+    assert code == INTERRUPTED
+    assert "b.toml" not in shown
+    assert not Path("b.nc").exists()
+
+
+def test_a_compilation_is_announced_once(here: Path) -> None:
+    written("spin.toml")
+    setting = {**os.environ, "POLHODE_CACHE_DIR": str(here / "cache")}
+    cold = subprocess.run([*POLHODE, "run", "spin.toml"], env=setting, capture_output=True, text=True, check=True)
+    assert cold.stderr == "compiling MR2 with Free, once ...\n"
+    warm = subprocess.run(
+        [*POLHODE, "run", "spin.toml", "--force"], env=setting, capture_output=True, text=True, check=True
+    )
+    assert warm.stderr == ""
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """Which modules a command has imported when it ends."""
+    code = "import sys\nfrom polhode.cli import app\ntry:\n    app()\nfinally:\n    print('@', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    return set(done.stdout.rpartition("@")[2].split())
+
+
+HEAVY = {"numba", "xarray", "pandas", "matplotlib", "scipy"}
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = HEAVY | {"numpy", "rich", "llvmlite"}
+    assert not modules_after("--help") & (heavy | {"pydantic"})
+    assert not modules_after("--version") & heavy
+    assert not modules_after("run", "--help") & heavy  # Typer reads the arguments of a command with pydantic
+
+
+def test_a_warm_run_imports_nothing_heavy(here: Path) -> None:
+    load_scenario(written("spin.toml")).simulate()  # compiled now at the latest
+    assert not modules_after("run", "spin.toml") & (HEAVY | {"rich"})
+
+
+# --- what there is -------------------------------------------------------------------------------------------------
+
+
+def test_version(call: Call) -> None:
+    assert call("--version") == (0, f"polhode {polhode.__version__}\n", "")
+
+
+def test_help_names_the_commands(call: Call) -> None:
+    code, out, _ = call("--help")
+    assert code == 0
+    assert all(name in out for name in ("run", "methods", "torques", "bodies", "show"))
+
+
+def test_methods(call: Call) -> None:
+    code, out, _ = call("methods")
+    assert code == 0
+    (line,) = (line for line in out.splitlines() if line.split()[:1] == ["MR2"])
+    for text in ("2 / 2", "symplectic, reversible, axial momentum", "spatial momentum", "position, time", "celledoni"):
+        assert text in line
+    listed = {line.split()[0] for line in out.splitlines() if line.strip()}
+    assert set(methods.catalogue()) <= listed
+
+
+@pytest.mark.parametrize("name", methods.catalogue())
+def test_method_cards(call: Call, name: str) -> None:
+    code, out, _ = call("methods", name.lower())
+    assert code == 0
+    assert out.startswith(f"{name}: {methods.find(name).summary}\n")
+    assert len(out.splitlines()) > 10  # the module's own words
+
+
+def test_torques(call: Call) -> None:
+    code, out, _ = call("torques")
+    assert code == 0
+    (line,) = (line for line in out.splitlines() if line.split()[:1] == ["HeavyTop"])
+    for text in ("weight, point = [0.0, 0.0, 1.0], down = [0.0, 0.0, -1.0]", "position", "yes"):
+        assert text in line
+    (line,) = (line for line in out.splitlines() if line.split()[:1] == ["LinearDamping"])
+    assert line.split()[-1] == "no"
+
+
+@pytest.mark.parametrize("name", torques.catalogue())
+def test_torque_cards_have_an_example_that_works(call: Call, name: str) -> None:
+    code, out, _ = call("torques", name.upper())
+    assert code == 0
+    snippet = out[out.index("[torque]") :]
+    assert _example(torques.find(name)) in snippet
+    scenario = load_scenario(written("example.toml", SHORT.replace("MR2", "RK4") + snippet))
+    assert scenario.torque.name == name
+
+
+def test_torque_cards_explain_the_parameters(call: Call) -> None:
+    _, out, _ = call("torques", "HeavyTop")
+    assert "weight\n    Magnitude of the force, in N." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [(["methods", "MR"], "did you mean 'MR2'?"), (["torques", "heavy"], "did you mean 'HeavyTop'?")],
+)
+def test_unknown_names_get_a_suggestion(call: Call, arguments: list[str], hint: str) -> None:
+    code, out, err = call(*arguments)
+    assert (code, out) == (BAD_INPUT, "")
+    assert hint in err
+
+
+def test_bodies(call: Call) -> None:
+    code, out, _ = call("bodies")
+    assert code == 0
+    (line,) = (line for line in out.splitlines() if line.split()[:1] == ["book"])
+    assert "5, 10, 1" in line
+    assert "krysl2004" in line
+
+
+def test_tables_fit_the_terminal(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in ("methods", "torques", "bodies"):
+        assert max(map(len, call(command)[1].splitlines()[:-1])) <= 80
+
+
+# --- show ----------------------------------------------------------------------------------------------------------
+
+
+def test_show(call: Call) -> None:
+    call("run", written("spin.toml"))
+    code, out, err = call("show", "spin.nc", "--rows", 3)
+    assert (code, err) == (0, "")
+    for text in ("A spin", "Body([1.0, 2.0, 2.5])", "Free()", "MR2, step 0.125 s", "8 steps, 9 rows", "reached t = 1"):
+        assert text in out
+    assert re.search(r"spatial momentum +\d\.\de-1\d", out)
+    rows = [line.split() for line in out.splitlines() if re.match(r" *[\d.]+ ", line)]
+    assert [row[0] for row in rows] == ["0", "0.5", "1"]
+    assert rows[0][1:] == ["0.1", "0.2", "0.3", "1", "0", "0", "0"]
+
+
+def test_show_plots(call: Call) -> None:
+    call("run", written("spin.toml"))
+    code, out, _ = call("show", "spin.nc", "--plot")
+    assert code == 0
+    assert "spin.png" in out
+    assert Path("spin.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = call("show", "spin.nc", "--plot")
+    assert code == BAD_INPUT
+    assert "spin.png exists already" in err
+    assert call("show", "spin.nc", "--plot", "--force")[0] == 0
+
+
+@pytest.mark.parametrize("content", [None, b"", b"junk", b"CDF\x02\x00"])
+def test_show_explains_bad_files(call: Call, content: bytes | None) -> None:
+    if content is not None:
+        Path("bad.nc").write_bytes(content)
+    code, out, err = call("show", "bad.nc")
+    assert (code, out) == (BAD_INPUT, "")
+    assert "bad.nc" in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (61, "1:01"), (3725, "1:02:05")])
+def test_clock(seconds: float, text: str) -> None:
+    assert _clock(seconds) == text
