@@ -22,7 +22,7 @@ def run(**changes: Any) -> ph.Solution:
     return ph.simulate(BODY, changes.pop("torque", TOP), **{**START, **changes})
 
 
-# --- the grid and the output ---------------------------------------------------------------------------------------------
+# --- the grid and the output ---------------------------------------------------------------------------------------
 
 
 def test_every_step_by_default() -> None:
@@ -144,7 +144,7 @@ def test_progress_and_announcement() -> None:
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
 
 
-# --- breakpoints -----------------------------------------------------------------------------------------------------------
+# --- breakpoints ---------------------------------------------------------------------------------------------------
 
 
 def on_and_off(t: float, q: Any, w: Any, p: Any) -> Any:
@@ -185,7 +185,7 @@ def test_breakpoints_outside_the_span_are_ignored() -> None:
     assert run(torque=torque).run.steps == 20
 
 
-# --- going on --------------------------------------------------------------------------------------------------------------
+# --- going on ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
@@ -205,7 +205,7 @@ def test_continued_run_equals_the_whole(method: str) -> None:
 
 
 def test_resume_needs_a_later_time() -> None:
-    with pytest.raises(ValueError, match="beyond the last time 2, not at 1.5"):
+    with pytest.raises(ValueError, match=r"beyond the last time 2, not at 1\.5"):
         ph.resume(run(), 1.5)
     with pytest.raises(ValueError, match="give t_eval"):
         ph.resume(run(t_eval=[2.0]), 3)
@@ -222,7 +222,7 @@ def test_a_failed_run_can_be_resumed_with_a_mended_torque() -> None:
     assert mended.t[-1] == 2
 
 
-# --- bad input: each names the value and the remedy ---------------------------------------------------------------------
+# --- bad input: each names the value and the remedy ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_method_that_does_not_accept_the_torque() -> None:
         run(torque=ph.torque(damped))
 
 
-# --- what goes wrong on the way ------------------------------------------------------------------------------------------
+# --- what goes wrong on the way ------------------------------------------------------------------------------------
 
 
 def fails_at_once(t: float, q: Any, w: Any, p: Any) -> Any:
@@ -353,6 +353,16 @@ def test_torque_that_raises_midway() -> None:
     np.testing.assert_array_equal(solution.momentum, run(torque=ph.torque(raises_late), t_span=(0, 1)).momentum)
 
 
+def divides(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (1.0 / (0.5 - t) if t > 0.3 else 0.0, 0.0, 0.0)
+
+
+def test_torque_that_divides_by_zero() -> None:
+    """Compiled code goes on with infinity; the message says what Python says."""
+    with pytest.raises(ph.SimulationFailed, match=r"divides raised ZeroDivisionError: .* at t = 0\.375;"):
+        run(torque=ph.torque(divides), method="RK4", step=0.125)
+
+
 def test_torque_that_cannot_be_compiled_shows_the_line() -> None:
     with pytest.raises(TypeError, match="no_kernel") as caught:
         run(torque=ph.torque(no_kernel))
@@ -368,7 +378,7 @@ def test_newton_that_cannot_converge() -> None:
 
 
 def test_step_so_large_that_numbers_overflow() -> None:
-    with pytest.raises(ph.SimulationFailed, match="RK4 left the finite numbers with step 100 .*shorter step") as caught:
+    with pytest.raises(ph.SimulationFailed, match=r"RK4 left the finite numbers with step 100 .*shorter step") as caught:
         ph.simulate(BODY, omega=[3, 2, 1], t_span=(0, 1e5), step=100.0, method="RK4")
     assert np.isfinite(caught.value.solution.momentum).all()
     assert caught.value.solution.t.size >= 1

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -95,7 +96,15 @@ def simulate(
         A `KeyboardInterrupt` with a `solution`.
     """
     run, times = planned(
-        body, torque, omega=omega, attitude=attitude, t_span=t_span, step=step, method=method, t_eval=t_eval, every=every
+        body,
+        torque,
+        omega=omega,
+        attitude=attitude,
+        t_span=t_span,
+        step=step,
+        method=method,
+        t_eval=t_eval,
+        every=every,
     )
     return _Integration(run, run.quaternion_start, run.momentum_start, times, progress, announce).solution()
 
@@ -500,24 +509,25 @@ class _Integration:
     def _complaint(self, t: float) -> str | None:
         """What the torque did wrong, found by making the failed step again in plain Python."""
         torque = self.run.torque.torque_kernel
-        seen: list[Any] = []
+        complaints: list[str] = []
 
         def watched(t: float, q: Any, w: Any, p: Any) -> Any:
-            n = torque(t, q, w, p)
-            seen.append(n)
+            try:
+                n = torque(t, q, w, p)
+            except Exception as problem:  # the user's code may raise anything
+                complaints.append(f"raised {type(problem).__name__}: {problem}")
+                raise
+            if not np.isfinite(np.asarray(n, dtype=float)).all():
+                complaints.append(f"returned ({', '.join(f'{x:g}' for x in n)})")
             return n
 
         pull = principal_torque(watched, tilted=not self.run.body.aligned, windowed=bool(self.run.torque.breakpoints))
         stepper = self.run.method.scheme.bind(pull, self.run.torque.depends, self._scales())
         s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:].tolist()))
         body, p = self._kernel_arguments()
-        try:
-            memory = stepper.start(body, p, t, s)
-            stepper.step(body, p, t, s, self.piece.h, memory)
-        except Exception as problem:  # the user's code may raise anything
-            return f"raised {type(problem).__name__}: {problem}"
-        bad = [n for n in seen if not np.isfinite(np.asarray(n, dtype=float)).all()]
-        return f"returned ({', '.join(f'{x:g}' for x in bad[0])})" if bad else None
+        with suppress(Exception):  # in plain Python a division by zero raises, also one of ours
+            stepper.step(body, p, t, s, self.piece.h, stepper.start(body, p, t, s))
+        return complaints[0] if complaints else None
 
     def _kernel_arguments(self) -> tuple[Rotor, Params]:
         x = self._setting(self.piece).tolist()
