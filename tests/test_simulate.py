@@ -353,6 +353,35 @@ def test_torque_that_raises_midway() -> None:
     np.testing.assert_array_equal(solution.momentum, run(torque=ph.torque(raises_late), t_span=(0, 1)).momentum)
 
 
+def raises_soon(t: float, q: Any, w: Any, p: Any) -> Any:
+    if t > 0.001:
+        raise ValueError("enough")
+    return (0.1, 0.0, 0.0)
+
+
+def test_torque_that_raises_in_the_first_step() -> None:
+    with pytest.raises(
+        ph.SimulationFailed, match="raises_soon raised ValueError: enough after 0 of 20 steps"
+    ) as caught:
+        run(torque=ph.torque(raises_soon), method="RK4")
+    np.testing.assert_array_equal(caught.value.solution.t, [0])
+
+
+@ph.torque(parameters=[0.1])
+def base(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (p[0], 0.0, 0.0)
+
+
+def doubled(t: float, q: Any, w: Any, p: Any) -> Any:
+    a, b, c = base(t, q, w, p)
+    return (2 * a, 2 * b, 2 * c)
+
+
+def test_torque_that_calls_another_torque() -> None:
+    twice = run(torque=ph.torque(doubled, parameters=[0.1]))
+    np.testing.assert_array_equal(twice.momentum, run(torque=base.with_parameters([0.2])).momentum)
+
+
 def divides(t: float, q: Any, w: Any, p: Any) -> Any:
     return (1.0 / (0.5 - t) if t > 0.3 else 0.0, 0.0, 0.0)
 
@@ -378,7 +407,9 @@ def test_newton_that_cannot_converge() -> None:
 
 
 def test_step_so_large_that_numbers_overflow() -> None:
-    with pytest.raises(ph.SimulationFailed, match=r"RK4 left the finite numbers with step 100 .*shorter step") as caught:
+    with pytest.raises(
+        ph.SimulationFailed, match=r"RK4 left the finite numbers with step 100 .*shorter step"
+    ) as caught:
         ph.simulate(BODY, omega=[3, 2, 1], t_span=(0, 1e5), step=100.0, method="RK4")
     assert np.isfinite(caught.value.solution.momentum).all()
     assert caught.value.solution.t.size >= 1

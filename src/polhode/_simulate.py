@@ -372,6 +372,13 @@ class _Integration:
         self.piece = piece
         index, offset = self._outputs(piece)
         setting = self._setting(piece)
+
+        def to(stop: int) -> int:
+            return drive(
+                setting, self.values, self.state, self.carried, offset, self.out.reshape(-1), index, self.count,
+                piece.t0, piece.h, piece.last, stop,
+            )  # fmt: skip
+
         chunk = 1000
         self.starts += 1
         while self.count[AT.done] < piece.steps:
@@ -379,12 +386,11 @@ class _Integration:
             stop = min(piece.steps, done + chunk)
             clock = time.perf_counter()
             try:
-                status = drive(
-                    setting, self.values, self.state, self.carried, offset, self.out.reshape(-1), index, self.count,
-                    piece.t0, piece.h, piece.last, stop,
-                )  # fmt: skip
+                status = to(stop)
             except KernelRaised:
                 if stop - done == 1:
+                    with suppress(KernelRaised):
+                        to(done)  # what is due before the guilty step
                     return codes.RAISED
                 chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
                 continue

@@ -3,19 +3,27 @@
 `digest` names a function by everything it can reach: its bytecode and constants, the values it closes over, the module
 constants it reads and, recursively, the functions it calls. Two functions with one digest are one program; edit a
 helper anywhere and the digest changes. No source is needed: scripts and notebook cells have digests too.
+
+A value is named only if equal names mean equal behaviour. What cannot be named so is named by its identity, which is
+good for this process and no longer. The linker shows the compiler nothing that has no part in the name.
 """
 
 import dis
 import hashlib
+import struct
+import sys
 import types
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-FOREIGN = frozenset({"math", "cmath", "numpy", "builtins", "operator"})
+import numpy as np
+
+FOREIGN = frozenset({"math", "cmath", "numpy", "builtins", "operator", "_operator"})
 """Packages that Numba knows by name. Their versions, not their contents, count."""
 
-_SCALARS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+_PLAIN = (bool, int, str, bytes, type(None), type(Ellipsis))
+"""Types whose repr says all. Exact types: a subclass may do as it likes."""
 
 
 class Digest(NamedTuple):
@@ -23,10 +31,19 @@ class Digest(NamedTuple):
 
     name: str
     volatile: str | None
+    unnamed: tuple[Any, ...]
+    """The values named by their identity, which must not be given away while the name is in use."""
 
 
 class Recursion(TypeError):
-    """The function calls itself: cached callers of recursive functions crash when they are loaded again."""
+    """The function calls itself, perhaps through others. The linker makes what is called before what calls it."""
+
+
+class Unset:
+    """What stands in a closure's cell before it is given a value."""
+
+
+UNSET = Unset()
 
 
 class Names(NamedTuple):
@@ -38,7 +55,7 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_read(code: types.CodeType) -> Names:
-    """Every global and every attribute that the code, or code nested in it, mentions."""
+    """Every global that the code, or code nested in it, mentions, and every name it may look up in a module."""
     found, attributes = set(), set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -50,106 +67,168 @@ def names_read(code: types.CodeType) -> Names:
             inner = names_read(constant)
             found |= inner.globals
             attributes |= inner.attributes
+        elif isinstance(constant, str) and constant.isidentifier():
+            attributes.add(constant)  # it may be meant for getattr
     return Names(frozenset(found), frozenset(attributes))
 
 
 def plain(value: Any) -> Any:
     """The Python function behind a Numba dispatcher; anything else as it is."""
-    return getattr(value, "py_func", value)
+    function = getattr(value, "py_func", None)
+    return function if isinstance(function, types.FunctionType) else value
+
+
+def home(value: Any) -> str | None:
+    """Module and name under which the function, class or module is found; None if something else is found there."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__ if sys.modules.get(value.__name__) is value else None
+    module = getattr(value, "__module__", None) or type(value).__module__
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
+    found: Any = sys.modules.get(module) if isinstance(module, str) else None
+    for part in name.split(".") if isinstance(name, str) else ("",):
+        found = getattr(found, part, None)
+    return f"{module}.{name}" if found is value and value is not None else None
 
 
 def is_primitive(f: Any) -> bool:
     """Whether the compiled form of f is registered, not derived."""
-    return hasattr(f, "__primitive__")
+    return hasattr(f, "__primitive__") and home(f) is not None
 
 
 def is_foreign(value: Any) -> bool:
     """Whether Numba knows the function, class or module by its name."""
-    if isinstance(value, types.ModuleType):
-        module = value.__name__
-    else:
-        module = getattr(value, "__module__", None) or type(value).__module__
-    if module == "builtins" and isinstance(value, types.FunctionType):
-        return False  # made by exec in a bare namespace
-    return module.partition(".")[0] in FOREIGN
+    name = home(value)
+    return name is not None and name.partition(".")[0] in FOREIGN
+
+
+def is_record(kind: Any) -> bool:
+    """Whether the class is a NamedTuple."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Every value that f refers to by a global or closed-over name, in a fixed order."""
+    builtins: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
     for name in sorted(names_read(f.__code__).globals):
         if name in f.__globals__:
             yield name, f.__globals__[name]
+        elif name in builtins:
+            yield name, builtins[name]
     for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-        yield name, cell.cell_contents
+        try:
+            yield name, cell.cell_contents
+        except ValueError:
+            yield name, UNSET
 
 
 def digest(f: types.FunctionType) -> Digest:
     """The name of f by content."""
-    walk = _Walk()
+    walk = Walk()
     name = walk.function(f)
-    return Digest(name, walk.volatile)
+    return Digest(name, walk.volatile, tuple(walk.unnamed))
 
 
-class _Walk:
+def scalar_text(value: Any) -> str | None:
+    """A plain number, string or None, with its exact type; None if it is something else."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return f"{kind.__name__}:{value!r}"
+    if kind is float:
+        return f"float:{struct.pack('<d', value).hex()}"  # the sign of zero and of NaN is seen by copysign
+    if kind is complex:
+        return f"complex:{struct.pack('<2d', value.real, value.imag).hex()}"
+    return None
+
+
+@lru_cache(maxsize=4096)
+def code_text(code: types.CodeType) -> str:
+    """Everything in the code but where it stands."""
+    constants = [code_text(c) if isinstance(c, types.CodeType) else _constant_text(c) for c in code.co_consts]
+    layout = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    return repr((code.co_name, code.co_code.hex(), code.co_exceptiontable.hex(), constants, layout, counts))
+
+
+def _constant_text(value: Any) -> str:
+    """A constant of the Python compiler: a scalar, or a tuple or frozenset of such."""
+    if isinstance(value, frozenset):  # no order of its own: the repr differs from process to process
+        return f"{{{','.join(sorted(map(_constant_text, value)))}}}"
+    if isinstance(value, tuple):
+        return f"({','.join(map(_constant_text, value))})"
+    return scalar_text(value) or f"{type(value).__name__}:{value!r}"
+
+
+class Walk:
     """One walk over everything a function reaches. Each function is described once."""
 
     def __init__(self) -> None:
         self.known: dict[types.FunctionType, str] = {}
+        self.records: dict[str, type] = {}
         self.open: list[types.FunctionType] = []
+        self.reading = ""
         self.volatile: str | None = None
+        self.unnamed: list[Any] = []
 
     def function(self, f: types.FunctionType) -> str:
+        """The name of one function."""
         if f in self.open:
-            raise Recursion(f"{f.__qualname__} calls itself; write it as a loop")
+            cycle = [g.__qualname__ for g in (*self.open[self.open.index(f) + 1 :], f)]
+            raise Recursion(f"{f.__qualname__} calls {' which calls '.join(cycle)}: recursion; write it as a loop")
         if f not in self.known:
             self.open.append(f)
             attributes = names_read(f.__code__).attributes
-            parts = [self.code(f.__code__), self.value(f.__defaults__, attributes)]
-            parts += [f"{k}={self.value(v, attributes)}" for k, v in sorted((f.__kwdefaults__ or {}).items())]
-            parts += [f"{name}={self.value(value, attributes)}" for name, value in captured(f)]
+            defaults = [("a default", f.__defaults__), *sorted((f.__kwdefaults__ or {}).items())]
+            parts = [code_text(f.__code__)]
+            for name, value in (*defaults, *captured(f)):
+                self.reading = f"{f.__qualname__} reads {name}"
+                parts.append(f"{name}={self.value(value, attributes)}")
             self.open.pop()
-            self.known[f] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+            self.known[f] = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
         return self.known[f]
 
-    def code(self, code: types.CodeType) -> str:
-        constants = [self.code(c) if isinstance(c, types.CodeType) else self.constant(c) for c in code.co_consts]
-        layout = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-        counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-        return repr((code.co_name, code.co_code.hex(), code.co_exceptiontable.hex(), constants, layout, counts))
-
-    def constant(self, value: Any) -> str:
-        if isinstance(value, tuple):
-            return f"({','.join(map(self.constant, value))})"
-        if isinstance(value, frozenset):  # no order of its own: the repr differs from process to process
-            return f"{{{','.join(sorted(map(self.constant, value)))}}}"
-        return f"{type(value).__name__}:{value!r}"
-
-    def value(self, value: Any, attributes: frozenset[str]) -> str:
+    def value(self, value: Any, attributes: frozenset[str], inside: tuple[types.ModuleType, ...] = ()) -> str:
         """A text that is equal for two values only if a kernel cannot tell them apart."""
         value = plain(value)
-        if isinstance(value, _SCALARS):
-            return f"{type(value).__module__}.{type(value).__qualname__}:{value!r}"
-        if isinstance(value, tuple):
-            items = ",".join(self.value(v, attributes) for v in value)
-            return f"{type(value).__qualname__}{getattr(value, '_fields', ())}({items})"
-        if isinstance(value, types.ModuleType) and not is_foreign(value):
+        kind = type(value)
+        if (text := scalar_text(value)) is not None:
+            return text
+        if kind is tuple or is_record(kind):
+            label = "tuple" if kind is tuple else self.record(kind)
+            return f"{label}({','.join(self.value(v, attributes, inside) for v in value)})"
+        if kind is Unset:
+            return "unset"
+        if kind is np.ndarray or isinstance(value, np.generic):
+            if not value.dtype.hasobject:
+                content = hashlib.sha256(value.tobytes()).hexdigest()
+                return f"numpy:{kind.__name__}:{value.dtype!r}:{value.shape}:{content}"
+        elif is_primitive(value):
+            return f"primitive:{home(value)}"
+        elif is_foreign(value):
+            return f"foreign:{home(value)}"
+        elif kind is types.FunctionType:
+            reading = self.reading
+            name = self.function(value)
+            self.reading = reading
+            return name
+        elif kind is types.ModuleType:
+            if value in inside:
+                return "module"
             used = [(a, getattr(value, a)) for a in sorted(attributes) if hasattr(value, a)]
-            return f"module:{value.__name__}({','.join(f'{a}={self.value(v, attributes)}' for a, v in used)})"
-        if isinstance(value, types.FunctionType):
-            if is_primitive(value):
-                return f"primitive:{value.__module__}.{value.__qualname__}"
-            if not is_foreign(value):
-                return self.function(value)
-        if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
-            return f"class:{value.__qualname__}:{value._fields}"
-        if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
-            content = hashlib.sha256(value.tobytes()).hexdigest()
-            return f"numpy:{value.dtype.str}:{value.shape}:{value.strides}:{content}"
-        if is_foreign(value):
-            name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-            if name is not None:
-                return f"foreign:{getattr(value, '__module__', '')}.{name}"
-        # Only its identity tells it from another value: good while this process lives.
-        where = self.open[-1].__qualname__
-        self.volatile = f"{where} reads a value of type {type(value).__name__}, whose content has no name"
+            inside = (*inside, value)
+            return f"module({','.join(f'{a}={self.value(v, attributes, inside)}' for a, v in used)})"
+        elif is_record(value):
+            return self.record(value)
+        return self.identity(value)
+
+    def record(self, kind: Any) -> str:
+        """A NamedTuple class by its fields. Two classes that look alike must not become one."""
+        defaults = [f"{k}={self.value(v, frozenset())}" for k, v in kind._field_defaults.items()]
+        text = f"record:{kind.__module__}.{kind.__qualname__}{kind._fields}{defaults}"
+        return text if self.records.setdefault(text, kind) is kind else self.identity(kind)
+
+    def identity(self, value: Any) -> str:
+        """Only its identity tells it from another value: good while this process lives."""
+        kind = type(value)
+        self.volatile = f"{self.reading}, a {kind.__module__}.{kind.__qualname__}, whose content has no name"
+        self.unnamed.append(value)
         return f"identity:{id(value)}"

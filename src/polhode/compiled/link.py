@@ -1,62 +1,76 @@
 """One program out of many plain functions. Imported on a cache miss only.
 
 Kernels are ordinary Python functions that call each other by ordinary names. `link` makes a copy of each reachable
-function in which those names stand for compiled functions, and hands the copies to Numba.
+function in which those names stand for compiled functions, and hands the copies to Numba. A copy sees what `digest`
+has seen and nothing else: what is not part of the program's name cannot become part of the program.
 """
 
 import types
 from typing import Any
 
 import numba
+import numpy as np
 
-from polhode.compiled.digest import captured, digest, is_foreign, is_primitive, names_read, plain
+from polhode.compiled.digest import UNSET, Walk, captured, is_foreign, is_primitive, is_record, names_read, plain
 from polhode.compiled.primitives import COMPILED
 
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "fastmath": False}
-"""Without fastmath the bits do not depend on inlining: fused operations are written where they are wanted."""
+OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "nogil": True,
+    "fastmath": False,  # the bits do not depend on inlining: fused operations are written where they are wanted
+    "no_cpython_wrapper": True,  # nobody calls the parts from Python; the wrappers are half the compilation
+    "no_cfunc_wrapper": True,
+}
 
 
 def link(f: types.FunctionType, *, runtime: bool) -> Any:
     """f as a Numba dispatcher, with everything it calls inlined, with or without Numba's runtime library."""
-    linker = _Linker({**OPTIONS, "_nrt": runtime})
-    return linker.linked(f, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    return _Linker({**OPTIONS, "_nrt": runtime}).linked(f, inline=False)
 
 
 class _Linker:
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
+        self.walk = Walk()
         self.made: dict[types.FunctionType, Any] = {}
 
-    def linked(self, f: types.FunctionType, options: dict[str, Any]) -> Any:
+    def linked(self, f: types.FunctionType, *, inline: bool) -> Any:
         if f not in self.made:
+            # The symbol carries the content: two functions of one name never share a symbol.
+            symbol = f"{f.__name__}_{self.walk.function(f)[:16]}"
             attributes = names_read(f.__code__).attributes
             values = {name: self.value(value, attributes) for name, value in captured(f)}
-            free = f.__code__.co_freevars
-            names = {**f.__globals__, **{k: v for k, v in values.items() if k not in free}, "__name__": __name__}
-            cells = tuple(types.CellType(values[k]) for k in free)
-            copy = types.FunctionType(f.__code__, names, f.__name__, f.__defaults__, cells)
+            cells = [values.pop(k) for k in f.__code__.co_freevars]
+            copy = types.FunctionType(
+                f.__code__,
+                {**values, "__name__": __name__, "__builtins__": f.__builtins__},  # type: ignore[attr-defined]
+                f.__name__,
+                f.__defaults__ and tuple(self.value(v, attributes) for v in f.__defaults__),
+                tuple(types.CellType() if v is UNSET else types.CellType(v) for v in cells),
+            )
             copy.__kwdefaults__ = f.__kwdefaults__
-            copy.__module__ = __name__
-            # The symbol carries the content: two functions of one name never share a symbol.
-            copy.__qualname__ = f"{f.__name__}_{digest(f).name[:16]}"
-            self.made[f] = numba.njit(**self.options, **options)(copy)
+            copy.__module__, copy.__qualname__ = __name__, symbol
+            self.made[f] = numba.njit(**self.options, forceinline=inline)(copy)
         return self.made[f]
 
-    def value(self, value: Any, attributes: frozenset[str]) -> Any:
+    def value(self, value: Any, attributes: frozenset[str], inside: dict[Any, Any] | None = None) -> Any:
         """What a name stands for in the linked copy."""
-        value = plain(value)
-        if isinstance(value, types.FunctionType):
-            if is_primitive(value):
-                return COMPILED[value]
-            if is_foreign(value):
-                return value
-            return self.linked(value, {"forceinline": True})
+        value, inside = plain(value), inside or {}
+        if is_primitive(value):
+            return COMPILED[value]
+        if isinstance(value, types.FunctionType) and not is_foreign(value):
+            return self.linked(value, inline=True)
         if isinstance(value, types.ModuleType) and not is_foreign(value):
-            copy = types.ModuleType(value.__name__)
-            for a in attributes:
-                if hasattr(value, a):
-                    setattr(copy, a, self.value(getattr(value, a), attributes))
-            return copy
+            if value not in inside:
+                copy = inside[value] = types.ModuleType(value.__name__)
+                for a in attributes:
+                    if hasattr(value, a):
+                        setattr(copy, a, self.value(getattr(value, a), attributes, inside))
+            return inside[value]
         if type(value) is tuple:
-            return tuple(self.value(v, attributes) for v in value)
+            return tuple(self.value(v, attributes, inside) for v in value)
+        if is_record(type(value)):
+            return value._make(self.value(v, attributes, inside) for v in value)
+        if type(value) is np.ndarray and not value.dtype.hasobject:
+            return np.array(value, order="C")  # as it is now: large arrays are not copied into the code
         return value

@@ -14,6 +14,7 @@ import platform
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,14 +23,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from polhode.compiled.digest import Recursion, digest, plain
 
 KEPT_PROGRAMS = 1000
 """The oldest files beyond this number are removed."""
 
 _C_TYPES: dict[str, Any] = {"p": ctypes.c_void_p, "n": ctypes.c_void_p, "d": ctypes.c_double, "i": ctypes.c_int64}
+_ITEMS = {"p": np.dtype(np.float64), "n": np.dtype(np.int64)}
 
 Program = Callable[..., int]
+Announce = Callable[[], None] | None
 
 
 class CompilationFailed(TypeError):
@@ -53,23 +58,26 @@ def compiles() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
 
-def cache_directory() -> Path:
-    """Where programs are kept: POLHODE_CACHE_DIR, else the user's cache."""
+def cache_directory() -> Path | None:
+    """Where programs are kept: POLHODE_CACHE_DIR, else the user's cache. None for a user without a home."""
     if chosen := os.environ.get("POLHODE_CACHE_DIR"):
         return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "polhode"
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "polhode"
+    try:
+        return Path.home() / ".cache" / "polhode"
+    except RuntimeError:  # a container's nameless user; a shared place like /tmp would let others plant code
+        return None
 
 
 _programs: dict[str, Program] = {}
-_engines: list[Any] = []  # an engine owns the memory of its code
-_alive: list[Any] = []  # functions named by identity: their identity must not be given away
+_alive: list[Any] = []  # engines own the memory of their code; values named by identity must keep it
 _lock = threading.RLock()
 compilations = 0
 """How many programs this process had to compile."""
 
 
-def program(f: Any, signature: str, announce: Callable[[], None] | None = None) -> Program:
+def program(f: Any, signature: str, announce: Announce = None) -> Program:
     """f as machine code. In the signature p and n are arrays of floats and of integers, d and i numbers.
 
     `announce` is called before a compilation, which takes seconds.
@@ -79,28 +87,30 @@ def program(f: Any, signature: str, announce: Callable[[], None] | None = None) 
         return f  # type: ignore[no-any-return]
     with _lock:
         try:
-            name, volatile = digest(f)
+            name, volatile, unnamed = digest(f)
         except Recursion as why:
             raise CompilationFailed(str(why)) from None
         key = hashlib.sha256(repr((name, signature, _here())).encode()).hexdigest()[:40]
         if key not in _programs:
-            if volatile:
-                warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=3)
-                _alive.append(f)
-                code = _compile(f, signature, announce)
-            else:
-                code = _kept(cache_directory() / f"{key}.code", f, signature, announce)
-            _programs[key] = _load(code, signature)
+            directory = None if volatile else cache_directory()
+            path = directory and directory / f"{key}.code"
+            made = _kept(path, signature) if path else None
+            if made is None:
+                code, volatile = _compile(f, signature, announce, volatile)
+                if volatile:
+                    warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=3)
+                elif path:
+                    _write(path, code)
+                made = _load(code, signature)
+            _alive.extend(unnamed)
+            _programs[key] = made
         return _programs[key]
 
 
-def _kept(path: Path, f: Any, signature: str, announce: Callable[[], None] | None) -> _Code:
-    """The code from its file, or compiled now and put there."""
+def _kept(path: Path, signature: str) -> Program | None:
+    """The program in the file, or None if it is not there or cannot be used."""
     code = _read(path)
-    if code is None or not _resolved(code):
-        code = _compile(f, signature, announce)
-        _write(path, code)
-    return code
+    return _load(code, signature) if code and _resolved(code) else None
 
 
 @cache
@@ -108,21 +118,25 @@ def _here() -> str:
     """Everything but the program that decides its machine code."""
     import llvmlite.binding as llvm
 
-    makers = [Path(__file__).with_name(n).read_bytes() for n in ("link.py", "primitives.py", "native.py")]
+    makers = ["digest.py", "link.py", "native.py", "primitives.py"]
+    contents = [hashlib.sha256(Path(__file__).with_name(n).read_bytes()).hexdigest() for n in makers]
     versions = [version(n) for n in ("numba", "llvmlite", "numpy")]
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
     cpu = (platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return repr((sys.version, versions, cpu, settings, [hashlib.sha256(m).hexdigest() for m in makers]))
+    return repr((sys.version, versions, cpu, settings, contents))
 
 
-def _compile(f: Any, signature: str, announce: Callable[[], None] | None) -> _Code:
-    """Numba's object code for f. The only place that leans on names Numba does not promise."""
+def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -> tuple[_Code, str | None]:
+    """Numba's object code for f, and why it is good for this process only, if it is.
+
+    The only place that leans on names Numba does not promise (docs/decisions/0001).
+    """
     global compilations
     if announce:
         announce()
     from numba import types
-    from numba.core.errors import NumbaError
 
+    from polhode.compiled.explain import INTERPRETED, explained
     from polhode.compiled.link import link
 
     pointer: Any = types.CPointer
@@ -134,24 +148,22 @@ def _compile(f: Any, signature: str, announce: Callable[[], None] | None) -> _Co
             try:
                 dispatcher.compile(tuple(kinds[k] for k in signature))
                 break
-            except NumbaError as problem:
+            except Exception as problem:  # Numba lets through what its own passes raise, not only its own errors
                 if runtime:
-                    raise CompilationFailed(_readable(problem)) from None
+                    raise CompilationFailed(explained(problem, f)) from None
     compilations += 1
     (result,) = dispatcher.overloads.values()
     library = result.library
+    if library.has_dynamic_globals:  # addresses of this process stand in the code
+        _alive.append(dispatcher)
+        volatile = volatile or "it reads an array of more than a megabyte, which has no place in a file"
     code = library._compiled_object
     declared = [g.name for g in library._final_module.functions if g.is_declaration]
     externals = sorted(name for name in declared if name.encode() in code)  # most declarations are never used
-    return _Code(result.fndesc.llvm_func_name, tuple(externals), code)
-
-
-def _readable(problem: Exception) -> str:
-    """The part of Numba's message that concerns the user: the reason and the line."""
-    lines = [line for line in str(problem).splitlines() if line.strip()]
-    skip = ("Failed in nopython mode pipeline", "During: resolving callee", "During: typing of call", "During: Pass")
-    kept = [line for line in lines if not line.startswith(skip)]
-    return "\n".join(kept[-14:])
+    if "numba_gil_release" in externals:
+        why = f"{INTERPRETED} call the interpreter, which compiled code cannot; NUMBA_DISABLE_JIT=1 runs it in Python"
+        raise CompilationFailed(explained(CompilationFailed(why), f))
+    return _Code(result.fndesc.llvm_func_name, tuple(externals), code), volatile
 
 
 def _resolved(code: _Code) -> bool:
@@ -179,14 +191,14 @@ def _load(code: _Code, signature: str) -> Program:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # its own engine: no shared symbols
     engine.add_object_file(llvm.ObjectFileRef.from_data(code.object))
     engine.finalize_object()
-    _engines.append(engine)
+    _alive.append(engine)
     # Numba's calling convention: a place for the result, a place for an exception, then the arguments.
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *[_C_TYPES[k] for k in signature])
     call = prototype(engine.get_function_address(code.symbol))
 
     def run(*args: Any) -> int:
+        raw = [_address(a, _ITEMS[k]) if k in _ITEMS else a for a, k in zip(args, signature, strict=True)]
         result, error = ctypes.c_int64(), ctypes.c_void_p()  # of this call: threads share the function
-        raw = [a.ctypes.data if k in "pn" else a for a, k in zip(args, signature, strict=True)]
         if call(ctypes.addressof(result), ctypes.addressof(error), *raw):
             raise KernelRaised("compiled code raised an exception")
         return result.value
@@ -194,19 +206,31 @@ def _load(code: _Code, signature: str) -> Program:
     return run
 
 
+def _address(array: Any, item: Any) -> int:
+    """Where the numbers of an array begin. Compiled code walks on from there, whatever it finds."""
+    if array.dtype != item or not array.flags.c_contiguous:
+        raise TypeError(f"a program wants contiguous {item} arrays, not {array.dtype} with strides {array.strides}")
+    address: int = array.ctypes.data
+    return address
+
+
+def _sealed(path: Path, body: bytes) -> bytes:
+    """The checksum of a file: of its content under its name, so that no file can stand in for another."""
+    return hashlib.sha256(path.name.encode() + body).digest()
+
+
 def _read(path: Path) -> _Code | None:
     """The code in the file, or None if it is not there or not whole."""
     try:
         data = path.read_bytes()
-        body = data[32:]
-        if hashlib.sha256(body).digest() != data[:32]:
-            return None
-        head, _, code = body.partition(b"\n")
-        symbol, externals = json.loads(head)
-    except (OSError, ValueError):
+    except OSError:
+        return None
+    if _sealed(path, data[32:]) != data[:32]:
         return None
     with suppress(OSError):  # the time of last use; a read-only cache has none
         os.utime(path)
+    head, _, code = data[32:].partition(b"\n")
+    symbol, externals = json.loads(head)
     return _Code(symbol, tuple(externals), code)
 
 
@@ -218,7 +242,7 @@ def _write(path: Path, code: _Code) -> None:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(body).digest() + body)
+                file.write(_sealed(path, body) + body)
             os.replace(temporary, path)
         except OSError:
             Path(temporary).unlink(missing_ok=True)
@@ -227,7 +251,8 @@ def _write(path: Path, code: _Code) -> None:
 
 
 def _forget_oldest(directory: Path) -> None:
-    """Keep the most recently used programs."""
+    """Keep the most recently used programs; sweep up what interrupted writers left."""
     kept = sorted(directory.glob("*.code"), key=lambda f: f.stat().st_mtime, reverse=True)
-    for old in kept[KEPT_PROGRAMS:]:
+    stale = [f for f in directory.glob(".new-*") if f.stat().st_mtime < time.time() - 86400]
+    for old in (*kept[KEPT_PROGRAMS:], *stale):
         old.unlink(missing_ok=True)

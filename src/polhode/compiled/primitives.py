@@ -37,22 +37,31 @@ def _view(typing_context: Any, x: Any, n: Any) -> Any:
     return kind(x, n), emit
 
 
+@overload(ops.two_product)
+def _overload_two_product(a, b):
+    def product(a, b):
+        p = a * b
+        return p, _fma(a, b, -p)
+
+    return product
+
+
 @overload(ops.triple)
 def _overload_triple(x):
     if isinstance(x, types.BaseTuple):
         if len(x) != 3:
             raise TypingError(f"a torque returns three numbers, not a tuple of {len(x)}")
         return lambda x: (float(x[0]), float(x[1]), float(x[2]))
-    if isinstance(x, types.Array) and x.ndim == 1:
+    if isinstance(x, types.List) or (isinstance(x, types.Array) and x.ndim == 1):
 
-        def from_array(x):
-            if x.shape[0] != 3:
+        def from_sequence(x):
+            if len(x) != 3:
                 raise ValueError("a torque returns three numbers")
             return (float(x[0]), float(x[1]), float(x[2]))
 
-        return from_array
-    raise TypingError(f"a torque returns three numbers, as a tuple or an array, not {x}")
+        return from_sequence
+    raise TypingError(f"a torque returns three numbers, as a tuple, list or array, not {x}")
 
 
-COMPILED: dict[Any, Any] = {ops.fma: _fma, ops.view: _view, ops.triple: ops.triple}
+COMPILED: dict[Any, Any] = {ops.fma: _fma, ops.view: _view, ops.two_product: ops.two_product, ops.triple: ops.triple}
 """What the linker puts in the place of a primitive. (An overload may not return an array it was not given.)"""

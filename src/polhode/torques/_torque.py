@@ -104,6 +104,11 @@ class CustomTorque(Torque):
         """The user's breakpoints."""
         return self.jumps
 
+    @property
+    def py_func(self) -> UserTorque:
+        """The undecorated function, under the name by which compiled callers look for it."""
+        return self.function
+
     def __call__(self, t: float, q: Quat, w: Vec3, p: Any) -> Any:
         """The undecorated function."""
         return self.function(t, q, w, p)

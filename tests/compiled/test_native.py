@@ -1,0 +1,353 @@
+"""Programs and their files within one process: damage, failure, and the parts of Numba that are leaned on."""
+
+import math
+import os
+import re
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polhode.compiled import CompilationFailed, KernelRaised, native, program
+from polhode.core.ops import fma, triple
+
+
+def doubled(x: Any, n: int) -> int:
+    for i in range(n):
+        x[i] = 2.0 * x[i] + 1.0
+    return n
+
+
+def is_right(f: Callable[..., int]) -> bool:
+    x = np.arange(4.0)
+    return f(x, 4) == 4 and x.tolist() == [1.0, 3.0, 5.0, 7.0]
+
+
+def kept(directory: Path) -> Path:
+    (path,) = directory.glob("*.code")
+    return path
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_programs", {})
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_damaged_files_are_not_read(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_right(program(doubled, "pi"))
+    path = kept(empty_cache)
+    whole = path.read_bytes()
+    assert native._read(path) is not None
+    for length in [*range(40), len(whole) // 2, len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        assert native._read(path) is None, length
+    for position in [0, 31, 32, 33, whole.index(b"\n", 32), len(whole) // 2, len(whole) - 1]:
+        for bit in (1, 128):
+            flipped = bytearray(whole)
+            flipped[position] ^= bit
+            path.write_bytes(flipped)
+            assert native._read(path) is None, position
+    path.write_bytes(whole + b"more")
+    assert native._read(path) is None
+    other = path.with_name("0" * 40 + ".code")  # whole, but not what its name says
+    other.write_bytes(whole)
+    assert native._read(other) is None
+
+    path.write_bytes(whole[:-7])
+    forget(monkeypatch)
+    assert is_right(program(doubled, "pi"))
+    assert native.compilations == 2
+    assert native._read(path) is not None  # mended
+    forget(monkeypatch)
+    assert is_right(program(doubled, "pi"))
+    assert native.compilations == 2
+
+
+def test_only_the_latest_are_kept(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty_cache.mkdir()
+    for k in range(5):
+        (empty_cache / f"{k}.code").write_bytes(b"")
+        os.utime(empty_cache / f"{k}.code", (1e9 + k, 1e9 + k))
+    (empty_cache / ".new-left").write_bytes(b"")
+    os.utime(empty_cache / ".new-left", (1e9, 1e9))
+    (empty_cache / ".new-now").write_bytes(b"")  # somebody is writing
+    monkeypatch.setattr(native, "KEPT_PROGRAMS", 3)
+    native._forget_oldest(empty_cache)
+    assert sorted(f.name for f in empty_cache.iterdir()) == [".new-now", "2.code", "3.code", "4.code"]
+
+
+def test_where_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/h")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("POLHODE_CACHE_DIR", raising=False)
+    assert native.cache_directory() == Path("/h/.cache/polhode")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert native.cache_directory() == Path("/x/polhode")
+    monkeypatch.setenv("POLHODE_CACHE_DIR", "/p")
+    assert native.cache_directory() == Path("/p")
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------
+
+
+def test_arrays_of_another_kind_are_refused() -> None:
+    f = program(doubled, "pi")
+    wrong: list[Any] = [np.arange(4), np.arange(4, dtype=np.float32), np.arange(8.0)[::2]]
+    for x in wrong:
+        with pytest.raises(TypeError, match="contiguous float64 arrays"):
+            f(x, 4)
+    with pytest.raises(ValueError, match="zip"):
+        f(np.arange(4.0))
+
+
+def test_an_exception_leaves_the_next_call_alone() -> None:
+    def picky(x: Any, n: int) -> int:
+        if x[0] > 1.0:
+            raise ValueError("too large")
+        x[0] += 1.0
+        return 7
+
+    f, x = program(picky, "pi"), np.array([1.5])
+    for _ in range(3):
+        with pytest.raises(KernelRaised):
+            f(x, 1)
+        assert x[0] == 1.5
+    x[0] = 0.5
+    assert f(x, 1) == 7
+    assert x[0] == 1.5
+
+
+def test_fused_means_rounded_once() -> None:
+    def fused(x: Any, n: int) -> int:
+        x[0] = fma(x[0], x[1], x[2])
+        return 0
+
+    a = 1.0 + 2.0**-30
+    x = np.array([a, a, -1.0 - 2.0**-29])
+    program(fused, "pi")(x, 1)
+    assert x[0] == 2.0**-60  # the product alone would have lost it
+
+
+# --- volatile programs -----------------------------------------------------------------------------------------------
+
+
+def test_what_has_no_name_is_compiled_once_a_process(empty_cache: Path) -> None:
+    shape = np.dtype("f8")  # Numba understands it, but its name would be a guess
+
+    def make() -> Any:
+        def sized(x: Any, n: int) -> int:
+            x[0] = np.zeros(n, shape).sum() + n
+            return 0
+
+        return sized
+
+    with pytest.warns(UserWarning, match=r"for this process only: .*sized reads shape, a numpy.dtype"):
+        first = program(make(), "pi")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert program(make(), "pi") is first
+    assert native.compilations == 1
+    assert not empty_cache.exists()
+    assert any(value is shape for value in native._alive)  # its identity cannot pass to another value
+
+
+# --- what cannot be compiled -----------------------------------------------------------------------------------------
+
+
+class Table:
+    def at(self, t: float) -> float:
+        return t
+
+
+TABLE = Table()
+SETTINGS = {"g": 9.81}
+
+
+def strings(t: Any) -> Any:
+    label = "a" + t  # here
+    return (t, label, 0.0)
+
+
+def scipy_call(t: Any) -> Any:
+    import scipy.special
+
+    return (scipy.special.erf(t), 0.0, 0.0)
+
+
+def undefined(t: Any) -> Any:
+    return (t * gravity, 0.0, 0.0)  # type: ignore[name-defined]  # noqa: F821  here
+
+
+def wrong_length(t: Any) -> Any:  # here
+    return (t, 0.0)
+
+
+def nothing(t: Any) -> Any:  # here
+    t + 1.0
+
+
+def unstable(t: Any) -> Any:
+    x: Any = 0.0
+    if t > 1.0:
+        x = (1.0, 2.0)
+    return (x, 0.0, 0.0)  # here
+
+
+def mixed(t: Any) -> Any:
+    many = [1.0, "a"]
+    many.append(2.0)  # here
+    return (t, 0.0, 0.0)
+
+
+def method_call(t: Any) -> Any:
+    return (TABLE.at(t), 0.0, 0.0)  # here
+
+
+def dictionary(t: Any) -> Any:
+    return (SETTINGS["g"], 0.0, 0.0)  # here
+
+
+def helper(x: Any) -> Any:
+    y = x + 1
+    return y.nothing  # here
+
+
+def in_a_helper(t: Any) -> Any:
+    return (helper(t), 0.0, 0.0)
+
+
+def keyword(x: float, *, scale: float = 2.0) -> float:
+    return x * scale
+
+
+def keyword_only(t: Any) -> Any:
+    return (keyword(t, scale=3.0), 0.0, 0.0)  # here
+
+
+def unsupported(t: Any) -> Any:
+    return np.einsum("i,i", np.zeros(3), np.zeros(3))  # here
+
+
+def too_far(t: Any) -> Any:
+    return (t, (1.0, 2.0)[3], 0.0)  # type: ignore[misc]  # here
+
+
+def file_access(t: Any) -> Any:  # here
+    with open("x") as file:
+        return (float(file.read()), 0.0, 0.0)
+
+
+def printing(t: Any) -> Any:
+    print(t)  # here
+    return (t, 0.0, 0.0)
+
+
+def complex_numbers(t: Any) -> Any:  # here
+    return (1j * t, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("torque", "reason"),
+    [
+        (strings, r"there is no compiled form of add\(str, float64\)"),
+        (scipy_call, r"unsupported opcode \(IMPORT_NAME\)"),
+        (undefined, r"name 'gravity' is not defined"),
+        (wrong_length, r"a torque returns three numbers, not a tuple of 2"),
+        (nothing, r"a torque returns three numbers, as a tuple, list or array, not none"),
+        (unstable, r"Cannot unify float64 and UniTuple\(float64 x 2\)"),
+        (mixed, r"append"),
+        (method_call, r"'TABLE': Cannot determine Numba type of <class '.*Table'>"),
+        (dictionary, r"'SETTINGS': Cannot determine Numba type of <class 'dict'>"),
+        (in_a_helper, r"Unknown attribute 'nothing' of type float64"),
+        (keyword_only, r"Cannot bind"),
+        (unsupported, r"unsupported NumPy function 'numpy.einsum'"),
+        (too_far, r"tuple index out of range"),
+        (file_access, r"context manager"),
+        (printing, r"print and objmode call the interpreter"),
+        (complex_numbers, r"float\(\) does not support complex"),
+    ],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+@pytest.mark.filterwarnings("ignore:compiled for this process only")
+def test_the_message_shows_the_line(torque: Any, reason: str) -> None:
+    ours: dict[str, Any] = {"__name__": "polhode.kernel", "torque": torque, "triple": triple}
+    exec("def kernel(x, n):\n    x[0], x[1], x[2] = triple(torque(x[0]))\n    return 0", ours)
+    with pytest.raises(CompilationFailed) as caught:
+        program(ours["kernel"], "pi")
+    message = str(caught.value)
+    assert re.search(reason, message)
+    first, *rest = message.splitlines()
+    place = re.fullmatch(r'File "(.+)", line (\d+)', first)
+    assert place
+    assert Path(place[1]).samefile(__file__)
+    line = Path(__file__).read_text().splitlines()[int(place[2]) - 1].strip()
+    assert rest[0] == f"    {line}"
+    assert torque is scipy_call or "here" in line
+    assert len(rest) == 2
+    assert len(rest[1]) < 200
+
+
+def test_code_without_source_has_a_line_at_least() -> None:
+    scope: dict[str, Any] = {}
+    exec("def kernel(x, n):\n    y = x[0]\n    x[0] = y.nothing\n    return 0", scope)
+    with pytest.raises(CompilationFailed) as caught:
+        program(scope["kernel"], "pi")
+    assert str(caught.value) == "File \"<string>\", line 3\nUnknown attribute 'nothing' of type float64"
+
+
+def test_recursion_is_refused_with_advice() -> None:
+    def factorial(n: int) -> float:
+        return 1.0 if n < 2 else n * factorial(n - 1)
+
+    def kernel(x: Any, n: int) -> int:
+        x[0] = factorial(n)
+        return 0
+
+    with pytest.raises(CompilationFailed, match="factorial: recursion; write it as a loop"):
+        program(kernel, "pi")
+
+
+# --- what is leaned on -----------------------------------------------------------------------------------------------
+
+
+def test_this_is_the_numba_that_was_tried() -> None:
+    """The names below are Numba's own business. Another version needs this whole directory run, then a new number."""
+    assert version("numba").startswith("0.68."), "read docs/decisions/0001 before moving to another Numba"
+
+
+def test_the_private_names_and_the_calling_convention(empty_cache: Path) -> None:
+    from numba import types
+
+    from polhode.compiled.link import link
+
+    def everything(x: Any, k: Any, a: float, i: int) -> int:
+        if a < 0.0:
+            raise ValueError("negative")
+        x[0] = a + math.erf(x[1])
+        k[0] = i + k[1]
+        return 2**40 + i
+
+    pointer: Any = types.CPointer
+    dispatcher = link(everything, runtime=False)  # type: ignore[arg-type]
+    dispatcher.compile((pointer(types.float64), pointer(types.int64), types.float64, types.int64))
+    (result,) = dispatcher.overloads.values()
+    library = result.library
+    assert isinstance(library._compiled_object, bytes)
+    assert result.fndesc.llvm_func_name.encode() in library._compiled_object
+    assert re.search(r"everything_[0-9a-f]{16}", result.fndesc.llvm_func_name)  # the symbol carries the content
+    assert not library.has_dynamic_globals
+    assert "erf" in [g.name for g in library._final_module.functions if g.is_declaration]
+
+    x, k = np.array([0.0, 0.5]), np.array([0, 5])
+    f = program(everything, "pndi")
+    assert f(x, k, 2.5, 3) == 2**40 + 3  # the result is 64 bits wide
+    assert x[0] == 2.5 + math.erf(0.5)
+    assert k[0] == 8
+    with pytest.raises(KernelRaised):
+        f(x, k, -1.0, 3)
