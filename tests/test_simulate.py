@@ -378,8 +378,9 @@ def doubled(t: float, q: Any, w: Any, p: Any) -> Any:
 
 
 def test_torque_that_calls_another_torque() -> None:
-    twice = run(torque=ph.torque(doubled, parameters=[0.1]))
-    np.testing.assert_array_equal(twice.momentum, run(torque=base.with_parameters([0.2])).momentum)
+    twice = run(torque=ph.torque(doubled, parameters=[0.1]), method="RK4")  # it passes w on, so it may depend on it
+    once = run(torque=base.with_parameters([0.2]), method="RK4")
+    np.testing.assert_array_equal(twice.momentum, once.momentum)
 
 
 def divides(t: float, q: Any, w: Any, p: Any) -> Any:

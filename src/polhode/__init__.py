@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from polhode import elliptic as elliptic
     from polhode._simulate import SimulationFailed as SimulationFailed
     from polhode._simulate import SimulationInterrupted as SimulationInterrupted
     from polhode._simulate import resume as resume
@@ -17,28 +18,51 @@ if TYPE_CHECKING:
     from polhode.body import Body as Body
     from polhode.core.quat import to_body as to_body
     from polhode.core.quat import to_space as to_space
+    from polhode.free import FreeMotion as FreeMotion
     from polhode.solution import Solution as Solution
+    from polhode.solution import load as load
     from polhode.torques import torque as torque
+    from polhode.torques.constant_body import ConstantBodyTorque as ConstantBodyTorque
+    from polhode.torques.constant_space import ConstantSpaceTorque as ConstantSpaceTorque
+    from polhode.torques.coulomb_soft_wall import CoulombSoftWall as CoulombSoftWall
+    from polhode.torques.damping import LinearDamping as LinearDamping
     from polhode.torques.free import Free as Free
+    from polhode.torques.gravity_gradient import GravityGradient as GravityGradient
     from polhode.torques.heavy_top import HeavyTop as HeavyTop
+    from polhode.torques.orbital_gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
+    from polhode.torques.piecewise import PiecewiseTorque as PiecewiseTorque
+    from polhode.torques.sinusoidal import SinusoidalTorque as SinusoidalTorque
 
 _HOME = {
     "Body": "body",
+    "ConstantBodyTorque": "torques.constant_body",
+    "ConstantSpaceTorque": "torques.constant_space",
+    "CoulombSoftWall": "torques.coulomb_soft_wall",
     "Free": "torques.free",
+    "FreeMotion": "free",
+    "GravityGradient": "torques.gravity_gradient",
     "HeavyTop": "torques.heavy_top",
+    "LinearDamping": "torques.damping",
+    "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
+    "PiecewiseTorque": "torques.piecewise",
     "SimulationFailed": "_simulate",
     "SimulationInterrupted": "_simulate",
+    "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
+    "load": "solution",
     "resume": "_simulate",
     "simulate": "_simulate",
     "to_body": "core.quat",
     "to_space": "core.quat",
     "torque": "torques",
 }
-__all__ = sorted([*_HOME, "__version__"])
+_MODULES = ("elliptic",)
+__all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

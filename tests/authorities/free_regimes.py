@@ -216,14 +216,14 @@ def compiled_states(ps: list[Problem]) -> list[tuple[Any, Any]]:
     from polhode.compiled import program
 
     motions = ph.FreeMotion([ph.Body(p.inertia, allow_unphysical=True) for p in ps], [p.omega for p in ps])
-    set_up, evaluate = program(closed_form.set_up_rows, "pppi"), program(closed_form.evaluate_rows, "pppppii")
+    set_up, evaluate = program(closed_form.set_up_rows, "pppi"), program(closed_form.evaluate_rows, "ppppppii")
     out = []
     for i, p in enumerate(ps):
         one = motions[i]
         scaled = [np.ldexp(x, -np.frexp(np.abs(x).max())[1]) for x in (np.array(p.inertia), np.array(p.omega))]
-        constants, q, w = np.empty(closed_form.CONSTANTS), np.empty(4), np.empty(3)
+        constants, q, w, m = (np.empty(size) for size in (closed_form.CONSTANTS, 4, 3, 3))
         set_up(*scaled, constants, 1)
-        evaluate(constants, one._frames.reshape(-1).copy(), np.array([p.t]), q, w, 1, 1)
+        evaluate(constants, one._frames.reshape(-1).copy(), np.array([p.t]), q, w, m, 1, 1)
         out.append((q, w))
     return out
 

@@ -14,6 +14,7 @@ import numpy as np
 from flint import acb, arb, ctx
 from numpy.typing import NDArray
 
+from polhode import elliptic
 from polhode.core import elliptic as kernels
 
 Floats = NDArray[np.float64]
@@ -95,10 +96,15 @@ def with_units(truth: Truth, args: tuple[float, ...]) -> list[Value]:
         exact = [arb(a) for a in args]
         values = truth(*exact)
         # towards zero, which is into the domain
-        moves = [truth(*(x * (1 - arb(2) ** -100) if i == j else x for j, x in enumerate(exact))) for i in range(len(args))]
+        moves = [
+            truth(*(x * (1 - arb(2) ** -100) if i == j else x for j, x in enumerate(exact))) for i in range(len(args))
+        ]
         spreads = [sum(abs(m[k] - v) for m in moves) * arb(2) ** 100 for k, v in enumerate(values)]
         units = [abs(v) + s for v, s in zip(values, spreads, strict=True)]
-        if all(u.is_finite() and u.rad() <= u.mid() * 1e-6 and v.rad() <= u.mid() * 1e-20 for u, v in zip(units, values, strict=True)):
+        if all(
+            u.is_finite() and u.rad() <= u.mid() * 1e-6 and v.rad() <= u.mid() * 1e-20
+            for u, v in zip(units, values, strict=True)
+        ):
             return [Value(v, float(u.mid()) * EPS + SMALLEST) for u, v in zip(units, values, strict=True)]
         ctx.prec *= 2
     raise ArithmeticError(f"{truth.__name__}{args} cannot be had")
@@ -138,7 +144,23 @@ def parameters(rng: np.random.Generator, n: int) -> dict[str, Floats]:
 
 
 EDGES = np.array(
-    [SMALLEST, 1e-320, 2.0**-1022, 1e-16, EPS, 0.5 - EPS / 4, 0.5, 0.5 + EPS, 1 - EPS / 2, 1, 1 + EPS, 2 - EPS, 2, 2 + 2 * EPS, 1e308]
+    [
+        SMALLEST,
+        1e-320,
+        2.0**-1022,
+        1e-16,
+        EPS,
+        0.5 - EPS / 4,
+        0.5,
+        0.5 + EPS,
+        1 - EPS / 2,
+        1,
+        1 + EPS,
+        2 - EPS,
+        2,
+        2 + 2 * EPS,
+        1e308,
+    ]
     + [-SMALLEST, -1e-320, -EPS, -1 + EPS, -1, -1 - EPS, -1e308]
 )
 
@@ -218,3 +240,24 @@ def samples(name: str, seed: int, count: int) -> Iterator[tuple[str, list[Floats
             near_pole = near(rng, count) / np.maximum(np.abs(np.tan(phi)), 1e-150) ** 2
             nc = np.where(rng.uniform(0, 1, count) < 0.3, np.clip(near_pole, 1e-300, 1e300), nc)
             yield region + ", n > 1", [-nc, phi, mc]
+
+
+REGIONS = {
+    "jacobi": 10,
+    "amplitude": 10,
+    "ellipk": 7,
+    "ellipe": 7,
+    "ellipf": 10,
+    "ellipe_inc": 10,
+    "ellippi": 20,
+    "ellippi_complete": 14,
+}
+"""The functions, and in how many regions each is sampled."""
+
+
+def measured(name: str, seed: int, count: int) -> dict[str, Floats]:
+    """The errors of the public function by region, in units; the three of `jacobi` one after the other."""
+    function = getattr(elliptic, name)
+    return {
+        region: errors(name, np.array(function(*args)), args).ravel() for region, args in samples(name, seed, count)
+    }

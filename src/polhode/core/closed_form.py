@@ -503,8 +503,8 @@ def _increment(c: Constants, zc: float, zs: float, y: Vec3) -> Quat:
 # --- programs ------------------------------------------------------------------------------------------------------
 
 FRAME = 19
-"""Numbers a motion: the scale of rates (one over that of times), the norm of the momentum, the attitude of the principal
-axes at the start (quaternion), the turn from principal to user's axes (quaternion), the same as a matrix."""
+"""Numbers a motion: the scale of rates (one over that of times), the norm of the momentum, the attitude of the
+principal axes at the start (quaternion), the turn from principal to user's axes (quaternion), the same as a matrix."""
 
 
 def set_up_rows(inertia: Any, omega: Any, constants: Any, motions: int) -> int:

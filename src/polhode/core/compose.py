@@ -1,8 +1,7 @@
 """Lists of flows into steps, and steps into steps of higher order.
 
 A splitting is data: a list of (flow, fraction). Scaling, concatenating and merging are list algebra in plain Python;
-at the end one short text is written, with every fraction in it, and becomes the step. (Nested closures cost 20-35 %
-more run time and four times the compilation: docs/decisions/0002.)
+at the end one short text is written, with every fraction in it, and becomes the step (docs/decisions/0002).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -41,6 +41,8 @@ def amplitude(u: float, mc: float) -> float:
     s, c, _, turns = _reduced_jacobi(u, mc)
     if turns == 0.0 or mc < 0.0:
         return atan2(s, c)
+    if abs(turns) >= MANY:
+        return turns * pi
     odd = turns - 2.0 * _nearest(0.5 * turns) != 0.0
     rest = atan2(-s, -c) if odd else atan2(s, c)
     p, e = two_product(turns, PI_HIGH)
@@ -196,15 +198,14 @@ def _reduced_jacobi(u: float, mc: float) -> tuple[float, float, float, float]:
     rate = _agm(g, gkc)  # pi g / (2 K)
     period = scaled(divide(HALF_PI, rate), 2.0)
     turns = u * (rate[0] * INVERSE_PI)
-    r = single(u)
     if abs(turns) < 0.5:
-        turns = 0.0
+        turns, r = 0.0, single(u)
     elif abs(turns) < MANY:
         turns = _nearest(turns)
         p, e = two_product(turns, period[0])
         r = two_sum(u - p, -(e + turns * period[1]))
     else:
-        turns, r = turns, single(0.0)
+        r = single(0.0)
     if kc2 >= 0.5:
         s, c, d = _direct(multiply(r, rate), k2, kc2)
     else:

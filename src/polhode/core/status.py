@@ -5,6 +5,8 @@ UNSOUND = 1
 """The step left numbers that are not finite, or an attitude that is no rotation."""
 NO_CONVERGENCE = 2
 """An implicit equation was not solved within the allowed iterations."""
+UNCOVERED = 5
+"""The formulas of the method do not cover this motion."""
 
 # Reported by the caller of a driver, not by kernels:
 RAISED = 3
