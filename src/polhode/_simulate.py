@@ -327,12 +327,12 @@ class _Integration:
         self.piece = self.pieces[0]
         self.starts = 0
         self.seconds = 0.0
+        self.torque_start = self._probe()
         self.stepper = self._bind()
         self.carried = np.zeros(max(1, self.stepper.memory))
 
     def solution(self) -> Solution:
         """Run to the end, or raise with what there is."""
-        self._probe()
         try:
             status = self._all()
         except KeyboardInterrupt:
@@ -353,7 +353,7 @@ class _Integration:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""
         run = self.run
         momentum = run.momentum_start @ run.body.axes
-        return Scales(_triple(run.body.moments), _triple(momentum), run.step)
+        return Scales(_triple(run.body.moments), _triple(momentum), run.step, self.torque_start)
 
     def _all(self) -> int:
         try:
@@ -540,8 +540,11 @@ class _Integration:
         body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
         return body, Params(self.values, (x[6], x[7], x[8], x[9]), (x[10], x[11]))
 
-    def _probe(self) -> None:
-        """Call the torque once in plain Python: a mistake in it is best told before anything is compiled."""
+    def _probe(self) -> float:
+        """Call the torque once in plain Python: a mistake in it is best told before anything is compiled.
+
+        Returns its size.
+        """
         torque, t = self.run.torque, self.run.t_start
         body, p = self._kernel_arguments()
         s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:].tolist()))
@@ -558,6 +561,7 @@ class _Integration:
             raise ValueError(f"the torque {torque.name} must return three numbers, not {n!r}")
         if not np.isfinite(np.asarray(n, dtype=float)).all():
             raise ValueError(f"the torque {torque.name} returned {tuple(n)} at t = {t:g}, at the very start")
+        return math.hypot(*(float(x) for x in n))
 
 
 def _times_inverse(m: Vec3, body: Rotor) -> Vec3:

@@ -9,7 +9,7 @@ import pytest
 
 from polhode.core import exact
 from polhode.core.exact import SERIES, TURNS, effort, finest, increment, needed, pieces, resolution, series_coefficients
-from polhode.core.flows import free, spherical, symmetric
+from polhode.core.flows import free, leaping, spherical, symmetric
 from polhode.core.quat import advanced
 from polhode.core.types import Params, Rotor, Scales, State
 from tests.authorities.free_motion import free_motion, sensitivity
@@ -88,11 +88,14 @@ def test_no_node_and_no_term_is_wasted() -> None:
     for nodes in (2, 3, 4, 5):
         h = longest_step(needle, m, False, nodes + 1)
         assert error(needle, m, h, stepped(nodes, 16, needle, m, h)) > 100.0
-    flat, m = rotor([0.5, 0.5001, 1.0]), (1.0, 1.0, 1.0)  # the series has to carry most for a flat body
-    for terms in (5, 8, 11):
-        h = math.sqrt(SERIES[terms + 1] / effort(flat, m, False)[1])
-        fewer, enough = stepped(8, terms, flat, m, h), stepped(8, terms + 1, flat, m, h)
-        assert np.abs(np.subtract(fewer.m, enough.m)).max() > EPS
+    # The series converges worst where A = B, on the separatrix: there S = 2A and q = S^2 / 4.
+    coefficients = series_coefficients(17)
+    for terms, longest in SERIES.items():
+        first_left_out, last_kept = (
+            abs(sum(x * Fraction(1, 4) ** j for (_, j), x in coefficients[n].items())) * Fraction(longest) ** n
+            for n in (terms, terms - 1)
+        )
+        assert first_left_out < 1.2 * 2.0**-54 < last_kept  # the bounds are rounded to three digits
 
 
 def test_series_is_that_of_the_paper_and_pencil() -> None:
@@ -119,13 +122,26 @@ def test_symmetric_and_spherical_bodies_have_cheaper_flows() -> None:
     assert error(rotor([2, 2, 2]), m, 7.0, s) < 8
 
 
-@pytest.mark.parametrize("h", [0.01, 0.3, -0.7, 5.0, 200.0])
+@pytest.mark.parametrize("h", [0.01, 0.3, -0.7, 5.0])
 def test_a_flow_prepared_for_short_steps_is_right_for_long_ones(h: float) -> None:
     body, m = rotor([0.345, 0.653, 1.0]), (0.5, 0.2, 0.84)
     flow = free(Scales(body.inertia, m, 0.01))
     s = flow(body, P, 0.0, State((1.0, 0.0, 0.0, 0.0), m), h)
     omega = [a * b for a, b in zip(m, body.inverse, strict=True)]
     assert error(body, m, h, s) < 4 * (1 + sensitivity(body.inertia, omega, h))
+
+
+@pytest.mark.parametrize("moments", [(0.345, 0.653, 1.0), (1.0, 0.7, 0.6), (0.5, 0.9, 0.7)])
+def test_long_steps_are_made_by_the_closed_form(moments: tuple[float, float, float]) -> None:
+    body, m = rotor(moments), (0.5, 0.2, 0.84)
+    omega = [a * b for a, b in zip(m, body.inverse, strict=True)]
+    for h in (200.0, -3e4, 1e9, 0.01):
+        flow = free(Scales(body.inertia, m, 200.0))
+        assert flow is leaping
+        s = flow(body, P, 0.0, State((1.0, 0.0, 0.0, 0.0), m), h)
+        assert error(body, m, h, s) < 4 * (1 + sensitivity(body.inertia, omega, h))
+    rest = State((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    assert leaping(body, P, 0.0, rest, 10.0) == rest
 
 
 def test_at_rest_nothing_happens_and_nan_is_passed_on() -> None:

@@ -24,7 +24,7 @@ from polhode.core.quat import conjugate, multiply, norm2
 from polhode.core.status import OK
 from polhode.core.text import tuple_of, writer_of
 from polhode.core.trig import sine_versine
-from polhode.core.types import Quat, Vec3
+from polhode.core.types import Quat, Rotor, Vec3
 
 STEADY, DIRECT, DUAL = 0.0, 1.0, 2.0
 
@@ -589,3 +589,36 @@ def _unlabelled(c: Constants, v: Vec3) -> Vec3:
         x if c.axis1 == 1.0 else y if c.axis2 == 1.0 else z,
         x if c.axis1 == 2.0 else y if c.axis2 == 2.0 else z,
     )
+
+
+# --- as a step -----------------------------------------------------------------------------------------------------
+
+
+def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
+    """The turn and the momentum after any time h, in principal axes: for steps too long to be cut into short ones."""
+    w = (m[0] * body.inverse[0], m[1] * body.inverse[1], m[2] * body.inverse[2])
+    size = max(body.inertia[0], body.inertia[1], body.inertia[2])
+    rate = max(abs(w[0]), abs(w[1]), abs(w[2]))
+    if rate == 0.0:
+        return (1.0, 0.0, 0.0, 0.0), m
+    i = (body.inertia[0] / size, body.inertia[1] / size, body.inertia[2] / size)
+    c = set_up(i, (w[0] / rate, w[1] / rate, w[2] / rate))
+    t = min(max(h * rate, -LONGEST), LONGEST)
+    y = (c.y1, c.y2, c.y3)
+    if c.kind == STEADY:
+        _, f = _turns(t, c.turn_high, c.turn_low)
+        s, a = _sine_cosine(f)
+        k = s / max(c.precession, 1e-300)
+        turn = (a, k * y[0] * c.response1, k * y[1] * c.response2, k * y[2] * c.response3)
+    elif c.kind == DIRECT:
+        d = direct_series(c)
+        angle = pi * c.u0 / c.quarter
+        zc, zs, y = direct(c, d, _direct_third_kind(d, cos(angle), sin(angle)), t)
+        turn = _increment(c, zc, zs, y)
+    else:
+        e = dual_series(c)
+        zc, zs, y = dual(c, e, dual_start(c, e), t)
+        turn = _increment(c, zc, zs, y)
+    v, u = _unlabelled(c, (turn[1], turn[2], turn[3])), _unlabelled(c, y)
+    r, g = 1.0 / sqrt(norm2(turn)), c.norm * size * rate
+    return (turn[0] * r, v[0] * r, v[1] * r, v[2] * r), (g * u[0], g * u[1], g * u[2])

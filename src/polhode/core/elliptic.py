@@ -69,7 +69,7 @@ def ellipe(mc: float) -> float:
         return 1.0
     if mc == inf:
         return inf
-    if mc > 1.0:  # DLMF 19.7.2, imaginary modulus
+    if mc > 1.0:  # imaginary modulus, DLMF 19.7(ii)
         return sqrt(mc) * _second_kind(1.0 / mc)
     return _second_kind(mc)
 
@@ -92,7 +92,7 @@ def ellippi_complete(nc: float, mc: float) -> float:
         if mc > 1.0:
             return _cel(1.0 / kc, 1.0 / sqrt(nc), scale / nc, scale / nc) / scale / kc
         return _cel(kc, sqrt(nc), scale, scale) / scale
-    # DLMF 19.7.8 carries the pole to a positive parameter: Pi(n) = K - Pi(m/n)
+    # DLMF 19.6.5 carries the pole to a positive parameter: Pi(n) = K - Pi(m/n)
     if mc > 1.0:
         return _cel(1.0 / kc, sqrt((1.0 - nc / mc) / n), 0.0, (1.0 - 1.0 / mc) / n) / kc
     p = sqrt((mc - nc) / n)
@@ -120,7 +120,7 @@ def ellipe_inc(phi: float, mc: float) -> float:
     m, s2, c2 = 1.0 - mc, s * s, c * c
     if mc > 1.0:  # DLMF 19.25.9
         rest = s * (_rf(c2, delta2, 1.0) - m * s2 * _rd(c2, delta2, 1.0) / 3.0)
-    elif mc < 0.0:  # DLMF 19.25.10 after the reciprocal modulus transformation, 19.7.4
+    elif mc < 0.0:  # DLMF 19.25.10 after the reciprocal modulus transformation, 19.7(ii)
         rest = s * (sqrt(delta2) / c - mc * s2 * _rd(delta2, 1.0, c2) / 3.0)
     elif mc == 0.0:
         rest = s
@@ -210,6 +210,8 @@ def _reduced_jacobi(u: float, mc: float) -> tuple[float, float, float, float]:
         s, c, d = _direct(multiply(r, rate), k2, kc2)
     else:
         s, c, d = _dual(r, scaled(period, 0.5), g, kc2)
+    if abs(s) < 0.5:  # the squares say it better: never above 1, and 1 at zero
+        c, d = sqrt((1.0 - s) * (1.0 + s)), sqrt(1.0 - k2 * s * s)
     if turns - 2.0 * _nearest(0.5 * turns) != 0.0:
         s, c = -s, -c
     if mc > 1.0:
@@ -248,8 +250,8 @@ def _direct(x: DD, k2: float, kc2: float) -> Vec3:
 def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
     """sn, cn, dn at g u, |u| <= quarter = K/g: theta functions of imaginary argument in the nome of k'^2 <= 1/2.
 
-    By Jacobi's imaginary transformation, DLMF 20.7(viii): hyperbolic functions and corrections. With z = pi g u / (2 K'),
-    E = exp(-z) and f = q / E^2, which is 1 at the quarter period.
+    By Jacobi's imaginary transformation, DLMF 20.7(viii): hyperbolic functions, corrected. With z = pi g u / (2 K')
+    it is e = exp(-z) and f = q / e^2, which is 1 at the quarter period.
     """
     sign = 1.0 if u[0] >= 0.0 else -1.0
     u = (sign * u[0], sign * u[1])
@@ -261,7 +263,7 @@ def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
     zero3 = 1.0 + t
     zero4 = 1.0 - 2.0 * (q - q4 + q9)
     zero2 = 1.0 + (q2 + q6 + q12)
-    less = t * (2.0 + t) / (zero3 * zero3)  # pi / (2 K') = 1 - less: DLMF 20.9.2
+    less = t * (2.0 + t) / (zero3 * zero3)  # pi / (2 K') = 1 - less: DLMF 20.9(i)
     z = multiply(u, g)
     z = two_sum(z[0], z[1] - less * z[0])
     to_quarter = (quarter[0] - u[0]) + (quarter[1] - u[1])
@@ -270,7 +272,7 @@ def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
     e = exp(-z[0]) * (1.0 - z[1])
     e2, f = e * e, exp(-2.0 * y)
     e4, f2 = e2 * e2, f * f
-    fall = -expm1(-2.0 * z[0])  # 1 - E^2
+    fall = -expm1(-2.0 * z[0])  # 1 - e^2
     if z[0] < 1.0:
         fall = fall + 2.0 * z[1] * e2
     qf, q4f2, q9f3 = q * f, q4 * f2, q9 * f2 * f
@@ -288,7 +290,7 @@ def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
 
 
 def _nome(k2: float, kc: float) -> float:
-    """q of the parameter k2 <= 1/2, DLMF 20.9(i) inverted (Abramowitz and Stegun 17.3.21)."""
+    """q of the parameter k2 <= 1/2, DLMF 20.9(i) inverted."""
     r = 1.0 + sqrt(kc)
     e = 0.5 * k2 / ((1.0 + kc) * r * r)
     e4 = e * e * e * e
@@ -298,7 +300,7 @@ def _nome(k2: float, kc: float) -> float:
 def _agm(a: DD, b: DD) -> DD:
     """The arithmetic-geometric mean, to about 24 digits.
 
-    The last steps are a series: agm(1 + x, 1 - x) = 1 / F(1/2, 1/2; 1; x^2), DLMF 19.8.5 with 19.5.1.
+    The last steps are a series: agm(1 + x, 1 - x) = 1 / F(1/2, 1/2; 1; x^2), DLMF 19.8(i) with 19.5.
     """
     for _ in range(ENOUGH):
         if abs(a[0] - b[0]) < 1e-4 * (a[0] + b[0]):
@@ -312,7 +314,7 @@ def _agm(a: DD, b: DD) -> DD:
 
 
 def _second_kind(mc: float) -> float:
-    """E for 0 < mc <= 1 by the arithmetic-geometric mean, DLMF 19.8.6.
+    """E for 0 < mc <= 1 by the arithmetic-geometric mean, DLMF 19.8(i).
 
     E/K = 1 - m/2 - sum of 2^(n-1) c_n^2 is small next to its terms as m tends to 1, by a factor of at most 400: two
     doubles have the digits.
@@ -333,7 +335,7 @@ def _second_kind(mc: float) -> float:
 def _cel(kc: float, p: float, a: float, b: float) -> float:
     """Bulirsch's complete integral of (a cos^2 + b sin^2) / (cos^2 + p^2 sin^2) / sqrt(cos^2 + kc^2 sin^2).
 
-    DLMF 19.2.11, with the root of its p; kc, p > 0. Bulirsch (1969): descending Landen steps that only add.
+    DLMF 19.2(iii), with the root of its p; kc, p > 0. Bulirsch (1969): descending Landen steps that only add.
     """
     m, e = 1.0, kc
     b = b / p
@@ -404,7 +406,7 @@ def _rj(factor: float, x: float, y: float, z: float, p: float) -> float:
     x, z = (z, x) if x < z else (x, z)
     if p < 100.0 * x:
         return factor * _rj_by_duplication(x, y, z, p)
-    # duplication would take a step for every factor 4 in p: DLMF 19.21.12, of which the first term is by far the largest
+    # duplication would take a step for every factor 4 in p; the first term of DLMF 19.21.12 is by far the largest
     more = (x - y) * ((x - z) / (p - x))
     q = x + more
     rest = 3.0 * _rc(y * (z / x), p * (q / x)) + more * _rj_by_duplication(x, y, z, q)
@@ -434,7 +436,7 @@ def _rj_by_duplication(x: float, y: float, z: float, p: float) -> float:
 
 
 def _rc(x: float, y: float) -> float:
-    """Carlson's R_C, x >= 0; for y < 0 its principal value: DLMF 19.6.15 and 19.2.17 to 19.2.20."""
+    """Carlson's R_C, x >= 0; for y < 0 its principal value: DLMF 19.2(iv)."""
     if y == 0.0:
         return inf
     factor = 1.0

@@ -14,15 +14,14 @@ With a1 = 1/I3 - 1/I2 (and cyclic), dm1/dt = a1 m2 m3. Any order of the axes wil
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from math import sqrt
+from math import factorial, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode.core.dd import quick_two_sum, two_sum
+from polhode.core.dd import divide, quick_two_sum, two_sum
 from polhode.core.ops import fma, two_product
 from polhode.core.text import function
-from polhode.core.trig import sine_versine
 from polhode.core.types import Rotor, Scales, Vec3
 from polhode.core.vec import cross, dot, times
 
@@ -110,6 +109,17 @@ def _p(terms: int, square: str) -> str:
     return f"fma({text}, {square}, 1.0)"
 
 
+def _taylor(nodes: int, odd: int) -> str:
+    """sin(psi) / psi or cos(psi) as Horner's scheme in x = psi^2, good to 2^-56 for the turns that the nodes allow."""
+    largest = (0.6 * TURNS[nodes]) ** 2  # psi is half a turn of hardly more than |w| h
+    count = next(k for k in range(2, 20) if largest**k / factorial(2 * k + odd) < 2.0**-56)
+    coefficients = [(-1) ** k / factorial(2 * k + odd) for k in range(count)]
+    text = repr(coefficients.pop())
+    for c in reversed(coefficients):
+        text = f"fma({text}, x, {c!r})"
+    return text
+
+
 Increment = Callable[[Rotor, Vec3, float], tuple[Vec3, float, Vec3, float, float]]
 
 
@@ -151,8 +161,7 @@ def increment(nodes: int, terms: int) -> Increment:
         "a = differences(i, j)",
         "g = 0.5 * h",
         "s = times(m, m)",
-        "Q2 = a[2] * a[0] * s[1]",
-        "A, B = fma(-a[0] * a[1], s[2], Q2), fma(-a[1] * a[2], s[0], Q2)",
+        "A, B, Q2 = constants(a, s)",
         "g2 = g * g",
         "S, q = (A + B) * g2, (A * g2) * (B * g2)",
         *_series_lines(terms),
@@ -175,8 +184,9 @@ def increment(nodes: int, terms: int) -> Increment:
         "f = times(k, j)",
         *psi,
         "G = sqrt(G2)",
-        "sine, versine = sine_versine(psi * g * G)",
-        "cosine = 1.0 - versine",
+        "psi = psi * g * G",
+        "x = psi * psi",
+        f"sine, cosine = psi * ({_taylor(nodes, 1)}), {_taylor(nodes, 0)}",
         # The smallest rotation from m + delta to m, and the turn, as a unit quaternion (1 - e, v). The triangle of the
         # directions of m, b and m + delta has the solid angle 2 atan(area / den), and den^2 + area^2 is a product.
         "n, mb, db = cross(delta, m), dot(m, b), dot(delta, b)",
@@ -190,8 +200,8 @@ def increment(nodes: int, terms: int) -> Increment:
         "e = dot(v, v) / (1.0 + w)",
         "return delta, e, v, along / w, mu",
     ]
-    names = {"sqrt": sqrt, "fma": fma, "times": times, "dot": dot, "cross": cross, "sine_versine": sine_versine}
-    names["differences"] = differences
+    names = {"sqrt": sqrt, "fma": fma, "times": times, "dot": dot, "cross": cross, "differences": differences}
+    names["constants"] = constants_of_motion
     move: Increment = function("move(body, m, h)", lines, names)
     return move
 
@@ -199,11 +209,12 @@ def increment(nodes: int, terms: int) -> Increment:
 # --- round-off below one unit ----------------------------------------------------------------------------------------
 
 
-def polish(a: Vec3, mu: float, m: Vec3, low: Vec3, delta: Vec3, passes: int) -> tuple[Vec3, Vec3]:
+def polish(a: Vec3, a_low: Vec3, mu: float, m: Vec3, low: Vec3, delta: Vec3, passes: int) -> tuple[Vec3, Vec3]:
     """The increment in two-doubles, from the increment in doubles.
 
     delta_i = mu a_i y_j y_k with y = m + delta / 2 holds for the exact step, and whatever mu is, such a delta keeps
-    both quadratic invariants. So mu may be a double, and the rest is iterated; a pass gains a factor of about |w| h / 2.
+    both quadratic invariants. So mu may be a double, and the rest is iterated; a pass gains a factor of |w| h / 2, more
+    or less. But a may not be: that energy and norm are kept rests on the a_i / I_i and the a_i adding up to zero.
     """
     rest = (0.0, 0.0, 0.0)
     for _ in range(passes):
@@ -211,16 +222,17 @@ def polish(a: Vec3, mu: float, m: Vec3, low: Vec3, delta: Vec3, passes: int) -> 
         y2, e2 = two_sum(m[1], 0.5 * delta[1])
         y3, e3 = two_sum(m[2], 0.5 * delta[2])
         e1, e2, e3 = e1 + low[0] + 0.5 * rest[0], e2 + low[1] + 0.5 * rest[1], e3 + low[2] + 0.5 * rest[2]
-        d1, f1 = _twice(a[0], mu, y2, y3, e2, e3)
-        d2, f2 = _twice(a[1], mu, y3, y1, e3, e1)
-        d3, f3 = _twice(a[2], mu, y1, y2, e1, e2)
+        d1, f1 = _twice(a[0], a_low[0], mu, y2, y3, e2, e3)
+        d2, f2 = _twice(a[1], a_low[1], mu, y3, y1, e3, e1)
+        d3, f3 = _twice(a[2], a_low[2], mu, y1, y2, e1, e2)
         delta, rest = (d1, d2, d3), (f1, f2, f3)
     return delta, rest
 
 
-def _twice(a: float, mu: float, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
-    """(a mu) (x + dx) (y + dy) as a two-double."""
+def _twice(a: float, da: float, mu: float, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
+    """(a + da) mu (x + dx) (y + dy) as a two-double."""
     g, g_low = two_product(a, mu)
+    g_low = fma(da, mu, g_low)
     u, u_low = two_product(x, y)
     u_low = u_low + (x * dy + dx * y)
     p, p_low = two_product(g, u)
@@ -270,16 +282,16 @@ def _mixture(
 # --- how long a step may be ------------------------------------------------------------------------------------------
 
 
-def spread(a: Vec3, s: Vec3) -> float:
-    """max |Qi - Qj| with Q1 = a2 a3 m1^2 (and cyclic): constant along the motion; s holds the squares of m."""
-    q1, q2, q3 = a[1] * a[2] * s[0], a[2] * a[0] * s[1], a[0] * a[1] * s[2]
-    return max(abs(q2 - q3), abs(q2 - q1), abs(q1 - q3))
+def constants_of_motion(a: Vec3, s: Vec3) -> tuple[float, float, float]:
+    """A = Q2 - Q3 and B = Q2 - Q1 with Q1 = a2 a3 m1^2 (and cyclic), and Q2; s holds the squares of m."""
+    Q2 = a[2] * a[0] * s[1]
+    return fma(-(a[0] * a[1]), s[2], Q2), fma(-(a[1] * a[2]), s[0], Q2), Q2
 
 
-def greatest_rate2(j: Vec3, s: Vec3) -> float:
+def greatest_rate2(j: Vec3, m: Vec3, s: Vec3) -> float:
     """The square of the greatest rate on the way: it is reached where the momentum has no intermediate component."""
     high, low = max(j[0], j[1], j[2]), min(j[0], j[1], j[2])
-    return (high + low) * dot(s, j) - high * low * (s[0] + s[1] + s[2])
+    return fma(high + low, dot(s, j), -(high * low) * dot(m, m))
 
 
 def differences(i: Vec3, j: Vec3) -> Vec3:
@@ -287,24 +299,41 @@ def differences(i: Vec3, j: Vec3) -> Vec3:
     return ((i[1] - i[2]) * j[1] * j[2], (i[2] - i[0]) * j[2] * j[0], (i[0] - i[1]) * j[0] * j[1])
 
 
+def fine_differences(i: Vec3) -> tuple[Vec3, Vec3]:
+    """The same in two-doubles: high halves and low halves."""
+    a = _fine_difference(i[1], i[2])
+    b = _fine_difference(i[2], i[0])
+    c = _fine_difference(i[0], i[1])
+    return (a[0], b[0], c[0]), (a[1], b[1], c[1])
+
+
+def _fine_difference(x: float, y: float) -> tuple[float, float]:
+    """1/y - 1/x."""
+    return divide(two_sum(x, -y), two_product(x, y))
+
+
 def effort(body: Rotor, m: Vec3, unphysical: bool) -> tuple[float, float]:
     """Squares of what the nodes and the series have to cover, per unit time: |w|^2 and 2 max|Qi - Qj| / 4."""
     s = times(m, m)
-    extent = 2.0 * spread(differences(body.inertia, body.inverse), s)
-    rate2 = greatest_rate2(body.inverse, s)
+    A, B, _ = constants_of_motion(differences(body.inertia, body.inverse), s)
+    extent = 2.0 * max(abs(A), abs(B), abs(A - B))  # constant along the motion
+    rate2 = greatest_rate2(body.inverse, m, s)
     if unphysical:
         rate2 = max(rate2, extent)
     return rate2, 0.25 * extent
 
 
-def needed(scales: Scales, headroom: float) -> tuple[Resolution, bool]:
-    """The resolution for runs of these scales, and whether the body is one that no mass distribution has."""
+def needed(scales: Scales, headroom: float) -> tuple[Resolution, bool, int]:
+    """For runs of these scales: the resolution, whether no mass distribution has such a body, and the pieces a step."""
     i1, i2, i3 = scales.inertia
     unphysical = 2.0 * max(scales.inertia) > (i1 + i2 + i3) * (1 + 1e-12)
     body = Rotor(scales.inertia, (1.0 / i1, 1.0 / i2, 1.0 / i3))
     rate2, series = effort(body, scales.momentum, unphysical)
+    gain = 4.0 * scales.torque / min(scales.inertia)  # of |w|^2, if the torque works over two radians
+    rate2, series = rate2 + gain, series + 0.5 * gain
     h = headroom * abs(scales.step)
-    return resolution(sqrt(max(rate2, 0.0)) * h, series * h * h), unphysical
+    fine = resolution(sqrt(max(rate2, 0.0)) * h, series * h * h)
+    return fine, unphysical, pieces(fine, unphysical, body, scales.momentum, h)
 
 
 def pieces(fine: Resolution, unphysical: bool, body: Rotor, m: Vec3, h: float) -> int:

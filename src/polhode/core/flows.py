@@ -3,6 +3,7 @@
 `kick` is the one flow that needs a torque: it becomes a flow when it meets one.
 """
 
+from polhode.core.closed_form import leap
 from polhode.core.exact import Resolution, finest, increment, needed, pieces
 from polhode.core.ops import fma, triple
 from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
@@ -123,17 +124,21 @@ def spin3(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
 HEADROOM = 1.25
 """A torque may quicken the body by so much before steps of the exact flow are cut in two."""
 
+MOST_PIECES = 16
+"""Steps that would be cut into more are made by the closed form, which costs as much as about so many."""
+
 
 def free(scales: Scales | None) -> Flow:
     """The exact flow of a free body, prepared for runs of these scales; longer steps or faster bodies are cut."""
     if scales is None:
-        return _triaxial(finest(), True)
+        return _triaxial(finest(), unphysical=True)
     i1, i2, i3 = scales.inertia
     if i1 == i2 == i3:
         return spherical
     if i1 == i2 or i2 == i3 or i3 == i1:
         return symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
-    return _triaxial(*needed(scales, HEADROOM))
+    fine, unphysical, count = needed(scales, HEADROOM)
+    return leaping if count > MOST_PIECES else _triaxial(fine, unphysical)
 
 
 def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -154,6 +159,12 @@ def symmetric(axis: int) -> Flow:
         return turned(precessed, s.m[k] * (0.5 * h * (i[e] - i[k]) * j[e] * j[k]))
 
     return flow
+
+
+def leaping(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+    """Three different moments and long steps: the closed form."""
+    turned, m = leap(body, s.m, h)
+    return State(multiply(s.q, turned), m)
 
 
 def _triaxial(fine: Resolution, unphysical: bool) -> Flow:

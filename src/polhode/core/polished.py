@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from polhode.core.compose import nothing_of
-from polhode.core.exact import added, differences, finest, increment, needed, pieces, polish, polished_turn
+from polhode.core.exact import added, fine_differences, finest, increment, needed, pieces, polish, polished_turn
 from polhode.core.ops import two_product
 from polhode.core.quat import norm2
 from polhode.core.status import OK
@@ -61,7 +61,7 @@ class Polished(NamedTuple):
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step, prepared for runs of these scales."""
-        fine, unphysical = (finest(), True) if scales is None else needed(scales, 1.0)
+        fine, unphysical = (finest(), True) if scales is None else needed(scales, 1.0)[:2]
         move = increment(fine.nodes, fine.terms)
         passes = next(n for turn, n in PASSES.items() if fine.longest_turn <= turn or turn == 1.3)
 
@@ -71,10 +71,10 @@ class Polished(NamedTuple):
             ml: Vec3 = (low[0], low[1], low[2])
             count = pieces(fine, unphysical, body, m, h)
             length = h / max(count, 1)
-            a = differences(body.inertia, body.inverse)
+            a, a_low = fine_differences(body.inertia)
             for _ in range(count):
                 delta, _e, _v, k, mu = move(body, m, length)
-                delta, rest = polish(a, mu, m, ml, delta, passes)
+                delta, rest = polish(a, a_low, mu, m, ml, delta, passes)
                 q, ql = _attitude(q, ql, polished_turn(k, m, ml, delta, rest))
                 x = added(m[0], ml[0], delta[0], rest[0])
                 y = added(m[1], ml[1], delta[1], rest[1])

@@ -62,6 +62,8 @@ class Scales(NamedTuple):
     inertia: Vec3
     momentum: Vec3
     step: float
+    torque: float = 0.0
+    """Its size at the start: from it a body at rest may gain speed."""
 
 
 class Stepper(NamedTuple):

@@ -1,0 +1,599 @@
+"""FreeMotion: the exact motion of a free body, at any time."""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from polhode import _check
+from polhode._check import Floats
+from polhode.body import Body
+from polhode.compiled import program
+from polhode.core.closed_form import CONSTANTS, FRAME, STEADY, Constants, evaluate_rows, set_up_rows
+from polhode.core.quat import multiply, to_space
+
+if TYPE_CHECKING:
+    import os
+
+    from matplotlib.figure import Figure
+    from scipy.spatial.transform import Rotation
+
+EPSILON = 2.0**-52
+
+INTERPRETED = 500
+"""Up to so many set-ups or evaluations run in plain Python: that takes less time than to load a compiled program."""
+
+FEW_DIGITS = 2.0
+"""With fewer digits left, `at` warns."""
+
+Mode = Literal["short-axis", "long-axis", "separatrix", "steady"]
+Axis = Literal["short", "long"]
+
+
+_ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_constants", "_frames")
+"""What a `FreeMotion` keeps of each motion."""
+
+
+class ObservedPeriods(NamedTuple):
+    """The two periods of a tumbling body in seconds, as observers of asteroids and comets give them."""
+
+    phi: Any
+    """Mean period of the precession of the reference axis about the angular momentum."""
+    psi: Any
+    """Period of the turning about the reference axis, or of the rocking about it."""
+
+
+class Nutation(NamedTuple):
+    """The angle between a body axis and the angular momentum, in radians."""
+
+    least: Any
+    mean: Any
+    """Over time."""
+    greatest: Any
+
+
+@dataclass(frozen=True, eq=False)
+class FreeState:
+    """The state of a free body, or of many, at one time or many: shape (motions, times), less what was single."""
+
+    t: Floats
+    quaternion: Floats
+    """Attitude, body to space, scalar first."""
+    omega: Floats
+    """Angular velocity in body axes, rad/s."""
+    momentum: Floats
+    """Angular momentum in body axes."""
+
+    @cached_property
+    def attitude(self) -> Rotation:
+        """Attitude, body to space. With an axis of motions and one of times this needs SciPy 1.17."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_quat(np.roll(self.quaternion, -1, axis=-1))
+
+    @property
+    def spatial_momentum(self) -> Floats:
+        """Angular momentum in space axes, which does not change."""
+        return _rotated(self.quaternion, self.momentum)
+
+    @property
+    def spatial_omega(self) -> Floats:
+        """Angular velocity in space axes, rad/s."""
+        return _rotated(self.quaternion, self.omega)
+
+
+class FreeMotion:
+    """The motion of a body that no torque acts on, in closed form.
+
+    The state at any time, before or after the start, costs the same and is right to the last digits: the error is below
+    4 eps (1 + s), where eps is 2.2e-16 and s is how much the state changes per relative change of any of the numbers
+    given; 16 for moments that no body has. (docs/free_motion.md has the measurements.)
+
+    Many motions at once: give a list of bodies, or a stack of rates or attitudes, or several of these of one length.
+    Whatever then comes out has an axis of motions first, then the axes of the times, then components.
+
+    Parameters
+    ----------
+    body
+        A `Body`, or a sequence of them.
+    omega
+        Angular velocity at `t0` in body axes, rad/s: shape (3,) or (motions, 3).
+    attitude
+        Rotation from body to space axes at `t0`: a SciPy `Rotation`, a quaternion (scalar first) or a matrix,
+        or a stack. Default: the axes coincide.
+    t0
+        When that is, in seconds.
+    """
+
+    def __init__(self, body: Body | Sequence[Body], omega: Any, attitude: Any = None, t0: float = 0.0) -> None:
+        bodies = list(body) if isinstance(body, Sequence | np.ndarray) else [body]
+        if not all(isinstance(b, Body) for b in bodies):
+            raise TypeError(f"body must be a polhode.Body or a sequence of them, not {body!r}: write Body({body!r})")
+        rates = _rates(omega)
+        quaternions = _quaternions(attitude)
+        stacks = {"body": not isinstance(body, Body), "omega": rates.ndim == 2, "attitude": quaternions.ndim == 2}
+        lengths = {"body": len(bodies), "omega": len(np.atleast_2d(rates)), "attitude": len(np.atleast_2d(quaternions))}
+        given = {name: lengths[name] for name, stacked in stacks.items() if stacked}
+        if len(set(given.values())) > 1:
+            told = ", ".join(f"{name} {count}" for name, count in given.items())
+            raise ValueError(f"body, omega and attitude must be stacks of one length, or single, but there are: {told}")
+        self._shape: tuple[int, ...] = tuple(given.values())[:1]
+        count = self._shape[0] if self._shape else 1
+        if count == 0:
+            raise ValueError("there must be at least one motion, but the stack given is empty")
+        self._bodies = bodies
+        self.t0 = _check.number("t0", t0)
+        self._omega: Floats = np.broadcast_to(rates, (count, 3))
+        self._quaternion: Floats = np.broadcast_to(quaternions, (count, 4))
+        self._set_up()
+
+    def _set_up(self) -> None:
+        count = len(self._omega)
+
+        def of_bodies(values: Sequence[Any]) -> Floats:
+            stacked = np.array(values)
+            return np.broadcast_to(stacked, (count, *stacked.shape[1:]))
+
+        moments, axes = of_bodies([b.moments for b in self._bodies]), of_bodies([b.axes for b in self._bodies])
+        tilt = of_bodies([b.axes_quaternion for b in self._bodies])
+        self._tensor = of_bodies([b.tensor for b in self._bodies])
+        aligned = np.array([b.aligned for b in self._bodies])[:, None]
+        principal = np.where(aligned, self._omega, np.einsum("ni,nij->nj", self._omega, axes))
+        inertia, size = _scaled(moments)
+        rates, speed = _scaled(principal)
+        self._moments, self._axes, self._scale = moments, axes, np.ldexp(1.0, speed)
+        self._constants = np.empty((count, CONSTANTS))
+        _run(set_up_rows, "pppi", count, inertia, rates, self._constants, numbers=(count,))
+        start = np.stack(multiply(tuple(self._quaternion.T), tuple(tilt.T)), axis=1)
+        self._norm = np.ldexp(np.ldexp(self._c.norm, size), speed)
+        numbers = np.stack([self._scale, self._norm], axis=1)
+        self._frames = np.concatenate([numbers, start, tilt, axes.reshape(count, 9)], axis=1)
+        assert self._frames.shape == (count, FRAME)
+
+    # --- the state at any time
+
+    def at(self, t: Any) -> FreeState:
+        """The state at a time or at many, in any order, before or after the start."""
+        times = _times(t)
+        elapsed = times.reshape(-1) - self.t0
+        self._warn_of_lost_digits(times, elapsed)
+        motions, count = len(self._omega), elapsed.size
+        q, w, m = (np.empty((motions, count, size)) for size in (4, 3, 3))
+        self._evaluate(elapsed, q, w, m)
+        shape = (*self._shape, *times.shape)
+        return FreeState(times, q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
+
+    def _evaluate(self, elapsed: Floats, q: Floats, w: Floats, m: Floats) -> None:
+        """Fill in attitudes, rates and momenta after these times."""
+        motions, times = len(self._omega), elapsed.size
+        arrays = (self._constants, self._frames, elapsed, q, w, m)
+        _run(evaluate_rows, "ppppppii", motions * times, *arrays, numbers=(motions, times))
+
+    def digits(self, t: Any) -> Any:
+        """About how many digits of the state at t are fixed by the numbers given, each good to its last bit.
+
+        Each tenfold of time takes one digit of the phase; near the separatrix it goes faster, as the time of the next
+        flip hangs on the distance from it. This is a guide, not a bound.
+        """
+        times = _times(t)
+        return self._shaped(self._digits(times.reshape(-1) - self.t0), times.shape)
+
+    def _digits(self, elapsed: Floats) -> Floats:
+        c = self._c
+        spin, lam = self._column("spin"), self._column("lam")
+        time = np.abs(elapsed)[None, :]
+        with np.errstate(all="ignore"):  # infinities and the like are right here, or not chosen
+            I1, I2, I3 = np.take_along_axis(self._moments, _labels(c), axis=1).T
+            flat32, flat21 = np.abs(I3 - I2) / I3, np.abs(I2 - I1) / I2
+            # k'^2 = P^2 - Q^2 with P = dn(u0): its relative change with the inputs decides when the flips come.
+            P2, difference = (c.y3 / c.amplitude3) ** 2, c.complement**2
+            Q2 = np.maximum(P2 - difference, 0.0)
+            slipping = (P2 / flat32 + np.where(flat21 > 0.0, Q2 / flat21, 0.0)) / (4.0 * c.quarter * difference)
+            slip = np.where(c.quarter > 0.0, slipping, np.inf)[:, None] * lam * time
+            # Before the first flip, deviations grow away from the intermediate axis.
+            growth = (np.hypot(c.y1, c.y3) / flat32)[:, None] * np.expm1(np.minimum(lam * time, 700.0))
+            extra = np.where(lam > 0.0, lam * time / flat32[:, None] + np.fmin(growth, slip), 0.0)
+            digits: Floats = -np.log10(EPSILON * (1.0 + spin * time + extra))
+        return np.maximum(0.0, digits)
+
+    @cached_property
+    def _carefree(self) -> float:
+        """Up to this time all is well with a single motion: a quick look instead of `digits`."""
+        time = np.logspace(-20, 40, 241) / max(float(self._column("spin").max()), 1e-200)
+        few = (self._digits(time) < FEW_DIGITS + 1.0).any(axis=0)
+        return float(time[max(0, int(np.argmax(few)) - 1)]) if few.any() else math.inf
+
+    def _warn_of_lost_digits(self, times: Floats, elapsed: Floats) -> None:
+        if elapsed.size == 0 or (not self._shape and max(elapsed.max(), -elapsed.min()) < self._carefree):
+            return
+        far = int(np.argmax(np.abs(elapsed)))
+        left = self._digits(elapsed[far : far + 1])[:, 0]
+        worst = int(np.argmin(left))
+        if left[worst] < FEW_DIGITS:
+            turns = float(self._column("spin")[worst, 0]) * float(abs(elapsed[far])) / (2.0 * math.pi)
+            which = f" of motion {worst}" if self._shape else ""
+            warnings.warn(
+                f"at t = {times.reshape(-1)[far]:g} about {left[worst]:.0f} digits of the phase{which} are left: "
+                f"after {turns:.2g} turns, the last bit of the numbers given decides about the rest",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    # --- constants of the motion
+
+    @property
+    def body(self) -> Body | tuple[Body, ...]:
+        """What turns."""
+        return tuple(self._bodies) if self._shape and len(self._bodies) > 1 else self._bodies[0]
+
+    @property
+    def omega(self) -> Floats:
+        """Angular velocity at the start, in body axes."""
+        return self._shaped(self._omega.copy())  # type: ignore[no-any-return]
+
+    @property
+    def kinetic_energy(self) -> Any:
+        """T = w . I w / 2."""
+        return self._shaped(0.5 * np.einsum("ni,nij,nj->n", self._omega, self._tensor, self._omega))
+
+    @property
+    def angular_momentum(self) -> Floats:
+        """The angular momentum in space axes."""
+        m = np.einsum("nij,nj->ni", self._tensor, self._omega)
+        return self._shaped(_rotated(self._quaternion, m))  # type: ignore[no-any-return]
+
+    @cached_property
+    def mode(self) -> Any:
+        """How the body moves: `short-axis`, `long-axis`, `separatrix` or `steady`.
+
+        In short-axis mode the momentum, seen from the body, circles the axis of the greatest moment; in long-axis mode
+        that of the least. On the separatrix the body flips once and then nears the intermediate axis for ever. Steady:
+        the angular velocity is constant.
+        """
+        c = self._c
+        modes = np.where(c.sense > 0, "short-axis", "long-axis")
+        modes[c.complement == 0.0] = "separatrix"
+        modes[(c.kind == STEADY) | (c.amplitude1 == 0.0)] = "steady"
+        return self._shaped(modes)
+
+    @property
+    def modulus(self) -> Any:
+        """k, the modulus of the elliptic functions: 0 for symmetric bodies and steady spin, 1 on the separatrix."""
+        return self._shaped(self._c.modulus)
+
+    @property
+    def complementary_modulus(self) -> Any:
+        """k' = sqrt(1 - k^2), to full relative accuracy however near the separatrix is."""
+        return self._shaped(np.where(self._c.kind == STEADY, 1.0, self._c.complement))
+
+    @property
+    def separatrix_distance(self) -> Any:
+        """G^2 / (2 T I2) - 1, with I2 the intermediate moment, to full relative accuracy.
+
+        Positive in short-axis mode, negative in long-axis mode, zero on the separatrix, for spheres and for rest.
+        """
+        return self._shaped(self._relative_distance())
+
+    @property
+    def period(self) -> Any:
+        """The time after which angular velocity and momentum repeat in the body; the attitude in general does not.
+
+        It is 4K / lam. For a steady rotation about the axis of the least or greatest moment it is the period of small
+        wobbles about it. Infinite on the separatrix, and for every other steady rotation: nothing restores those.
+        """
+        c = self._c
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return self._shaped(np.where(c.quarter > 0.0, 4.0 * c.quarter / c.frequency / self._scale, np.inf))
+
+    @property
+    def mean_precession_rate(self) -> Any:
+        """The mean rate at which the circled axis goes round the angular momentum, rad/s.
+
+        That is the short axis in short-axis mode and the long axis in long-axis mode. On the separatrix it is the limit
+        2T / G, and for a steady rotation that keeps no axis, |w|.
+        """
+        return self._shaped(self._c.precession * self._scale)
+
+    @property
+    def precession_period(self) -> Any:
+        """The period that belongs to `mean_precession_rate`; infinite at rest."""
+        with np.errstate(divide="ignore"):
+            return self._shaped(2.0 * math.pi / (self._c.precession * self._scale))
+
+    def observed_periods(self, reference: Axis = "long") -> ObservedPeriods:
+        """P_phi and P_psi of a tumbling body, in either of the two conventions of observers.
+
+        phi is the angle through which the reference axis has gone round the angular momentum. It does not grow evenly:
+        P_phi is the time of one turn at its mean rate. psi is the angle about the reference axis; it repeats after
+        P_psi, which is `period`. In long-axis mode psi makes a full turn about the long axis in that time, or rocks
+        about the short one; in short-axis mode it is the other way round.
+
+        `reference="long"`, the axis of the least moment, is the L-convention of Samarasinha and A'Hearn (1991);
+        `reference="short"`, that of the greatest, is the S-convention. In both modes
+        1 / P_phi(short) = 1 / P_phi(long) + 1 / P_psi.  [samarasinha1991, samarasinha2015]
+        """
+        wanted = _check.choice("reference axis", reference, ("long", "short"))
+        c = self._c
+        circled = (c.sense > 0) == (wanted == "short")
+        with np.errstate(divide="ignore"):
+            phi = 2.0 * math.pi / (np.where(circled, c.precession, c.transverse) * self._scale)
+        return ObservedPeriods(self._shaped(phi), self.period)
+
+    def nutation(self, axis: Axis | None = None) -> Nutation:
+        """The angle between an axis and the angular momentum: least, mean over time, greatest.
+
+        `axis` is `long` (least moment), `short` (greatest moment), or by default the one that the momentum circles.
+        Without direction: the end of the axis that is nearer to the momentum at the start is taken. At rest it is NaN.
+        """
+        c = self._c
+        steady = c.kind == STEADY
+        circled = np.ones(len(steady), dtype=bool)
+        if axis is not None:
+            circled = (c.sense > 0) == (_check.choice("axis", axis, ("long", "short")) == "short")
+        A, B, C = c.amplitude1, c.amplitude2, c.amplitude3
+        least = np.where(circled, np.arctan2(A, C), np.arctan2(C, A))
+        greatest = np.where(circled, np.arctan2(B, C * c.complement), math.pi - least)
+        mean = np.where(circled, self._mean_nutation(), 0.5 * math.pi)
+        if steady.any():
+            y = np.stack([c.y1, c.y2, c.y3], axis=1)
+            index = self._moments.argmin(axis=1) if axis == "long" else self._moments.argmax(axis=1)
+            along = np.abs(np.take_along_axis(y, index[:, None], axis=1)[:, 0])
+            across = np.sqrt(np.maximum(0.0, (y**2).sum(axis=1) - along**2))
+            fixed = np.where(c.norm > 0.0, np.arctan2(across, along), np.nan)
+            least, mean, greatest = (np.where(steady, fixed, x) for x in (least, mean, greatest))
+        return Nutation(*(self._shaped(x) for x in (least, mean, greatest)))
+
+    def _mean_nutation(self) -> Floats:
+        """Of the circled axis, by the trapezoidal rule over a half period: for periodic functions it converges fast."""
+        c = self._c
+        out = np.full(len(c.kind), 0.5 * math.pi)
+        for i in np.flatnonzero(c.quarter > 0.0):
+            single, half = self._only(int(i)), 2.0 * c.quarter[i] / c.frequency[i] / self._scale[i]
+            points, before = 64 + 16 * int(c.quarter[i]), math.inf
+            while abs(out[i] - before) > 1e-13 and points < 1_000_000:
+                y = single._relabelled(np.arange(points) * (half / points))
+                before, out[i] = out[i], np.arctan2(np.hypot(y[:, 0], y[:, 1]), y[:, 2]).mean()
+                points *= 2
+        return out
+
+    def flip_times(self, count: int) -> Floats:
+        """The first `count` times from the start on at which the body flips; infinite where there are no more.
+
+        A flip is where the component of the momentum along the intermediate axis changes its sign: near the separatrix,
+        halfway between long stays at the two ends of that axis. Flips are half a period apart. On the separatrix
+        there is one at most, in a steady rotation none.
+        """
+        n = _count("count", count, 0)
+        c = self._c
+        j = np.arange(n)[None, :]
+        moving = ((c.kind != STEADY) & (c.amplitude1 > 0.0))[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # u = u0 + s lam t passes 2 K j.
+            ahead = -(c.sense * c.u0)[:, None]  # what lam t is at the flip nearest to the start
+            half = 2.0 * c.quarter[:, None]
+            first = np.where((ahead >= 0.0) | (half == 0.0), ahead, ahead + half)
+            u = np.where(half > 0.0, first + j * half, np.where((j == 0) & (first >= 0.0), first, np.inf))
+            times = np.where(moving, self.t0 + u / (c.frequency * self._scale)[:, None], np.inf)
+        return self._shaped(times)  # type: ignore[no-any-return]
+
+    # --- curves
+
+    def polhode(self, count: int = 400) -> Floats:
+        """The curve of the angular velocity in body axes: points all the way round, the last one is the first.
+
+        On the separatrix it is the one branch that the motion follows, from end to end.
+        """
+        n = _count("count", count, 2)
+        c = self._c
+        around = np.linspace(0.0, 2.0 * math.pi, n)
+        across = np.linspace(-0.5 * math.pi, 0.5 * math.pi, n)
+        angle = np.where((c.complement == 0.0)[:, None], across, around)
+        sine, cosine = np.sin(angle), np.cos(angle)
+        y = np.stack(
+            [
+                c.amplitude1[:, None] * cosine,
+                c.amplitude2[:, None] * sine,
+                c.amplitude3[:, None] * np.hypot(cosine, c.complement[:, None] * sine),
+            ],
+            axis=2,
+        )
+        steady = c.kind == STEADY
+        y[steady] = np.stack([c.y1, c.y2, c.y3], axis=1)[steady, None, :]
+        return self._shaped(self._in_user_axes(y))  # type: ignore[no-any-return]
+
+    def herpolhode(self, count: int = 1000, t: Any = None) -> Floats:
+        """The curve of the angular velocity in space axes: it lies in a plane across the angular momentum.
+
+        At the times given, or at `count` times over ten periods (ten turns if there is no period). In general the
+        curve never closes.
+        """
+        if t is None:
+            if self._shape:
+                raise ValueError("many motions have many periods: give the times t, or take one motion with motion[i]")
+            span = self.period if math.isfinite(self.period) else 2.0 * math.pi / self._column("spin")[0, 0]
+            t = self.t0 + np.linspace(0.0, 10.0 * span if math.isfinite(span) else 0.0, _count("count", count, 2))
+        return self.at(t).spatial_omega
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The polhode on the inertia ellipsoid and the herpolhode in the invariable plane, as a Matplotlib figure.
+
+        With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
+        """
+        if self._shape:
+            raise ValueError("a picture shows one motion: take one with motion[i].plot()")
+        from polhode._plot import save
+        from polhode._plot_free import draw
+
+        figure: Figure = draw(self)
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    # --- stacks
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("this is a single motion, which has no length")
+        return self._shape[0]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, index: int) -> FreeMotion:
+        return self._only(range(len(self))[operator.index(index)])
+
+    def _only(self, i: int) -> FreeMotion:
+        """Motion i as a single one."""
+        single = FreeMotion.__new__(FreeMotion)
+        single._shape, single.t0 = (), self.t0
+        single._bodies = [self._bodies[i if len(self._bodies) > 1 else 0]]
+        for name in _ROWS:
+            setattr(single, name, getattr(self, name)[i : i + 1])
+        return single
+
+    def __repr__(self) -> str:
+        if self._shape:
+            modes, counts = np.unique(self.mode, return_counts=True)
+            told = ", ".join(f"{n} {mode}" for mode, n in zip(modes, counts, strict=True))
+            return f"FreeMotion\n  {len(self):,} motions: {told}"
+        rows = [
+            ("body", repr(self.body)),
+            ("omega", f"({', '.join(f'{x:g}' for x in self._omega[0])}) rad/s at t = {self.t0:g} s"),
+            ("mode", f"{self.mode}, {self.separatrix_distance:.3g} from the separatrix, modulus {self.modulus:.6g}"),
+            ("period", f"{self.period:.8g} s in the body, precession {self.precession_period:.8g} s"),
+        ]
+        return "\n".join(["FreeMotion", *(f"  {name:<8}{value}" for name, value in rows)])
+
+    # --- within
+
+    @cached_property
+    def _c(self) -> Any:
+        """`Constants` whose fields are arrays, one number a motion."""
+        return Constants(*self._constants.T)
+
+    def _column(self, name: Literal["spin", "lam"]) -> Floats:
+        """A rate of each motion in rad/s, as a column."""
+        c = self._c
+        values = c.frequency if name == "lam" else np.maximum(c.precession, c.transverse)
+        rate: Floats = (values * self._scale)[:, None]
+        return rate
+
+    def _relative_distance(self) -> Floats:
+        c = self._c
+        energy = c.response1 * c.y1**2 + c.response2 * c.y2**2 + c.response3 * c.y3**2  # 2T / G
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance: Floats = c.sense * (c.complement * c.amplitude3) ** 2 * self._flatness() * c.response2 / energy
+        return np.where(c.kind == STEADY, 0.0, distance)
+
+    def _flatness(self) -> Floats:
+        """|I3 - I2| / I3, in relabelled axes."""
+        ordered = np.take_along_axis(self._moments, _labels(self._c), axis=1)
+        flatness: Floats = np.abs(ordered[:, 2] - ordered[:, 1]) / ordered[:, 2]
+        return flatness
+
+    def _relabelled(self, elapsed: Floats) -> Floats:
+        """y / G of a single motion, in relabelled axes, after these times."""
+        q, w, m = (np.empty((elapsed.size, size)) for size in (4, 3, 3))
+        self._evaluate(elapsed, q, w, m)
+        c = self._c
+        y: Floats = (m @ self._axes[0])[:, _labels(c)[0]] / self._norm[0]
+        y *= np.array([c.sign1[0], c.sign2[0], c.sign3[0]])
+        return y
+
+    def _in_user_axes(self, y: Floats) -> Floats:
+        """Rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
+        c = self._c
+        signed = y * np.stack([c.response1 * c.sign1, c.response2 * c.sign2, c.response3 * c.sign3], axis=1)[:, None, :]
+        principal = np.empty_like(signed)
+        np.put_along_axis(principal, _labels(c)[:, None, :], signed, axis=2)
+        out: Floats = (principal * self._scale[:, None, None]) @ self._axes.transpose(0, 2, 1)
+        return out
+
+    def _shaped(self, values: Any, times: tuple[int, ...] | None = None) -> Any:
+        """Values with an axis of motions first: without it for a single motion, and a number for a single number."""
+        out = values.reshape((*self._shape, *(values.shape[1:] if times is None else times)))
+        return out.item() if out.ndim == 0 else out
+
+
+# --- what the user gave, checked -----------------------------------------------------------------------------------
+
+
+def _rates(omega: Any) -> Floats:
+    shape = np.shape(omega)
+    if shape != (3,) and (len(shape) != 2 or shape[1] != 3):
+        raise ValueError(f"omega must have the shape (3,) or (motions, 3), not {shape}")
+    return _check.array("omega", omega, shape)
+
+
+def _quaternions(attitude: Any) -> Floats:
+    """A unit quaternion, or a stack of them."""
+    if hasattr(attitude, "as_quat") and np.ndim(attitude.as_quat()) == 2:
+        return np.roll(np.asarray(attitude.as_quat(), dtype=np.float64), 1, axis=-1)
+    single = attitude is None or hasattr(attitude, "as_quat") or np.shape(attitude) in ((4,), (3, 3))
+    if single or not isinstance(attitude, Sequence | np.ndarray):
+        return _check.quaternion("attitude", attitude)
+    return np.array([_check.quaternion(f"attitude[{i}]", a) for i, a in enumerate(attitude)]).reshape(-1, 4)
+
+
+def _times(t: Any) -> Floats:
+    try:
+        times = np.array(t, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"t must be a time or an array of times, not {t!r}") from None
+    if not np.isfinite(times).all():
+        bad = tuple(int(i) for i in np.argwhere(~np.isfinite(times))[0])
+        where = f"t[{', '.join(map(str, bad))}]" if bad else "it"
+        raise ValueError(f"t must be finite, but {where} is {times[bad]}")
+    return times
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    try:
+        n = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, not {value!r}") from None
+    if n < least:
+        raise ValueError(f"{name} must be at least {least}, not {n}")
+    return n
+
+
+# --- arrays --------------------------------------------------------------------------------------------------------
+
+
+def _scaled(values: Floats) -> tuple[Floats, Any]:
+    """Rows with their greatest number between 1/2 and 1, and the powers of two taken out."""
+    _, exponent = np.frexp(np.abs(values).max(axis=1))
+    return np.ldexp(values, -exponent[:, None]), exponent
+
+
+_program = cache(program)  # to find a program again takes milliseconds
+
+
+def _run(rows: Any, signature: str, work: int, *arrays: Floats, numbers: tuple[int, ...]) -> None:
+    """The kernel over flat arrays: little work in plain Python, much as a compiled program."""
+    flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+    if work > INTERPRETED:
+        _program(rows, signature)(*flat, *numbers)
+        return
+    lists = [a.tolist() for a in flat]
+    rows(*lists, *numbers)
+    for array, values in zip(flat, lists, strict=True):
+        if array.flags.writeable:
+            array[:] = values
+
+
+def _labels(c: Constants) -> Any:
+    """Which principal axis is axis 1, 2, 3, one row a motion."""
+    return np.stack([c.axis1, c.axis2, c.axis3], axis=1).astype(np.int64)
+
+
+def _rotated(q: Floats, v: Floats) -> Floats:
+    """R v along the last axis."""
+    return np.stack(to_space(tuple(np.moveaxis(q, -1, 0)), tuple(np.moveaxis(v, -1, 0))), axis=-1)

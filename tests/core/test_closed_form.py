@@ -1,0 +1,153 @@
+"""The closed form of the free motion against many digits, regime by regime, in plain Python and compiled."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from polhode.core import closed_form
+from polhode.core.closed_form import Constants
+from tests.authorities import free_motion
+from tests.authorities.free_regimes import REGIMES, Problem, compiled_states, error, measured, problems, state, truth
+from tests.authorities.high_precision import end_state
+
+DOUBLE = 2.0**-52
+TWO_DOUBLE = 1e-30
+
+
+def exact(x: tuple[float, float]) -> mp.mpf:
+    return mp.mpf(x[0]) + mp.mpf(x[1])
+
+
+# --- the truth itself ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem((2.0, 3.0, 4.5), (0.5, 1.25, 0.75), 1.5),  # short-axis mode
+        Problem((4.5, 2.0, 3.0), (-0.25, 1.5, 0.25), -1.5),  # long-axis mode, backwards, other order
+        Problem((10.0, 13.0, 15.0), (0.5, 0.75, -0.5), 2.0),  # on the separatrix
+        Problem((2.0, 2.0, 3.0), (0.5, 0.25, 1.0), 2.0),  # oblate
+        Problem((1.0, 2.0, 2.0), (0.5, 0.25, 1.0), 2.0),  # prolate
+        Problem((1.0, 1.0, 1.0), (0.5, 0.25, 1.0), 2.0),
+    ],
+)
+def test_the_authority_solves_the_equations_of_motion(problem: Problem) -> None:
+    unit = [[mp.mpf(i == j) for j in range(3)] for i in range(3)]
+    tensor = [[problem.inertia[i] if i == j else 0.0 for j in range(3)] for i in range(3)]
+    with mp.workdps(40):
+        integrated = end_state(tensor, lambda t, R, w: [0, 0, 0], unit, problem.omega, problem.t, 24)
+        there = free_motion.Truth(*integrated)
+        assert free_motion.difference(free_motion.free_motion(*problem), there) < 1e-24
+
+
+# --- elliptic integrals --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kc", [1.0, 0.7, 0.03, 1e-8, 1e-150, 1e-270])
+def test_quarter_period_has_two_doubles(kc: float) -> None:
+    with mp.workdps(700):  # 1 - k'^2 must not be lost
+        true = mp.ellipk(1 - mp.mpf(kc) ** 2)
+        assert abs(exact(closed_form.quarter_period((kc, 0.0))) / true - 1) < TWO_DOUBLE
+
+
+@pytest.mark.parametrize("kc", [1.0, 0.6, 0.01])
+@pytest.mark.parametrize("p", [1.5, 40.0, 1e6])
+def test_complete_integral_has_two_doubles(kc: float, p: float) -> None:
+    with mp.workdps(60):
+        m, b = 1 - mp.mpf(kc) ** 2, mp.mpf(3.25)
+        # (a c^2 + b s^2) / (c^2 + p s^2) = a + (b - a p) s^2 / (c^2 + p s^2) with a = 1, in Legendre's integrals.
+        n = 1 - mp.mpf(p)
+        true = mp.ellipk(m) + (b - p) * (mp.ellippi(n, m) - mp.ellipk(m)) / n
+        mine = closed_form.complete_integral((kc, 0.0), (p, 0.0), (1.0, 0.0), (3.25, 0.0))
+        assert abs(exact(mine) / true - 1) < TWO_DOUBLE * 10  # the last digits go in a dozen steps
+
+
+@pytest.mark.parametrize(
+    "x", [(0.0, 0.5, 1.0), (0.3, 0.3, 0.3), (1e-300, 1e-20, 1.0), (1.0, 1e10, 1e16), (2.0, 1.0, 0.1)]
+)
+def test_carlson_rf_is_right_to_an_ulp_or_two(x: tuple[float, float, float]) -> None:
+    with mp.workdps(40):
+        assert abs(closed_form.carlson_rf(*x) / mp.elliprf(*x) - 1) < 3 * DOUBLE
+
+
+# --- the motion ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_error_is_a_few_eps_in_every_regime(regime: str) -> None:
+    """Below 4 eps (1 + sensitivity), 16 for bodies that break the triangle inequality; excess is measured by that."""
+    assert max(measured(regime, 10, seed=2)["excess"]) < 1.0
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("regime", REGIMES)
+def test_error_is_a_few_eps_in_every_regime_at_length(regime: str) -> None:
+    assert max(measured(regime, 400, seed=3)["excess"]) < 1.0
+
+
+def test_a_million_million_turns_cost_no_digit() -> None:
+    """For the very numbers given: without the second halves of the rates, 1e12 turns would leave three digits."""
+    ps = problems("many_turns", 20, seed=5)
+    for p, fast in zip(ps, compiled_states(ps), strict=True):
+        true = free_motion.free_motion(*p)
+        assert max(error(true, 0.0, *state(p)), error(true, 0.0, *fast)) < 8.0
+
+
+def test_the_error_measure_sees_a_wrong_last_digit() -> None:
+    p = problems("generic", 1)[0]
+    p = p._replace(t=p.t / abs(p.t) * 0.01)  # little sensitivity
+    q, w = state(p)
+    assert error(*truth(p), q, w) < 2.0
+    assert error(*truth(p), q, w * (1 + 8 * DOUBLE)) > 3.0
+    assert error(*truth(p), q + np.array([0, 4 * DOUBLE, 0, 0]), w) > 3.0
+    assert error(*truth(p), q * math.nan, w) == math.inf
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_compiled_and_plain_agree(regime: str) -> None:
+    """Not bit by bit: plain Python has no fused multiplication. Each is within its bound: so twice that."""
+    ps = problems(regime, 8, seed=4)
+    for p, (fast_q, fast_w) in zip(ps, compiled_states(ps), strict=True):
+        q, w = state(p)
+        allowed = 8 * DOUBLE * (1 + min(free_motion.sensitivity(*p), 1e12))
+        assert min(np.abs(q - fast_q).max(), np.abs(q + fast_q).max()) <= allowed
+        assert np.abs(w - fast_w).max() <= allowed * (np.abs(w).max() or 1.0)
+
+
+def constants(inertia: tuple[float, float, float], omega: tuple[float, float, float]) -> Constants:
+    return closed_form.set_up(inertia, omega)
+
+
+@pytest.mark.parametrize(
+    ("inertia", "omega"),
+    [((0.5, 0.7, 1.0), (0.2, 0.3, 1.0)), ((1.0, 0.5, 0.7), (0.1, 1.0, 0.2)), ((0.5, 0.7, 1.0), (0.5, 0.9, 0.35))],
+)
+def test_both_moduli_have_all_their_digits(
+    inertia: tuple[float, float, float], omega: tuple[float, float, float]
+) -> None:
+    c = constants(inertia, omega)
+    with mp.workdps(50):
+        assert abs(mp.mpf(c.modulus) ** 2 + mp.mpf(c.complement) ** 2 - 1) < 2 * DOUBLE
+        assert abs(c.quarter / mp.ellipk(mp.mpf(c.modulus) ** 2) - 1) < 4 * DOUBLE / c.complement**2
+
+
+def test_series_are_used_where_they_converge() -> None:
+    for p in problems("near_separatrix", 50) + problems("generic", 50):
+        scaled = [np.ldexp(x, -np.frexp(np.abs(x).max())[1]).tolist() for x in (np.array(p.inertia), np.array(p.omega))]
+        c = constants(tuple(scaled[0]), tuple(scaled[1]))
+        assert c.nome <= (closed_form.LARGEST_NOME if c.kind == closed_form.DIRECT else 0.0202)
+
+
+def test_one_double_past_the_edge_of_a_half_period_is_no_jump() -> None:
+    """Where the phase is a half period to the last bit, the angle must not be reduced once more."""
+    inertia, omega = (0.5, 0.7, 1.0), (0.2, 0.0, 1.0)
+    c = constants(inertia, omega)
+    d = closed_form.direct_series(c)
+    start = closed_form._direct_third_kind(d, 1.0, 0.0)
+    quarter = 0.5 / c.rate_high
+    for ulps in range(-3, 4):
+        _, _, y = closed_form.direct(c, d, start, quarter + ulps * math.ulp(quarter))
+        assert y[1] == pytest.approx(c.amplitude2, rel=1e-15)
