@@ -6,6 +6,7 @@ of the body and a force f in space, whatever they are.
 
 # mypy: disable-error-code="no-untyped-def, misc, untyped-decorator"
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -16,7 +17,7 @@ ROUND, INVERSE_PI, PI_HIGH, PI_LOW = trig.ROUND, trig.INVERSE_PI, trig.PI_HIGH, 
 S0, S1, S2, S3, S4, S5, S6, S7 = (getattr(trig, f"S{i}") for i in range(8))
 V0, V1, V2, V3, V4, V5, V6, V7 = (getattr(trig, f"V{i}") for i in range(8))
 
-OPTIONS = {"error_model": "numpy", "fastmath": {"contract"}}
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 """A hand-written loop may let the compiler fuse; polhode writes its fused operations out."""
 
 

@@ -5,6 +5,7 @@ the end; memory of the output.
 """
 
 import tracemalloc
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -42,7 +43,7 @@ def main() -> None:
         by_hand_run = partial(hand, *MOMENTS, (0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 1.0, 0.0, 0.0, 0.0, *momenta, H, STEPS)
         end, mine = by_hand_run(), run(method)
         difference = np.abs(np.r_[mine.last_quaternion, mine.last_momentum / 1e4] - np.r_[end[:4], end[4:] / 1e4]).max()
-        candidates = {
+        candidates: dict[str, Callable[[], object]] = {
             "by hand": by_hand_run,
             "simulate": partial(run, method),
             "user's torque": partial(run, method, users_weight),

@@ -23,6 +23,9 @@ FREE = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM 
 TORQUED = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.AXIAL_MOMENTUM
 """What there is to keep: a free body has no axis, a torqued one no constant momentum."""
 
+DRIFTING = {"JE": 0.1, "Jacobi31": 0.02}
+"""Round-off that piles up in one direction, eps a step, is what vilmart2008 found. Measured: 0.05 and 0.008."""
+
 FORTH_AND_BACK = 10
 """Steps each way. More would measure how nearby motions part, which round-off does as well."""
 
@@ -91,6 +94,7 @@ def test_kept_for_long(method: Method, name: str, flag: Keeps) -> None:
     problem, steps = PROBLEMS[name], 1_000_000
     # Principal axes are rounded once and for all, and their error acts the same way in every step: a drift, not a walk.
     drift = 0.0 if problem.body.aligned else 0.02 * EPS * steps  # measured: 0.0084 eps a step
+    drift += DRIFTING.get(method.name, 0.0) * EPS * steps
     conserved = flag not in Keeps.SYMPLECTIC | Keeps.REVERSIBLE
     if conserved and flag in promises(method, problem):
         assert defect(flag, problem, method, LARGE[0], steps, compiled=True) <= noise(flag, LARGE[0], steps) + drift

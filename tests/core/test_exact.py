@@ -52,7 +52,7 @@ def error(body: Rotor, m: Any, h: float, s: State) -> float:
     turn = np.array([[float(x) for x in row] for row in true.turn])
     rate = np.array([float(x) for x in true.omega])
     mine = np.array(s.m) * body.inverse
-    return max(np.abs(matrix(s.q) - turn).max(), np.abs(mine - rate).max() / np.abs(rate).max()) / EPS
+    return float(max(np.abs(matrix(s.q) - turn).max(), np.abs(mine - rate).max() / np.abs(rate).max())) / EPS
 
 
 def stepped(nodes: int, terms: int, body: Rotor, m: Any, h: float) -> State:
@@ -92,7 +92,7 @@ def test_no_node_and_no_term_is_wasted() -> None:
     coefficients = series_coefficients(17)
     for terms, longest in SERIES.items():
         first_left_out, last_kept = (
-            abs(sum(x * Fraction(1, 4) ** j for (_, j), x in coefficients[n].items())) * Fraction(longest) ** n
+            abs(sum(float(x) * 0.25**j for (_, j), x in coefficients[n].items())) * longest**n
             for n in (terms, terms - 1)
         )
         assert first_left_out < 1.2 * 2.0**-54 < last_kept  # the bounds are rounded to three digits
