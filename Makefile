@@ -2,7 +2,7 @@
 #   make demo    install, run two examples, leave results and pictures in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint evidence bench pins clean
+.PHONY: help demo test lint evidence bench bench-peers pins clean
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -14,7 +14,8 @@ WORKERS ?= 2
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "make evidence  the long tests    make bench  speed, as ratios    make pins  new requirements    make clean"
+	@echo "make evidence  the long tests    make bench  speed, as ratios    make bench-peers  beside Orekit and heyoka"
+	@echo "make pins  new requirements    make clean"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -53,12 +54,24 @@ evidence: $(VENV)/test.stamp
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.foundation
+	$(BIN)/python -m benchmarks.flow
+
+# the peers bring a Java and an LLVM of their own: they live in an environment of their own
+PEERS := .venv-peers
+bench-peers:
+	@$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/peers.stamp
+	$(PEERS)/bin/python -m benchmarks.peers
+
+$(VENV)/peers.stamp: $(BIN)/python requirements/peers.txt requirements/uv.txt pyproject.toml
+	$(call install,requirements/peers.txt)
+	@touch $@
 
 PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) requirements/uv.in -o requirements/uv.txt
 	$(BIN)/$(PIN) --extra test pyproject.toml requirements/build.in -o requirements/test.txt
 	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
+	$(BIN)/$(PIN) --extra test --extra peers pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/peers.txt
 
 clean:
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(PEERS) demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from benchmarks.round_off import Walk, measure, starts, walk
 
 STARTS, STEPS = 20, 20_000

@@ -24,16 +24,16 @@ from tests.core import elliptic_truth as truth
 from tests.core.elliptic_truth import EPS
 
 WORST = {
-    "jacobi": 3.5,
-    "amplitude": 3.0,
-    "ellipk": 0.75,
-    "ellipe": 1.0,
+    "jacobi": 5.0,
+    "amplitude": 2.5,
+    "ellipk": 0.6,
+    "ellipe": 1.2,
     "ellipf": 2.0,
-    "ellipe_inc": 3.5,
-    "ellippi": 7.0,
-    "ellippi_complete": 4.0,
+    "ellipe_inc": 4.5,
+    "ellippi": 6.0,
+    "ellippi_complete": 4.5,
 }
-"""The measured worst error, rounded up."""
+"""The worst error measured at 100,000 points (`docs/elliptic.md`), and a quarter more for points not yet seen."""
 
 
 def for_all(*strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-
 from benchmarks.round_off import Walk, measure, starts, walk
 
 pytestmark = pytest.mark.evidence

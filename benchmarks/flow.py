@@ -1,0 +1,58 @@
+"""What a step of the exact flow costs, against a step of MR2: `python -m benchmarks.flow`.
+
+Both through `simulate`, a million steps of a free body with output at the end only. A step of MR2 costs the same
+whatever its length; the exact flow needs more terms for longer steps.
+"""
+
+import argparse
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import polhode as ph
+from benchmarks.harness import interleave
+from benchmarks.page import conditions, markdown, report
+
+STEPS = 1_000_000
+ANGLES = (0.02, 0.1, 0.3, 0.5)
+"""|w| h at the start."""
+OMEGA = (0.5, 0.3, 1.0)
+BODIES = {
+    "asymmetric": (2.0, 3.0, 4.5),
+    "asymmetric, water": (0.345, 0.653, 1.0),
+    "symmetric, oblate": (2.0, 2.0, 3.0),
+    "symmetric, prolate": (3.0, 3.0, 1.0),
+    "spherical": (2.0, 2.0, 2.0),
+}
+
+
+def run(moments: Sequence[float], angle: float, method: str) -> ph.Solution:
+    """A million steps."""
+    h = angle / math.hypot(*OMEGA)
+    body = ph.Body(moments, allow_unphysical=True)  # water, by 0.2 %
+    return ph.simulate(body, omega=OMEGA, t_span=(0, STEPS * h), step=h, method=method, t_eval=[STEPS * h])
+
+
+def measured() -> str:
+    """A row a body and angle."""
+    rows = [["body", "moments", "\\|w\\| h", "Exact / MR2", "of the quickest", "MR2, ns", "Exact, ns"]]
+    for name, moments in BODIES.items():
+        for angle in ANGLES:
+            mr2, exact = interleave({m: partial(run, moments, angle, m) for m in ("MR2", "Exact")})
+            quickest = (f"{t.best / STEPS * 1e9:.0f}" for t in (mr2, exact))
+            listed = ", ".join(f"{x:g}" for x in moments)
+            rows.append([name, listed, f"{angle:g}", f"{exact.ratio:.2f}", f"{exact.ratio_of_best:.2f}", *quickest])
+    return markdown(rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    write = parser.parse_args(arguments).write
+    table = measured()
+    report("flow", f"{conditions('polhode', 'numba')}\n\n{table}", write)
+
+
+if __name__ == "__main__":
+    main()

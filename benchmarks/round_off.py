@@ -1,0 +1,162 @@
+"""How round-off grows in long runs of the free body, on the test of vilmart2008: `python -m benchmarks.round_off`.
+
+The water molecule, I = (0.345, 0.653, 1), from momenta of norm 1 near (0.5, 0.2, sqrt(0.71)), with a step of 0.01. The
+energy H, |m|^2 / 2 and the components of the angular momentum in space should not change. How much they do after N
+steps is measured in extended precision from the last state, in units of eps sqrt(N): a random walk of roundings has a
+standard deviation that stays the same in these units, and a mean that is zero; a bias shows as a mean that grows.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import polhode as ph
+from polhode._simulate import _Integration, planned
+
+EPS = 2.0**-52
+H = 0.01
+MOMENTS = (0.345, 0.653, 1.0)
+START = (0.5, 0.2, 0.71**0.5)
+SPREAD = 0.05
+"""Standard deviation of the starts about the paper's, before they are scaled to norm 1. (The paper does not tell.)"""
+METHODS = ("Exact", "ExactPolished", "Jacobi41", "Jacobi31x", "Jacobi31", "JE", "JE0")
+QUANTITIES = ("H", "C", "L1", "L2", "L3")
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def starts(count: int, seed: int = 2008) -> NDArray[np.float64]:
+    """Momenta of norm 1 near the paper's; the first is the paper's own."""
+    m = np.array(START) + SPREAD * np.random.default_rng(seed).normal(size=(count, 3))
+    m[0] = START
+    return np.asarray(m / np.linalg.norm(m, axis=1)[:, None])
+
+
+def invariants(q: Any, m: Any) -> Any:
+    """H, |m|^2 / 2 and R m in extended precision, of a quaternion of any norm."""
+    w, u = q[0], q[1:]
+    space = ((w * w - u @ u) * m + 2 * (u @ m) * u + 2 * w * np.cross(u, m)) / (q @ q)
+    return np.array([(m * m / np.array(MOMENTS, dtype=np.longdouble)).sum() / 2, m @ m / 2, *space])
+
+
+def errors(method: str, momentum: NDArray[np.float64], steps: int, rows: int = 1) -> NDArray[np.float64]:
+    """The change of every invariant at `rows` times, in units of eps.
+
+    ExactPolished has low halves in its memory; in the last row they count.
+    """
+    body = ph.Body(MOMENTS, allow_unphysical=True)  # by 0.2 %
+    run, times = planned(
+        body, omega=momentum / np.array(MOMENTS), attitude=(0.5, -0.5, 0.5, 0.5),
+        t_span=(0.0, steps * H), step=H, method=method, every=steps // rows,
+    )  # fmt: skip
+    done = _Integration(run, run.quaternion_start, run.momentum_start, times, None, None)
+    solution = done.solution()
+    assert solution.run.steps == steps
+    first = invariants(run.quaternion_start.astype(np.longdouble), run.momentum_start.astype(np.longdouble))
+    out = np.zeros((rows + 1, 5))
+    for k in range(1, rows + 1):
+        q, m = solution.quaternion[k].astype(np.longdouble), solution.momentum[k].astype(np.longdouble)
+        if k == rows and method == "ExactPolished":
+            low = done.carried.astype(np.longdouble)
+            q, m = done.state[:4] + low[3:], done.state[4:] + low[:3]
+        out[k] = (invariants(q, m) - first) / EPS
+    return out
+
+
+def measure(method: str, momenta: NDArray[np.float64], steps: int, rows: int = 1) -> NDArray[np.float64]:
+    """The errors of many runs: start, row, quantity."""
+    return np.array([errors(method, m, steps, rows) for m in momenta])
+
+
+class Walk(NamedTuple):
+    """Errors after N steps, in units of eps sqrt(N)."""
+
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    """Standard deviation about zero, which a drift would add to."""
+    scores: NDArray[np.float64]
+    """The mean in standard errors: beyond 3 there is a drift."""
+
+
+def walk(last: NDArray[np.float64], steps: int) -> Walk:
+    """Statistics over the starts of the errors in the last row."""
+    x = last / np.sqrt(steps)
+    mean = x.mean(axis=0)
+    return Walk(mean, np.sqrt((x * x).mean(axis=0)), mean / (x.std(axis=0, ddof=1) / np.sqrt(len(x))))
+
+
+def markdown(walks: dict[str, Walk]) -> str:
+    """Deviation and mean of every quantity, a row a method."""
+    lines = [
+        "| method | H: deviation | mean | s.e. | C: deviation | mean | s.e. | R m: deviation | mean, worst | s.e. |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, w in walks.items():
+        cells = []
+        for k in (0, 1):
+            cells += [f"{w.deviation[k]:.2g}", f"{w.mean[k]:+.2g}", f"{w.scores[k]:+.1f}"]
+        worst = 2 + int(np.abs(w.scores[2:]).argmax())
+        low, high = w.deviation[2:].min(), w.deviation[2:].max()
+        cells += [f"{low:.2g} to {high:.2g}", f"{w.mean[worst]:+.2g}", f"{w.scores[worst]:+.1f}"]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def draw(found: dict[str, NDArray[np.float64]], steps: int, path: Path) -> None:
+    """The energy error of every run, with mean and deviation, as in figure 1 of the paper."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    axes = figure.subplots(2, -(-len(found) // 2), sharex=True, squeeze=False).ravel()
+    for ax in axes[len(found) :]:
+        ax.set_visible(False)
+    for ax, (name, x) in zip(axes, found.items(), strict=False):
+        t = np.linspace(0.0, steps * H, x.shape[1])
+        energy = x[:, :, 0]
+        ax.plot(t, energy.T, color="0.75", linewidth=0.4)
+        ax.plot(t, energy.mean(axis=0), color="C3", linewidth=2, label="mean")
+        for sign in (-1, 1):
+            ax.plot(t, sign * energy.std(axis=0), color="C0", linewidth=2, label="deviation" if sign > 0 else None)
+        ax.set_title(name)
+        ax.set_xlabel("t")
+        ax.set_ylabel("H(t) - H(0), eps")
+    axes[0].legend()
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=120)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, draw."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--starts", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--methods", nargs="+", default=METHODS, metavar="METHOD")
+    parser.add_argument("--write", action="store_true", help="write the figure, and the table into docs/round_off.md")
+    asked = parser.parse_args(arguments)
+    momenta, rows = starts(asked.starts), 100
+    found: dict[str, NDArray[np.float64]] = {}
+    walks: dict[str, Walk] = {}
+    for name in asked.methods:
+        clock = time.perf_counter()
+        found[name] = measure(name, momenta, asked.steps, rows)
+        walks[name] = walk(found[name][:, -1], asked.steps)
+        spent = (time.perf_counter() - clock) / (asked.starts * asked.steps)
+        print(f"{markdown({name: walks[name]}).splitlines()[-1]}  {spent * 1e9:.0f} ns a step", flush=True)
+    if asked.write:
+        draw(found, asked.steps, DOCS / "figures" / "round_off.png")
+        page = DOCS / "round_off.md"
+        page.write_text(replaced(page.read_text(), markdown(walks)))
+
+
+def replaced(page: str, table: str) -> str:
+    """The page with another table."""
+    head, rest = page.split("<!-- table -->")
+    return f"{head}<!-- table -->\n\n{table}\n\n<!-- end table -->{rest.split('<!-- end table -->')[1]}"
+
+
+if __name__ == "__main__":
+    main()

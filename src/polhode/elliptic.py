@@ -1,0 +1,132 @@
+"""Jacobi's elliptic functions and the elliptic integrals, accurate on both sides of the separatrix and on it.
+
+Every function takes the complementary parameter mc = 1 - m = k'^2 (and nc = 1 - n): near m = 1, where a rigid body
+tumbles from one end of its intermediate axis to the other, m itself has no digits left to say how near. Arguments are
+numbers or arrays that broadcast; numbers give numbers. NaN where there is no real value. The measured error of each is
+in `docs/elliptic.md`.
+
+In a torque, or in any other function that polhode compiles, each name stands for its kernel in `polhode.core.elliptic`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from polhode.compiled import program
+from polhode.core import elliptic as kernels
+
+__all__ = ["amplitude", "ellipe", "ellipe_inc", "ellipf", "ellipk", "ellippi", "ellippi_complete", "jacobi"]
+
+Values = Any
+"""A float if every argument is a number, else an array of float64."""
+
+HANDFUL = 500
+"""Up to so many values plain Python is used: about 50 us a value, against tens of milliseconds to load a program and
+seconds to make it."""
+
+
+def jacobi(u: ArrayLike, mc: ArrayLike) -> tuple[Values, Values, Values]:
+    """sn, cn, dn of argument u, for every real mc; at mc = 0 tanh, sech, sech.
+
+    The period 4 K is taken out in two doubles: a million periods cost no digits that u itself has.
+    """
+    s, c, d = _each(kernels.jacobi, 3, u=u, mc=mc)
+    return s, c, d
+
+
+def amplitude(u: ArrayLike, mc: ArrayLike) -> Values:
+    """am(u), the inverse of `ellipf`: continuous, sin(am) = sn, cos(am) = cn, d am/du = dn."""
+    return _each(kernels.amplitude, 1, u=u, mc=mc)[0]
+
+
+def ellipk(mc: ArrayLike) -> Values:
+    """K, the complete integral of the first kind, the quarter period of sn: for mc >= 0; infinite at 0."""
+    return _each(kernels.ellipk, 1, mc=mc)[0]
+
+
+def ellipe(mc: ArrayLike) -> Values:
+    """E, the complete integral of the second kind: for mc >= 0."""
+    return _each(kernels.ellipe, 1, mc=mc)[0]
+
+
+def ellipf(phi: ArrayLike, mc: ArrayLike) -> Values:
+    """F(phi), the integral of 1 / sqrt(1 - m sin^2) from 0 to phi: for mc >= 0 any phi, else while the root is real."""
+    return _each(kernels.ellipf, 1, phi=phi, mc=mc)[0]
+
+
+def ellipe_inc(phi: ArrayLike, mc: ArrayLike) -> Values:
+    """E(phi), the integral of sqrt(1 - m sin^2) from 0 to phi: for mc >= 0 any phi, else while the root is real."""
+    return _each(kernels.ellipe_inc, 1, phi=phi, mc=mc)[0]
+
+
+def ellippi(nc: ArrayLike, phi: ArrayLike, mc: ArrayLike) -> Values:
+    """Pi(n; phi), the integral of 1 / ((1 - n sin^2) sqrt(1 - m sin^2)) from 0 to phi, in the sign of DLMF 19.2.7.
+
+    For mc >= 0 any phi, else while the root is real. For nc < 0 the integrand has poles, and the integral across
+    them is Cauchy's principal value, as in the DLMF: the real part of what a complex program returns. Beyond the double
+    pole of nc = 0 it is infinite.
+    """
+    return _each(kernels.ellippi, 1, nc=nc, phi=phi, mc=mc)[0]
+
+
+def ellippi_complete(nc: ArrayLike, mc: ArrayLike) -> Values:
+    """Pi(n), the integral of `ellippi` up to a right angle: for mc >= 0."""
+    return _each(kernels.ellippi_complete, 1, nc=nc, mc=mc)[0]
+
+
+for _public in __all__:  # what stands in the place of the function when it is compiled
+    globals()[_public].py_func = getattr(kernels, _public)
+
+_rows: dict[str, Callable[..., int]] = {}
+
+
+def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> list[Values]:
+    """The kernel on every set of arguments, which broadcast."""
+    arrays = np.broadcast_arrays(*(_numbers(name, value) for name, value in arguments.items()))
+    shape, size = arrays[0].shape, arrays[0].size
+    if size > HANDFUL:
+        columns = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+        found = [np.empty(size) for _ in range(results)]
+        name = kernel.__name__
+        if name not in _rows:
+            _rows[name] = program(_loop(kernel, len(columns), results), "p" * (len(columns) + results) + "i")
+        _rows[name](*columns, *found, size)
+    else:
+        values = [kernel(*row) for row in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
+        found = list(np.array(values, dtype=np.float64).reshape(size, results).T)
+    return [float(f[0]) if shape == () else np.ascontiguousarray(f).reshape(shape) for f in found]
+
+
+def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    x = np.asarray(value)
+    if x.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be real numbers, not {value!r}")
+    return x.astype(np.float64, copy=False)
+
+
+def _loop(kernel: Any, arguments: int, results: int) -> Any:
+    """The kernel on rows of numbers, to be compiled."""
+
+    def one(x: Any, out: Any, count: int) -> int:
+        for i in range(count):
+            out[i] = kernel(x[i])
+        return 0
+
+    def two(x: Any, y: Any, out: Any, count: int) -> int:
+        for i in range(count):
+            out[i] = kernel(x[i], y[i])
+        return 0
+
+    def three(x: Any, y: Any, z: Any, out: Any, count: int) -> int:
+        for i in range(count):
+            out[i] = kernel(x[i], y[i], z[i])
+        return 0
+
+    def triple(x: Any, y: Any, first: Any, second: Any, third: Any, count: int) -> int:
+        for i in range(count):
+            first[i], second[i], third[i] = kernel(x[i], y[i])
+        return 0
+
+    return triple if results == 3 else (one, two, three)[arguments - 1]

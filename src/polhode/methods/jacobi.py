@@ -1,0 +1,115 @@
+"""The free body by Jacobi's elliptic functions, as celledoni2006 and vilmart2008 compute it.
+
+`JE` takes constants and phase anew from the momentum at every step, `JE0` once at the start: celledoni2006, section 3.
+`Jacobi31` is Algorithm 3.1 of vilmart2008, the same in terms of the momentum; its round-off piles up in one direction.
+`Jacobi31x` has the constants in two-doubles, `Jacobi41` (Algorithm 4.1) only two constants: round-off walks at random.
+
+All keep what the exact motion keeps, to round-off. The papers leave the attitude out, or approximate it; here it
+advances by the exact turn of the same step (`core/exact.py`), so that only the momentum tells the methods apart.
+A step costs 4 to 10 times one of `Exact`, which should be preferred: these are here to be measured.
+
+The formulas do not cover every motion. `JE`, `JE0` and `Jacobi31` take differences, 2 H I3 - 2 C, that lose their
+digits in motions close to a turn about a principal axis (by about 1e-4) and for bodies close to a sphere: then a run
+fails, with a message.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from polhode.core.compose import nothing
+from polhode.core.flows import free
+from polhode.core.jacobi import (
+    KEPT,
+    Kept,
+    Route,
+    by_extended_momenta,
+    by_momenta,
+    by_rates,
+    by_two_constants,
+    from_rates,
+    recalled,
+    restarting,
+)
+from polhode.core.quat import advanced, tidied
+from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scales, State, Stepper, Vec3
+from polhode.core.vec import cross, dot
+from polhode.methods._method import Keeps, Method
+
+
+class Restarted(NamedTuple):
+    """Momentum by a route that starts anew at every step, attitude by the exact flow."""
+
+    route: Route
+
+    def composed(self, fractions: Sequence[float]) -> "Restarted":
+        """Exact steps in a row are an exact step."""
+        return self
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """The step, prepared for runs of these scales."""
+        turned, advance = free(scales), restarting(self.route)
+
+        def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
+            m, status = advance(body, s.m, h)
+            return State(tidied(turned(body, p, t, s, h).q), m), memory, status
+
+        return Stepper(nothing, step, 0, 0, 0)
+
+
+class FromStart(NamedTuple):
+    """Momentum from the constants of the start of the run, which the memory holds; attitude by the exact flow."""
+
+    def composed(self, fractions: Sequence[float]) -> "FromStart":
+        """Exact steps in a row are an exact step."""
+        return self
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """The step, prepared for runs of these scales."""
+        turned = free(scales)
+
+        def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
+            return from_rates(body, s.m, t)
+
+        def step(body: Rotor, p: Params, t: float, s: State, h: float, kept: Kept) -> tuple[State, Kept, int]:
+            m, status = recalled(kept, t + h)
+            new = turned(body, p, t, s, h)
+            return State(tidied(followed(new, m)), m), kept, status
+
+        return Stepper(start, step, KEPT, 0, 0)
+
+
+def followed(s: State, m: Vec3) -> Quat:
+    """The attitude, turned so slightly that the momentum m points in space where that of s did.
+
+    The phase of a momentum that is evaluated from the start drifts with the rounding of its rate, by about eps a turn;
+    attitudes that are advanced step by step do not know of it.
+    """
+    k = 0.5 / max(dot(m, m), 1e-300)
+    n = cross(m, s.m)
+    return advanced(s.q, 0.0, (k * n[0], k * n[1], k * n[2]))
+
+
+def _method(name: str, scheme: Restarted | FromStart, summary: str, cite: str) -> Method:
+    everything = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM
+    return Method(
+        name,
+        scheme,
+        summary=summary,
+        cite=cite,
+        order=None,
+        attitude_order=None,
+        accepts=Depends.NOTHING,
+        keeps=Keeps.NOTHING,
+        keeps_when_free=everything,
+    )
+
+
+JE = _method("JE", Restarted(by_rates), "elliptic functions, restarted every step", "celledoni2006")
+JE0 = _method("JE0", FromStart(), "elliptic functions, evaluated from the start of the run", "celledoni2006")
+Jacobi31 = _method("Jacobi31", Restarted(by_momenta), "elliptic functions, Algorithm 3.1", "vilmart2008")
+Jacobi31x = _method(
+    "Jacobi31x", Restarted(by_extended_momenta), "Algorithm 3.1 with constants in two-doubles", "vilmart2008"
+)
+Jacobi41 = _method(
+    "Jacobi41", Restarted(by_two_constants), "elliptic functions with two constants, Algorithm 4.1", "vilmart2008"
+)
