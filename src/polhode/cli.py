@@ -284,21 +284,24 @@ def methods(
             _stop(problem)
         return
     rows = [
-        (m.name, _orders(m), _flags(m.keeps), _flags(m.keeps_when_free), _flags(m.accepts), m.cite.split(",")[0])
+        (m.name, _orders(m), _kept(m), _flags(m.keeps_when_free), _accepted(m), m.cite.split(",")[0])
         for m in catalogue().values()
     ]
-    _table(["method", "order", "keeps under a potential", "keeps when free", "accepts torques of", "reference"], rows)
-    typer.echo("order: of momentum / attitude. A free body is always accepted. In full: polhode methods NAME")
+    _table(["method", "order", "keeps under a potential", "keeps when free", "accepts", "reference"], rows)
+    typer.echo(
+        "order: of momentum / attitude. accepts: torques that depend on these; a free body always. "
+        "In full: polhode methods NAME"
+    )
 
 
 def _method_card(method: Method) -> None:
     typer.echo(f"{method.name}: {method.summary}\n")
-    typer.echo(f"order                    {_orders(method)} (momentum / attitude)")
+    typer.echo(f"order                    {_orders(method)}{'' if method.order is None else ' (momentum / attitude)'}")
     if method.generalised_order:
         typer.echo(f"generalised order        {', '.join(map(str, method.generalised_order))}")
-    typer.echo(f"keeps under a potential  {_flags(method.keeps)}")
+    typer.echo(f"keeps under a potential  {_kept(method)}")
     typer.echo(f"keeps when free          {_flags(method.keeps_when_free)}")
-    typer.echo(f"accepts torques of       {_flags(method.accepts)}")
+    typer.echo(f"accepts torques of       {_accepted(method)}")
     typer.echo(f"references               {method.cite.replace(',', ', ')}\n")
     typer.echo(_home(method).__doc__ or "")
 
@@ -319,7 +322,15 @@ def _home(method: Method) -> Any:
 
 
 def _orders(method: Method) -> str:
-    return f"{method.order} / {method.attitude_order}"
+    return "exact" if method.order is None else f"{method.order} / {method.attitude_order}"
+
+
+def _accepted(method: Method) -> str:
+    return _flags(method.accepts) if method.accepts else "free bodies only"
+
+
+def _kept(method: Method) -> str:
+    return _flags(method.keeps) if method.accepts else "-"
 
 
 def _flags(flags: Any) -> str:

@@ -108,7 +108,7 @@ def is_record(kind: Any) -> bool:
 
 def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Every value that f refers to by a global or closed-over name, in a fixed order."""
-    builtins: dict[str, Any] = f.__builtins__  # type: ignore[attr-defined]
+    builtins: dict[str, Any] = f.__builtins__
     for name in sorted(names_read(f.__code__).globals):
         if name in f.__globals__:
             yield name, f.__globals__[name]

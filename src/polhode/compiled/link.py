@@ -43,7 +43,7 @@ class _Linker:
             cells = [values.pop(k) for k in f.__code__.co_freevars]
             copy = types.FunctionType(
                 f.__code__,
-                {**values, "__name__": __name__, "__builtins__": f.__builtins__},  # type: ignore[attr-defined]
+                {**values, "__name__": __name__, "__builtins__": f.__builtins__},
                 f.__name__,
                 f.__defaults__ and tuple(self.value(v, attributes) for v in f.__defaults__),
                 tuple(types.CellType() if v is UNSET else types.CellType(v) for v in cells),
