@@ -106,9 +106,15 @@ def is_record(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
+def builtins_of(f: types.FunctionType) -> dict[str, Any]:
+    """The builtins that f sees."""
+    found: dict[str, Any] = getattr(f, "__builtins__")  # noqa: B009  the stubs do not know the attribute
+    return found
+
+
 def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Every value that f refers to by a global or closed-over name, in a fixed order."""
-    builtins: dict[str, Any] = f.__builtins__
+    builtins = builtins_of(f)
     for name in sorted(names_read(f.__code__).globals):
         if name in f.__globals__:
             yield name, f.__globals__[name]

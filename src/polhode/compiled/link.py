@@ -11,7 +11,17 @@ from typing import Any
 import numba
 import numpy as np
 
-from polhode.compiled.digest import UNSET, Walk, captured, is_foreign, is_primitive, is_record, names_read, plain
+from polhode.compiled.digest import (
+    UNSET,
+    Walk,
+    builtins_of,
+    captured,
+    is_foreign,
+    is_primitive,
+    is_record,
+    names_read,
+    plain,
+)
 from polhode.compiled.primitives import COMPILED
 
 OPTIONS: dict[str, Any] = {
@@ -43,7 +53,7 @@ class _Linker:
             cells = [values.pop(k) for k in f.__code__.co_freevars]
             copy = types.FunctionType(
                 f.__code__,
-                {**values, "__name__": __name__, "__builtins__": f.__builtins__},
+                {**values, "__name__": __name__, "__builtins__": builtins_of(f)},
                 f.__name__,
                 f.__defaults__ and tuple(self.value(v, attributes) for v in f.__defaults__),
                 tuple(types.CellType() if v is UNSET else types.CellType(v) for v in cells),
