@@ -6,7 +6,7 @@
 
 All keep what the exact motion keeps, to round-off. The papers leave the attitude out, or approximate it; here it
 advances by the exact turn of the same step (`core/exact.py`), so that only the momentum tells the methods apart.
-A step costs 4 to 10 times one of `Exact`, which should be preferred: these are here to be measured.
+A step costs 4 to 6 times one of `Exact`, which should be preferred: these are here to be measured.
 
 The formulas do not cover every motion. `JE`, `JE0` and `Jacobi31` take differences, 2 H I3 - 2 C, that lose their
 digits in motions close to a turn about a principal axis (by about 1e-4) and for bodies close to a sphere: then a run
