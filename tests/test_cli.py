@@ -206,7 +206,13 @@ POLHODE = [sys.executable, "-c", "from polhode.cli import main; main()"]
 def run_in_terminal(arguments: list[str], until: str, signals: int) -> tuple[int, str]:
     """Run with a terminal for stderr, interrupt once the text appears; exit code and what the terminal showed."""
     terminal, end = pty.openpty()
-    process = subprocess.Popen([*POLHODE, *arguments], stderr=end, stdout=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        [*POLHODE, *arguments],
+        stderr=end,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+    )
     os.close(end)
     shown, deadline, sent = "", time.monotonic() + 60, False
     try:

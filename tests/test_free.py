@@ -541,3 +541,11 @@ def test_few_evaluations_bring_in_no_compiler() -> None:
     code = "import sys, polhode; polhode.FreeMotion(polhode.Body([2, 3, 4]), [1, 2, 3]).at(5.0); "
     code += "assert not {'numba', 'scipy', 'matplotlib'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_almost_equatorial_spin_of_a_symmetric_body_in_plain_python() -> None:
+    """Products near 1e300 on the way: the splitting of plain two-doubles must not overflow."""
+    motion = ph.FreeMotion(ph.Body([1.5, 2.0, 1.5]), omega=[0.0, 1e-300, 1.0])
+    state = motion.at(2.0)
+    assert np.isfinite(state.quaternion).all()
+    np.testing.assert_allclose(state.omega, [0.0, 1e-300, 1.0], rtol=0, atol=1e-15)

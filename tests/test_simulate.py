@@ -1,6 +1,7 @@
 """simulate and resume: the grid, the output, what goes wrong and what is kept then."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -382,6 +383,48 @@ def test_torque_that_calls_another_torque() -> None:
     twice = run(torque=ph.torque(doubled, parameters=[0.1]), method="RK4")  # it passes w on, so it may depend on it
     once = run(torque=base.with_parameters([0.2]), method="RK4")
     np.testing.assert_array_equal(twice.momentum, once.momentum)
+
+
+def test_listed_output_does_not_move_the_failure() -> None:
+    """The step aside that raises is found by itself; what lies before it is kept."""
+    times = [0.1, 0.95, 1.0, 1.05, 1.15, 1.5]
+    with pytest.raises(ph.SimulationFailed, match="raised ValueError: enough after 10 of 20 steps") as caught:
+        run(torque=ph.torque(raises_late), t_eval=times)
+    assert caught.value.solution.t_last == 1
+    np.testing.assert_array_equal(caught.value.solution.t, [0.1, 0.95, 1.0])
+
+
+def hopeless(t: float, q: Any, p: Any) -> Any:
+    return 1.0 / (q[1] - q[1]) if t > 0.5 else 0.0
+
+
+def test_potential_is_tried_first_and_never_costs_the_states(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="potential of base raised ZeroDivisionError at t = 1"):
+        run(torque=ph.torque(base.function, parameters=[0.1], potential=hopeless), t_span=(1, 2))
+    solution = run(torque=ph.torque(base.function, parameters=[0.1], potential=hopeless))
+    with pytest.warns(UserWarning, match="saved as NaN"):
+        solution.save(tmp_path / "a.nc")
+    back = ph.load(tmp_path / "a.nc")
+    np.testing.assert_array_equal(back.momentum, solution.momentum)
+    assert np.isnan(back.potential_energy).all()
+
+
+def swelling(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (5 * math.sin(t), 3 * math.sin(t), math.sin(t))
+
+
+def test_resumed_flow_keeps_its_resolution() -> None:
+    options: dict[str, Any] = {"torque": ph.torque(swelling), "omega": [0, 0, 0], "step": 1 / 64, "method": "Strang"}
+    whole, half = run(**options), run(**options, t_span=(0, 1))
+    half.metadata["title"] = "swell"
+    joined = ph.resume(half, 2)
+    np.testing.assert_allclose(joined.quaternion, whole.quaternion, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(joined.momentum, whole.momentum, rtol=0, atol=1e-15)
+    assert joined.metadata == {"title": "swell"}
+    with pytest.raises(ValueError, match="no method 'MR22'"):
+        ph.resume(half, 2, method="MR22")
+    with pytest.raises(TypeError, match="torque must be a polhode torque"):
+        ph.resume(half, 2, torque=3)  # type: ignore[arg-type]
 
 
 def divides(t: float, q: Any, w: Any, p: Any) -> Any:

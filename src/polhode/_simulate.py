@@ -20,6 +20,7 @@ from polhode.core.drive import AT, SETTING, STATE, Counters, driver
 from polhode.core.flows import principal_torque
 from polhode.core.quat import conjugate, multiply, to_space
 from polhode.core.types import Depends, Params, Rotor, Scales, State, Stepper, Vec3
+from polhode.core.vec import times as products
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Run, Solution
@@ -147,15 +148,16 @@ def resume(
     t_end: float,
     *,
     torque: Torque | None = None,
-    method: Method | None = None,
+    method: str | Method | None = None,
     t_eval: Any = None,
     progress: Progress | None = None,
     announce: Callable[[], None] | None = None,
 ) -> Solution:
-    """Go on from where a solution ended, with the same method, step and output; returns the whole motion.
+    """Go on from where a solution ended, with the same method and step; returns the whole motion.
 
-    Every method starts by itself from a state, so nothing is lost. A solution from a file needs its `torque` again if
-    that was a user's function, and its `method` if that was not one of polhode's.
+    Output every so many steps counts from there. Every method starts by itself from a state, so nothing is lost.
+    A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
+    of polhode's.
     """
     old = solution.run
     end = _check.number("t_end", t_end)
@@ -165,9 +167,10 @@ def resume(
         raise ValueError("this solution has output at listed times: give t_eval for the times to come")
     stride = None if t_eval is not None else old.every
     times = None if t_eval is None else _times(t_eval, solution.t_last, end)
-    run = replace(
-        old, t_start=solution.t_last, t_end=end, every=stride, torque=torque or old.torque, method=method or old.method
-    )
+    chosen = find_method(method) if isinstance(method, str) else method or old.method
+    if torque is not None and not isinstance(torque, Torque):
+        raise TypeError(f"torque must be a polhode torque, not {torque!r}: decorate a function with @polhode.torque")
+    run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=torque or old.torque, method=chosen)
     _check_accepted(run.method, run.torque)
     state = (solution.last_quaternion, solution.last_momentum)
     new = _Integration(run, *state, times, progress, announce).solution
@@ -192,7 +195,8 @@ def _joined(old: Solution, new: Solution) -> Solution:
     return replace(
         new,
         run=run,
-        message=f"{new.message}, having started from t = {old.t_last:.12g} after {old.run.steps} steps",
+        message=f"{new.message}, after {old.run.steps} steps to t = {old.t_last:.12g}",
+        metadata=old.metadata,
         t=np.concatenate([old.t, new.t[first:]]),
         quaternion=np.concatenate([old.quaternion, new.quaternion[first:]]),
         momentum=np.concatenate([old.momentum, new.momentum[first:]]),
@@ -327,7 +331,9 @@ class _Integration:
         self.piece = self.pieces[0]
         self.starts = 0
         self.seconds = 0.0
-        self.torque_start = self._probe()
+        size = self._probe()
+        if run.torque_size is None:  # else the run is resumed, and keeps its scales
+            self.run = replace(run, torque_size=size)
         self.stepper = self._bind()
         self.carried = np.zeros(max(1, self.stepper.memory))
 
@@ -353,7 +359,8 @@ class _Integration:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""
         run = self.run
         momentum = run.momentum_start @ run.body.axes
-        return Scales(_triple(run.body.moments), _triple(momentum), run.step, self.torque_start)
+        changes = bool(run.torque.depends & (Depends.TIME | Depends.RATE)) or bool(run.torque.breakpoints)
+        return Scales(_triple(run.body.moments), _triple(momentum), run.step, run.torque_size or 0.0, changes)
 
     def _all(self) -> int:
         try:
@@ -379,7 +386,7 @@ class _Integration:
                 piece.t0, piece.h, piece.last, stop,
             )  # fmt: skip
 
-        chunk = 1000
+        chunk = 1
         self.starts += 1
         while self.count[AT.done] < piece.steps:
             done = int(self.count[AT.done])
@@ -389,8 +396,7 @@ class _Integration:
                 status = to(stop)
             except KernelRaised:
                 if stop - done == 1:
-                    with suppress(KernelRaised):
-                        to(done)  # what is due before the guilty step
+                    self._outputs_before_failure(to, done)
                     return codes.RAISED
                 chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
                 continue
@@ -398,12 +404,23 @@ class _Integration:
             self.seconds += spent
             if status != codes.OK:
                 return status
-            chunk = max(1000, int(chunk * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
+            chunk = max(1, int(chunk * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
                 self.progress(self.before + int(self.count[AT.done]), self.total)
         self.before += piece.steps
         self.count[AT.done] = 0
         return codes.OK
+
+    def _outputs_before_failure(self, to: Callable[[int], int], done: int) -> None:
+        """Save, row by row, what is due before the step or the step aside that raises."""
+        rows = int(self.count[AT.rows])
+        with suppress(KernelRaised):
+            while (row := int(self.count[AT.row])) < rows:
+                self.count[AT.rows] = row + 1
+                to(done)
+                if self.count[AT.row] == row:
+                    break
+        self.count[AT.rows] = rows
 
     def _outputs(self, piece: Segment) -> tuple[NDArray[np.int64], Floats]:
         """Tell the driver what is due in this segment: every so many steps, or a list of times."""
@@ -532,8 +549,19 @@ class _Integration:
         s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:].tolist()))
         body, p = self._kernel_arguments()
         with suppress(Exception):  # in plain Python a division by zero raises, also one of ours
-            stepper.step(body, p, t, s, self.piece.h, stepper.start(body, p, t, s))
+            memory = stepper.start(body, p, t, s)
+            for length in self._lengths_from_here():
+                if not complaints:
+                    stepper.step(body, p, t, s, length, memory)
         return complaints[0] if complaints else None
+
+    def _lengths_from_here(self) -> list[float]:
+        """Of the steps aside that were due where the run stopped, and of the step after them."""
+        done, asides = int(self.count[AT.done]), list[float]()
+        if self.times is not None:
+            index, offset = _plan(self.piece, self.times[int(self.count[AT.row]) :])
+            asides = offset[(index == done) & (offset != 0.0)].tolist()
+        return [*asides, self.piece.last if done == self.piece.steps - 1 else self.piece.h]
 
     def _kernel_arguments(self) -> tuple[Rotor, Params]:
         x = self._setting(self.piece).tolist()
@@ -549,7 +577,7 @@ class _Integration:
         body, p = self._kernel_arguments()
         s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:].tolist()))
         q = multiply(s.q, conjugate(p.axes))
-        w = to_space(p.axes, _times_inverse(s.m, body))
+        w = to_space(p.axes, products(s.m, body.inverse))
         t_seen = min(max(t, p.window[0]), p.window[1]) if torque.breakpoints else t
         try:
             n = torque.torque_kernel(t_seen, q, w, self.values)
@@ -561,11 +589,19 @@ class _Integration:
             raise ValueError(f"the torque {torque.name} must return three numbers, not {n!r}")
         if not np.isfinite(np.asarray(n, dtype=float)).all():
             raise ValueError(f"the torque {torque.name} returned {tuple(n)} at t = {t:g}, at the very start")
+        if torque.potential_kernel is not None:
+            self._probe_potential(torque.potential_kernel, t_seen, q)
         return math.hypot(*(float(x) for x in n))
 
-
-def _times_inverse(m: Vec3, body: Rotor) -> Vec3:
-    return (m[0] * body.inverse[0], m[1] * body.inverse[1], m[2] * body.inverse[2])
+    def _probe_potential(self, potential: Any, t: float, q: Any) -> None:
+        name = self.run.torque.name
+        try:
+            energy = float(potential(t, q, self.values))
+        except Exception as problem:  # the user's code may raise anything
+            kind = type(problem).__name__
+            raise ValueError(f"the potential of {name} raised {kind} at t = {t:g}: {problem}") from problem
+        if not math.isfinite(energy):
+            raise ValueError(f"the potential of {name} is {energy} at t = {t:g}, at the very start")
 
 
 def _triple(x: Floats) -> Vec3:

@@ -142,7 +142,9 @@ def _unwritable(file: Path, force: bool) -> str | None:
 
 def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: bool) -> int:
     """Run, save, report; returns the exit code."""
-    from polhode import SimulationFailed, SimulationInterrupted
+    import warnings
+
+    from polhode import SimulationFailed, SimulationInterrupted, load
 
     def announce() -> None:
         if not quiet:
@@ -159,7 +161,12 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
         typer.echo(f"polhode: {scenario.path}: {problem}", err=True)
         return BAD_INPUT
     try:
-        solution.save(files[0], overwrite=True)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", UserWarning)
+            solution.save(files[0], overwrite=True)
+        if told:  # the user's potential failed: go on with what the file holds
+            typer.echo(f"polhode: {scenario.path}: {told[0].message}", err=True)
+            solution = load(files[0])
         if len(files) > 1:
             solution.plot(files[1])
     except (OSError, ValueError) as problem:  # a full disk, or more than the format can hold
@@ -476,7 +483,7 @@ def show(
     import polhode
     from polhode.torques import catalogue
 
-    picture = result.with_suffix(".png")
+    picture = result.parent / f"{result.stem}.png"
     if plot and (problem := _unwritable(picture, force)):
         _stop(problem)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,8 @@ class Run:
     """Torque evaluations."""
     seconds: float = 0.0
     """Wall time in compiled code."""
+    torque_size: float | None = None
+    """At the very start, for flows that choose once how finely they work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +329,15 @@ class Solution:
 
         from polhode.io import netcdf
 
+        if self._has_potential:
+            try:
+                _ = self.potential_energy, self._potential_at_start()
+            except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
+                told = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
+                warnings.warn(f"{told}: its energies are saved as NaN", UserWarning, stacklevel=2)
+                unknown = np.full(self.t.size + 1, np.nan)
+                dataclasses.replace(self, saved_potential=unknown).save(path, overwrite=overwrite)
+                return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         metadata = {"created": now, "polhode": version("polhode")} | self.metadata
         try:

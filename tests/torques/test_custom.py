@@ -148,7 +148,7 @@ def test_a_closure_and_a_lambda() -> None:
 
 def test_a_compiled_function_is_taken_for_its_python_source() -> None:
     jitted = numba.njit(still)
-    made = ph.torque(jitted, potential=numba.njit(energy))
+    made = ph.torque(jitted, parameters=[1.0], potential=numba.njit(energy))
     assert made.torque_kernel is still
     assert made.potential_kernel is energy
     assert made.name == "still"

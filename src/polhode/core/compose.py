@@ -87,7 +87,9 @@ class Splitting(NamedTuple):
         kicks = sum(s.flow is kick for s in stages)
         flows = list(dict.fromkeys(s.flow for s in stages))
         longest = max((abs(s.fraction) for s in stages), default=1.0)
-        made = {kick: kick(pull), free: free(scales and scales._replace(step=longest * scales.step))}
+        made: dict[Any, Any] = {kick: kick(pull)}
+        if free in flows:
+            made[free] = free(scales and scales._replace(step=longest * scales.step))
         names: dict[str, Any] = {f"flow{i}": made.get(f, f) for i, f in enumerate(flows)}
         names |= {"push": push, "pull": pull, "State": State, "tidied": tidied, "OK": OK}
 

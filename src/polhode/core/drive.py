@@ -81,6 +81,7 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         body, p = load_setting(setting, values, count[AT.values])
         s = load_state(y, 0)
         i, steps = count[AT.done], count[AT.steps]
+        first = i
         row, rows, due, every = count[AT.row], count[AT.rows], count[AT.due], count[AT.every]
         j, times, asides = count[AT.next], count[AT.times], count[AT.asides]
         memory = start(body, p, t0, s) if i == 0 else load_memory(carried, 0)
@@ -91,8 +92,8 @@ def driver(stepper: Stepper) -> Callable[..., int]:
             if due_here and offset == 0.0:
                 store_state(out, STATE * row, s)
             else:
-                if not due_here and i == stop:
-                    break
+                if i == stop and (not due_here or i > first):
+                    break  # a step aside from here waits for the next chunk: this one is done whatever happens there
                 # A stretch of steps of one length: the compiler takes what depends on it out of the loop.
                 if due_here:
                     length, until = offset, i + 1

@@ -332,6 +332,9 @@ def needed(scales: Scales, headroom: float) -> tuple[Resolution, bool, int]:
     gain = 4.0 * scales.torque / min(scales.inertia)  # of |w|^2, if the torque works over two radians
     rate2, series = rate2 + gain, series + 0.5 * gain
     h = headroom * abs(scales.step)
+    if scales.may_quicken:  # whatever the start is like, the body may become as fast as the step suits
+        moderate = (TURNS[5] / h) ** 2
+        rate2, series = max(rate2, moderate), max(series, 0.25 * moderate)
     fine = resolution(sqrt(max(rate2, 0.0)) * h, series * h * h)
     return fine, unphysical, pieces(fine, unphysical, body, scales.momentum, h)
 

@@ -30,6 +30,10 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
     Compiled, the error is one fused multiply-add; here it takes Veltkamp's splitting and Dekker's product.
     """
+    if max(abs(a), abs(b)) > 1e280:  # the splitting would overflow
+        big, small = (a, b) if abs(a) > abs(b) else (b, a)
+        p, e = two_product(big * 2.0**-100, small)
+        return p * 2.0**100, e * 2.0**100
     p = a * b
     a1, b1 = a * 134217729.0, b * 134217729.0
     a1, b1 = a1 - (a1 - a), b1 - (b1 - b)

@@ -64,6 +64,8 @@ class Scales(NamedTuple):
     step: float
     torque: float = 0.0
     """Its size at the start: from it a body at rest may gain speed."""
+    may_quicken: bool = False
+    """Whether the torque changes with time or rate, so that its size at the start says little."""
 
 
 class Stepper(NamedTuple):

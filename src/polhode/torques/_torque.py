@@ -185,7 +185,8 @@ def rising(name: str, values: Any) -> tuple[float, ...]:
 
 def _inspected(kind: str, function: Any, arguments: tuple[str, ...]) -> tuple[Any, list[bool]]:
     """The Python function that is meant, and which of its arguments it ever looks at."""
-    plain = getattr(function, "py_func", function)  # behind a Numba dispatcher: it is compiled anew, with the step
+    # Behind a Numba dispatcher there is a function, which is compiled anew, with the step.
+    plain = function if isinstance(function, Torque) else getattr(function, "py_func", function)
     wanted = f"a {kind} is a Python function of ({', '.join(arguments)})"
     if not isinstance(plain, types.FunctionType):
         raise TypeError(f"{wanted}, unlike {function!r}: write it as a function, with its numbers in p")
