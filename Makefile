@@ -24,7 +24,7 @@ $(BIN)/python:
 define install
 	@echo "installing $(1)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt \
-	  && VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r $(1) \
+	  && VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r $(1) \
 	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 endef

@@ -18,6 +18,17 @@ def multiply(a: Quat, b: Quat) -> Quat:
     )
 
 
+def derivative(q: Quat, w: Vec3) -> Quat:
+    """q (0, w) / 2: how fast the quaternion changes at the rate w."""
+    x, y, z = 0.5 * w[0], 0.5 * w[1], 0.5 * w[2]
+    return (
+        -fma(q[3], z, fma(q[2], y, q[1] * x)),
+        fma(-q[3], y, fma(q[2], z, q[0] * x)),
+        fma(q[3], x, fma(-q[1], z, q[0] * y)),
+        fma(-q[2], x, fma(q[1], y, q[0] * z)),
+    )
+
+
 def conjugate(q: Quat) -> Quat:
     """The opposite rotation."""
     return (q[0], -q[1], -q[2], -q[3])

@@ -8,9 +8,9 @@ from typing import Any
 
 from polhode.core.compose import Routine, nothing
 from polhode.core.ops import fma
-from polhode.core.quat import multiply, normalised
+from polhode.core.quat import derivative, normalised
 from polhode.core.status import OK
-from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Start, State
+from polhode.core.types import Depends, Params, Pull, Rotor, Start, State
 from polhode.core.vec import combine, cross, times
 from polhode.methods._method import Keeps, Method
 
@@ -26,8 +26,7 @@ def classical(pull: Pull) -> tuple[Start, Any]:
 
     def slope(body: Rotor, p: Params, t: float, s: State) -> State:
         w = times(s.m, body.inverse)
-        half: Quat = (0.0, 0.5 * w[0], 0.5 * w[1], 0.5 * w[2])
-        return State(multiply(s.q, half), combine(cross(s.m, w), 1.0, pull(body, p, t, s)))
+        return State(derivative(s.q, w), combine(cross(s.m, w), 1.0, pull(body, p, t, s)))
 
     def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         k1 = slope(body, p, t, s)

@@ -142,7 +142,8 @@ def torque(
 
     The function is called as `f(t, q, w, p)`: time, quaternion (body to space, scalar first), angular velocity in
     rad/s and parameter array, in your body axes, and returns the torque in N m as three numbers. `q` and `w` are
-    tuples. It may use `math`, arithmetic, branches, helpers of your own, and `polhode.to_body` and `polhode.to_space`.
+    tuples; an index beyond the end of `p` is not noticed once the function is compiled. It may use `math`, arithmetic,
+    branches, helpers of your own, and `polhode.to_body` and `polhode.to_space`.
 
     Use it bare (`@torque`) or with arguments (`@torque(parameters=[...], potential=..., breakpoints=[...])`).
     A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which
