@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from polhode.body import Body
 from polhode.core.types import Depends, UserTorque, Vec3
 from polhode.methods import Keeps, Method
-from polhode.methods import catalogue as methods
+from polhode.methods import find as find_method
 from polhode.torques import CustomTorque, Torque
 from polhode.torques import catalogue as torques
 
@@ -122,13 +122,16 @@ class SchemeFromFile:
 
 def is_own(method: Method) -> bool:
     """Whether the method is the user's own: not one that can be found by its name."""
-    return methods().get(method.name) != method
+    with suppress(ValueError):
+        return find_method(method.name) != method
+    return True
 
 
 def method_from(name: str, own: bool) -> Method:
     """The method of this name, or one that has no more than the name."""
-    if not own and name in methods():
-        return methods()[name]
+    if not own:
+        with suppress(ValueError):
+            return find_method(name)
     anything = Depends.POSITION | Depends.TIME | Depends.RATE
     return Method(
         name, SchemeFromFile(name), "known by name only", "", 0, 0, anything, Keeps.NOTHING, Keeps.NOTHING

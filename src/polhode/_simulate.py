@@ -155,7 +155,8 @@ def resume(
 ) -> Solution:
     """Go on from where a solution ended, with the same method and step; returns the whole motion.
 
-    Output every so many steps counts from there. Every method starts by itself from a state, so nothing is lost.
+    Output every so many steps counts from there. What the method remembers is handed over, so that a continued run is
+    the run in one go; with another torque or method it starts by itself from the state.
     A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
     of polhode's.
     """
@@ -173,7 +174,9 @@ def resume(
     run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=torque or old.torque, method=chosen)
     _check_accepted(run.method, run.torque)
     state = (solution.last_quaternion, solution.last_momentum)
-    new = _Integration(run, *state, times, progress, announce).solution
+    same = run.torque is old.torque and run.method == old.method and solution.t_last not in run.torque.breakpoints
+    memory = solution.memory if same else ()
+    new = _Integration(run, *state, times, progress, announce, memory).solution
     try:
         return _joined(solution, new())
     except SimulationFailed as failure:
@@ -312,10 +315,10 @@ class _Integration:
 
     def __init__(
         self, run: Run, q: Floats, m: Floats, times: Floats | None,
-        progress: Progress | None, announce: Callable[[], None] | None,
+        progress: Progress | None, announce: Callable[[], None] | None, memory: tuple[float, ...] = (),
     ) -> None:  # fmt: skip
         self.run, self.times, self.progress, self.announce = run, times, progress, announce
-        self.pieces = segments(run.t_start, run.t_end, run.step, run.torque.breakpoints)
+        self.pieces = segments(run.t_start, run.t_end, run.step * run.method.advance, run.torque.breakpoints)
         self.total = sum(piece.steps for piece in self.pieces)
         self.values = _check.array(
             "parameters", list(run.torque.parameters(run.body)), (len(run.torque.parameters(run.body)),)
@@ -336,6 +339,11 @@ class _Integration:
             self.run = replace(run, torque_size=size)
         self.stepper = self._bind()
         self.carried = np.zeros(max(1, self.stepper.memory))
+        self.evaluations = 0  # in finished segments, of a stepper that counts its own
+        if len(memory) == self.stepper.memory > 0:
+            self.carried[:] = memory
+            self.count[AT.resumed] = 1
+            self.evaluations = -self._counted()
 
     def solution(self) -> Solution:
         """Run to the end, or raise with what there is."""
@@ -360,7 +368,8 @@ class _Integration:
         run = self.run
         momentum = run.momentum_start @ run.body.axes
         changes = bool(run.torque.depends & (Depends.TIME | Depends.RATE)) or bool(run.torque.breakpoints)
-        return Scales(_triple(run.body.moments), _triple(momentum), run.step, run.torque_size or 0.0, changes)
+        step = run.step * run.method.advance
+        return Scales(_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0, changes)
 
     def _all(self) -> int:
         try:
@@ -387,7 +396,7 @@ class _Integration:
             )  # fmt: skip
 
         chunk = 1
-        self.starts += 1
+        self.starts += 1 - int(self.count[AT.resumed])
         while self.count[AT.done] < piece.steps:
             done = int(self.count[AT.done])
             stop = min(piece.steps, done + chunk)
@@ -408,7 +417,8 @@ class _Integration:
             if self.progress:
                 self.progress(self.before + int(self.count[AT.done]), self.total)
         self.before += piece.steps
-        self.count[AT.done] = 0
+        self.count[[AT.done, AT.resumed]] = 0
+        self.evaluations += self._counted()
         return codes.OK
 
     def _outputs_before_failure(self, to: Callable[[int], int], done: int) -> None:
@@ -458,10 +468,10 @@ class _Integration:
             m = m @ self.run.body.axes
         return np.ascontiguousarray([*q, *m], dtype=np.float64)
 
-    def _outward(self, states: Floats) -> tuple[Floats, Floats]:
+    def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
         """Rows of states in the user's axes."""
         q, m = states[:, :4], states[:, 4:]
-        if self.run.method.unscaled:
+        if self.run.method.unscaled and not as_computed:
             q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
         if not self.run.body.aligned:
             back = multiply(tuple(q.T), conjugate(self.axes))  # columns: the same algebra
@@ -479,13 +489,22 @@ class _Integration:
             rows += 1
         t = self._grid_times(done, rows) if self.times is None else self.times[:rows].copy()
         q, m = self._outward(self.out[:rows])
-        last_q, last_m = self._outward(self.state[None, :])
-        stepper = self.stepper
-        evaluations = self.starts * stepper.evaluations_at_start
-        evaluations += stepper.evaluations_per_step * (done + int(self.count[AT.asides]))
-        run = replace(self.run, steps=done, nfev=evaluations, seconds=self.seconds)
+        last_q, last_m = self._outward(self.state[None, :], as_computed=True)
+        run = replace(self.run, steps=done, nfev=self._evaluations(done), seconds=self.seconds)
         message = self._message(status, t_last, done)
-        return Solution(run, t, q, m, status, message, t_last, last_q[0], last_m[0])
+        memory = tuple(self.carried[: self.stepper.memory].tolist()) if done else ()
+        return Solution(run, t, q, m, status, message, t_last, last_q[0], last_m[0], memory)
+
+    def _evaluations(self, done: int) -> int:
+        """Of the torque, in so many steps and all steps aside."""
+        each = self.stepper.evaluations_per_step
+        if each is None:
+            return self.evaluations + (self._counted() if self.count[AT.done] else 0)
+        return self.starts * self.stepper.evaluations_at_start + each * (done + int(self.count[AT.asides]))
+
+    def _counted(self) -> int:
+        """What the memory of a stepper says that counts its evaluations."""
+        return int(self.carried[-1]) if self.stepper.evaluations_per_step is None else 0
 
     def _grid(self, done: int) -> float:
         """The time after so many steps of the current segment (which is 0 again after the last one)."""

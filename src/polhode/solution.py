@@ -93,7 +93,8 @@ class Solution:
     run: Run
     t: Floats
     quaternion: Floats
-    """Body to space, scalar first, as computed: its norm shows the accumulated round-off."""
+    """Body to space, scalar first, as computed: its norm shows the accumulated round-off, unless the method leaves
+    quaternions unscaled; then they are scaled to unit length."""
     momentum: Floats
     """Angular momentum in body axes, kg m^2/s."""
     status: int
@@ -102,6 +103,8 @@ class Solution:
     """The last time that was reached; later than `t[-1]` if no output was due there."""
     last_quaternion: Floats
     last_momentum: Floats
+    memory: tuple[float, ...] = ()
+    """What the method carries from step to step, at the end; `resume` goes on with it."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Whatever else is to be kept with it, as JSON."""
     saved_potential: Floats | None = None
@@ -387,6 +390,7 @@ class Solution:
             "method_is_own": int(is_own(run.method)),
             **{k: getattr(run, k) for k in _NUMBERS},
             **{k: getattr(self, k) for k in ("status", "message", "t_last", "last_quaternion", "last_momentum")},
+            "memory": np.array(self.memory),
         }
 
 
@@ -441,6 +445,7 @@ def _rebuilt(contents: Contents) -> Solution:
         float(a["t_last"]),
         _check.array("last_quaternion", a["last_quaternion"], (4,)),
         _check.array("last_momentum", a["last_momentum"], (3,)),
+        tuple(np.atleast_1d(a.get("memory", ())).tolist()),
         dict(json.loads(a["metadata"])),
         potential,
     )

@@ -7,11 +7,12 @@ at the end one short text is written, with every fraction in it, and becomes the
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from polhode.core.flows import free, kick, push
-from polhode.core.quat import tidied
+from polhode.core.exact import added
+from polhode.core.flows import is_prepared, kick, push
+from polhode.core.quat import rescaling, tidied
 from polhode.core.status import OK
 from polhode.core.text import function
-from polhode.core.types import Depends, Memory, Params, Pull, Rotor, Scales, Start, State, Stepper
+from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scales, Start, State, Stepper
 
 
 class Scheme(Protocol):
@@ -87,10 +88,9 @@ class Splitting(NamedTuple):
         kicks = sum(s.flow is kick for s in stages)
         flows = list(dict.fromkeys(s.flow for s in stages))
         longest = max((abs(s.fraction) for s in stages), default=1.0)
-        made: dict[Any, Any] = {kick: kick(pull)}
-        if free in flows:
-            made[free] = free(scales and scales._replace(step=longest * scales.step))
-        names: dict[str, Any] = {f"flow{i}": made.get(f, f) for i, f in enumerate(flows)}
+        here = scales and scales._replace(step=longest * scales.step)
+        made = [kick(pull) if f is kick else f(here) if is_prepared(f) else f for f in flows]
+        names: dict[str, Any] = {f"flow{i}": f for i, f in enumerate(made)}
         names |= {"push": push, "pull": pull, "State": State, "tidied": tidied, "OK": OK}
 
         lines = []
@@ -110,12 +110,15 @@ class Splitting(NamedTuple):
 
 
 class Routine(NamedTuple):
-    """A scheme written as a function of its torque: Runge-Kutta, Newmark and whatever else is no splitting."""
+    """A scheme written as a function of its torque: Runge-Kutta, Newmark and whatever else is no splitting.
+
+    If the evaluations of a step are not a fixed number, the last number of the memory counts them.
+    """
 
     make: Callable[[Pull], tuple[Start, Any]]
     memory: int = 0
     evaluations_at_start: int = 0
-    evaluations_per_step: int = 1
+    evaluations_per_step: int | None = 1
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The routine with its torque in place."""
@@ -126,10 +129,112 @@ class Routine(NamedTuple):
         return Composed(self, tuple(fractions))
 
 
+class Increments(NamedTuple):
+    """A routine whose step is an increment of the state, which is added plainly or with compensated summation.
+
+    Compensated, the low halves of quaternion and momentum stand in the memory before the routine's own, and the
+    quaternion is left unscaled but for powers of two.
+    """
+
+    make: Callable[[Pull], tuple[Start, Any]]
+    """Of the torque: start, and `change(body, p, t, s, h, memory) -> (increment of the state, memory, status)`."""
+    memory: int = 0
+    evaluations_at_start: int = 0
+    evaluations_per_step: int | None = 1
+    compensated: bool = False
+    tidy: Callable[[Quat], Quat] = tidied
+    """What becomes of the attitude after a plain sum."""
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """The step with its torque in place."""
+        start, change = self.make(pull)
+        costs = (self.evaluations_at_start, self.evaluations_per_step)
+        if self.compensated:
+            return Stepper(*_compensated(start, change, self.memory), LOW + self.memory, *costs)
+        tidy = self.tidy
+
+        def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            d, fresh, status = change(body, p, t, s, h, memory)
+            q, m, a, b = s.q, s.m, d.q, d.m
+            new = (q[0] + a[0], q[1] + a[1], q[2] + a[2], q[3] + a[3])
+            return State(tidy(new), (m[0] + b[0], m[1] + b[1], m[2] + b[2])), fresh, status
+
+        return Stepper(start, step, self.memory, *costs)
+
+    def composed(self, fractions: Sequence[float]) -> "Composed":
+        """Steps of these fractions in a row, as one step."""
+        return Composed(self, tuple(fractions))
+
+
+LOW = 7
+"""Low halves: four of the quaternion, three of the momentum."""
+
+
+def _compensated(start: Start, change: Any, count: int) -> tuple[Start, Any]:
+    """Start and step that carry the low halves of the state in front of the memory of the routine."""
+    own = "(" + "".join(f"memory[{LOW + k}], " for k in range(count)) + ")"
+    theirs = "".join(f"fresh[{k}], " for k in range(count))
+    begin = function(
+        "begin(body, p, t, s)",
+        ["fresh = start(body, p, t, s)", f"return ({'0.0, ' * LOW}{theirs})"],
+        {"start": start},
+    )
+
+    def summed(s: State, d: State, low: Any) -> tuple[State, Any]:
+        q, m, a, b = s.q, s.m, d.q, d.m
+        q0, r0 = added(q[0], low[0], a[0], 0.0)
+        q1, r1 = added(q[1], low[1], a[1], 0.0)
+        q2, r2 = added(q[2], low[2], a[2], 0.0)
+        q3, r3 = added(q[3], low[3], a[3], 0.0)
+        m0, l0 = added(m[0], low[4], b[0], 0.0)
+        m1, l1 = added(m[1], low[5], b[1], 0.0)
+        m2, l2 = added(m[2], low[6], b[2], 0.0)
+        k = rescaling((q0, q1, q2, q3))
+        return State((k * q0, k * q1, k * q2, k * q3), (m0, m1, m2)), (k * r0, k * r1, k * r2, k * r3, l0, l1, l2)
+
+    lines = [
+        f"d, fresh, status = change(body, p, t, s, h, {own})",
+        "new, low = summed(s, d, memory)",
+        f"return new, ({''.join(f'low[{k}], ' for k in range(LOW))}{theirs}), status",
+    ]
+    return begin, function("step(body, p, t, s, h, memory)", lines, {"change": change, "summed": summed})
+
+
+class Kicked(NamedTuple):
+    """Half kicks around a step of the free body: a potential by Strang splitting. The torque is carried in front."""
+
+    drift: Routine | Increments
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """The step with its torque in place, or the free step."""
+        base = self.drift.bind(pull, Depends.NOTHING, scales)
+        if depends is Depends.NOTHING:
+            return base
+        names = {"start": base.start, "drift": base.step, "push": push, "pull": pull}
+        own = "(" + "".join(f"memory[{3 + k}], " for k in range(base.memory)) + ")"
+        theirs = "".join(f"fresh[{k}], " for k in range(base.memory))
+        begin = ["fresh = start(body, p, t, s)", "n = pull(body, p, t, s)", f"return (n[0], n[1], n[2], {theirs})"]
+        step = [
+            "s = push(s, 0.5 * h, memory)",
+            f"s, fresh, status = drift(body, p, t, s, h, {own})",
+            "n = pull(body, p, t + h, s)",
+            f"return push(s, 0.5 * h, n), (n[0], n[1], n[2], {theirs}), status",
+        ]
+        return Stepper(
+            function("begin(body, p, t, s)", begin, names),
+            function("step(body, p, t, s, h, memory)", step, names),
+            3 + base.memory, 1, 1,
+        )  # fmt: skip
+
+    def composed(self, fractions: Sequence[float]) -> "Composed":
+        """Steps of these fractions in a row, as one step."""
+        return Composed(self, tuple(fractions))
+
+
 class Composed(NamedTuple):
     """Steps of the given fractions in a row; the memory passes from one to the next."""
 
-    base: Routine
+    base: Scheme
     fractions: tuple[float, ...]
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
@@ -147,7 +252,8 @@ class Composed(NamedTuple):
         step = function(
             "step(body, p, t, s, h, memory)", [*lines, "return s, memory, OK"], {"base": base.step, "OK": OK}
         )
-        return base._replace(step=step, evaluations_per_step=len(self.fractions) * base.evaluations_per_step)
+        each = base.evaluations_per_step
+        return base._replace(step=step, evaluations_per_step=None if each is None else len(self.fractions) * each)
 
 
 def merged(stages: Iterable[Stage]) -> Splitting:

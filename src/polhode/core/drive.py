@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from polhode.core.ops import view
 from polhode.core.quat import norm2
 from polhode.core.status import OK, UNSOUND
-from polhode.core.text import tuple_of, writer_of
+from polhode.core.text import function, tuple_of, writer_of
 from polhode.core.types import Params, Quat, Rotor, State, Stepper, Vec3
 
 
@@ -28,6 +28,7 @@ class Counters(NamedTuple):
     times: int = 7  # listed times in this segment
     asides: int = 8  # steps aside made
     values: int = 9  # parameters of the torque
+    resumed: int = 10  # 1: the memory at the start is that of an earlier run
 
 
 AT = Counters()
@@ -73,6 +74,7 @@ def driver(stepper: Stepper) -> Callable[..., int]:
     """
     start, step = stepper.start, stepper.step
     load_memory, store_memory = tuple_of(stepper.memory), writer_of(stepper.memory)
+    recounted = _recounted(stepper)
 
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
@@ -84,7 +86,7 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         first = i
         row, rows, due, every = count[AT.row], count[AT.rows], count[AT.due], count[AT.every]
         j, times, asides = count[AT.next], count[AT.times], count[AT.asides]
-        memory = start(body, p, t0, s) if i == 0 else load_memory(carried, 0)
+        memory = start(body, p, t0, s) if i == 0 and count[AT.resumed] == 0 else load_memory(carried, 0)
         offset = plan_offset[j] if j < times else 0.0
         listed, status = every == 0, OK
         while status == OK:
@@ -121,7 +123,7 @@ def driver(stepper: Stepper) -> Callable[..., int]:
                 if status == OK:
                     store_state(out, STATE * row, s)
                     asides += 1
-                i, s, memory = here, s_here, memory_here  # it was a step aside
+                i, s, memory = here, s_here, recounted(memory_here, memory)  # it was a step aside
                 if status != OK:
                     break
             row += 1
@@ -138,6 +140,14 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         return status
 
     return drive
+
+
+def _recounted(stepper: Stepper) -> Any:
+    """`recounted(memory, later)`: the memory before a step aside, with the evaluations that it took."""
+    if stepper.evaluations_per_step is not None:
+        return function("recounted(memory, later)", ["return memory"], {})
+    kept = "".join(f"memory[{k}], " for k in range(stepper.memory - 1))
+    return function("recounted(memory, later)", [f"return ({kept}later[{stepper.memory - 1}],)"], {})
 
 
 def potential_rows(potential: Any) -> Callable[..., int]:

@@ -3,6 +3,9 @@
 `kick` is the one flow that needs a torque: it becomes a flow when it meets one.
 """
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 from polhode.core.closed_form import leap
 from polhode.core.exact import Resolution, finest, increment, needed, pieces
 from polhode.core.ops import fma, triple
@@ -10,6 +13,19 @@ from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
 from polhode.core.trig import sine_versine
 from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.core.vec import combine, times
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def prepared(make: F) -> F:
+    """Mark a function of the scales of a run that makes a flow: in a list of flows it stands for what it makes."""
+    make.__prepared__ = True  # type: ignore[attr-defined]
+    return make
+
+
+def is_prepared(flow: Any) -> bool:
+    """Whether a flow has to be made for the scales of a run."""
+    return getattr(flow, "__prepared__", False)
 
 
 def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool) -> Pull:
@@ -128,6 +144,7 @@ MOST_PIECES = 16
 """Steps that would be cut into more are made by the closed form, which costs as much as about so many."""
 
 
+@prepared
 def free(scales: Scales | None) -> Flow:
     """The exact flow of a free body, prepared for runs of these scales; longer steps or faster bodies are cut."""
     if scales is None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from polhode.core.compose import nothing_of
 from polhode.core.exact import added, fine_differences, finest, increment, needed, pieces, polish, polished_turn
 from polhode.core.ops import two_product
-from polhode.core.quat import norm2
+from polhode.core.quat import rescaling
 from polhode.core.status import OK
 from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper, Vec3
 
@@ -48,7 +48,7 @@ def _attitude(q: Quat, low: Quat, v: tuple[DD, DD, DD]) -> tuple[Quat, Quat]:
         added(q[2], low[2], d2[0], d2[1]),
         added(q[3], low[3], d3[0], d3[1]),
     )
-    k = 0.5 if norm2((a[0], b[0], c[0], d[0])) > 2.0 else 1.0
+    k = rescaling((a[0], b[0], c[0], d[0]))
     return (k * a[0], k * b[0], k * c[0], k * d[0]), (k * a[1], k * b[1], k * c[1], k * d[1])
 
 

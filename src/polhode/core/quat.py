@@ -90,6 +90,18 @@ def tidied(q: Quat) -> Quat:
     return (q[0] * k, q[1] * k, q[2] * k, q[3] * k)
 
 
+def rescaling(q: Quat) -> float:
+    """The power of two that brings the norm of an unscaled quaternion back near one; products with it are exact."""
+    n = norm2(q)
+    return 0.5 if n > 2.0 else 2.0 if n < 0.5 else 1.0
+
+
+def rescaled(q: Quat) -> Quat:
+    """q times that power of two."""
+    k = rescaling(q)
+    return (k * q[0], k * q[1], k * q[2], k * q[3])
+
+
 def normalised(q: Quat) -> Quat:
     """q with unit norm."""
     r = 1.0 / sqrt(norm2(q))

@@ -76,4 +76,5 @@ class Stepper(NamedTuple):
     memory: int
     """How many floats the method carries from step to step."""
     evaluations_at_start: int
-    evaluations_per_step: int
+    evaluations_per_step: int | None
+    """None: the last number of the memory counts all evaluations since the start, and those of the start."""

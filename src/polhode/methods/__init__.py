@@ -2,12 +2,14 @@
 
 import importlib
 import pkgutil
+import re
 from functools import cache
+from typing import Any
 
 from polhode import _check
-from polhode.methods._method import Keeps, Method, compose, split
+from polhode.methods._method import Keeps, Method, Option, Value, compose, split, with_options
 
-__all__ = ["Keeps", "Method", "catalogue", "compose", "find", "split"]
+__all__ = ["Keeps", "Method", "Option", "catalogue", "compose", "find", "split", "with_options"]
 
 
 @cache
@@ -22,6 +24,28 @@ def catalogue() -> dict[str, Method]:
     return found
 
 
-def find(name: str) -> Method:
-    """The method of this name, whatever its case."""
-    return catalogue()[_check.choice("method", name, catalogue())]
+def find(name: str, **options: Any) -> Method:
+    """The method of this name, whatever its case; options as arguments, or in the name: `MR2(axes=231)`."""
+    bare, listed = _parts(name)
+    method = catalogue()[_check.choice("method", bare, catalogue())]
+    return _having(method.name, tuple(sorted((listed | options).items()))) if listed or options else method
+
+
+@cache
+def _having(name: str, values: tuple[tuple[str, Value], ...]) -> Method:
+    """Made once: the same choice is the same method."""
+    return catalogue()[name].having(**dict(values))
+
+
+def _parts(name: str) -> tuple[str, dict[str, str]]:
+    """The bare name and the options of `NAME(option=value, ...)`. Values may have brackets of their own."""
+    found = re.fullmatch(r"\s*([\w-]+)\s*\((.*)\)\s*", name) if isinstance(name, str) else None
+    if not found:
+        return name.strip() if isinstance(name, str) else name, {}
+    options = {}
+    for item in filter(None, map(str.strip, re.split(r",(?![^(]*\))", found[2]))):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise ValueError(f"options of {found[1]} are written option=value, not {item!r}")
+        options[key.strip()] = value.strip()
+    return found[1], options

@@ -5,10 +5,11 @@ its declaration. What a declaration promises is measured in `tests/contract`, an
 """
 
 import enum
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from polhode import _check
 from polhode.core.compose import Scheme, Splitting, Stage
 from polhode.core.types import Depends
 
@@ -28,6 +29,44 @@ class Keeps(enum.Flag):
     """The angular momentum in space, as a vector."""
     AXIAL_MOMENTUM = enum.auto()
     """The angular momentum in space along the symmetry axis of the potential."""
+
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something about a method that its user may choose."""
+
+    name: str
+    default: Value
+    """Its type is that of every value."""
+    meaning: str
+    """In a few words, for the card."""
+    choices: tuple[Value, ...] = ()
+    """All values there are; empty: any of the type, and the maker refuses what makes no sense."""
+    examples: tuple[Value, ...] = ()
+    """Values that the contract tests try as well."""
+
+    def read(self, value: Any, method: str) -> Value:
+        """The value that is meant, from Python or from text."""
+        what = f"option {self.name} of {method}"
+        if self.choices and not isinstance(self.default, bool):
+            known = {str(c): c for c in self.choices}
+            return known[_check.choice(f"value of the {what}:", str(value), known)]
+        if isinstance(self.default, bool):
+            known_bools = {"true": True, "false": False}
+            if str(value).lower() not in known_bools:
+                raise ValueError(f"the {what} must be true or false, not {value!r}")
+            return known_bools[str(value).lower()]
+        if isinstance(self.default, str):
+            return str(value)
+        number = _check.number(f"the {what}", value)
+        if isinstance(self.default, int):
+            if number != int(number):
+                raise ValueError(f"the {what} must be a whole number, not {value!r}")
+            return int(number)
+        return number
 
 
 @dataclass(frozen=True)
@@ -51,12 +90,49 @@ class Method:
     generalised_order: tuple[int, ...] | None = None
     """For near-integrable schemes: the order of the error terms in each power of the perturbation."""
 
+    about: str = ""
+    """What it does, keeps and costs, with the paper's equations, and where the paper is wrong about it."""
     unscaled: bool = False
     """Whether its quaternions have no meaningful norm; they are scaled when a run is over."""
+    advance: float = 1.0
+    """How many of the user's steps one application advances."""
+    options: tuple[Option, ...] = ()
+    settings: tuple[tuple[str, Value], ...] = ()
+    """Chosen values of options, where they are not the default."""
+    remake: Callable[..., "Method"] | None = field(default=None, repr=False, compare=False)
+    """Makes the method for given values of all its options."""
 
     def refuses(self, depends: Depends) -> Depends:
         """What such a torque reads and this method cannot handle."""
         return depends & ~self.accepts
+
+    def having(self, **values: Any) -> "Method":
+        """The same method with other values of its options."""
+        known = {option.name: option for option in self.options}
+        if values and not known:
+            raise ValueError(f"{self.name} has no options, so there is no {', '.join(values)} to choose")
+        chosen = dict(self.settings)
+        for name, value in values.items():
+            option = known[_check.choice(f"option of {self.name}:", name, known)]
+            chosen[option.name] = option.read(value, self.name)
+        return self._made({name: chosen[name] for name, o in known.items() if chosen.get(name, o.default) != o.default})
+
+    def _made(self, chosen: Mapping[str, Value]) -> "Method":
+        assert self.remake is not None
+        made = self.remake(**{o.name: chosen.get(o.name, o.default) for o in self.options})
+        listed = ", ".join(f"{name}={_written(value)}" for name, value in chosen.items())
+        name = f"{made.name}({listed})" if chosen else made.name
+        return replace(made, name=name, options=self.options, settings=tuple(chosen.items()), remake=self.remake)
+
+
+def _written(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def with_options(make: Callable[..., Method], *options: Option) -> Method:
+    """The method that `make` makes, as a function of its options, with their defaults in place."""
+    made = make(**{option.name: option.default for option in options})
+    return replace(made, options=options, remake=make)
 
 
 def split(*stages: tuple[Callable[..., Any], float]) -> Splitting:
