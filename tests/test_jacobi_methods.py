@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode._simulate import SimulationFailed
+from polhode._integration import SimulationFailed
 from polhode.core import status as codes
 from polhode.methods import find
 from tests.authorities import Floats, paper_case, paper_records

@@ -11,8 +11,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
-    from polhode._simulate import SimulationFailed as SimulationFailed
-    from polhode._simulate import SimulationInterrupted as SimulationInterrupted
+    from polhode._compare import Comparison as Comparison
+    from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
+    from polhode._compare import compare as compare
+    from polhode._ensemble import Ensemble as Ensemble
+    from polhode._ensemble import EnsembleInterrupted as EnsembleInterrupted
+    from polhode._ensemble import ensemble as ensemble
+    from polhode._integration import SimulationFailed as SimulationFailed
+    from polhode._integration import SimulationInterrupted as SimulationInterrupted
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
     from polhode.body import Body as Body
@@ -35,9 +41,13 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Body": "body",
+    "Comparison": "_compare",
+    "ComparisonInterrupted": "_compare",
     "ConstantBodyTorque": "torques.constant_body",
     "ConstantSpaceTorque": "torques.constant_space",
     "CoulombSoftWall": "torques.coulomb_soft_wall",
+    "Ensemble": "_ensemble",
+    "EnsembleInterrupted": "_ensemble",
     "Free": "torques.free",
     "FreeMotion": "free",
     "GravityGradient": "torques.gravity_gradient",
@@ -45,10 +55,12 @@ _HOME = {
     "LinearDamping": "torques.damping",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
-    "SimulationFailed": "_simulate",
-    "SimulationInterrupted": "_simulate",
+    "SimulationFailed": "_integration",
+    "SimulationInterrupted": "_integration",
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
+    "compare": "_compare",
+    "ensemble": "_ensemble",
     "load": "solution",
     "resume": "_simulate",
     "simulate": "_simulate",

@@ -87,11 +87,18 @@ def quaternion(name: str, attitude: Any) -> Floats:
     return q / math.sqrt(float(q @ q))
 
 
+FEW = 30
+"""So many names can be listed in an error."""
+
+
 def choice(kind: str, name: str, known: Iterable[str]) -> str:
     """The known name that is meant, whatever its case; if there is none, an error that suggests the nearest."""
     options = {k.lower(): k for k in known}
     if isinstance(name, str) and name.lower() in options:
         return options[name.lower()]
-    near = difflib.get_close_matches(str(name).lower(), options, n=1, cutoff=0.4)
-    hint = f"did you mean {options[near[0]]!r}? " if near else ""
-    raise ValueError(f"there is no {kind} {name!r}: {hint}known are {', '.join(sorted(options.values()))}")
+    near = difflib.get_close_matches(str(name).lower(), options, n=3, cutoff=0.4)
+    if len(options) <= FEW:
+        hint = f"did you mean {options[near[0]]!r}? " if near else ""
+        raise ValueError(f"there is no {kind} {name!r}: {hint}known are {', '.join(sorted(options.values()))}")
+    hint = f"did you mean {' or '.join(repr(options[n]) for n in near)}? " if near else ""
+    raise ValueError(f"there is no {kind} {name!r}: {hint}there are {len(options)}, which `polhode {kind}s` lists")

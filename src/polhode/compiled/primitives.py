@@ -37,6 +37,15 @@ def _view(typing_context: Any, x: Any, n: Any) -> Any:
     return kind(x, n), emit
 
 
+@intrinsic
+def _beginning_at(typing_context: Any, x: Any, k: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, offset = args
+        return builder.gep(pointer, [offset])
+
+    return x(x, k), emit
+
+
 @overload(ops.two_product)
 def _overload_two_product(a, b):
     def product(a, b):
@@ -63,5 +72,11 @@ def _overload_triple(x):
     raise TypingError(f"a torque returns three numbers, as a tuple, list or array, not {x}")
 
 
-COMPILED: dict[Any, Any] = {ops.fma: _fma, ops.view: _view, ops.two_product: ops.two_product, ops.triple: ops.triple}
+COMPILED: dict[Any, Any] = {
+    ops.fma: _fma,
+    ops.view: _view,
+    ops.beginning_at: _beginning_at,
+    ops.two_product: ops.two_product,
+    ops.triple: ops.triple,
+}
 """What the linker puts in the place of a primitive. (An overload may not return an array it was not given.)"""

@@ -8,9 +8,10 @@ a step aside, which the run does not notice.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polhode.core.ops import view
+from polhode.core.dd import two_sum
+from polhode.core.ops import beginning_at, view
 from polhode.core.quat import norm2
-from polhode.core.status import OK, UNSOUND
+from polhode.core.status import OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
 from polhode.core.types import Params, Quat, Rotor, State, Stepper, Vec3
 
@@ -29,11 +30,14 @@ class Counters(NamedTuple):
     asides: int = 8  # steps aside made
     values: int = 9  # parameters of the torque
     resumed: int = 10  # 1: the memory at the start is that of an earlier run
+    finished: int = 11  # 1: the end of a segment is reached, by steps of their own length
+    status: int = 12  # of a body among many
 
 
 AT = Counters()
-SETTING = 12  # inertia 3, inverse 3, axes 4, window 2
+SETTING = 14  # inertia 3, inverse 3, axes 4, window 2, tuning 2
 STATE = 7  # quaternion 4, momentum 3
+CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
 
 
 def sound(s: State) -> bool:
@@ -62,7 +66,7 @@ def store_state(x: Any, k: int, s: State) -> None:
 def load_setting(x: Any, values: Any, count: int) -> tuple[Rotor, Params]:
     """The fixed numbers of a segment."""
     body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
-    return body, Params(view(values, count), (x[6], x[7], x[8], x[9]), (x[10], x[11]))
+    return body, Params(view(values, count), (x[6], x[7], x[8], x[9]), (x[10], x[11]), (x[12], x[13]))
 
 
 def driver(stepper: Stepper) -> Callable[..., int]:
@@ -137,6 +141,113 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         store_memory(carried, 0, memory)
         count[AT.done], count[AT.row], count[AT.due] = i, row, due
         count[AT.next], count[AT.asides] = j, asides
+        return status
+
+    return drive
+
+
+def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
+    """The loop over many bodies: each has its place in every array, and goes on by itself to the step `stop`.
+
+    A body that reports a status is left alone from then on. All but the plan of outputs is theirs alone.
+    """
+    memory, counters = max(1, stepper.memory), len(Counters())
+
+    def fly(
+        setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
+        t0: float, h: float, last: float, stop: int, first: int, beyond: int, state: int, row: int,
+    ) -> int:  # fmt: skip
+        for k in range(first, beyond):
+            own = beginning_at(count, counters * k)
+            if own[AT.status] == OK and own[AT.done] < stop:
+                own[AT.status] = drive(
+                    beginning_at(setting, SETTING * k),
+                    beginning_at(values, own[AT.values] * k),
+                    beginning_at(y, state * k),
+                    beginning_at(carried, memory * k),
+                    plan_offset,
+                    beginning_at(out, row * own[AT.rows] * k),
+                    plan_index,
+                    own, t0, h, last, stop,
+                )  # fmt: skip
+        return OK
+
+    return fly
+
+
+def own_clock_driver(stepper: Stepper) -> Callable[..., int]:
+    """The loop for a method whose steps choose their length.
+
+    The same call as that of `driver`, with `span`, the length of the segment, in place of the length of its last
+    step. `listed` holds output times since the start of the segment. Rows of output begin with their time; the loop
+    returns when there is no room for another. Where a step passes a listed time, one of the right length is made
+    aside; where it passes the end, one of the right length is made in its place.
+    """
+    start, step, exactly = stepper.start, stepper.step, stepper.exactly
+    assert exactly is not None
+    load_memory, store_memory = tuple_of(stepper.memory), writer_of(stepper.memory)
+    recounted = _recounted(stepper)
+
+    def drive(
+        setting: Any, values: Any, y: Any, carried: Any, listed: Any, out: Any, unused: Any, count: Any,
+        t0: float, h: float, span: float, stop: int,
+    ) -> int:  # fmt: skip
+        body, p = load_setting(setting, values, count[AT.values])
+        s, t, low = load_state(y, 0), y[STATE], y[STATE + 1]
+        i, row, rows = count[AT.done], count[AT.row], count[AT.rows]
+        due, every, j, times = count[AT.due], count[AT.every], count[AT.next], count[AT.times]
+        finished = count[AT.finished] == 1
+        memory = start(body, p, t0, s) if i == 0 and count[AT.resumed] == 0 else load_memory(carried, 0)
+        status = OK
+        if i == 0 and row < rows and (due == 0 if every > 0 else j < times and listed[j] == 0.0):
+            out[(STATE + 1) * row] = t0
+            store_state(out, (STATE + 1) * row + 1, s)
+            row, due, j = row + 1, due + every, j + 1
+        while not finished and i < stop and (row < rows or every == 0):
+            new, fresh, status = step(body, p, t0 + t, s, h, memory)
+            if status == OK and not sound(new):
+                status = UNSOUND
+            if status != OK:
+                break
+            length, rest = fresh[0], (span - t) - low
+            if not abs(length) > 1e-15 * abs(t0 + t):
+                status = STALLED
+                break
+            last = abs(length) >= abs(rest)
+            if last:
+                length = rest
+                new, fresh, status = exactly(body, p, t0 + t, s, rest, recounted(memory, fresh))
+                if status == OK and not sound(new):
+                    status = UNSOUND
+            while status == OK and j < times:
+                offset = (listed[j] - t) - low
+                if not (last or abs(offset) <= abs(length)):
+                    break
+                there = new
+                if abs(offset) < abs(length):
+                    there, spent, status = exactly(body, p, t0 + t, s, offset, recounted(memory, fresh))
+                    fresh = recounted(fresh, spent)
+                    if status == OK and not sound(there):
+                        status = UNSOUND
+                if status == OK:
+                    out[(STATE + 1) * row] = t0 + listed[j]
+                    store_state(out, (STATE + 1) * row + 1, there)
+                    row, j = row + 1, j + 1
+            if status != OK:
+                break
+            s, memory = new, fresh
+            t, low = two_sum(t, length + low)
+            i += 1
+            finished = last
+            if i == due and every > 0:
+                out[(STATE + 1) * row] = t0 + (span if finished else t)
+                store_state(out, (STATE + 1) * row + 1, s)
+                row, due = row + 1, due + every
+        store_state(y, 0, s)
+        y[STATE], y[STATE + 1] = t, low
+        store_memory(carried, 0, memory)
+        count[AT.done], count[AT.row], count[AT.due], count[AT.next] = i, row, due, j
+        count[AT.finished] = int(finished)
         return status
 
     return drive

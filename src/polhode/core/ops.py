@@ -48,6 +48,12 @@ def view(x: Any, n: int) -> Any:
 
 
 @primitive
+def beginning_at(x: Any, k: int) -> Any:
+    """The numbers from x[k] on."""
+    return x[k:]
+
+
+@primitive
 def triple(x: Any) -> Vec3:
     """Three numbers as a tuple of floats, from whatever sequence a torque returned."""
     return (float(x[0]), float(x[1]), float(x[2]))

@@ -7,6 +7,8 @@ NO_CONVERGENCE = 2
 """An implicit equation was not solved within the allowed iterations."""
 UNCOVERED = 5
 """The formulas of the method do not cover this motion."""
+STALLED = 6
+"""A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
 
 # Reported by the caller of a driver, not by kernels:
 RAISED = 3

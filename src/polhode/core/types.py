@@ -34,15 +34,17 @@ class Rotor(NamedTuple):
 
 
 class Params(NamedTuple):
-    """What the torque needs and nothing else reads.
+    """What the torque needs and nothing else reads, and two numbers for the method.
 
     `values` is the torque's own parameter array; `axes` turns principal axes into the user's; `window` is the
-    open interval between two breakpoints in which times are seen.
+    open interval between two breakpoints in which times are seen. `tuning` are numbers of the method, such as its
+    tolerance, that are not worth a program of their own.
     """
 
     values: Any
     axes: Quat
     window: tuple[float, float]
+    tuning: tuple[float, float] = (0.0, 0.0)
 
 
 UserTorque = Callable[[float, Quat, Vec3, Any], Any]
@@ -66,6 +68,8 @@ class Scales(NamedTuple):
     """Its size at the start: from it a body at rest may gain speed."""
     may_quicken: bool = False
     """Whether the torque changes with time or rate, so that its size at the start says little."""
+    many: bool = False
+    """Whether these are the scales of one body among many: its symmetry is not theirs."""
 
 
 class Stepper(NamedTuple):
@@ -78,3 +82,6 @@ class Stepper(NamedTuple):
     evaluations_at_start: int
     evaluations_per_step: int | None
     """None: the last number of the memory counts all evaluations since the start, and those of the start."""
+    exactly: Step | None = None
+    """Of a stepper that chooses the length of its steps: a step of just this length. Then h is the length that its
+    `step` may choose from, and the first number of the memory says how far it went."""

@@ -44,7 +44,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from polhode._simulate import Progress, SimulationFailed, SimulationInterrupted, planned, simulate
+from polhode._integration import Progress, SimulationFailed, SimulationInterrupted
+from polhode._simulate import planned, simulate
 from polhode.body import Body
 from polhode.core.quat import multiply, turn
 from polhode.core.types import Quat

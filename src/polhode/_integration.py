@@ -1,0 +1,469 @@
+"""One run: the grid, the compiled driver called in chunks, and the solution that is left of it."""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polhode import _check
+from polhode._check import Floats
+from polhode.compiled import CompilationFailed, KernelRaised, program
+from polhode.core import status as codes
+from polhode.core.drive import AT, SETTING, STATE, Counters, driver
+from polhode.core.flows import principal_torque
+from polhode.core.quat import conjugate, multiply, to_space
+from polhode.core.types import Depends, Params, Rotor, Scales, State, Stepper, Vec3
+from polhode.core.vec import times as products
+from polhode.solution import Run, Solution
+
+SIGNATURE = "ppppppnndddi"
+"""Of the compiled driver: six arrays of floats, two of integers, t0, h, last, stop."""
+
+CHUNK_SECONDS = 0.05
+"""Compiled code returns about so often, for progress and Ctrl-C."""
+
+Progress = Callable[[int, int], None]
+"""Called with the steps done and the steps in all."""
+
+
+class SimulationFailed(ArithmeticError):
+    """The run could not go on. `solution` holds everything up to the last good state."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(solution.message)
+        self.solution = solution
+
+
+class SimulationInterrupted(KeyboardInterrupt):
+    """The user stopped the run. `solution` holds everything up to the last step."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(solution.message)
+        self.solution = solution
+
+
+# --- the grid ------------------------------------------------------------------------------------------------------
+
+
+class Segment(NamedTuple):
+    """A stretch without jumps: `steps` steps of length h from t0, the last one of length `last`, to t1."""
+
+    t0: float
+    t1: float
+    h: float
+    last: float
+    steps: int
+
+
+def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> list[Segment]:
+    """The run cut at the breakpoints that lie inside it, each piece with a grid of its own."""
+    inside = [b for b in breakpoints if min(t0, t1) < b < max(t0, t1)]
+    ends = [t0, *(inside if t1 > t0 else reversed(inside)), t1]
+    return [_segment(a, b, h) for a, b in pairwise(ends)]
+
+
+def _segment(a: float, b: float, h: float) -> Segment:
+    ratio = (b - a) / h
+    if ratio > 2**53:
+        raise ValueError(f"step {h:g} needs {ratio:.2g} steps: take a longer one")
+    whole = round(ratio)
+    steps = max(1, whole if abs(ratio - whole) < 1e-6 else math.ceil(ratio))
+    last = b - (a + (steps - 1) * h)
+    if abs(last - h) <= 4 * math.ulp(max(abs(a), abs(b))):
+        last = h  # the difference is round-off of the times
+    return Segment(a, b, h, last, steps)
+
+
+def _plan(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """For each listed time the grid point before it and how far it lies beyond; on the grid that is exactly zero."""
+    index = np.clip(np.floor((times - piece.t0) / piece.h), 0, piece.steps - 1).astype(np.int64)
+    offset = times - (piece.t0 + index * piece.h)
+    ends = np.where(index == piece.steps - 1, piece.last, piece.h)
+    near = 8 * np.spacing(np.maximum(np.abs(times), abs(piece.t0)))
+    after = np.abs(offset - ends) <= near
+    index = index + after
+    offset[after | (np.abs(offset) <= near)] = 0.0
+    return index, offset
+
+
+# --- the run -------------------------------------------------------------------------------------------------------
+
+
+class Integration:
+    """One run. Whatever changes lives in arrays that the compiled driver fills, so a solution can be made any time."""
+
+    def __init__(
+        self, run: Run, q: Floats, m: Floats, times: Floats | None,
+        progress: Progress | None, announce: Callable[[], None] | None, memory: tuple[float, ...] = (),
+        *, tilted: bool = False, many: bool = False,
+    ) -> None:  # fmt: skip
+        """`tilted` and `many` are for a body that stands for others, which may be tilted or less symmetric."""
+        self.run, self.times, self.progress, self.announce = run, times, progress, announce
+        self.tilted, self.many = tilted or not run.body.aligned, many
+        self.pieces = segments(run.t_start, run.t_end, run.step * run.method.advance, run.torque.breakpoints)
+        self.values = _check.array(
+            "parameters", list(run.torque.parameters(run.body)), (len(run.torque.parameters(run.body)),)
+        )
+        self.axes = tuple(run.body.axes_quaternion.tolist())
+        self.state = self._inward(q, m)
+        self.count = np.zeros(len(Counters()), dtype=np.int64)
+        self.count[AT.values] = self.values.size
+        self._reserve()
+        self.before = 0  # steps in the segments that are finished
+        self.piece = self.pieces[0]
+        self.starts = 0
+        self.seconds = 0.0
+        size = self._probe()
+        if run.torque_size is None:  # else the run is resumed, and keeps its scales
+            self.run = replace(run, torque_size=size)
+        self.stepper = self._bind()
+        self.carried = np.zeros(max(1, self.stepper.memory))
+        self.evaluations = 0  # in finished segments, of a stepper that counts its own
+        if len(memory) == self.stepper.memory > 0:
+            self.carried[:] = memory
+            self.count[AT.resumed] = 1
+            self.evaluations = -self._counted()
+
+    def _reserve(self) -> None:
+        """Room for the output."""
+        every = self.run.every
+        self.total = sum(piece.steps for piece in self.pieces)
+        rows = self.times.size if self.times is not None else self.total // _positive(every) + 1
+        self.ragged = self.times is None and self.total % _positive(every) != 0  # the end is no multiple of `every`
+        self.out = _rows(rows + self.ragged)
+        self.count[AT.rows] = rows
+
+    def solution(self) -> Solution:
+        """Run to the end, or raise with what there is."""
+        try:
+            status = self._all()
+        except KeyboardInterrupt:
+            raise SimulationInterrupted(self._assembled(codes.INTERRUPTED)) from None
+        solution = self._assembled(status)
+        if status != codes.OK:
+            raise SimulationFailed(solution)
+        return solution
+
+    def _bind(self) -> Stepper:
+        torque = self.run.torque
+        pull = principal_torque(
+            torque.torque_kernel, tilted=self.tilted, windowed=len(torque.breakpoints) > 0
+        )
+        return self.run.method.scheme.bind(pull, torque.depends, self._scales())
+
+    def _scales(self) -> Scales:
+        """Of the start of the run, also when it is resumed: the same program, the same bits."""
+        run = self.run
+        momentum = run.momentum_start @ run.body.axes
+        changes = bool(run.torque.depends & (Depends.TIME | Depends.RATE)) or bool(run.torque.breakpoints)
+        step = run.step * run.method.advance
+        return Scales(_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0, changes, self.many)
+
+    def _all(self) -> int:
+        try:
+            drive = program(self._driver(), SIGNATURE, self.announce)
+        except CompilationFailed as problem:
+            name = self.run.torque.name
+            raise CompilationFailed(f"{self.run.method.name} with {name} cannot be compiled:\n{problem}") from None
+        for piece in self.pieces:
+            status = self._through(piece, drive)
+            if status != codes.OK:
+                return status
+        return codes.OK
+
+    def _driver(self) -> Callable[..., int]:
+        return driver(self.stepper)
+
+    def _through(self, piece: Segment, drive: Callable[..., int]) -> int:
+        """One segment, in chunks."""
+        self.piece = piece
+        index, offset = self._outputs(piece)
+        setting = self._setting(piece)
+
+        def to(stop: int) -> int:
+            return drive(
+                setting, self.values, self.state, self.carried, offset, self.out.reshape(-1), index, self.count,
+                piece.t0, piece.h, self._end(piece), stop,
+            )  # fmt: skip
+
+        chunk = 1
+        self.starts += 1 - int(self.count[AT.resumed])
+        while not self._finished(piece):
+            done = int(self.count[AT.done])
+            stop = self._stop(piece, done + chunk)
+            clock = time.perf_counter()
+            try:
+                status = to(stop)
+            except KernelRaised:
+                if stop - done == 1:
+                    self._outputs_before_failure(to, done)
+                    return codes.RAISED
+                chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
+                continue
+            spent = time.perf_counter() - clock
+            self.seconds += spent
+            self._collect()
+            if status != codes.OK:
+                return status
+            chunk = max(1, int(chunk * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
+            if self.progress:
+                self.progress(self.before + int(self.count[AT.done]), self._steps_in_all())
+        self.before += int(self.count[AT.done])
+        self.count[[AT.done, AT.resumed]] = 0
+        self.evaluations += self._counted()
+        return codes.OK
+
+    # --- what is different where steps choose their length (`_own_clock.py`)
+
+    def _end(self, piece: Segment) -> float:
+        """How the driver is told of the end of a segment: the length of the last step."""
+        return piece.last
+
+    def _finished(self, piece: Segment) -> bool:
+        return bool(self.count[AT.done] == piece.steps)
+
+    def _stop(self, piece: Segment, wanted: int) -> int:
+        """How many steps of the segment are to be done after the next chunk."""
+        return min(piece.steps, wanted)
+
+    def _collect(self) -> None:
+        """After a chunk: the output may need room."""
+
+    def _steps_in_all(self) -> int:
+        return self.total
+
+    def _output(self, status: int, done: int) -> tuple[Floats, Floats]:
+        """Times and states of all rows there are."""
+        rows = int(self.count[AT.row])
+        if status == codes.OK and self.ragged:
+            self.out[rows] = self.state
+            rows += 1
+        return self._grid_times(done, rows) if self.times is None else self.times[:rows].copy(), self.out[:rows]
+
+    # --- a failure, to the very step
+
+    def _outputs_before_failure(self, to: Callable[[int], int], done: int) -> None:
+        """Save, row by row, what is due before the step or the step aside that raises."""
+        rows = int(self.count[AT.rows])
+        with suppress(KernelRaised):
+            while (row := int(self.count[AT.row])) < rows:
+                self.count[AT.rows] = row + 1
+                to(done)
+                if self.count[AT.row] == row:
+                    break
+        self.count[AT.rows] = rows
+
+    def _outputs(self, piece: Segment) -> tuple[NDArray[np.int64], Floats]:
+        """Tell the driver what is due in this segment: every so many steps, or a list of times."""
+        first = piece is self.pieces[0]
+        index, offset = np.zeros(1, dtype=np.int64), np.zeros(1)
+        count = self.count
+        count[[AT.done, AT.steps]] = 0, piece.steps
+        if self.times is None:
+            every = _positive(self.run.every)
+            count[[AT.every, AT.due]] = every, 0 if first else every - self.before % every
+            return index, offset
+        sign = math.copysign(1.0, piece.h)
+        beyond, within = sign * (self.times - piece.t0), sign * (piece.t1 - self.times)
+        here = self.times[((beyond > 0) | (first & (beyond == 0))) & (within >= 0)]
+        if here.size:
+            index, offset = _plan(piece, here)
+        count[[AT.next, AT.times, AT.due]] = 0, here.size, index[0] if here.size else piece.steps + 1
+        return index, offset
+
+    def _setting(self, piece: Segment) -> Floats:
+        """The fixed numbers of a segment. Times are seen strictly inside it: jumps belong to neither side."""
+        moments = self.run.body.moments
+        low, high = sorted((piece.t0, piece.t1))
+        window = (math.nextafter(low, math.inf), math.nextafter(high, -math.inf))
+        setting = np.array([*moments, *(1.0 / moments), *self.axes, *window, *self.run.method.tuning])
+        assert setting.size == SETTING
+        return setting
+
+    # --- from the user's axes and back
+
+    def _inward(self, q: Floats, m: Floats) -> Floats:
+        """A state in principal axes, as the driver wants it."""
+        if not self.run.body.aligned:
+            q = np.array(multiply(tuple(q.tolist()), self.axes))
+            m = m @ self.run.body.axes
+        return np.ascontiguousarray([*q, *m], dtype=np.float64)
+
+    def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
+        """Rows of states in the user's axes."""
+        q, m = states[:, :4], states[:, 4:STATE]
+        if self.run.method.unscaled and not as_computed:
+            q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
+        if not self.run.body.aligned:
+            back = multiply(tuple(q.T), conjugate(self.axes))  # columns: the same algebra
+            q, m = np.stack(back, axis=1), m @ self.run.body.axes.T
+        return q, m
+
+    # --- the result
+
+    def _assembled(self, status: int) -> Solution:
+        """Everything computed so far."""
+        done = self.before + int(self.count[AT.done])
+        t_last = self._grid(int(self.count[AT.done]))
+        t, states = self._output(status, done)
+        q, m = self._outward(states)
+        last_q, last_m = self._outward(self.state[None, :STATE], as_computed=True)
+        run = replace(self.run, steps=done, nfev=self._evaluations(done), seconds=self.seconds)
+        message = self._message(status, t_last, done)
+        memory = tuple(self.carried[: self.stepper.memory].tolist()) if done else ()
+        return Solution(run, t, q, m, status, message, t_last, last_q[0], last_m[0], memory)
+
+    def _evaluations(self, done: int) -> int:
+        """Of the torque, in so many steps and all steps aside."""
+        each = self.stepper.evaluations_per_step
+        if each is None:
+            return self.evaluations + (self._counted() if self.count[AT.done] else 0)
+        return self.starts * self.stepper.evaluations_at_start + each * (done + int(self.count[AT.asides]))
+
+    def _counted(self) -> int:
+        """What the memory of a stepper says that counts its evaluations."""
+        return int(self.carried[-1]) if self.stepper.evaluations_per_step is None else 0
+
+    def _grid(self, done: int) -> float:
+        """The time after so many steps of the current segment (which is 0 again after the last one)."""
+        if self.before == self.total:
+            return self.run.t_end
+        return self.piece.t1 if done == self.piece.steps else self.piece.t0 + done * self.piece.h
+
+    def _grid_times(self, done: int, rows: int) -> Floats:
+        """The times of the first rows of output every so many steps; the last step may be a row more."""
+        t = np.arange(rows, dtype=np.float64)
+        t *= _positive(self.run.every)
+        np.minimum(t, done, out=t)  # now: how many steps lie before each row
+        ends = np.cumsum([piece.steps for piece in self.pieces])
+        first, before = 0, 0
+        for piece, after, last in zip(self.pieces, ends, np.searchsorted(t, ends, side="right"), strict=True):
+            ends_here = last > first and t[last - 1] == after
+            part = t[first:last]
+            part -= before
+            part *= piece.h
+            part += piece.t0
+            if ends_here:
+                part[-1] = piece.t1
+            first, before = last, after
+        return t
+
+    def _message(self, status: int, t: float, done: int) -> str:
+        method, h = self.run.method.name, self.run.step
+        where = f"after {done} of {self._steps_in_all()} steps, at t = {t:.12g}; what was computed is in the solution"
+        if status == codes.OK:
+            return f"reached t = {t:.12g} in {done} steps"
+        if status == codes.INTERRUPTED:
+            return f"interrupted {where}"
+        if complaint := self._complaint(t):
+            return f"the torque {self.run.torque.name} {complaint} {where}"
+        if status == codes.RAISED:
+            return f"the torque {self.run.torque.name} raised an exception {where}"
+        if status == codes.NO_CONVERGENCE:
+            return f"{method} could not solve its step equation with step {h:g} {where}: take a shorter step"
+        if status == codes.STALLED:
+            return (
+                f"the steps of {method} became too short {where}: choose a wider tolerance or another method"
+            )
+        if status == codes.UNCOVERED:
+            cause = "it is too close to a steady rotation or to the separatrix, or the body to a sphere"
+            return f"the formulas of {method} do not cover this motion ({cause}) {where}: use Exact"
+        return f"{method} left the finite numbers with step {h:g} {where}: take a shorter step"
+
+    def _complaint(self, t: float) -> str | None:
+        """What the torque did wrong, found by making the failed step again in plain Python."""
+        torque = self.run.torque.torque_kernel
+        complaints: list[str] = []
+
+        def watched(t: float, q: Any, w: Any, p: Any) -> Any:
+            try:
+                n = torque(t, q, w, p)
+            except Exception as problem:  # the user's code may raise anything
+                complaints.append(f"raised {type(problem).__name__}: {problem}")
+                raise
+            if not np.isfinite(np.asarray(n, dtype=float)).all():
+                complaints.append(f"returned ({', '.join(f'{x:g}' for x in n)})")
+            return n
+
+        pull = principal_torque(watched, tilted=self.tilted, windowed=bool(self.run.torque.breakpoints))
+        stepper = self.run.method.scheme.bind(pull, self.run.torque.depends, self._scales())
+        s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:STATE].tolist()))
+        body, p = self._kernel_arguments()
+        with suppress(Exception):  # in plain Python a division by zero raises, also one of ours
+            memory = stepper.start(body, p, t, s)
+            for length in self._lengths_from_here():
+                if not complaints:
+                    stepper.step(body, p, t, s, length, memory)
+        return complaints[0] if complaints else None
+
+    def _lengths_from_here(self) -> list[float]:
+        """Of the steps aside that were due where the run stopped, and of the step after them."""
+        done, asides = int(self.count[AT.done]), list[float]()
+        if self.times is not None:
+            index, offset = _plan(self.piece, self.times[int(self.count[AT.row]) :])
+            asides = offset[(index == done) & (offset != 0.0)].tolist()
+        return [*asides, self.piece.last if done == self.piece.steps - 1 else self.piece.h]
+
+    def _kernel_arguments(self) -> tuple[Rotor, Params]:
+        x = self._setting(self.piece).tolist()
+        body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
+        return body, Params(self.values, (x[6], x[7], x[8], x[9]), (x[10], x[11]), (x[12], x[13]))
+
+    def _probe(self) -> float:
+        """Call the torque once in plain Python: a mistake in it is best told before anything is compiled.
+
+        Returns its size.
+        """
+        torque, t = self.run.torque, self.run.t_start
+        body, p = self._kernel_arguments()
+        s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:STATE].tolist()))
+        q = multiply(s.q, conjugate(p.axes))
+        w = to_space(p.axes, products(s.m, body.inverse))
+        t_seen = min(max(t, p.window[0]), p.window[1]) if torque.breakpoints else t
+        try:
+            n = torque.torque_kernel(t_seen, q, w, self.values)
+        except Exception as problem:  # the user's code may raise anything
+            raise ValueError(
+                f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
+            ) from problem
+        if np.shape(n) != (3,):
+            raise ValueError(f"the torque {torque.name} must return three numbers, not {n!r}")
+        if not np.isfinite(np.asarray(n, dtype=float)).all():
+            raise ValueError(f"the torque {torque.name} returned {tuple(n)} at t = {t:g}, at the very start")
+        if torque.potential_kernel is not None:
+            self._probe_potential(torque.potential_kernel, t_seen, q)
+        return math.hypot(*(float(x) for x in n))
+
+    def _probe_potential(self, potential: Any, t: float, q: Any) -> None:
+        name = self.run.torque.name
+        try:
+            energy = float(potential(t, q, self.values))
+        except Exception as problem:  # the user's code may raise anything
+            kind = type(problem).__name__
+            raise ValueError(f"the potential of {name} raised {kind} at t = {t:g}: {problem}") from problem
+        if not math.isfinite(energy):
+            raise ValueError(f"the potential of {name} is {energy} at t = {t:g}, at the very start")
+
+
+def _triple(x: Floats) -> Vec3:
+    a, b, c = x.tolist()
+    return (a, b, c)
+
+
+def _rows(count: int) -> Floats:
+    try:
+        return np.empty((count, STATE))
+    except (MemoryError, ValueError):
+        size = count * STATE * 8 / 2**30
+        raise MemoryError(f"{count} rows of output need {size:.3g} GiB: ask for fewer with every= or t_eval=") from None
+
+
+def _positive(every: int | None) -> int:
+    assert every is not None
+    return every

@@ -1,0 +1,131 @@
+"""Steps that choose their length: by a tolerance, or reversibly by a monitor function.
+
+Both are steppers with `exactly`: the first number of the memory is how far the last step went, the last number counts
+evaluations of the torque.
+"""
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, NamedTuple, NoReturn
+
+from polhode.core.compose import Scheme
+from polhode.core.dop853 import EVALUATIONS, pair
+from polhode.core.status import NO_CONVERGENCE, OK, STALLED
+from polhode.core.text import function
+from polhode.core.types import Depends, Params, Pull, Rotor, Scales, State, Stepper, Vec3
+from polhode.core.vec import dot, times
+
+Monitor = Callable[[Rotor, Vec3, State], float]
+"""`(body, torque, state) -> U > 0`: how dense the steps are to be, in any unit. Even in the rate."""
+
+MOST_ATTEMPTS = 60
+SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
+"""Of the next step: a little shorter than the estimate allows, and never changed by more than this."""
+
+
+class Adaptive(NamedTuple):
+    """Dormand and Prince's pair of order 8, its steps as long as the tolerances allow, but no longer than h.
+
+    The tolerances are `Params.tuning`: one relative, one absolute.
+    """
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """The step with its torque in place. Memory: length made, length to try next, evaluations."""
+        slope, attempt = pair(pull)
+
+        def start(body: Rotor, p: Params, t: float, s: State) -> Vec3:
+            return (0.0, 0.0, 0.0)
+
+        def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Vec3) -> tuple[State, Vec3, int]:
+            k = slope(body, p, t, s)
+            spent = memory[2] + 1.0
+            length = h if memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
+            rejected = False
+            for _ in range(MOST_ATTEMPTS):
+                new, error = attempt(body, p, t, s, length, k, p.tuning[0], p.tuning[1])
+                spent += EVALUATIONS
+                if error <= 1.0:
+                    most = 1.0 if rejected else GROW
+                    factor = most if error == 0.0 else min(most, max(SHRINK, SAFETY * error**-0.125))
+                    return new, (length, factor * length, spent), OK
+                # A NaN is an error too: it fails the comparison above.
+                rejected = True
+                length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
+            return s, (length, length, spent), STALLED
+
+        def exactly(body: Rotor, p: Params, t: float, s: State, h: float, memory: Vec3) -> tuple[State, Vec3, int]:
+            new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], p.tuning[1])
+            return new, (h, memory[1], memory[2] + 1.0 + EVALUATIONS), OK
+
+        return Stepper(start, step, 3, 0, None, exactly)
+
+    def composed(self, fractions: Sequence[float]) -> NoReturn:
+        """Not a symmetric step."""
+        raise ValueError("a method with variable steps cannot be composed")
+
+
+class Reversible(NamedTuple):
+    """Steps of a symmetric method whose density follows a monitor function U, reversibly and explicitly.
+
+    The density r between two states obeys r_(n+1/2) + r_(n-1/2) = 2 U(z_n), and the length is h U(z_0) / r: the user's
+    step is the first one. Going back along the same densities undoes the steps.  [holder2001]
+    """
+
+    base: Scheme
+    monitor: Monitor
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """Memory: length made, density, density at the start, what the method remembers, evaluations."""
+        base = self.base.bind(pull, depends, scales)
+        counts, kept = base.evaluations_per_step is None, base.memory
+        own = "(" + "".join(f"memory[{3 + k}], " for k in range(kept)) + ")"
+        theirs = "".join(f"fresh[{k}], " for k in range(kept - counts))
+        at_start = f"fresh[{kept - 1}]" if counts else f"{base.evaluations_at_start}.0"
+        spent = f"fresh[{kept - 1}]" if counts else f"memory[{3 + kept}] + {base.evaluations_per_step}.0"
+        torqued = depends is not Depends.NOTHING
+        look = "n = pull(body, p, t, s)" if torqued else "n = (0.0, 0.0, 0.0)"
+        begin = [
+            look,
+            "u = monitor(body, n, s)",
+            "fresh = start(body, p, t, s)",
+            f"return (0.0, u, u, {theirs}{at_start} + {float(torqued)})",
+        ]
+        step = [
+            look,
+            "density = 2.0 * monitor(body, n, s) - memory[1]",
+            "if not density > 0.0:",
+            "    return s, memory, NO_CONVERGENCE",
+            "length = h if memory[2] == density else h * (memory[2] / density)",
+            f"s, fresh, status = base(body, p, t, s, length, {own})",
+            f"return s, (length, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
+        ]
+        exactly = [
+            f"s, fresh, status = base(body, p, t, s, h, {own})",
+            f"return s, (h, memory[1], memory[2], {theirs}{spent}), status",
+        ]
+        names: dict[str, Any] = {
+            "monitor": self.monitor, "start": base.start, "base": base.step, "pull": pull,
+            "NO_CONVERGENCE": NO_CONVERGENCE,
+        }  # fmt: skip
+        return Stepper(
+            function("begin(body, p, t, s)", begin, names),
+            function("step(body, p, t, s, h, memory)", step, names),
+            kept + 4 - counts, 0, None,
+            function("exactly(body, p, t, s, h, memory)", exactly, names),
+        )  # fmt: skip
+
+    def composed(self, fractions: Sequence[float]) -> NoReturn:
+        """The densities belong to whole steps."""
+        raise ValueError("a method with variable steps cannot be composed: compose the method inside it")
+
+
+def frequency(body: Rotor, n: Vec3, s: State) -> float:
+    """The rate, and the rate at which the torque could make the body swing, as one frequency."""
+    w, a = times(s.m, body.inverse), times(n, body.inverse)
+    return sqrt(dot(w, w) + sqrt(dot(a, a)))
+
+
+def rate(body: Rotor, n: Vec3, s: State) -> float:
+    """The size of the rate: steps of equal angles."""
+    w = times(s.m, body.inverse)
+    return sqrt(dot(w, w))

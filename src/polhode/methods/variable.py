@@ -1,0 +1,94 @@
+"""Methods whose steps choose their length: by a tolerance, or reversibly by a monitor function."""
+
+from dataclasses import replace
+
+from polhode import _check
+from polhode.core.types import Depends
+from polhode.core.variable import Adaptive, Monitor, Reversible, frequency, rate
+from polhode.methods._method import Keeps, Method, Option, with_options
+from polhode.methods.axes import MR2
+
+MONITORS: dict[str, Monitor] = {"frequency": frequency, "rate": rate}
+
+
+def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
+    """A symmetric method with steps that follow a monitor function, reversibly.
+
+    `monitor(body, torque, state)` is a positive number, the density of the steps, in any unit: where it is twice as
+    large as at the start, steps are half as long as the first. It is compiled with the method. `body` has `inertia` and
+    `inverse` moments, `state` the quaternion `q` and the momentum `m`; everything is in principal axes. It must not
+    change when the rate is reversed, or the method is not reversible.
+    """
+    if Keeps.REVERSIBLE not in method.keeps | method.keeps_when_free or method.own_clock:
+        raise ValueError(f"variable steps stay reversible only around a symmetric method, which {method.name} is not")
+    lost = Keeps.SYMPLECTIC
+    return replace(
+        method,
+        name=name,
+        scheme=Reversible(method.scheme, monitor),
+        summary=f"{method.name} with variable steps that stay reversible",
+        cite=f"holder2001,{method.cite}",
+        keeps=method.keeps & ~lost,
+        keeps_when_free=method.keeps_when_free & ~lost,
+        generalised_order=None,
+        own_clock=True,
+        options=(),
+        settings=(),
+        remake=None,
+    )
+
+
+def _hlr(of: str, monitor: str) -> Method:
+    from polhode.methods import find  # it knows all methods, these here included
+
+    base = MR2 if of == MR2.name else find(of)
+    return replace(
+        variable_steps(base, MONITORS[monitor], name="HLR"),
+        about="Steps of a symmetric method, shorter where the motion is fast or the torque strong. The density of the "
+        "steps, r, follows a monitor function U by r_(n+1/2) + r_(n-1/2) = 2 U(z_n), which is explicit and "
+        "undone by going back: no drift of the energy, as with equal steps. The user's step is the first one, and U is "
+        "measured relative to its value there. The monitor `frequency` is sqrt(|w|^2 + |torque / moments|), `rate` is "
+        "|w|; a function of one's own goes with polhode.methods.variable_steps. The symplectic form is lost, linear "
+        "invariants stay. Costs one torque evaluation a step more than the method inside. A step fails where U falls "
+        "to less than half within a step: then take a shorter one. The reversal needs the last density, which a "
+        "continued run has; a run from a bare state starts with r = U. Holder, Leimkuhler and Reich 2001, from where "
+        "krysl2004 has its soft wall.",
+    )
+
+
+HLR = with_options(
+    _hlr,
+    Option("of", "MR2", "the symmetric method inside", examples=("NMB",), names_a_method=True),
+    Option("monitor", "frequency", "what the density of the steps follows", choices=tuple(MONITORS)),
+)
+
+
+def _dop853(rtol: float, atol: float) -> Method:
+    relative, absolute = (_check.number(f"{name} of DOP853", x) for name, x in (("rtol", rtol), ("atol", atol)))
+    if not (relative > 0 and absolute >= 0):
+        raise ValueError(f"DOP853 needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
+    return Method(
+        "DOP853",
+        Adaptive(),
+        summary="Dormand-Prince 8(5,3) with steps chosen by a tolerance; the plain baseline",
+        about="The Runge-Kutta pair of order 8 on quaternion and momentum, as in Hairer's code and in SciPy, which is "
+        "what most people would use. A step is accepted if its estimated error is below rtol in the attitude and below "
+        "rtol |m| + atol in the momentum, and none is longer than the user's step. Costs 12 torque evaluations an "
+        "attempt, and as many for each output between steps. The quaternion is normalised after every step. Keeps "
+        "nothing: energy and momentum drift by about the tolerance a step. Takes any torque.",
+        cite="prince1981,hairer1993",
+        order=8,
+        attitude_order=8,
+        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+        keeps=Keeps.NOTHING,
+        keeps_when_free=Keeps.NOTHING,
+        own_clock=True,
+        tuning=(relative, absolute),
+    )
+
+
+DOP853 = with_options(
+    _dop853,
+    Option("rtol", 1e-9, "error allowed in a step: attitude, and momentum relative to its size"),
+    Option("atol", 0.0, "error allowed in the momentum besides, kg m^2/s"),
+)
