@@ -317,7 +317,7 @@ class Solution:
             "spatial_momentum": (("time", "component"), self.spatial_momentum),
             **{f"{k.replace(' ', '_')}_error": (("time",), e) for k, e in self.invariant_errors.items()},
         }
-        variables = {name: (*entry, _spoken(name)) for name, entry in table.items()}
+        variables = {name: (*entry, spoken(name)) for name, entry in table.items()}
         coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
         return Dataset(variables, coordinates, self._attributes())
 
@@ -348,7 +348,7 @@ class Solution:
         except (TypeError, ValueError) as problem:
             raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
         attributes = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._attributes(), "metadata": note}
-        variables = {k: netcdf.Variable(*entry, _spoken(k)) for k, entry in self._table().items()}
+        variables = {k: netcdf.Variable(*entry, spoken(k)) for k, entry in self._table().items()}
         try:
             netcdf.write(path, variables, attributes, overwrite=overwrite)
         except netcdf.TooLarge as problem:
@@ -458,7 +458,7 @@ def _rows(name: str, contents: Contents, shape: tuple[int, ...]) -> Floats:
     return data
 
 
-def _spoken(name: str) -> dict[str, str]:
+def spoken(name: str) -> dict[str, str]:
     """The attributes of an array in files and tables."""
     if name.endswith("_error"):
         what = name.removesuffix("_error").replace("_", " ")

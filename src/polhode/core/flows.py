@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from polhode.core.closed_form import leap
-from polhode.core.exact import Resolution, finest, increment, needed, pieces
+from polhode.core.exact import Resolution, cuts, excess, finest, increment, needed
 from polhode.core.ops import fma, triple
 from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
 from polhode.core.trig import sine_versine
@@ -150,12 +150,13 @@ def free(scales: Scales | None) -> Flow:
     if scales is None:
         return _triaxial(finest(), unphysical=True)
     i1, i2, i3 = scales.inertia
-    if i1 == i2 == i3:
+    if i1 == i2 == i3 and not scales.many:
         return spherical
-    if i1 == i2 or i2 == i3 or i3 == i1:
+    if (i1 == i2 or i2 == i3 or i3 == i1) and not scales.many:
         return symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
-    fine, unphysical, count = needed(scales, HEADROOM)
-    return leaping if count > MOST_PIECES else _triaxial(fine, unphysical)
+    free_of_torque = scales.torque == 0.0 and not scales.may_quicken
+    fine, unphysical, count = needed(scales, 1.0 if free_of_torque else HEADROOM)
+    return leaping if count > MOST_PIECES else _triaxial(fine, unphysical or scales.many)
 
 
 def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -188,11 +189,18 @@ def _triaxial(fine: Resolution, unphysical: bool) -> Flow:
     move = increment(fine.nodes, fine.terms)
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-        count = pieces(fine, unphysical, body, s.m, h)
-        length = h / max(count, 1)
-        for _ in range(count):
+        left, length = 1, h
+        while left > 0:
+            # Looked at here, where the step begins with the same numbers: so they are computed once.
+            size = excess(fine, unphysical, body, s.m, length)
+            if not 0.0 < size <= 1.0:
+                count = cuts(size)
+                if count == 0:
+                    break
+                left, length = left * count, length / count
             delta, e, v, _k, _mu = move(body, s.m, length)
             s = State(advanced(s.q, e, v), combine(s.m, 1.0, delta))
+            left -= 1
         return s
 
     return flow
