@@ -27,6 +27,16 @@ def test_polished_does_not_walk() -> None:
     assert (np.abs(found.scores) < 4.5).all()
 
 
+def test_moser_veselov_walks_and_compensation_shortens_its_steps() -> None:
+    """By the factor h, which is 1/100 here, and not less than the rounding of an increment."""
+    plain, compensated = short("PDMV10"), short("PDMV10(compensated=true)")
+    assert plain.deviation[0] < 0.35  # 0.19 in the full test
+    assert compensated.deviation[0] < 0.005  # 0.0021 in the full test
+    assert (compensated.deviation[2:] < 0.01).all()  # 0.0028 to 0.0044 in the full test
+    assert (np.abs(plain.scores) < 4.5).all()
+    assert (np.abs(compensated.scores) < 4.5).all()
+
+
 def test_papers_algorithms_walk() -> None:
     """Algorithm 4.1 walks, and the standard implementation leaves it far behind."""
     better, standard = short("Jacobi41"), short("Jacobi31")

@@ -8,22 +8,23 @@ import pytest
 from polhode.core.compose import suzuki, triple_jump
 from polhode.methods import Keeps, Method, catalogue, compose
 from tests.authorities.problems import PROBLEMS
-from tests.contract._measure import accepted, errors, observed_order
-from tests.contract.test_keeps import LARGE, TORQUED, defect, noise, promises
+from tests.contract._measure import errors, observed_order, pairs
+from tests.contract.test_keeps import TORQUED, defect, large, noise, promises
 
 ROWS = {"triple-jump": triple_jump(2), "suzuki": suzuki(2)}
 
 
 def symmetric(order: int) -> list[Method]:
-    both = [m for m in catalogue().values() if m.order == m.attitude_order == order]
-    return [m for m in both if Keeps.REVERSIBLE in m.keeps]
+    both = [m for m in catalogue().values() if m.order == m.attitude_order == order and not m.own_clock]
+    plain = [m for m in both if (m.generalised_order or (order,))[0] == order]  # a composition has no use for more
+    return [m for m in plain if Keeps.REVERSIBLE in m.keeps]
 
 
 def raised(method: Method, fractions: Sequence[float], order: int = 4) -> Method:
     return compose(method, fractions, name=f"{method.name}-{len(fractions)}", order=order)
 
 
-PAIRS = [pytest.param(m, name, id=f"{m.name}-{name}") for m in symmetric(2) for name in accepted(m)]
+PAIRS = [pair for pair in pairs() if pair.values[0] in symmetric(2)]
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -31,10 +32,14 @@ PAIRS = [pytest.param(m, name, id=f"{m.name}-{name}") for m in symmetric(2) for 
 def test_order_four(method: Method, name: str, row: str) -> None:
     """Time-dependent torques as well: the clock runs back where the step does."""
     fourth = raised(method, ROWS[row])
-    for part in ("momentum", "attitude"):
+    for part, declared in zip(("momentum", "attitude"), fourth.orders(free=name == "free"), strict=True):
         observed = observed_order(lambda n, part=part: getattr(errors(name, fourth, n), part))  # type: ignore[misc]
-        exact_when_free = name == "free" and Keeps.ENERGY | Keeps.SPATIAL_MOMENTUM in method.keeps_when_free
-        assert observed == (math.inf if exact_when_free else pytest.approx(4, abs=0.2))
+        exact_alone = observed_order(lambda n, part=part: getattr(errors(name, method, n), part)) == math.inf  # type: ignore[misc]
+        if declared == 4:
+            assert observed == (math.inf if exact_alone else pytest.approx(4, abs=0.2))
+        else:  # higher when free, and these rows of fractions leave it so
+            assert declared is not None
+            assert observed > declared - 0.2
 
 
 @pytest.mark.parametrize("name", ["MR2", "NMB"])
@@ -51,5 +56,5 @@ def test_compositions_keep_what_their_method_keeps(flag: Keeps) -> None:
     for method in symmetric(2):
         fourth = raised(method, triple_jump(2))
         if flag in promises(fourth, problem):
-            h = LARGE[0] / 2  # the longest part of the step, 1.7 h, is then as long as a large step
+            h = large(method)[0] / 2  # the longest part of the step, 1.7 h, is then as long as a large step
             assert defect(flag, problem, fourth, h, 1000) <= noise(flag, h, 3000)

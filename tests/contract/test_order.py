@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.methods import Method, catalogue
+from polhode._integration import SimulationFailed
+from polhode.core.variable import Adaptive
+from polhode.methods import Method
 from tests.authorities import paper_case, paper_records
 from tests.contract._measure import (
     COARSEST,
@@ -20,21 +22,24 @@ from tests.contract._measure import (
     errors,
     interpreted,
     observed_order,
+    pairs,
 )
 from tests.contract.test_keeps import DRIFTING
 
 WITHIN = 0.2
 """Of a declared order. Most fits come within 0.01."""
 
-PAIRS = [pytest.param(m, name, id=f"{m.name}-{name}") for m in catalogue().values() for name in accepted(m)]
 
-
-@pytest.mark.parametrize(("method", "name"), PAIRS)
+@pytest.mark.parametrize(("method", "name"), pairs())
 def test_declared_orders_are_observed(method: Method, name: str) -> None:
     """On bodies without symmetry, free and under every kind of torque that the method takes."""
-    momentum = observed_order(lambda n: errors(name, method, n).momentum)
-    attitude = observed_order(lambda n: errors(name, method, n).attitude)
-    for observed, declared in ((momentum, method.order), (attitude, method.attitude_order)):
+    if isinstance(method.scheme, Adaptive):
+        pytest.skip(f"the steps of {method.name} are chosen by a tolerance")
+    told = name == "free" and method.orders_when_free is not None
+    floor = FLOOR / 10 if told else FLOOR  # a high order shows in a few steps only, and they round little
+    momentum = observed_order(lambda n: errors(name, method, n).momentum, floor=floor)
+    attitude = observed_order(lambda n: errors(name, method, n).attitude, floor=floor)
+    for observed, declared in zip((momentum, attitude), method.orders(free=name == "free"), strict=True):
         if declared is None:
             assert observed == math.inf
         elif not (observed == math.inf and name == "free" and len(accepted(method)) > 1):  # exact without a torque
@@ -46,7 +51,10 @@ def test_exact_methods_err_by_round_off(method: Method) -> None:
     if method.order is not None:
         pytest.skip(f"{method.name} has an order")
     for steps in (1, 2, COARSEST, FINEST):
-        assert max(errors("free", method, steps)) < 4 * EPS * math.sqrt(steps)
+        done = errors("free", method, steps)
+        assert done.momentum < 4 * EPS * math.sqrt(steps)
+        # the body turns by 3 radians in all: one step of that length rounds like three
+        assert done.attitude < 8 * EPS * math.sqrt(steps) or method.attitude_order is not None
 
 
 # --- the problems of the papers: they have symmetries, and some methods do better than they promise; none may do worse
@@ -63,30 +71,38 @@ def model(record_id: str) -> str:
     return str(paper_records()[record_id]["torque"]["model"])
 
 
-def lower_bound(method: Method, record_id: str) -> tuple[float, float]:
+def lower_bound(method: Method, record_id: str, finer: int = 1) -> tuple[float, float]:
     """The smaller of observed order less declared order, for momentum and attitude."""
+    if isinstance(method.scheme, Adaptive):
+        pytest.skip(f"the steps of {method.name} are chosen by a tolerance")
     case = paper_case(record_id)
     done: dict[int, Errors] = {}
 
     def measured(n: int) -> Errors:
         if n not in done:
-            solution = ph.simulate(
-                case.body, case.torque, omega=case.omega, attitude=case.attitude,
-                t_span=(0.0, case.t), step=case.t / n, method=method, every=n,
-            )  # fmt: skip
-            done[n] = compared(solution, case.R, case.omega_end)
+            try:
+                solution = ph.simulate(
+                    case.body, case.torque, omega=case.omega, attitude=case.attitude,
+                    t_span=(0.0, case.t), step=case.t / n, method=method, every=n,
+                )  # fmt: skip
+            except SimulationFailed:  # steps far too long
+                done[n] = Errors(math.inf, math.inf)
+            else:
+                done[n] = compared(solution, case.R, case.omega_end)
         return done[n]
 
-    finest = max(COARSEST, 2 * math.ceil(40 * radians(record_id)))
+    finest = finer * max(COARSEST, 2 * math.ceil(40 * radians(record_id)))
     floor = max(FLOOR, 100 * 1.1e-16 * case.sensitivity)
     # Round-off that piles up in one direction acts like a change of the input, more of it with every step.
     floor += DRIFTING.get(method.name, 0.0) * 2.0**-52 * 4 * finest * case.sensitivity
+    if method.order is not None and finest > 2 * COARSEST and max(measured(2 * COARSEST)) < 10 * floor:
+        return 0.0, 0.0  # round-off in a few steps, which are too long to show an order
     momentum = observed_order(lambda n: measured(n).momentum, finest, floor)
     attitude = observed_order(lambda n: measured(n).attitude, finest, floor)
     # An exact method has an infinite order to live up to: its error may not rise above the floor.
     return tuple(  # type: ignore[return-value]
         observed - declared if declared is not None else 0.0 if observed == math.inf else -math.inf
-        for observed, declared in ((momentum, method.order), (attitude, method.attitude_order))
+        for observed, declared in zip((momentum, attitude), method.orders(free=model(record_id) == "free"), strict=True)
     )
 
 
@@ -119,4 +135,5 @@ def resolved(record_id: str) -> bool:
 def test_papers_all(method: Method, record_id: str) -> None:
     """Every state that is not too long to be reached with every method."""
     if torques_taken(method, record_id):
-        assert min(lower_bound(method, record_id)) > -WITHIN
+        # Over many turns the errors of low orders follow them at short steps only.
+        assert any(min(lower_bound(method, record_id, finer)) > -WITHIN for finer in (1, 8, 64, 512))

@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from polhode.methods import Method, catalogue
+from polhode.methods import Method
 from tests.authorities.problems import PROBLEMS, RELABEL
-from tests.contract._measure import EPS, FLOOR, accepted, matrices, observed_order, run
+from tests.contract._measure import EPS, FLOOR, matrices, observed_order, pairs, run
 
 STEPS = 40
 
-PAIRS = [pytest.param(m, name, id=f"{m.name}-{name}") for m in catalogue().values() for name in accepted(m)]
-ALIGNED = [pair for pair in PAIRS if "tilted" not in str(pair.values[1])]
+PAIRS, ALIGNED = pairs(), pairs(tilted=False)
 """Principal axes of a full tensor are found by a routine that need not scale to the bit, nor keep its labels."""
 
 

@@ -203,7 +203,7 @@ def _compensated(start: Start, change: Any, count: int) -> tuple[Start, Any]:
 class Kicked(NamedTuple):
     """Half kicks around a step of the free body: a potential by Strang splitting. The torque is carried in front."""
 
-    drift: Routine | Increments
+    drift: Scheme
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place, or the free step."""

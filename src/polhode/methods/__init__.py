@@ -28,7 +28,8 @@ def find(name: str, **options: Any) -> Method:
     """The method of this name, whatever its case; options as arguments, or in the name: `MR2(axes=231)`."""
     bare, listed = _parts(name)
     method = catalogue()[_check.choice("method", bare, catalogue())]
-    return _having(method.name, tuple(sorted((listed | options).items()))) if listed or options else method
+    values = method.read(listed | options)
+    return _having(method.name, tuple(sorted(values.items()))) if values else method
 
 
 @cache

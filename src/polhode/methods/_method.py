@@ -47,6 +47,7 @@ class Option:
     """All values there are; empty: any of the type, and the maker refuses what makes no sense."""
     examples: tuple[Value, ...] = ()
     """Values that the contract tests try as well."""
+    names_a_method: bool = False
 
     def read(self, value: Any, method: str) -> Value:
         """The value that is meant, from Python or from text."""
@@ -59,6 +60,10 @@ class Option:
             if str(value).lower() not in known_bools:
                 raise ValueError(f"the {what} must be true or false, not {value!r}")
             return known_bools[str(value).lower()]
+        if self.names_a_method and str(value) != self.default:
+            from polhode.methods import find  # which knows all methods
+
+            return find(str(value)).name
         if isinstance(self.default, str):
             return str(value)
         number = _check.number(f"the {what}", value)
@@ -89,6 +94,8 @@ class Method:
     keeps_when_free: Keeps
     generalised_order: tuple[int, ...] | None = None
     """For near-integrable schemes: the order of the error terms in each power of the perturbation."""
+    orders_when_free: tuple[int | None, int | None] | None = None
+    """Of momentum and attitude, where those of a free body are higher; None in a place: exact."""
 
     about: str = ""
     """What it does, keeps and costs, with the paper's equations, and where the paper is wrong about it."""
@@ -96,11 +103,19 @@ class Method:
     """Whether its quaternions have no meaningful norm; they are scaled when a run is over."""
     advance: float = 1.0
     """How many of the user's steps one application advances."""
+    own_clock: bool = False
+    """Whether its steps choose their length; the user's step is then the longest, or the one at the start."""
+    tuning: tuple[float, float] = (0.0, 0.0)
+    """Numbers that its kernels find in `Params`."""
     options: tuple[Option, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
     """Chosen values of options, where they are not the default."""
     remake: Callable[..., "Method"] | None = field(default=None, repr=False, compare=False)
     """Makes the method for given values of all its options."""
+
+    def orders(self, *, free: bool) -> tuple[int | None, int | None]:
+        """Of momentum and attitude, for a free body or for one that is not."""
+        return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)
 
     def refuses(self, depends: Depends) -> Depends:
         """What such a torque reads and this method cannot handle."""
@@ -109,16 +124,23 @@ class Method:
     def having(self, **values: Any) -> "Method":
         """The same method with other values of its options."""
         known = {option.name: option for option in self.options}
-        if values and not known:
-            raise ValueError(f"{self.name} has no options, so there is no {', '.join(values)} to choose")
-        chosen = dict(self.settings)
-        for name, value in values.items():
-            option = known[_check.choice(f"option of {self.name}:", name, known)]
-            chosen[option.name] = option.read(value, self.name)
+        chosen = dict(self.settings) | self.read(values)
         return self._made({name: chosen[name] for name, o in known.items() if chosen.get(name, o.default) != o.default})
 
+    def read(self, values: Mapping[str, Any]) -> dict[str, Value]:
+        """Options as they are meant, from Python or from text."""
+        known = {option.name: option for option in self.options}
+        if values and not known:
+            raise ValueError(f"{self.name} has no options, so there is no {', '.join(values)} to choose")
+        out = {}
+        for name, value in values.items():
+            option = known[_check.choice(f"option of {self.name}:", name, known)]
+            out[option.name] = option.read(value, self.name)
+        return out
+
     def _made(self, chosen: Mapping[str, Value]) -> "Method":
-        assert self.remake is not None
+        if self.remake is None:
+            return self
         made = self.remake(**{o.name: chosen.get(o.name, o.default) for o in self.options})
         listed = ", ".join(f"{name}={_written(value)}" for name, value in chosen.items())
         name = f"{made.name}({listed})" if chosen else made.name
@@ -146,5 +168,6 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
     A symmetric row of fractions keeps all that the method keeps, except a generalised order.
     `polhode.core.compose` has the usual rows: `triple_jump`, `suzuki`.
     """
-    settings = {"attitude_order": order, "generalised_order": None, **card}
+    free = method.orders_when_free and tuple(None if n is None else max(order, n) for n in method.orders_when_free)
+    settings = {"attitude_order": order, "generalised_order": None, "orders_when_free": free, **card}
     return replace(method, name=name, scheme=method.scheme.composed(fractions), order=order, **settings)

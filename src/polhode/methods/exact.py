@@ -20,6 +20,9 @@ Exact = Method(
     "Exact",
     split((free, 1)),
     summary="the exact flow of the free body, step by step",
+    about="Steps of the closed solution, in a form that restarts from every state and has no regimes. The error is"
+    " round-off, whatever the step, and all that a free body keeps is kept. celledoni2006 and vilmart2008 have the"
+    " momentum by elliptic functions; here attitude and momentum come from the addition theorem.",
     cite="celledoni2006,vilmart2008",
     order=None,
     attitude_order=None,
@@ -32,6 +35,8 @@ ExactPolished = Method(
     "ExactPolished",
     Polished(),
     summary="the exact flow with round-off that does not accumulate",
+    about="The low halves of momentum and attitude are carried along, at about twice the cost of Exact: the idea of"
+    " vilmart2008, whose subject is the round-off of exact methods. Quaternions are left unscaled during a run.",
     cite="vilmart2008",
     order=None,
     attitude_order=None,
@@ -45,6 +50,9 @@ Strang = Method(
     "Strang",
     split((kick, 1 / 2), (free, 1), (kick, 1 / 2)),
     summary="exact free flow between half kicks",
+    about="Half a kick of the torque, the exact flow of the free body, half a kick. Symplectic and time-symmetric, of"
+    " second order with an error proportional to the torque; exact without one. Costs one torque evaluation and one"
+    " exact flow a step. celledoni2006 has the idea (SEJ) with an approximate attitude.",
     cite="celledoni2006",
     order=2,
     attitude_order=2,

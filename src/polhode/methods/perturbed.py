@@ -1,0 +1,116 @@
+"""Kicks and the exact flow in turn, with the fractions of the literature.
+
+The free motion is solved exactly, so the torque is a perturbation and every error carries it as a factor: with a torque
+of size eps, a method of generalised order (r1, r2, ...) errs by eps h^r1 + eps^2 h^r2 + ... Methods for weak torques
+(`SABA1` to `SABA12`, `ABA84` and so on) make the first powers high; those of Blanes and Moan make all of them alike.
+All are symplectic and time-symmetric.
+"""
+
+from itertools import chain, zip_longest
+
+from polhode.core import coefficients
+from polhode.core.coefficients import Alternating
+from polhode.core.compose import Splitting
+from polhode.core.flows import free, kick
+from polhode.core.types import Depends
+from polhode.methods._method import Keeps, Method, split
+from polhode.methods.exact import Strang
+
+
+def alternating(row: Alternating) -> Splitting:
+    """The list of flows; whatever has a fraction more begins and ends."""
+    drifts, kicks = [(free, a) for a in row.drifts], [(kick, b) for b in row.kicks]
+    first, second = (drifts, kicks) if len(drifts) > len(kicks) else (kicks, drifts)
+    return split(*filter(None, chain.from_iterable(zip_longest(first, second))))
+
+
+def _method(
+    name: str, row: Alternating, summary: str, about: str, cite: str, order: int, generalised: tuple[int, ...]
+) -> Method:
+    evaluations = min(len(row.kicks), len(row.drifts))  # kicks at both ends share one with their neighbours
+    return Method(
+        name,
+        alternating(row),
+        summary=summary,
+        about=f"{about} Torque evaluations and exact flows a step: {evaluations} and {len(row.drifts)}.",
+        cite=cite,
+        order=order,
+        attitude_order=order,
+        accepts=Depends.POSITION | Depends.TIME,
+        keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
+        keeps_when_free=Strang.keeps_when_free,
+        generalised_order=generalised,
+    )
+
+
+# --- torques of any size
+
+BlanesMoanS6 = _method(
+    "BlanesMoanS6",
+    coefficients.BLANES_MOAN_S6,
+    "exact flow and kicks, optimised for order 4",
+    "Six stages where three would do, chosen for a small error. S6 of blanes2002.",
+    "blanes2002",
+    4,
+    (4, 4),
+)
+BlanesMoanS10 = _method(
+    "BlanesMoanS10",
+    coefficients.BLANES_MOAN_S10,
+    "exact flow and kicks, optimised for order 6",
+    "Ten stages, chosen for a small error. S10 of blanes2002.",
+    "blanes2002",
+    6,
+    (6, 6),
+)
+SRKN11 = _method(
+    "SRKN11",
+    coefficients.SRKN11,
+    "exact flow and kicks, optimised for order 6 of second-order equations",
+    "Eleven stages of Nystrom's kind, with fewer order conditions than S10 and a smaller error: they ask that a"
+    " commutator of the drift with three kicks vanishes. It does, although momentum in body axes is not canonical:"
+    " the kinetic energy is quadratic in the momentum and the potential is free of it."
+    " SRKN11b of blanes2002.",
+    "blanes2002",
+    6,
+    (6, 6),
+)
+
+
+# --- weak torques
+
+
+def _saba(n: int) -> Method:
+    times = "kick" if n == 1 else f"{n} kicks"
+    return _method(
+        f"SABA{n}",
+        coefficients.legendre(n),
+        f"exact flow and {times} for weak torques, orders ({2 * n}, 2)",
+        "The torque acts at the nodes of Gauss's quadrature and with its weights. All steps are forward."
+        f" SABA{n} of laskar2001.",
+        "laskar2001",
+        2,
+        (2 * n, 2),
+    )
+
+
+SABA1, SABA2, SABA3, SABA4, SABA5, SABA6, SABA7, SABA8, SABA9, SABA10, SABA11, SABA12 = map(_saba, range(1, 13))
+
+
+def _aba(name: str, row: Alternating, generalised: tuple[int, ...], source: str) -> Method:
+    orders = ", ".join(map(str, generalised))
+    return _method(
+        name,
+        row,
+        f"exact flow and kicks for weak torques, orders ({orders})",
+        f"Some steps are backward, which SABA avoids at the price of its second order. ABA({orders}) of {source}.",
+        source,
+        generalised[-1],
+        generalised,
+    )
+
+
+ABA84 = _aba("ABA84", coefficients.ABA84, (8, 4), "mclachlan1995")
+ABA104 = _aba("ABA104", coefficients.ABA104, (10, 4), "blanes2013")
+ABA864 = _aba("ABA864", coefficients.ABA864, (8, 6, 4), "blanes2013")
+ABA1064 = _aba("ABA1064", coefficients.ABA1064, (10, 6, 4), "blanes2013")

@@ -1,0 +1,64 @@
+"""Runge-Kutta methods on quaternion and momentum, as seven numbers in a vector space.
+
+They keep nothing, at any order: energy and momentum drift. They are here as the baselines that everybody knows.
+Any explicit tableau of `core/tableaux.py` makes one.
+"""
+
+from typing import Any
+
+from polhode.core.compose import Increments
+from polhode.core.quat import normalised
+from polhode.core.runge_kutta import in_space
+from polhode.core.tableaux import CLASSICAL, FEHLBERG, Tableau
+from polhode.core.types import Depends
+from polhode.methods._method import Keeps, Method, Option, with_options
+
+COMPENSATED = Option("compensated", False, "sum with a running compensation, so that round-off does not accumulate")
+
+
+def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
+    """The method of an explicit tableau."""
+
+    def make(compensated: bool) -> Method:
+        return Method(
+            name,
+            Increments(
+                in_space(tableau, unscaled=compensated),
+                evaluations_per_step=len(tableau.stages),
+                compensated=compensated,
+                tidy=normalised,
+            ),
+            order=order,
+            attitude_order=order,
+            accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+            keeps=Keeps.NOTHING,
+            keeps_when_free=Keeps.NOTHING,
+            unscaled=compensated,
+            **card,
+        )
+
+    return with_options(make, COMPENSATED)
+
+
+RK4 = runge_kutta(
+    "RK4",
+    CLASSICAL,
+    4,
+    summary="classical Runge-Kutta on quaternion and momentum; the baseline",
+    cite="kutta1901",
+    about="The method that everybody knows, applied to quaternion and momentum as seven numbers. The quaternion is "
+    "normalised once a step; with compensated summation it is not, and only its direction counts. Takes any torque and "
+    "costs four evaluations a step. Keeps nothing: energy and the length of the momentum drift steadily, by an amount "
+    "that grows like the fifth power of the step.",
+)
+
+RKF5 = runge_kutta(
+    "RKF5",
+    FEHLBERG,
+    5,
+    summary="Fehlberg's Runge-Kutta of order 5 at a fixed step",
+    cite="fehlberg1970,khlistunova2003",
+    about="Fehlberg's six stages with the weights of order 5, at a fixed step: the embedded formula of order 4 is not "
+    "used. This is the method that khlistunova2003 compares with, called RK there. Takes any torque and costs six "
+    "evaluations a step. Keeps nothing; energy drifts like the sixth power of the step.",
+)

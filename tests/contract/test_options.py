@@ -1,0 +1,86 @@
+"""Methods with other values of their options: each variant has a card of its own, which holds for it."""
+
+import pytest
+
+from polhode.core.variable import Adaptive
+from polhode.methods import Method, catalogue, find
+from tests.authorities.problems import PROBLEMS
+from tests.contract._measure import accepted, errors, observed_order
+from tests.contract.test_keeps import FREE, TORQUED, check
+from tests.contract.test_order import WITHIN
+
+
+def variants() -> list[Method]:
+    """Each option of each method with each of its examples, one at a time."""
+    out = []
+    for method in catalogue().values():
+        for option in method.options:
+            values = option.examples or option.choices or ((True,) if option.default is False else ())
+            out += [find(method.name, **{option.name: v}) for v in values if v != option.default]
+    return out
+
+
+VARIANTS = pytest.mark.parametrize("method", variants(), ids=lambda m: m.name)
+
+
+@VARIANTS
+def test_variant_is_found_by_its_name(method: Method) -> None:
+    assert find(method.name) is method
+    assert find(method.name.lower()) == method
+    assert method.name != find(method.name.partition("(")[0]).name
+
+
+@VARIANTS
+@pytest.mark.parametrize("name", ["free", "weight"])
+def test_orders_of_variants(method: Method, name: str) -> None:
+    if name not in accepted(method) or isinstance(method.scheme, Adaptive):
+        pytest.skip(f"{method.name} does not take {name}, or its steps follow a tolerance")
+    observed = [
+        observed_order(lambda n, part=part: getattr(errors(name, method, n), part))  # type: ignore[misc]
+        for part in ("momentum", "attitude")
+    ]
+    for seen, declared in zip(observed, method.orders(free=name == "free"), strict=True):
+        if declared is None or (seen == float("inf") and name == "free"):
+            assert seen == float("inf")
+        else:
+            assert abs(seen - declared) < WITHIN
+
+
+@VARIANTS
+@pytest.mark.parametrize("name", ["free", pytest.param("weight", marks=pytest.mark.evidence)])
+def test_what_variants_keep(method: Method, name: str) -> None:
+    if name not in accepted(method):
+        pytest.skip(f"{method.name} takes free bodies only")
+    for flag in FREE if name == "free" else TORQUED:
+        check(flag, PROBLEMS[name], method, 300)
+
+
+# --- naming them
+
+
+def test_options_as_text_and_as_arguments_are_the_same() -> None:
+    assert find("MR2(axes=231)") is find("mr2", axes="231") is find(" MR2( axes = 231 )")
+    assert find("MR2(axes=123)") == find("MR2")
+
+
+def test_options_can_be_nested() -> None:
+    assert find("HLR(of=MR2(axes=231),monitor=rate)").settings == (("of", "MR2(axes=231)"), ("monitor", "rate"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("MR2(axis=231)", "did you mean 'axes'"),
+        ("MR2(axes=122)", "there is no value of the option axes of MR2: '122'"),
+        ("MR2(231)", "written option=value, not '231'"),
+        ("Exact(axes=231)", "Exact has no options"),
+        ("DOP853(rtol=small)", "option rtol of DOP853 must be a number, not 'small'"),
+        ("DOP853(rtol=-1)", "DOP853 needs rtol > 0 and atol >= 0, not rtol=-1"),
+        ("HLR(of=RK4)", "symmetric method, which RK4 is not"),
+        ("HLR(of=HLR)", "symmetric method, which HLR is not"),
+    ],
+)
+def test_bad_options(name: str, words: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        find(name)
+    assert words in str(caught.value)
