@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 
 import polhode
 from polhode import methods, torques
-from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, _clock, _example, app
+from polhode._cards import families, method_card, torque_example
+from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, LINE, _clock, app
+from polhode.io import netcdf
 from polhode.io.scenario import load_scenario
 
 SHORT = """
@@ -300,25 +302,37 @@ def test_version(call: Call) -> None:
 def test_help_names_the_commands(call: Call) -> None:
     code, out, _ = call("--help")
     assert code == 0
-    assert all(name in out for name in ("run", "methods", "torques", "bodies", "show"))
+    assert all(name in out for name in ("run", "compare", "methods", "torques", "bodies", "show"))
 
 
 def test_methods(call: Call) -> None:
     code, out, _ = call("methods")
     assert code == 0
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["MR2"])
-    for text in ("2 / 2", "symplectic, reversible, axial momentum", "spatial momentum", "position, time", "celledoni"):
-        assert text in line
+    assert line.split()[:7] == ["MR2", "2/2", "SR---A", "SR-NM-", "qt-", "1+5f", "celledoni2006"]
+    assert methods.find("MR2").summary in line
     listed = {line.split()[0] for line in out.splitlines() if line.strip()}
     assert set(methods.catalogue()) <= listed
+    headings = {family.heading for family in families()}
+    assert headings <= set(out.splitlines())
+    assert "S symplectic form" in out
 
 
 @pytest.mark.parametrize("name", methods.catalogue())
 def test_method_cards(call: Call, name: str) -> None:
     code, out, _ = call("methods", name.lower())
     assert code == 0
-    assert out.startswith(f"{name}: {methods.find(name).summary}\n")
-    assert len(out.splitlines()) > 10  # the module's own words
+    assert out == method_card(methods.find(name), LINE) + "\n"
+
+
+def test_a_method_with_options_has_a_card(call: Call) -> None:
+    code, out, _ = call("methods", "mr2(axes=231)")
+    assert code == 0
+    assert out.startswith("MR2(axes=231): ")
+    for wrong, message in (("MR2(axes=999)", "axes of MR2"), ("MR2(axis=231)", "did you mean 'axes'?")):
+        code, out, err = call("methods", wrong)
+        assert (code, out) == (BAD_INPUT, "")
+        assert message in err
 
 
 def test_torques(call: Call) -> None:
@@ -336,7 +350,7 @@ def test_torque_cards_have_an_example_that_works(call: Call, name: str) -> None:
     code, out, _ = call("torques", name.upper())
     assert code == 0
     snippet = out[out.index("[torque]") :]
-    assert _example(torques.find(name)) in snippet
+    assert torque_example(torques.find(name)) in snippet
     scenario = load_scenario(written("example.toml", SHORT.replace("MR2", "RK4") + snippet))
     assert scenario.torque.name == name
 
@@ -348,7 +362,7 @@ def test_torque_cards_explain_the_parameters(call: Call) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
-    [(["methods", "MR"], "did you mean 'MR2'?"), (["torques", "heavy"], "did you mean 'HeavyTop'?")],
+    [(["methods", "strng"], "did you mean 'Strang'?"), (["torques", "heavy"], "did you mean 'HeavyTop'?")],
 )
 def test_unknown_names_get_a_suggestion(call: Call, arguments: list[str], hint: str) -> None:
     code, out, err = call(*arguments)
@@ -368,6 +382,85 @@ def test_tables_fit_the_terminal(call: Call, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("COLUMNS", "80")
     for command in ("methods", "torques", "bodies"):
         assert max(map(len, call(command)[1].splitlines()[:-1])) <= 80
+
+
+def test_the_list_of_methods_imports_nothing_heavy() -> None:
+    assert not modules_after("methods") & (HEAVY | {"rich"})
+    assert not modules_after("methods", "MR2") & (HEAVY | {"rich"})
+
+
+# --- compare -------------------------------------------------------------------------------------------------------
+
+
+def test_compare(call: Call) -> None:
+    code, out, _ = call(
+        "compare", written("spin.toml"), "--methods", "MR2(axes=231),RK4", "--steps", "0.1,0.05", "--output", "new/dir"
+    )
+    assert code == 0
+    rows = [line.split() for line in out.splitlines() if re.match(r"MR2|RK4", line)]
+    assert [row[:2] for row in rows] == [
+        ["MR2(axes=231)", "0.1"], ["MR2(axes=231)", "0.05"], ["RK4", "0.1"], ["RK4", "0.05"]
+    ]  # fmt: skip
+    assert "against the exact solution of the free body" in out
+    names = {p.name for p in Path("new/dir").iterdir()}
+    assert names == {"spin_compare.nc", "spin_compare.png", "spin_compare.svg"}
+    assert all(name in out for name in names)
+    assert Path("new/dir/spin_compare.png").read_bytes().startswith(b"\x89PNG")
+    assert netcdf.read("new/dir/spin_compare.nc").attributes["title"] == "A spin"
+
+
+def test_compare_has_defaults(call: Call) -> None:
+    code, out, _ = call("compare", written("spin.toml", SHORT.replace("[0, 1]", "[0, 2]").replace("MR2", "NMB")))
+    assert code == 0
+    rows = [line.split()[:2] for line in out.splitlines() if re.match(r"NMB|Exact|RK4|DOP853", line)]
+    assert [step for name, step in rows if name == "NMB"] == ["0.125", "0.0625", "0.03125"]
+    assert {name for name, _ in rows} == {"NMB", "Exact", "RK4", "DOP853"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "MR2,Strng"], "did you mean 'Strang'?"),
+        (["--steps", "0.1,x"], "--steps must be numbers separated by commas, such as 0.1,0.05,0.025, not '0.1,x'"),
+        (["--steps", "0.1,-0.2"], "a step must be positive, not -0.2"),
+        (["--steps", "2"], "longer than the whole time"),
+        (["--output", "spin.toml/there"], "cannot write"),
+    ],
+)
+def test_compare_refuses_bad_input(call: Call, arguments: list[str], message: str) -> None:
+    code, out, err = call("compare", written("spin.toml"), *arguments)
+    assert (code, out) == (BAD_INPUT, "")
+    assert message in err
+    assert list(Path().glob("*compare*")) == []
+
+
+def test_compare_refuses_methods_that_do_not_take_the_torque(call: Call) -> None:
+    path = written("spin.toml", SHORT.replace("MR2", "RK4") + '[torque]\nmodel = "LinearDamping"\ncoefficient = 1.0')
+    code, out, err = call("compare", path, "--methods", "MR2,RK4,NMB")
+    assert (code, out) == (BAD_INPUT, "")
+    assert "LinearDamping is a torque that cannot be used with MR2, NMB" in err
+
+
+def test_compare_overwrites_nothing(call: Call) -> None:
+    Path("spin_compare.svg").write_text("precious")
+    code, out, err = call("compare", written("spin.toml"), "--methods", "MR2")
+    assert (code, out) == (BAD_INPUT, "")
+    assert "spin_compare.svg exists already: use --force to overwrite it, or --output to write elsewhere" in err
+    assert call("compare", "spin.toml", "--methods", "MR2", "--force")[0] == 0
+
+
+def test_ctrl_c_leaves_what_was_compared(here: Path) -> None:
+    written("long.toml", LONG)
+    steps = "1e4,1e-3"  # a hundred steps, and a billion
+    code, shown = run_in_terminal(
+        ["compare", "long.toml", "--methods", "MR2", "--steps", steps], "steps/s", signals=1
+    )  # fmt: skip
+    assert code == INTERRUPTED
+    assert "Traceback" not in shown
+    saved = netcdf.read("long_compare.nc")
+    assert saved.attributes["interrupted"] == 1
+    assert saved.variables["step"].data.tolist() == [1e4]
+    assert Path("long_compare.png").stat().st_size > 10_000
 
 
 # --- show ----------------------------------------------------------------------------------------------------------

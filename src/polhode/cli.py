@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 import warnings
@@ -16,16 +17,19 @@ import typer
 from polhode import __version__
 
 if TYPE_CHECKING:
+    from polhode import Comparison
     from polhode.io.scenario import Scenario
     from polhode.methods import Method
     from polhode.solution import Solution
-    from polhode.torques import Torque
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input makes no sense; the user stopped it."""
 
 BAR_AFTER = 1.0
 """Runs shorter than that, in seconds, show no progress bar."""
+
+LINE = 100
+"""Prose is not set wider than that."""
 
 # Without markup and pretty exceptions Typer never imports Rich, which would double the time of --help.
 app = typer.Typer(
@@ -124,20 +128,20 @@ def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool) -> list[
     return jobs
 
 
-def _unwritable(file: Path, force: bool) -> str | None:
+def _unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
     """Why this file cannot be written; makes its directory."""
     import tempfile
 
     if file.is_dir():
         return f"{file} is a directory"
     if file.exists() and not force:
-        return f"{file} exists already: use --force to overwrite it, or --out to write elsewhere"
+        return f"{file} exists already: use --force to overwrite it, or {option} to write elsewhere"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
             return None
     except OSError as problem:
-        return f"cannot write {file}: {problem.strerror}; use --out to write elsewhere"
+        return f"cannot write {file}: {problem.strerror}; use {option} to write elsewhere"
 
 
 def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: bool) -> int:
@@ -274,74 +278,168 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
+# --- compare -------------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def compare(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="The motion to compare methods on.")],
+    methods: Annotated[
+        str, typer.Option(help="Methods, separated by commas: 'MR2(axes=231),NMB,DOP853'. See `polhode methods`.")
+    ] = "",
+    steps: Annotated[
+        str, typer.Option(help="Steps in s, separated by commas. Default: from four times the scenario's to a quarter.")
+    ] = "",
+    out: Annotated[
+        Path, typer.Option("--output", "--out", help="Directory for the results, made if need be.")
+    ] = Path(),
+    repeats: Annotated[int, typer.Option(min=1, help="How often a run is timed; the least time counts.")] = 5,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the table.")] = False,
+) -> None:
+    """Compare methods on the motion of a scenario: errors against cost.
+
+    Errors are measured against the exact motion if the body is free, else against a computation that is much tighter,
+    whose own uncertainty is stated. Without --methods, the scenario's method is compared with Strang (Exact, if free),
+    RK4 and DOP853, as far as they accept the torque. A method with a tolerance is run with rtol from 1e-4 to 1e-12.
+    Leaves a table on the screen, and the picture and all numbers in SCENARIO_compare.png, .svg and .nc.
+    Exit codes: 0 all went well (runs that failed are told in the table), 1 there is no reference, 2 bad input,
+    130 interrupted (what was computed is saved).
+    """
+    from polhode import ComparisonInterrupted, SimulationFailed
+    from polhode import compare as compared
+    from polhode._compare import halvings
+    from polhode.compiled import CompilationFailed
+    from polhode.io.scenario import ScenarioError, load_scenario
+
+    def announce(what: str) -> None:
+        if not quiet:
+            typer.echo(what, err=True)
+
+    try:
+        try:
+            given = load_scenario(scenario)
+        except ScenarioError as problem:
+            _stop("\npolhode: ".join(str(problem).splitlines()))
+        files = [out / f"{scenario.stem}_compare{ending}" for ending in (".nc", ".png", ".svg")]
+        if problems := [p for file in files if (p := _unwritable(file, force, "--output"))]:
+            _stop("\npolhode: ".join(problems))
+        problem_of = {
+            name: getattr(given, name) for name in ("body", "torque", "omega", "attitude", "t_span", "t_eval")
+        }
+        code = 0
+        try:
+            with _progress(scenario.stem, quiet) as progress:
+                done = compared(
+                    **problem_of,
+                    methods=methods or _usual_methods(given),
+                    steps=_numbers("--steps", steps) or halvings(given.step, given.t_span),
+                    repeats=repeats,
+                    progress=progress,
+                    announce=announce,
+                )
+        except ComparisonInterrupted as stopped:
+            done, code = stopped.comparison, INTERRUPTED
+            if not done.entries:
+                _stop("interrupted before a run was finished; nothing was saved", INTERRUPTED)
+        except (ValueError, TypeError) as problem:
+            _stop("\npolhode: ".join(str(problem).splitlines()))
+        except (SimulationFailed, CompilationFailed) as failure:  # of the reference: others become rows
+            told = str(failure).replace("; what was computed is in the solution", "")
+            _stop(f"there is no reference to compare with: {told}", FAILED)
+        _report(done, given.title, files)
+    except KeyboardInterrupt:
+        _stop("interrupted before a run was finished; nothing was saved", INTERRUPTED)
+    raise typer.Exit(code)
+
+
+def _report(comparison: Comparison, title: str, files: list[Path]) -> None:
+    """Print the table, then save: if that fails, the numbers have been seen."""
+    from dataclasses import replace
+
+    typer.echo(comparison.table())
+    comparison = replace(comparison, title=title)
+    data, *pictures = files
+    try:
+        comparison.save(data, overwrite=True)
+        comparison.plot(*pictures)
+    except (OSError, ValueError) as problem:
+        _stop(f"cannot save the comparison: {problem}", FAILED)
+    typer.echo(f"Saved as {', '.join(map(str, files[:-1]))} and {files[-1]}.")
+
+
+def _usual_methods(scenario: Scenario) -> list[Method | str]:
+    """The method of a scenario beside those that everybody knows."""
+    from polhode.methods import find
+
+    free = not scenario.torque.depends
+    usual = map(find, ("Exact" if free else "Strang", "RK4", "DOP853"))
+    return [scenario.method, *(m for m in usual if not m.refuses(scenario.torque.depends))]
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        _stop(f"{option} must be numbers separated by commas, such as 0.1,0.05,0.025, not {text!r}")
+
+
+# --- the papers -----------------------------------------------------------------------------------------------------
+
+
+@app.command()
+def reproduce(
+    what: Annotated[
+        list[str] | None, typer.Argument(metavar="[PAPER[/FIGURE]]...", help="Papers or figures; default: all.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Directory for report, figures and data.")] = Path("reproduced"),
+    quick: Annotated[bool, typer.Option("--quick", help="A glance at each figure, for tests.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List what there is, and run nothing.")] = False,
+) -> None:
+    """Rerun the figures and claims of the five papers, and judge them.
+
+    Leaves a report (report.html), figures as PNG and SVG, and data as NetCDF. Exit codes: 0 everything was run,
+    whatever the verdicts; 1 a figure could not be made; 2 bad input; 130 interrupted (the report has what was done).
+    """
+    from polhode.papers._command import listing, run
+    from polhode.papers._study import Size, chosen
+
+    try:
+        studies = chosen(what or [])
+        if show:
+            listing(studies, typer.echo)
+            return
+        outcomes = run(studies, out, Size.QUICK if quick else Size.FULL, typer.echo)
+    except (ValueError, OSError) as problem:
+        _stop(problem)
+    except KeyboardInterrupt:
+        _stop(f"interrupted; what was done is in {out / 'report.html'}", INTERRUPTED)
+    if any(o.problem for o in outcomes):
+        raise typer.Exit(FAILED)
+
+
 # --- what there is -------------------------------------------------------------------------------------------------
 
 
 @app.command()
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show this one in full.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Show this one in full; with options as in 'MR2(axes=231)'.")
+    ] = None,
 ) -> None:
-    """List the methods: their orders, what they keep and what they accept."""
-    from polhode.methods import catalogue, find
+    """List the methods: their orders, what they keep, what they accept and what they cost."""
+    from polhode import _cards
+    from polhode.methods import find
 
-    if name is not None:
-        try:
-            _method_card(find(name))
-        except ValueError as problem:
-            _stop(problem)
+    width = _width()
+    if name is None:
+        typer.echo(_cards.method_table(width))
         return
-    rows = [
-        (m.name, _orders(m), _kept(m), _flags(m.keeps_when_free), _accepted(m), m.cite.split(",")[0])
-        for m in catalogue().values()
-    ]
-    _table(["method", "order", "keeps under a potential", "keeps when free", "accepts", "reference"], rows)
-    typer.echo(
-        "order: of momentum / attitude. accepts: torques that depend on these; a free body always. "
-        "In full: polhode methods NAME"
-    )
-
-
-def _method_card(method: Method) -> None:
-    typer.echo(f"{method.name}: {method.summary}\n")
-    typer.echo(f"order                    {_orders(method)}{'' if method.order is None else ' (momentum / attitude)'}")
-    if method.generalised_order:
-        typer.echo(f"generalised order        {', '.join(map(str, method.generalised_order))}")
-    typer.echo(f"keeps under a potential  {_kept(method)}")
-    typer.echo(f"keeps when free          {_flags(method.keeps_when_free)}")
-    typer.echo(f"accepts torques of       {_accepted(method)}")
-    typer.echo(f"references               {method.cite.replace(',', ', ')}\n")
-    typer.echo(_home(method).__doc__ or "")
-
-
-def _home(method: Method) -> Any:
-    """The module that describes a method: the one named after it, or the one whose text speaks of it."""
-    import pkgutil
-    from importlib import import_module
-
-    from polhode import methods
-
-    found = [import_module(f"{methods.__name__}.{m.name}") for m in pkgutil.iter_modules(methods.__path__)]
-    holders = [module for module in found if method in vars(module).values()]
-    return max(
-        holders,
-        key=lambda m: (m.__name__.endswith(f".{method.name.lower()}"), method.name in (m.__doc__ or "")),
-    )
-
-
-def _orders(method: Method) -> str:
-    return "exact" if method.order is None else f"{method.order} / {method.attitude_order}"
-
-
-def _accepted(method: Method) -> str:
-    return _flags(method.accepts) if method.accepts else "free bodies only"
-
-
-def _kept(method: Method) -> str:
-    return _flags(method.keeps) if method.accepts else "-"
-
-
-def _flags(flags: Any) -> str:
-    return ", ".join(flag.name.lower().replace("_", " ") for flag in flags) or "nothing"
+    try:
+        method = find(name)
+    except (ValueError, TypeError) as problem:
+        _stop(problem)
+    typer.echo(_cards.method_card(method, min(width or LINE, LINE)))
 
 
 @app.command()
@@ -349,100 +447,18 @@ def torques(
     name: Annotated[str | None, typer.Argument(help="Show this one in full, with an example.")] = None,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""
+    from polhode import _cards
     from polhode.torques import catalogue, find
 
     if name is not None:
         try:
-            _torque_card(find(name))
+            typer.echo(_cards.torque_card(find(name)))
         except ValueError as problem:
             _stop(problem)
         return
-    rows = [
-        (model.__name__, ", ".join(map(_parameter, _fields(model))) or "-", _flags(model.depends), _potential(model))
-        for model in catalogue().values()
-    ]
+    rows = [_cards.torque_row(model) for model in catalogue().values()]
     _table(["model", "parameters (= default)", "depends on", "potential"], rows)
     typer.echo("With units, explained: polhode torques NAME. A function of your own: model = 'file.py:function'.")
-
-
-def _torque_card(model: type[Torque]) -> None:
-    import inspect
-
-    typer.echo(f"{model.__name__}: {inspect.getdoc(model)}\n")
-    typer.echo(f"depends on  {_flags(model.depends)}")
-    typer.echo(f"potential   {_potential(model)}\n")
-    docs = _field_docs(model)
-    for field in _fields(model):
-        typer.echo(f"{_parameter(field)}\n    {docs.get(field.name, '')}")
-    typer.echo(f"\nIn a scenario file:\n\n[torque]\n{_example(model)}")
-
-
-def _fields(model: type[Torque]) -> tuple[Any, ...]:
-    from dataclasses import fields
-
-    return fields(model)  # type: ignore[arg-type]  # every model is a dataclass
-
-
-def _parameter(field: Any) -> str:
-    from dataclasses import MISSING
-
-    return field.name if field.default is MISSING else f"{field.name} = {_toml(field.default)}"
-
-
-def _potential(model: type[Torque]) -> str:
-    from polhode.torques import Torque
-
-    return "no" if model.potential_kernel is Torque.potential_kernel else "yes"
-
-
-def _field_docs(model: type[Torque]) -> dict[str, str]:
-    """The string below each field, as in the source: Python itself forgets it."""
-    import ast
-    import inspect
-    from itertools import pairwise
-
-    body = ast.parse(inspect.getsource(model)).body[0]
-    assert isinstance(body, ast.ClassDef)
-    docs = {}
-    for field, text in pairwise(body.body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
-            docs[field.target.id] = " ".join(str(ast.literal_eval(text.value)).split())
-    return docs
-
-
-def _example(model: type[Torque]) -> str:
-    """A [torque] table that works: defaults where there are, plausible numbers where there are none."""
-    from dataclasses import MISSING
-    from typing import get_type_hints
-
-    hints = get_type_hints(model)
-    lines = [f'model = "{model.__name__}"']
-    for field in _fields(model):
-        value = _plausible(hints[field.name]) if field.default is MISSING else field.default
-        lines.append(f"{field.name} = {_toml(value)}")
-    return "\n".join(lines)
-
-
-def _plausible(hint: Any) -> Any:
-    """A value of this type; of several types the first."""
-    from typing import get_args
-
-    inner = get_args(hint)
-    if not inner:
-        return 1.0
-    if inner == (float, float, float):
-        return (0.0, 0.0, 1.0)
-    if getattr(hint, "__origin__", None) is tuple:
-        return tuple(_plausible(x) for x in inner if x is not Ellipsis)
-    return _plausible(inner[0])
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 @app.command()
@@ -463,8 +479,14 @@ def _table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
     table = Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         table.add_row(*row)
-    tty = sys.stdout.isatty() or "COLUMNS" in os.environ
-    Console(width=None if tty else 500, highlight=False, markup=False).print(table)
+    Console(width=None if _width() else 500, highlight=False, markup=False).print(table)
+
+
+def _width() -> int | None:
+    """Of the terminal; in a pipe there is no limit."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return shutil.get_terminal_size().columns
+    return None
 
 
 # --- show ----------------------------------------------------------------------------------------------------------

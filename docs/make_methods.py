@@ -1,0 +1,60 @@
+"""Write docs/methods.md from the catalogue: `python -m docs.make_methods`."""
+
+from pathlib import Path
+
+from polhode import _cards
+from polhode._references import citation
+from polhode.methods import Method
+
+PAGE = Path(__file__).parent / "methods.md"
+
+INTRODUCTION = """\
+# Methods
+
+<!-- Made by docs/make_methods.py from the declarations in src/polhode/methods: edit those. -->
+
+Whatever stands here is measured: the contract tests run every method, compare its order with the one declared, and
+check at steps far too large to be accurate that it keeps what it claims, and that it does not keep what it does not
+claim. In the shell, `polhode methods` prints the tables and `polhode methods NAME` one method with its options, its
+literature and an example. `polhode compare` measures errors and costs on a motion of your own
+([compare.md](compare.md)).
+
+How to read the tables:
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    key = [f"- *{name}*: {_plain(text)}." for name, text in _cards.KEY.items()]
+    parts = [INTRODUCTION + "\n" + "\n".join(key)]
+    for family in _cards.families():
+        parts.append(f"## {family.heading}")
+        if family.text:
+            parts.append(family.text)
+        parts.append(_table(family.members))
+        parts += [_method(method) for method in family.members if method.about or method.options]
+    cited = {key for family in _cards.families() for method in family.members for key in method.cite.split(",")}
+    parts.append("## References\n\n" + "\n".join(f"- {citation(key)}" for key in sorted(cited)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(members: tuple[Method, ...]) -> str:
+    rows = [_cards.HEAD, *map(_cards.method_row, members)]
+    head, *body = (f"| {' | '.join(map(_plain, row))} |" for row in rows)
+    return "\n".join([head, "|---" * len(_cards.HEAD) + "|", *body])
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown leaves alone."""
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def _method(method: Method) -> str:
+    """A paragraph, as one line: a line break before a sign would make a list of it."""
+    text = f"**{method.name}.** {_plain(method.about or method.summary)}"
+    options = [f"- `{o.name}={_cards.written(o.default)}`: {_plain(_cards.option_text(o))}" for o in method.options]
+    return "\n".join([text, "", *options]) if options else text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

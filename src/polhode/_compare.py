@@ -1,0 +1,565 @@
+"""compare(...) -> Comparison: what accuracy methods reach at which cost, on one motion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from polhode import _check
+from polhode._check import Floats
+from polhode._integration import Progress, SimulationFailed
+from polhode._rows import lengths
+from polhode._saved import described
+from polhode._simulate import planned, simulate
+from polhode.body import Body
+from polhode.compiled import CompilationFailed
+from polhode.core.quat import conjugate, multiply
+from polhode.core.types import Depends
+from polhode.free import FreeMotion
+from polhode.methods import Method
+from polhode.methods import find as find_method
+from polhode.solution import Solution
+from polhode.torques import Torque
+from polhode.torques.free import Free
+
+if TYPE_CHECKING:
+    import os
+
+    from matplotlib.figure import Figure
+
+TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+"""What a method with a tolerance is tried with, instead of steps."""
+
+OUTPUTS = 200
+"""About so many times at which errors are taken, if none are listed."""
+
+NO_OUTPUT = 2**62
+"""Steps between outputs: runs that are timed have none but the end."""
+
+LONG = 1.0
+"""A run that takes longer, in seconds, is timed once."""
+
+FORMAT, FORMAT_VERSION = "polhode comparison", 1
+
+_ARRAYS = {
+    "method": ("name of the method", ""),
+    "step": ("length of a step; the longest one, of methods with a tolerance", "s"),
+    "rtol": ("relative tolerance, of methods that have one", "1"),
+    "steps": ("steps made", "1"),
+    "evaluations": ("evaluations of the torque", "1"),
+    "seconds": ("wall time of a run without output", "s"),
+    "failure": ("why a run could not be finished", ""),
+    "time": ("time", "s"),
+    "attitude_error": ("angle between the attitude and that of the reference", "rad"),
+    "rate_error": ("error of the angular velocity, relative to its largest value", "1"),
+    "energy_error": ("change of the energy, relative to that at the start", "1"),
+}
+"""Of arrays in files: what they are, and their units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One method with one step or tolerance."""
+
+    method: str
+    step: float
+    """In s, positive; of a method with a tolerance the whole span, which does not bind it."""
+    rtol: float | None = None
+    """The tolerance, of methods that have one."""
+    steps: int = 0
+    evaluations: int = 0
+    seconds: float = math.nan
+    """The least wall time of a run without output."""
+    attitude_error: Floats = field(default_factory=lambda: np.zeros(0))
+    """At the output times, in rad."""
+    rate_error: Floats = field(default_factory=lambda: np.zeros(0))
+    """At the output times, relative to the largest rate."""
+    energy_error: Floats | None = None
+    """At the output times, relative; None where the energy is not conserved."""
+    failure: str = ""
+    """Why the run could not be finished."""
+
+    @property
+    def setting(self) -> str:
+        """The step or the tolerance, in words."""
+        return f"{self.step:g} s" if self.rtol is None else f"rtol {self.rtol:.0e}"
+
+    @property
+    def worst(self) -> tuple[float, float, float]:
+        """The largest errors of attitude, rate and energy; NaN where there are none."""
+        return tuple(  # type: ignore[return-value]
+            float(e.max()) if e is not None and e.size and not self.failure else math.nan
+            for e in (self.attitude_error, self.rate_error, self.energy_error)
+        )
+
+
+class Reference(NamedTuple):
+    """What errors are measured against, and how far it can be trusted."""
+
+    text: str
+    quaternion: Floats
+    omega: Floats
+    attitude_uncertainty: float
+    """In rad."""
+    rate_uncertainty: float
+    """Relative to the largest rate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Errors and costs of methods on one motion, an entry for each method and step."""
+
+    body: Body
+    torque: Torque
+    t_span: tuple[float, float]
+    t: Floats
+    """The times at which errors are taken."""
+    reference: Reference
+    entries: tuple[Entry, ...]
+    interrupted: bool = False
+    title: str = ""
+
+    @property
+    def methods(self) -> dict[str, list[Entry]]:
+        """The entries of each method, from the coarsest to the finest."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.method, []).append(entry)
+        return found
+
+    def doubtful(self, entry: Entry) -> bool:
+        """Whether the attitude error is no larger than the uncertainty of the reference."""
+        return entry.worst[0] <= self.reference.attitude_uncertainty
+
+    def orders(self, entry: Entry) -> tuple[float, float]:
+        """Observed orders of attitude and rate, from this entry and the one before; NaN where they say nothing."""
+        listed = self.methods[entry.method]
+        at = listed.index(entry)
+        before = listed[at - 1] if at else None
+        if before is None or entry.rtol is not None or self.doubtful(entry) or self.doubtful(before):
+            return (math.nan, math.nan)
+        ratio = math.log(before.step / entry.step)
+        pairs = list(zip(before.worst, entry.worst, strict=True))[:2]
+        attitude, rate = (math.log(a / b) / ratio if a > 0 and b > 0 else math.nan for a, b in pairs)
+        return attitude, rate
+
+    def table(self) -> str:
+        """Everything in lines of text."""
+        head = (
+            "method", "step", "evaluations", "time", "attitude, rad", "order", "rate, rel.", "order", "energy, rel."
+        )  # fmt: skip
+        rows = [self._row(entry) for entry in self.entries]
+        widths = [max(len(row[k]) for row in (head, *rows) if len(row) > 3 or k < 2) for k in range(len(head))]
+        lines = [_line(head, widths)]
+        for row, entry in zip(rows, self.entries, strict=True):
+            if len(lines) > 1 and entry is self.methods[entry.method][0]:
+                lines.append("")
+            lines.append(_line(row, widths))
+        return "\n".join([*lines, "", *self.notes()])
+
+    def notes(self) -> list[str]:
+        """How the numbers were found, and what to be careful about."""
+        r = self.reference
+        told = [
+            f"Errors: the largest of {self.t.size} times, against {r.text}.",
+            f"Uncertainty of the reference: attitude {r.attitude_uncertainty:.1e} rad, rate {r.rate_uncertainty:.1e}.",
+        ]
+        if any(map(self.doubtful, self.entries)):
+            told.append("* no larger than the uncertainty of the reference: the true error may be anything below it.")
+        if any(entry.rtol is not None for entry in self.entries):
+            told.append("rtol: these methods choose their steps by a tolerance, which is varied instead of the step.")
+        if self.interrupted:
+            told.append("The comparison was interrupted: runs are missing, or were timed less often.")
+        return told
+
+    def _row(self, entry: Entry) -> tuple[str, ...]:
+        if entry.failure:
+            return (entry.method, entry.setting, f"failed: {entry.failure}")
+        attitude, rate, energy = (_small(e) for e in entry.worst)
+        order_attitude, order_rate = (f"{p:.2f}" if p > 0 else "-" for p in self.orders(entry))
+        mark = "*" if self.doubtful(entry) else ""
+        cost = (str(entry.evaluations), _clock(entry.seconds))
+        return (entry.method, entry.setting, *cost, attitude + mark, order_attitude, rate, order_rate, energy)
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def plot(self, *paths: str | os.PathLike[str]) -> Figure:
+        """Error against cost, and energy error over time, as a Matplotlib figure.
+
+        It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
+        """
+        from polhode._plot import save
+        from polhode._plot_compare import draw
+
+        figure = draw(self)
+        for path in paths:
+            save(figure, path)
+        return figure
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write all numbers to a NetCDF file, which `xarray.open_dataset` opens."""
+        from importlib.metadata import version
+
+        from polhode.io import netcdf
+
+        def over_time(name: str) -> Floats:
+            table = np.full((len(self.entries), self.t.size), np.nan)
+            for row, entry in zip(table, self.entries, strict=True):
+                errors = getattr(entry, name)
+                if errors is not None:
+                    row[: errors.size] = errors
+            return table
+
+        runs = ("run",)
+        arrays: dict[str, tuple[tuple[str, ...], Any]] = {"time": (("time",), self.t)}
+        for name in ("method", "failure"):
+            arrays[name] = (runs, np.array([getattr(e, name) for e in self.entries], dtype=np.str_))
+        for name in ("step", "rtol", "steps", "evaluations", "seconds"):  # no tolerance becomes NaN
+            arrays[name] = (runs, np.array([getattr(e, name) for e in self.entries], dtype=np.float64))
+        for name in ("attitude_error", "rate_error", "energy_error"):
+            arrays[name] = (("run", "time"), over_time(name))
+        spoken = {
+            name: {"long_name": words} | ({"units": unit} if unit else {}) for name, (words, unit) in _ARRAYS.items()
+        }
+        variables = {name: netcdf.Variable(*entry, spoken[name]) for name, entry in arrays.items()}
+        r = self.reference
+        attributes: dict[str, Any] = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "title": self.title,
+            "body": repr(self.body),
+            "torque": described(self.torque),
+            "t_span": np.array(self.t_span),
+            "reference": r.text,
+            "reference_attitude_uncertainty": r.attitude_uncertainty,
+            "reference_rate_uncertainty": r.rate_uncertainty,
+            "interrupted": int(self.interrupted),
+            "polhode": version("polhode"),
+        }
+        netcdf.write(path, variables, attributes, overwrite=overwrite)
+
+
+class ComparisonInterrupted(KeyboardInterrupt):
+    """The user stopped a comparison. `comparison` holds the runs that were finished."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__("interrupted")
+        self.comparison = comparison
+
+
+Announce = Callable[[str], None]
+
+
+def compare(
+    body: Body,
+    torque: Torque | None = None,
+    *,
+    omega: Any,
+    attitude: Any = None,
+    t_span: tuple[float, float],
+    methods: str | Sequence[str | Method],
+    steps: Sequence[float],
+    t_eval: Any = None,
+    repeats: int = 5,
+    progress: Progress | None = None,
+    announce: Announce | None = None,
+) -> Comparison:
+    """Run methods with several steps and measure what they reach and what they cost.
+
+    A free body is compared with its exact motion. With a torque the reference is DOP853 with the tightest tolerance
+    that can be met; another Runge-Kutta method with ever smaller steps says how far that can be trusted.
+
+    Parameters
+    ----------
+    body, torque, omega, attitude, t_span
+        The motion, as for `polhode.simulate`.
+    methods
+        Names or methods; or names in one text, separated by commas. A method with an option `rtol` that is not set is
+        run with several tolerances instead of the steps.
+    steps
+        Lengths of steps in s, in any order.
+    t_eval
+        The times at which errors are taken. Default: about 200 on the grid of the longest step.
+    repeats
+        How often a run is timed. All are run in turn, again and again, and the least time of each counts; output
+        costs nothing, as runs that are timed have none.
+    progress, announce
+        Called with steps done and in all, of all runs after the reference; called with what takes a while.
+
+    Raises
+    ------
+    ValueError
+        If a method does not accept the torque or a step makes no sense; before anything is run.
+    ComparisonInterrupted
+        A `KeyboardInterrupt` with a `comparison` of the runs that were finished.
+    """
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1, not {repeats}")
+    torque = Free() if torque is None else torque
+    motion: dict[str, Any] = {"omega": omega, "attitude": attitude, "t_span": t_span}
+    chosen = [find_method(m) if isinstance(m, str) else m for m in listed(methods)]
+    trials = _trials(body, torque, motion, chosen, steps)
+    t0, t1 = (float(t) for t in t_span)
+    longest = max(map(float, steps))
+    times = _times(t0, t1, longest) if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
+    problem = _Problem(body, torque, {**motion, "t_eval": times}, announce or (lambda _: None))
+    planned(body, torque, **problem.motion, step=trials[0].signed, method=trials[0].method)  # the times make sense
+    reference = problem.reference(longest)
+    work = _Work(trials, repeats, progress)
+    finished: list[Entry] = []
+    try:
+        for trial in trials:
+            finished.append(problem.entry(trial, reference, work))  # noqa: PERF401 (an interruption keeps what there is)
+        for _ in range(repeats - 1):
+            for k, trial in enumerate(trials):
+                finished[k] = problem.timed(trial, finished[k], work)
+    except KeyboardInterrupt:
+        comparison = Comparison(body, torque, (t0, t1), times, reference, tuple(finished), interrupted=True)
+        raise ComparisonInterrupted(comparison) from None
+    return Comparison(body, torque, (t0, t1), times, reference, tuple(finished))
+
+
+def listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
+    """Methods one by one: commas inside brackets belong to the options of a method."""
+    if not isinstance(methods, str):
+        found = list(methods)
+    else:
+        depth, parts = 0, [""]
+        for letter in methods:
+            depth += (letter == "(") - (letter == ")")
+            if letter == "," and depth == 0:
+                parts.append("")
+            else:
+                parts[-1] += letter
+        if depth:
+            raise ValueError(f"brackets do not match in the list of methods {methods!r}")
+        found = [part.strip() for part in parts if part.strip()]
+    if not found:
+        raise ValueError("name at least one method")
+    return found
+
+
+def halvings(step: float, t_span: tuple[float, float]) -> list[float]:
+    """A sensible row of steps about one: four times as long to a quarter of it, but ten of each in the span."""
+    span = abs(t_span[1] - t_span[0])
+    row = [abs(step) * factor for factor in (4.0, 2.0, 1.0, 0.5, 0.25)]
+    return [h for h in row if 10 * h <= span] or row[2:]
+
+
+# --- the runs ------------------------------------------------------------------------------------------------------
+
+
+class _Trial(NamedTuple):
+    """A run that is to be made."""
+
+    method: Method
+    entry: Entry
+    signed: float
+    """The step with the sign of the span."""
+    nominal: int
+    """Steps, as far as one can tell."""
+
+
+def _trials(
+    body: Body, torque: Torque, motion: dict[str, Any], methods: Sequence[Method], steps: Sequence[float]
+) -> list[_Trial]:
+    """Every run that is to be made, checked as far as can be without making it."""
+    t0, t1 = _check.array("t_span", motion["t_span"], (2,)).tolist()
+    span = abs(t1 - t0)
+    lengths = sorted((_check.number("a step", h, positive=True) for h in steps), reverse=True)
+    if any(a == b for a, b in pairwise(lengths)):
+        raise ValueError(f"a step is listed twice: {', '.join(f'{h:g}' for h in lengths)}")
+    if not lengths:
+        raise ValueError("give at least one step")
+    if span and lengths[0] > span:
+        raise ValueError(f"a step of {lengths[0]:g} s is longer than the whole time from {t0:g} to {t1:g} s")
+    if refused := [m.name for m in methods if m.refuses(torque.depends)]:
+        raise ValueError(f"{torque.name} is a torque that cannot be used with {', '.join(refused)}: leave that out")
+    trials, problems = [], []
+    for method in {m.name: m for m in methods}.values():
+        settings = [(method, Entry(method.name, h)) for h in lengths]
+        if method.own_clock and any(option.name == "rtol" for option in method.options):
+            chosen = dict(method.settings).get("rtol")
+            tolerances = TOLERANCES if chosen is None else (float(chosen),)
+            settings = [(method.having(rtol=r), Entry(method.name, span, rtol=r)) for r in tolerances]
+        for variant, entry in settings:
+            signed = math.copysign(entry.step, t1 - t0)
+            try:
+                planned(body, torque, **motion, step=signed, method=variant)
+            except (ValueError, TypeError) as problem:
+                problems.append(str(problem).replace(variant.name, method.name, 1))
+            trials.append(_Trial(variant, entry, signed, math.ceil(span / entry.step)))
+    if problems:
+        raise ValueError("\n".join(dict.fromkeys(problems)))
+    return trials
+
+
+def _times(t0: float, t1: float, longest: float) -> Floats:
+    """Times on the grid of the longest step, not too many, and the end."""
+    count = max(1, math.floor(abs(t1 - t0) / longest * (1 + 1e-9)))
+    stride = -(-count // OUTPUTS)
+    index = np.arange(stride, count + 1, stride)
+    times = t0 + math.copysign(longest, t1 - t0) * index
+    near = np.abs(times - t1) < 1e-6 * longest
+    return np.append(times[~near], t1)
+
+
+class _Work:
+    """How much of all the runs is done, in nominal steps."""
+
+    def __init__(self, trials: Sequence[_Trial], repeats: int, progress: Progress | None) -> None:
+        self.total = (1 + repeats) * sum(trial.nominal for trial in trials)
+        self.before, self.repeats, self.progress = 0, repeats, progress
+
+    def within(self, trial: _Trial) -> Progress:
+        """The progress of a run as progress of the whole."""
+
+        def progress(done: int, steps: int) -> None:
+            if self.progress:
+                self.progress(self.before + round(trial.nominal * min(1.0, done / max(steps, 1))), self.total)
+
+        return progress
+
+    def over(self, trial: _Trial) -> None:
+        """A run has ended."""
+        self.before += trial.nominal
+        if self.progress:
+            self.progress(self.before, self.total)
+
+    def drop(self, trial: _Trial, runs: int) -> None:
+        """So many runs of a trial will not be made."""
+        self.total -= runs * trial.nominal
+
+
+class _Problem(NamedTuple):
+    """The motion on which methods are compared."""
+
+    body: Body
+    torque: Torque
+    motion: dict[str, Any]
+    announce: Announce
+
+    def run(self, method: Method, step: float, progress: Progress | None = None, **changes: Any) -> Solution:
+        """The motion by a method, at the output times unless changed."""
+
+        def compiling() -> None:
+            self.announce(f"compiling {method.name} with {self.torque.name} for a step of {abs(step):g} s, once ...")
+
+        settings = {**self.motion, "method": method, "step": step, "progress": progress, "announce": compiling}
+        return simulate(self.body, self.torque, **{**settings, **changes})
+
+    def entry(self, trial: _Trial, reference: Reference, work: _Work) -> Entry:
+        """The errors of a run, and a first measurement of its cost."""
+        try:
+            solution = self.run(trial.method, trial.signed, work.within(trial))
+        except (SimulationFailed, CompilationFailed) as failure:
+            work.drop(trial, 1 + work.repeats)
+            told = str(failure).replace("; what was computed is in the solution", "")
+            return replace(trial.entry, failure=" ".join(told.split()))
+        work.over(trial)
+        energy = solution.invariant_errors.get("energy")
+        measured = replace(
+            trial.entry,
+            attitude_error=angles(reference.quaternion, solution.quaternion),
+            rate_error=_rate_errors(reference.omega, solution.omega),
+            energy_error=energy,
+        )
+        first = self.timed(trial, measured, work)
+        if first.seconds > LONG:
+            work.drop(trial, work.repeats - 1)
+        return first
+
+    def timed(self, trial: _Trial, entry: Entry, work: _Work) -> Entry:
+        """The cost of a run without output: its evaluations, and the least time so far."""
+        if entry.failure or entry.seconds > LONG:
+            return entry
+        done = self.run(trial.method, trial.signed, work.within(trial), t_eval=None, every=NO_OUTPUT).run
+        work.over(trial)
+        least = float(np.fmin(entry.seconds, done.seconds))
+        return replace(entry, steps=done.steps, evaluations=done.nfev, seconds=least)
+
+    # --- the reference
+
+    def reference(self, longest: float) -> Reference:
+        """The exact motion of a free body; else a tight computation, and another that tells how good it is."""
+        t0, t1 = self.motion["t_span"]
+        if self.torque.depends is Depends.NOTHING:
+            free = FreeMotion(self.body, self.motion["omega"], self.motion["attitude"], t0)
+            states = free.at(self.motion["t_eval"])
+            bound = 4 * 10.0 ** -float(np.min(free.digits(self.motion["t_eval"])))  # see FreeMotion
+            return Reference("the exact solution of the free body", states.quaternion, states.omega, bound, bound)
+        step = math.copysign(min(longest, abs(t1 - t0) / 10), t1 - t0)
+        tight, text = self._tightest(step)
+        attitude, rate = self._disagreement(tight, step)
+        text = f"{text}, checked with RKF5 at ever smaller steps"
+        return Reference(text, tight.quaternion, tight.omega, attitude, rate)
+
+    def _tightest(self, step: float) -> tuple[Solution, str]:
+        """DOP853 with the narrowest tolerance that it can meet."""
+        for rtol in (1e-15, 1e-14, 1e-13):
+            with suppress(SimulationFailed):
+                return self.run(find_method("DOP853", rtol=rtol), step), f"DOP853 with rtol {rtol:.0e}"
+        return self.run(find_method("DOP853", rtol=1e-12), step), "DOP853 with rtol 1e-12"
+
+    def _disagreement(self, tight: Solution, step: float) -> tuple[float, float]:
+        """Between the reference and a method of fixed steps, which are halved until that no longer helps.
+
+        RKF5 takes any torque, and with compensated sums its round-off stays below that of the reference.
+        """
+        best = (math.inf, math.inf)
+        other = find_method("RKF5", compensated=True)
+        t0, t1 = self.motion["t_span"]
+        while abs((t1 - t0) / step) < MOST_STEPS:
+            with suppress(SimulationFailed):  # at this step
+                found = self.run(other, step)
+                attitude = float(angles(tight.quaternion, found.quaternion).max())
+                rate = float(_rate_errors(tight.omega, found.omega).max())
+                if best[0] < SETTLED and attitude > best[0] / 2:
+                    return min(best, (attitude, rate))
+                best = min(best, (attitude, rate))
+            step /= 2
+        return best
+
+
+MOST_STEPS = 4_000_000
+SETTLED = 1e-7
+"""A difference between references that no longer falls is taken for round-off only below this, in rad."""
+
+
+def angles(a: Floats, b: Floats) -> Floats:
+    """Between attitudes, row by row, in rad; the quaternions may have any norm."""
+    d = np.stack(multiply(conjugate(tuple(a.T)), tuple(b.T)), axis=1)
+    return np.asarray(2.0 * np.arctan2(lengths(d[:, 1:]), np.abs(d[:, 0])))
+
+
+def _rate_errors(exact: Floats, found: Floats) -> Floats:
+    """Relative to the largest rate; of a body that never turns, absolute."""
+    return np.asarray(lengths(found - exact) / (float(lengths(exact).max()) or 1.0))
+
+
+# --- text ----------------------------------------------------------------------------------------------------------
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    if len(row) == 3:  # a failure, in words
+        return f"{row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}"
+    cells = [f"{text:{n}}" if k < 2 else f"{text:>{n}}" for k, (text, n) in enumerate(zip(row, widths, strict=True))]
+    return "  ".join(cells).rstrip()
+
+
+def _small(error: float) -> str:
+    return "-" if math.isnan(error) else f"{error:.1e}"
+
+
+def _clock(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} us"
