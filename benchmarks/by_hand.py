@@ -1,7 +1,8 @@
-"""MR2, RK4 and NMB on a heavy top as one would write them by hand: one Numba function each, numbers only.
+"""Methods on a heavy top as one would write them by hand: one Numba function each, numbers only.
 
 The arithmetic is that of polhode, so that the ratio shows what its layers cost: the torque is r x R^T f with a point r
-of the body and a force f in space, whatever they are.
+of the body and a force f in space, whatever they are. Strang, SABA8 and SEJ take the formulas of the exact motion from
+`polhode.core.exact` and make loops, kicks and turns of the quaternion themselves.
 """
 
 # mypy: disable-error-code="no-untyped-def, misc, untyped-decorator"
@@ -11,7 +12,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from polhode.compiled.link import link
 from polhode.core import trig
+from polhode.core.exact import increment, momentum_increment, needed
+from polhode.core.flows import HEADROOM, kick
+from polhode.core.types import Rotor, Scales
+from polhode.methods import find
 
 ROUND, INVERSE_PI, PI_HIGH, PI_LOW = trig.ROUND, trig.INVERSE_PI, trig.PI_HIGH, trig.PI_LOW
 S0, S1, S2, S3, S4, S5, S6, S7 = (getattr(trig, f"S{i}") for i in range(8))
@@ -154,3 +160,93 @@ def nmb(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
             if g * max(abs(d1), abs(d2), abs(d3)) <= 1e-9 * max(abs(w1), abs(w2), abs(w3)):
                 break
     return np.array([q0, q1, q2, q3, i1 * w1, i2 * w2, i3 * w3])
+
+
+# --- around the exact motion: `_exact(...)` are its formulas, for the resolution that a run of these sizes needs
+
+
+def _prepared(body, momenta, h):
+    """The resolution that polhode would choose, for the same arithmetic."""
+    scales = Scales(body, momenta, h, 1.0)
+    return needed(scales, HEADROOM)[0]
+
+
+@njit(inline="always", **OPTIONS)
+def _turned(q0, q1, q2, q3, e, v):
+    return (
+        q0 - (e * q0 + (q1 * v[0] + q2 * v[1] + q3 * v[2])),
+        q1 + ((q0 * v[0] + q2 * v[2] - q3 * v[1]) - e * q1),
+        q2 + ((q0 * v[1] - q1 * v[2] + q3 * v[0]) - e * q2),
+        q3 + ((q0 * v[2] + q1 * v[1] - q2 * v[0]) - e * q3),
+    )
+
+
+def strang(body, momenta, h):
+    """The loop of Strang's splitting for runs like this one."""
+    fine = _prepared(body, momenta, h)
+    move = link(increment(fine.nodes, fine.terms), runtime=False)
+
+    @njit(**OPTIONS)
+    def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
+        body = Rotor((i1, i2, i3), (1.0 / i1, 1.0 / i2, 1.0 / i3))
+        n1, n2, n3 = _torque(r, f, q0, q1, q2, q3)
+        for _ in range(steps):
+            m1, m2, m3 = m1 + 0.5 * h * n1, m2 + 0.5 * h * n2, m3 + 0.5 * h * n3
+            d, e, v, _k, _mu = move(body, (m1, m2, m3), h)
+            m1, m2, m3 = m1 + d[0], m2 + d[1], m3 + d[2]
+            q0, q1, q2, q3 = _turned(q0, q1, q2, q3, e, v)
+            n1, n2, n3 = _torque(r, f, q0, q1, q2, q3)
+            m1, m2, m3 = m1 + 0.5 * h * n1, m2 + 0.5 * h * n2, m3 + 0.5 * h * n3
+        return np.array([q0, q1, q2, q3, m1, m2, m3])
+
+    return loop
+
+
+def saba8(body, momenta, h):
+    """The loop of SABA8: nine drifts, eight kicks."""
+    stages = find("SABA8").scheme.stages
+    drifts = np.array([s.fraction for s in stages if s.flow is not kick])
+    kicks = np.array([s.fraction for s in stages if s.flow is kick])
+    fine = _prepared(body, momenta, h * float(np.abs(drifts).max()))
+    move = link(increment(fine.nodes, fine.terms), runtime=False)
+
+    @njit(**OPTIONS)
+    def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
+        body = Rotor((i1, i2, i3), (1.0 / i1, 1.0 / i2, 1.0 / i3))
+        for _ in range(steps):
+            for k in range(9):
+                d, e, v, _k, _mu = move(body, (m1, m2, m3), drifts[k] * h)
+                m1, m2, m3 = m1 + d[0], m2 + d[1], m3 + d[2]
+                q0, q1, q2, q3 = _turned(q0, q1, q2, q3, e, v)
+                if k < 8:
+                    n1, n2, n3 = _torque(r, f, q0, q1, q2, q3)
+                    m1, m2, m3 = m1 + kicks[k] * h * n1, m2 + kicks[k] * h * n2, m3 + kicks[k] * h * n3
+        return np.array([q0, q1, q2, q3, m1, m2, m3])
+
+    return loop
+
+
+def sej(body, momenta, h):
+    """The loop of SEJ: exact momentum, attitude by the rate at the middle of the step."""
+    fine = _prepared(body, momenta, h)
+    move = link(momentum_increment(fine.terms, 0.0), runtime=False)
+
+    @njit(**OPTIONS)
+    def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
+        j1, j2, j3 = 1.0 / i1, 1.0 / i2, 1.0 / i3
+        body = Rotor((i1, i2, i3), (j1, j2, j3))
+        n1, n2, n3 = _torque(r, f, q0, q1, q2, q3)
+        for _ in range(steps):
+            m1, m2, m3 = m1 + 0.5 * h * n1, m2 + 0.5 * h * n2, m3 + 0.5 * h * n3
+            w, _odd, d = move(body, (m1, m2, m3), h)
+            m1, m2, m3 = m1 + d[0], m2 + d[1], m3 + d[2]
+            v1, v2, v3 = h * w[0] * j1, h * w[1] * j2, h * w[2] * j3
+            half = 0.5 * sqrt(v1 * v1 + v2 * v2 + v3 * v3)
+            s, e = _sine_versine(half)
+            s = 0.5 * s / max(half, 1e-300)
+            q0, q1, q2, q3 = _turned(q0, q1, q2, q3, e, (s * v1, s * v2, s * v3))
+            n1, n2, n3 = _torque(r, f, q0, q1, q2, q3)
+            m1, m2, m3 = m1 + 0.5 * h * n1, m2 + 0.5 * h * n2, m3 + 0.5 * h * n3
+        return np.array([q0, q1, q2, q3, m1, m2, m3])
+
+    return loop

@@ -39,7 +39,16 @@ def run(method: str, torque: Any = None, **output: Any) -> ph.Solution:
 def main() -> None:
     """Print every table."""
     momenta = [i * w for i, w in zip(MOMENTS, OMEGA, strict=True)]
-    for method, hand in {"MR2": by_hand.mr2, "RK4": by_hand.rk4, "NMB": by_hand.nmb}.items():
+    sizes = (MOMENTS, tuple(momenta), H)
+    hands: dict[str, Callable[..., Any]] = {
+        "MR2": by_hand.mr2,
+        "RK4": by_hand.rk4,
+        "NMB": by_hand.nmb,
+        "SEJ": by_hand.sej(*sizes),
+        "Strang": by_hand.strang(*sizes),
+        "SABA8": by_hand.saba8(*sizes),
+    }
+    for method, hand in hands.items():
         by_hand_run = partial(hand, *MOMENTS, (0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 1.0, 0.0, 0.0, 0.0, *momenta, H, STEPS)
         end, mine = by_hand_run(), run(method)
         difference = np.abs(np.r_[mine.last_quaternion, mine.last_momentum / 1e4] - np.r_[end[:4], end[4:] / 1e4]).max()

@@ -10,9 +10,10 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.integrate._ivp import dop853_coefficients as hairer
 
+from polhode.core.compose import of_any_norm
 from polhode.core.dop853 import EVALUATIONS, Attempt, error_norm, pair
 from polhode.core.flows import principal_torque
-from polhode.core.runge_kutta import Slope, of_directions
+from polhode.core.runge_kutta import Slope
 from polhode.core.tableaux import (
     CLASSICAL,
     DORMAND_PRINCE,
@@ -247,7 +248,7 @@ def test_length_of_an_unscaled_quaternion_does_not_count() -> None:
     given = OneStep(PROBLEMS["weight"], find("RK4", compensated=True))
     for s in states(3):
         longer = State((1.25 * s.q[0], 1.25 * s.q[1], 1.25 * s.q[2], 1.25 * s.q[3]), s.m)
-        directed = of_directions(pull)
+        directed = of_any_norm(pull)
         a, b = directed(given.body, given.p, 0.0, s), directed(given.body, given.p, 0.0, longer)
         np.testing.assert_allclose(a, b, rtol=0, atol=4 * EPS)
         new, same = given(longer, 0.3), given(s, 0.3)

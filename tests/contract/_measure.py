@@ -147,6 +147,7 @@ def _even(x: float) -> int:
 # --- what is kept
 
 
+@cache
 def defects(problem: Problem, method: Method, h: float, steps: int, *, compiled: bool = False) -> dict[Keeps, float]:
     """The largest relative change of every quantity that the exact motion conserves, at all saved times."""
     every = max(1, steps // 200)

@@ -21,12 +21,14 @@ STEPS = 64
 
 
 def sampled() -> list[tuple[Method, str]]:
-    """One pair a method, such that as many problems as possible have their turn. A compilation takes seconds."""
-    turn, pairs = cycle(PROBLEMS), []
+    """One method of each kind of scheme, with another problem in turn: a compilation takes seconds."""
+    turn, kinds = cycle(PROBLEMS), dict[tuple[str, type], tuple[Method, str]]()
     for m in catalogue().values():
         names = accepted(m)
-        pairs.append((m, next(name for name in turn if name in names)))
-    return pairs
+        kind = (m.cite, type(m.scheme))
+        if kind not in kinds:
+            kinds[kind] = (m, next(name for name in turn if name in names))
+    return list(kinds.values())
 
 
 def listed(pairs: list[tuple[Method, str]]) -> list[Any]:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 from polhode.core.exact import added
 from polhode.core.flows import is_prepared, kick, push
-from polhode.core.quat import rescaling, tidied
+from polhode.core.quat import normalised, rescaling, tidied
 from polhode.core.status import OK
 from polhode.core.text import function
-from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scales, Start, State, Stepper
+from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scales, Start, State, Stepper, Vec3
 
 
 class Scheme(Protocol):
@@ -147,7 +147,7 @@ class Increments(NamedTuple):
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place."""
-        start, change = self.make(pull)
+        start, change = self.make(of_any_norm(pull) if self.compensated else pull)
         costs = (self.evaluations_at_start, self.evaluations_per_step)
         if self.compensated:
             return Stepper(*_compensated(start, change, self.memory), LOW + self.memory, *costs)
@@ -164,6 +164,15 @@ class Increments(NamedTuple):
     def composed(self, fractions: Sequence[float]) -> "Composed":
         """Steps of these fractions in a row, as one step."""
         return Composed(self, tuple(fractions))
+
+
+def of_any_norm(pull: Pull) -> Pull:
+    """The torque for states whose quaternion is left unscaled."""
+
+    def torque(body: Rotor, p: Params, t: float, s: State) -> Vec3:
+        return pull(body, p, t, State(normalised(s.q), s.m))
+
+    return torque
 
 
 LOW = 7

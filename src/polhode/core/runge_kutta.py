@@ -9,7 +9,7 @@ from typing import Any
 
 from polhode.core.compose import nothing
 from polhode.core.ops import fma
-from polhode.core.quat import advanced, derivative, normalised
+from polhode.core.quat import advanced, derivative
 from polhode.core.rotor import change_of_attitude, exponential
 from polhode.core.status import OK
 from polhode.core.tableaux import GroupTableau, Number, Tableau, Turn, Turns, total
@@ -43,15 +43,6 @@ def slope_of(pull: Pull) -> Slope:
     return slope
 
 
-def of_directions(pull: Pull) -> Pull:
-    """The torque for states whose quaternion has any length: only its direction counts."""
-
-    def torque(body: Rotor, p: Params, t: float, s: State) -> Vec3:
-        return pull(body, p, t, State(normalised(s.q), s.m))
-
-    return torque
-
-
 # --- the text of a step
 
 
@@ -80,11 +71,11 @@ def stage_lines(tableau: Tableau) -> list[str]:
     return lines
 
 
-def in_space(tableau: Tableau, *, unscaled: bool = False) -> Make:
+def in_space(tableau: Tableau) -> Make:
     """Quaternion and momentum as seven numbers. Unscaled, the quaternion has a direction only."""
 
     def make(pull: Pull) -> tuple[Start, Any]:
-        slope = slope_of(of_directions(pull) if unscaled else pull)
+        slope = slope_of(pull)
         lead, mix = weighted(tableau.step, "k", "moved")
         lines = ["k0 = slope(body, p, t, s)", *stage_lines(tableau), f"return scaled({lead!r} * h, {mix}), memory, OK"]
         names = {"slope": slope, "moved": moved, "scaled": scaled, "OK": OK}

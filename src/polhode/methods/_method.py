@@ -74,6 +74,10 @@ class Option:
         return number
 
 
+COMPENSATED = Option("compensated", False, "sum with a running compensation, so that round-off does not accumulate")
+"""For every method whose step is an increment (`core.compose.Increments`)."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to make steps, and its property card."""
@@ -169,5 +173,8 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
     `polhode.core.compose` has the usual rows: `triple_jump`, `suzuki`.
     """
     free = method.orders_when_free and tuple(None if n is None else max(order, n) for n in method.orders_when_free)
-    settings = {"attitude_order": order, "generalised_order": None, "orders_when_free": free, **card}
+    settings = {
+        "attitude_order": order, "generalised_order": None, "orders_when_free": free,
+        "options": (), "settings": (), "remake": None, **card,
+    }  # fmt: skip
     return replace(method, name=name, scheme=method.scheme.composed(fractions), order=order, **settings)

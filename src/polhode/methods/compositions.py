@@ -31,12 +31,10 @@ def _composition(name: str, row: Row, order: int, words: str, about: str, cite: 
             summary=f"{words} of {base.name}",
             about=f"{about} Keeps what {base.name} keeps and costs {len(row)} times as much.",
             cite=f"{cite},{base.cite}",
-            options=(),
-            settings=(),
-            remake=None,
         )
 
-    return with_options(make, Option("of", MR2.name, "the symmetric method of second order to compose"))
+    of = Option("of", MR2.name, "the symmetric method of second order to compose", names_a_method=True)
+    return with_options(make, of)
 
 
 _JUMP = (

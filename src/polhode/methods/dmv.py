@@ -13,8 +13,7 @@ from typing import Any
 
 from polhode.core.dmv import Adapt, MoserVeselov, other_moments, other_step, unchanged
 from polhode.core.types import Depends
-from polhode.methods._method import Keeps, Method, with_options
-from polhode.methods.runge_kutta import COMPENSATED
+from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 
 _FREE = Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM
 

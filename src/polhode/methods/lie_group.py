@@ -17,8 +17,7 @@ from polhode.core.tableaux import (
     GroupTableau,
 )
 from polhode.core.types import Depends
-from polhode.methods._method import Keeps, Method, with_options
-from polhode.methods.runge_kutta import COMPENSATED
+from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 
 
 def on_rotations(name: str, tableau: GroupTableau, order: int, **card: Any) -> Method:

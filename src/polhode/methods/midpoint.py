@@ -11,6 +11,7 @@ the turn is made, exactly or by Cayley's map, in which of these turns the moment
 from collections.abc import Callable
 from typing import Any
 
+from polhode.core.compose import Increments
 from polhode.core.newton import Columns, applied, differences, euler, secant, size, solved
 from polhode.core.ops import fma
 from polhode.core.quat import normalised
@@ -18,8 +19,8 @@ from polhode.core.rotor import cayley, change_of_attitude, change_of_components,
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Start, State, Vec3
 from polhode.core.vec import combine, cross, times
-from polhode.methods._method import Keeps, Method, with_options
-from polhode.methods.newmark import COMPENSATED, NEWTON, ZERO, moved, summed
+from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
+from polhode.methods.newmark import NEWTON, ZERO, moved
 
 MOST_ITERATIONS = 50
 ROUND_OFF = 2.0**-52
@@ -144,7 +145,7 @@ def _midpoint(turn: Turn, momentum: Momentum, trapezoid: bool, **card: Any) -> M
             return midpoint(pull, turn, momentum, trapezoid, newton)
 
         return Method(
-            scheme=summed(bound, 4, None, compensated=compensated),
+            scheme=Increments(bound, 4, 1, None, compensated),
             order=2,
             attitude_order=2,
             accepts=ANY,

@@ -11,9 +11,7 @@ from polhode.core.quat import normalised
 from polhode.core.runge_kutta import in_space
 from polhode.core.tableaux import CLASSICAL, FEHLBERG, Tableau
 from polhode.core.types import Depends
-from polhode.methods._method import Keeps, Method, Option, with_options
-
-COMPENSATED = Option("compensated", False, "sum with a running compensation, so that round-off does not accumulate")
+from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 
 
 def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
@@ -23,7 +21,7 @@ def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
         return Method(
             name,
             Increments(
-                in_space(tableau, unscaled=compensated),
+                in_space(tableau),
                 evaluations_per_step=len(tableau.stages),
                 compensated=compensated,
                 tidy=normalised,
