@@ -5,7 +5,7 @@ of the body and a force f in space, whatever they are. Strang, SABA8 and SEJ tak
 `polhode.core.exact` and make loops, kicks and turns of the quaternion themselves.
 """
 
-# mypy: disable-error-code="no-untyped-def, misc, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, untyped-decorator, arg-type, attr-defined"
 from math import sqrt
 from typing import Any
 
@@ -181,7 +181,7 @@ def _turned(q0, q1, q2, q3, e, v):
     )
 
 
-def strang(body, momenta, h):
+def strang(body: Any, momenta: Any, h: float) -> Any:
     """The loop of Strang's splitting for runs like this one."""
     fine = _prepared(body, momenta, h)
     move = link(increment(fine.nodes, fine.terms), runtime=False)
@@ -202,7 +202,7 @@ def strang(body, momenta, h):
     return loop
 
 
-def saba8(body, momenta, h):
+def saba8(body: Any, momenta: Any, h: float) -> Any:
     """The loop of SABA8: nine drifts, eight kicks."""
     stages = find("SABA8").scheme.stages
     drifts = np.array([s.fraction for s in stages if s.flow is not kick])
@@ -226,7 +226,7 @@ def saba8(body, momenta, h):
     return loop
 
 
-def sej(body, momenta, h):
+def sej(body: Any, momenta: Any, h: float) -> Any:
     """The loop of SEJ: exact momentum, attitude by the rate at the middle of the step."""
     fine = _prepared(body, momenta, h)
     move = link(momentum_increment(fine.terms, 0.0), runtime=False)

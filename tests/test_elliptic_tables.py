@@ -83,7 +83,7 @@ def test_boost_integrals(table: str) -> None:
 
 CARLSON: dict[str, Callable[..., float]] = {
     "rc": kernels._rc,
-    "rf": kernels._rf,
+    "rf": kernels.rf,
     "rd": kernels._rd,
     "rj": lambda x, y, z, p: kernels._rj(1.0, x, y, z, p),
 }

@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.free import INTERPRETED, FreeMotion
+from polhode.free import HUGE_PAGE, INTERPRETED, FreeMotion
 from tests.authorities import Case, free_motion, paper_case, paper_records
 
 Floats = NDArray[np.float64]
@@ -154,6 +154,7 @@ moments = st.tuples(*[st.floats(0.05, 1.0)] * 3).map(lambda x: (x[1] + x[2], x[0
 rates = st.tuples(*[st.one_of(st.just(0.0), st.floats(-3.0, 3.0), st.sampled_from([1e-300, -1e-9, 1e-16]))] * 3)
 
 
+@pytest.mark.filterwarnings("ignore:.*digits of the phase:UserWarning")
 @settings(max_examples=150, deadline=None)
 @given(moments, rates, st.floats(-1e3, 1e3))
 def test_any_motion_keeps_what_it_must(inertia: Any, omega: Any, t: float) -> None:
@@ -242,12 +243,28 @@ def test_shapes() -> None:
     assert FreeMotion(BODY, [1.0, 0.0, 0.0], Rotation.identity(3)).at(1.0).quaternion.shape == (3, 4)
 
 
-def test_many_evaluations_are_compiled_and_the_same() -> None:
-    t = np.linspace(-100.0, 100.0, INTERPRETED + 1)
-    for motion in (SHORT, LONG, FLIPPING, SEPARATRIX):
-        fast, slow = motion.at(t), [motion.at(x) for x in t[::50]]
-        for a, b in zip(fast.omega[::50], slow, strict=True):
-            np.testing.assert_allclose(a, b.omega, rtol=0, atol=1e-13)
+@pytest.mark.parametrize("motion", [SHORT, LONG, FLIPPING, SEPARATRIX, FreeMotion(BODY, [0.0, 1.0, 0.0])])
+def test_a_state_has_the_same_bits_alone_and_among_others(motion: FreeMotion) -> None:
+    t = np.linspace(-100.0, 100.0, 1001)
+    s = motion.at(t)
+    for i in range(0, 1001, 50):
+        alone = motion.at(t[i])
+        assert alone.quaternion.tobytes() == s.quaternion[i].tobytes()
+        assert alone.omega.tobytes() == s.omega[i].tobytes()
+        assert alone.momentum.tobytes() == s.momentum[i].tobytes()
+
+
+def test_large_results() -> None:
+    """They begin on the boundary of a large page; times are copied, and nothing overlaps."""
+    t = np.linspace(0.0, 50.0, 30_001)
+    s, few = SHORT.at(t), SHORT.at(t[:100])
+    assert s.t.ctypes.data % HUGE_PAGE == 0
+    t[:] = 0.0
+    assert s.t[-1] == 50.0
+    for name in ("t", "quaternion", "omega", "momentum"):
+        assert getattr(s, name).flags.c_contiguous
+        np.testing.assert_array_equal(getattr(s, name)[:100], getattr(few, name))
+    np.testing.assert_allclose(s.spatial_momentum, np.broadcast_to(SHORT.angular_momentum, (t.size, 3)), atol=1e-14)
 
 
 # --- what the user gave --------------------------------------------------------------------------------------------

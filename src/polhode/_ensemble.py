@@ -453,7 +453,7 @@ class _Fleet:
         }
         return Ensemble(
             run, t.copy(), q, m, np.asarray(status), t_last, self.steps.copy(), evaluations, last_q, last_m,
-            messages, self.start, rows,
+            self.carried[:, : lead.stepper.memory].copy(), messages, self.start, rows,
         )  # fmt: skip
 
     def _alone(self, k: int) -> Integration:
@@ -539,6 +539,8 @@ class Ensemble:
     """(bodies,): of the torque."""
     last_quaternion: Floats
     last_momentum: Floats
+    memory: Floats = field(repr=False)
+    """(bodies, numbers): what the method carries from step to step, at the end; `resume` goes on with it."""
     messages: dict[int, str] = field(repr=False)
     """Of the bodies that failed, why."""
     start: _Start = field(repr=False)
@@ -597,6 +599,7 @@ class Ensemble:
         return Solution(
             run, self.t[:rows].copy(), self.quaternion[k, :rows], self.momentum[k, :rows], int(self.status[k]),
             message, float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
+            tuple(self.memory[k].tolist()) if run.steps else (),
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from polhode.compiled import program
+from polhode.compiled import compiles, program
 from polhode.core import elliptic as kernels
 
 __all__ = ["amplitude", "ellipe", "ellipe_inc", "ellipf", "ellipk", "ellippi", "ellippi_complete", "jacobi"]
@@ -79,7 +79,7 @@ def ellippi_complete(nc: ArrayLike, mc: ArrayLike) -> Values:
 for _public in __all__:  # what stands in the place of the function when it is compiled
     globals()[_public].py_func = getattr(kernels, _public)
 
-_rows: dict[str, Callable[..., int]] = {}
+_rows: dict[tuple[str, bool], Callable[..., int]] = {}
 
 
 def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> list[Values]:
@@ -89,7 +89,7 @@ def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> l
     if size > HANDFUL:
         columns = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         found = [np.empty(size) for _ in range(results)]
-        name = kernel.__name__
+        name = (kernel.__name__, compiles())
         if name not in _rows:
             _rows[name] = program(_loop(kernel, len(columns), results), "p" * (len(columns) + results) + "i")
         _rows[name](*columns, *found, size)

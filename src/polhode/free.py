@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,9 +15,9 @@ import numpy as np
 from polhode import _check
 from polhode._check import Floats
 from polhode.body import Body
-from polhode.compiled import program
-from polhode.core.closed_form import CONSTANTS, FRAME, STEADY, Constants, evaluate_rows, set_up_rows
-from polhode.core.quat import multiply, to_space
+from polhode.compiled import compiles, program
+from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
+from polhode.core.quat import to_space
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 EPSILON = 2.0**-52
 
 INTERPRETED = 500
-"""Up to so many set-ups or evaluations run in plain Python: that takes less time than to load a compiled program."""
+"""Up to so many motions are set up in plain Python: that takes less time than to load the compiled program."""
+
+HUGE_PAGE = 2**21
+"""Bytes. Results at least so large begin on such a boundary. The system then gives memory in pages of this size, where
+it has them (Linux, as NumPy asks it to), instead of 512 small ones that cost more time than what is written to them."""
 
 FEW_DIGITS = 2.0
 """With fewer digits left, `at` warns."""
@@ -37,7 +41,7 @@ Mode = Literal["short-axis", "long-axis", "separatrix", "steady"]
 Axis = Literal["short", "long"]
 
 
-_ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_constants", "_frames")
+_ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_motions")
 """What a `FreeMotion` keeps of each motion."""
 
 
@@ -149,32 +153,35 @@ class FreeMotion:
         inertia, size = _scaled(moments)
         rates, speed = _scaled(principal)
         self._moments, self._axes, self._scale = moments, axes, np.ldexp(1.0, speed)
-        self._constants = np.empty((count, CONSTANTS))
-        _run(set_up_rows, "pppi", count, inertia, rates, self._constants, numbers=(count,))
-        start = np.stack(multiply(tuple(self._quaternion.T), tuple(tilt.T)), axis=1)
+        given = [inertia, rates, self._scale[:, None], self._quaternion, tilt, axes.reshape(count, 9)]
+        self._motions = _set_up(np.concatenate(given, axis=1))
         self._norm = np.ldexp(np.ldexp(self._c.norm, size), speed)
-        numbers = np.stack([self._scale, self._norm], axis=1)
-        self._frames = np.concatenate([numbers, start, tilt, axes.reshape(count, 9)], axis=1)
-        assert self._frames.shape == (count, FRAME)
+        self._motions[:, -9:] *= self._norm[:, None]
 
     # --- the state at any time
 
     def at(self, t: Any) -> FreeState:
-        """The state at a time or at many, in any order, before or after the start."""
-        times = _times(t)
-        elapsed = times.reshape(-1) - self.t0
-        self._warn_of_lost_digits(times, elapsed)
-        motions, count = len(self._omega), elapsed.size
-        q, w, m = (np.empty((motions, count, size)) for size in (4, 3, 3))
-        self._evaluate(elapsed, q, w, m)
-        shape = (*self._shape, *times.shape)
-        return FreeState(times, q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
+        """The state at a time or at many, in any order, before or after the start.
 
-    def _evaluate(self, elapsed: Floats, q: Floats, w: Floats, m: Floats) -> None:
-        """Fill in attitudes, rates and momenta after these times."""
-        motions, times = len(self._omega), elapsed.size
-        arrays = (self._constants, self._frames, elapsed, q, w, m)
-        _run(evaluate_rows, "ppppppii", motions * times, *arrays, numbers=(motions, times))
+        The arrays of a state share their memory, which is kept until none of them is used any more.
+        """
+        times, earliest, latest = _times(t)
+        if self._shape or max(latest - self.t0, self.t0 - earliest) > self._carefree:
+            self._warn_of_lost_digits(times)
+        shape = (*self._shape, *times.shape)
+        t, q, w, m = self._evaluated(times, self.t0)
+        return FreeState(t.reshape(times.shape), q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
+
+    def _evaluated(self, times: Floats, t0: float) -> tuple[Floats, Floats, Floats, Floats]:
+        """Times, attitudes, rates and momenta, flat, in one piece of memory."""
+        motions, count = len(self._motions), times.size
+        states = motions * count
+        block = _block(count + 10 * states)
+        i, j, k = count, count + 4 * states, count + 7 * states
+        t, q, w, m = block[:i], block[i:j], block[j:k], block[k:]
+        t[:] = times.reshape(-1)
+        _program(evaluate_rows, "pppppdii")(self._motions.reshape(-1), t, q, w, m, t0, motions, count)
+        return t, q, w, m
 
     def digits(self, t: Any) -> Any:
         """About how many digits of the state at t are fixed by the numbers given, each good to its last bit.
@@ -182,7 +189,7 @@ class FreeMotion:
         Each tenfold of time takes one digit of the phase; near the separatrix it goes faster, as the time of the next
         flip hangs on the distance from it. This is a guide, not a bound.
         """
-        times = _times(t)
+        times, _, _ = _times(t)
         return self._shaped(self._digits(times.reshape(-1) - self.t0), times.shape)
 
     def _digits(self, elapsed: Floats) -> Floats:
@@ -210,9 +217,10 @@ class FreeMotion:
         few = (self._digits(time) < FEW_DIGITS + 1.0).any(axis=0)
         return float(time[max(0, int(np.argmax(few)) - 1)]) if few.any() else math.inf
 
-    def _warn_of_lost_digits(self, times: Floats, elapsed: Floats) -> None:
-        if elapsed.size == 0 or (not self._shape and max(elapsed.max(), -elapsed.min()) < self._carefree):
+    def _warn_of_lost_digits(self, times: Floats) -> None:
+        if times.size == 0:
             return
+        elapsed = times.reshape(-1) - self.t0
         far = int(np.argmax(np.abs(elapsed)))
         left = self._digits(elapsed[far : far + 1])[:, 0]
         worst = int(np.argmin(left))
@@ -304,7 +312,7 @@ class FreeMotion:
     @property
     def precession_period(self) -> Any:
         """The period that belongs to `mean_precession_rate`; infinite at rest."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return self._shaped(2.0 * math.pi / (self._c.precession * self._scale))
 
     def observed_periods(self, reference: Axis = "long") -> ObservedPeriods:
@@ -476,7 +484,7 @@ class FreeMotion:
     @cached_property
     def _c(self) -> Any:
         """`Constants` whose fields are arrays, one number a motion."""
-        return Constants(*self._constants.T)
+        return Constants(*self._motions[:, :CONSTANTS].T)
 
     def _column(self, name: Literal["spin", "lam"]) -> Floats:
         """A rate of each motion in rad/s, as a column."""
@@ -500,9 +508,7 @@ class FreeMotion:
 
     def _relabelled(self, elapsed: Floats) -> Floats:
         """y / G of a single motion, in relabelled axes, after these times."""
-        q, w, m = (np.empty((elapsed.size, size)) for size in (4, 3, 3))
-        self._evaluate(elapsed, q, w, m)
-        c = self._c
+        m, c = self._evaluated(elapsed, 0.0)[3].reshape(-1, 3), self._c
         y: Floats = (m @ self._axes[0])[:, _labels(c)[0]] / self._norm[0]
         y *= np.array([c.sign1[0], c.sign2[0], c.sign3[0]])
         return y
@@ -542,16 +548,23 @@ def _quaternions(attitude: Any) -> Floats:
     return np.array([_check.quaternion(f"attitude[{i}]", a) for i, a in enumerate(attitude)]).reshape(-1, 4)
 
 
-def _times(t: Any) -> Floats:
+def _times(t: Any) -> tuple[Floats, float, float]:
+    """Times, the earliest and the latest; zeros if there are none."""
     try:
-        times = np.array(t, dtype=np.float64)
+        times = np.asarray(t, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"t must be a time or an array of times, not {t!r}") from None
-    if not np.isfinite(times).all():
+    if times.size == 0:
+        return times, 0.0, 0.0
+    if times.ndim == 0:
+        earliest = latest = times.item()
+    else:
+        earliest, latest = float(times.min()), float(times.max())
+    if not (math.isfinite(earliest) and math.isfinite(latest)):
         bad = tuple(int(i) for i in np.argwhere(~np.isfinite(times))[0])
         where = f"t[{', '.join(map(str, bad))}]" if bad else "it"
         raise ValueError(f"t must be finite, but {where} is {times[bad]}")
-    return times
+    return times, earliest, latest
 
 
 def _count(name: str, value: Any, least: int) -> int:
@@ -573,20 +586,36 @@ def _scaled(values: Floats) -> tuple[Floats, Any]:
     return np.ldexp(values, -exponent[:, None]), exponent
 
 
-_program = cache(program)  # to find a program again takes milliseconds
+def _block(count: int) -> Floats:
+    """So many numbers, not set."""
+    if 8 * count < HUGE_PAGE:
+        return np.empty(count)
+    room = np.empty(8 * count + 2 * HUGE_PAGE, dtype=np.uint8)  # memory that is not written to is never given
+    first = -room.ctypes.data % HUGE_PAGE
+    return room[first : first + 8 * count].view(np.float64)
 
 
-def _run(rows: Any, signature: str, work: int, *arrays: Floats, numbers: tuple[int, ...]) -> None:
-    """The kernel over flat arrays: little work in plain Python, much as a compiled program."""
-    flat = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
-    if work > INTERPRETED:
-        _program(rows, signature)(*flat, *numbers)
-        return
-    lists = [a.tolist() for a in flat]
-    rows(*lists, *numbers)
-    for array, values in zip(flat, lists, strict=True):
-        if array.flags.writeable:
-            array[:] = values
+@cache
+def _kept(f: Callable[..., int], signature: str, compiled: bool) -> Callable[..., int]:
+    return program(f, signature)
+
+
+def _program(f: Callable[..., int], signature: str) -> Callable[..., int]:
+    """To find a program again takes milliseconds."""
+    return _kept(f, signature, compiles())
+
+
+def _set_up(given: Floats) -> Floats:
+    """All motions set up: few in plain Python, many by the compiled program."""
+    count = len(given)
+    motions = np.empty((count, MOTION))
+    if count > INTERPRETED:
+        _program(set_up_rows, "ppi")(given, motions, count)
+    else:
+        numbers = [0.0] * motions.size
+        set_up_rows(given.reshape(-1).tolist(), numbers, count)
+        motions.reshape(-1)[:] = numbers
+    return motions
 
 
 def _labels(c: Constants) -> Any:

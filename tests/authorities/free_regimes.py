@@ -6,6 +6,7 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import mpmath as mp
 import numpy as np
 
 import polhode as ph
+from polhode.compiled import program
 from polhode.core import closed_form
 from tests.authorities import free_motion
 from tests.authorities.high_precision import rotation
@@ -211,21 +213,31 @@ def state(p: Problem) -> tuple[Any, Any]:
     return s.quaternion, s.omega
 
 
-def compiled_states(ps: list[Problem]) -> list[tuple[Any, Any]]:
-    """The same by compiled programs, each motion at its own time."""
-    from polhode.compiled import program
+def _scaled(x: Triple) -> tuple[list[float], int]:
+    """With the greatest between 1/2 and 1, and the power of two taken out."""
+    _, power = math.frexp(max(map(abs, x)))
+    return [math.ldexp(v, -power) for v in x], power
 
-    motions = ph.FreeMotion([ph.Body(p.inertia, allow_unphysical=True) for p in ps], [p.omega for p in ps])
-    set_up, evaluate = program(closed_form.set_up_rows, "pppi"), program(closed_form.evaluate_rows, "ppppppii")
-    out = []
-    for i, p in enumerate(ps):
-        one = motions[i]
-        scaled = [np.ldexp(x, -np.frexp(np.abs(x).max())[1]) for x in (np.array(p.inertia), np.array(p.omega))]
-        constants, q, w, m = (np.empty(size) for size in (closed_form.CONSTANTS, 4, 3, 3))
-        set_up(*scaled, constants, 1)
-        evaluate(constants, one._frames.reshape(-1).copy(), np.array([p.t]), q, w, m, 1, 1)
-        out.append((q, w))
-    return out
+
+def by_kernels(p: Problem, compiled: bool) -> tuple[Any, Any]:
+    """The same by the kernels alone, in plain Python or compiled."""
+    (inertia, _), (omega, speed) = _scaled(p.inertia), _scaled(p.omega)
+    identity = (1.0, 0.0, 0.0, 0.0)
+    given = np.array([*inertia, *omega, math.ldexp(1.0, speed), *identity, *identity, *np.eye(3).flat])
+    arrays: list[Any] = [np.empty(n) for n in (closed_form.MOTION, 1, 4, 3, 3)]
+    arrays[1][:] = p.t
+    set_up, evaluate = closed_form.set_up_rows, closed_form.evaluate_rows
+    if compiled:
+        _program(set_up, "ppi")(given, arrays[0], 1)
+        _program(evaluate, "pppppdii")(*arrays, 0.0, 1, 1)
+        return arrays[2], arrays[3]
+    motion, t, q, w, m = (a.tolist() for a in arrays)
+    set_up(given.tolist(), motion, 1)
+    evaluate(motion, t, q, w, m, 0.0, 1, 1)
+    return np.array(q), np.array(w)
+
+
+_program = cache(program)  # to find a program again takes milliseconds
 
 
 def truth(p: Problem) -> tuple[free_motion.Truth, float]:
@@ -246,9 +258,9 @@ def measured(regime: str, count: int, seed: int = 1) -> dict[str, list[float]]:
     """The errors, in plain Python and compiled, of physical bodies and of others."""
     ps = problems(regime, count, seed)
     out: dict[str, list[float]] = {"plain": [], "compiled": [], "excess": []}
-    for p, fast in zip(ps, compiled_states(ps), strict=True):
+    for p in ps:
         true = truth(p)
-        errors = error(*true, *state(p)), error(*true, *fast)
+        errors = error(*true, *by_kernels(p, compiled=False)), error(*true, *by_kernels(p, compiled=True))
         out["plain"].append(errors[0])
         out["compiled"].append(errors[1])
         out["excess"].append(max(errors) / ALLOWED[p.physical])

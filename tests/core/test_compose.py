@@ -129,6 +129,7 @@ def test_generated_step_is_the_list(splitting: Splitting, depends: Depends) -> N
     for t in (1.0, 1.5):
         expected = by_hand(splitting, pull, t, expected, 0.5)
     assert np.abs(np.array([*s.q, *s.m]) - [*expected.q, *expected.m]).max() < 1e-15
+    assert stepper.evaluations_per_step is not None
     assert spent == stepper.evaluations_at_start + 2 * stepper.evaluations_per_step
 
 

@@ -96,8 +96,16 @@ def test_agm_in_two_doubles() -> None:
     """The period carries 24 digits: 1e9 of them are taken from u without a trace."""
     with mp.workdps(60):
         for mc in (0.3, 0.9, 1e-8, 1e-300, 7.0):
-            high, low = kernels._agm((1.0, 0.0), kernels._root(mc))
+            high, low = kernels.agm((1.0, 0.0), kernels._root(mc), kernels.DIGITS_24)
             assert abs((mp.mpf(high) + low) / mp.agm(1, mp.sqrt(mp.mpf(mc))) - 1) < 1e-24
+
+
+@pytest.mark.parametrize(
+    "x", [(0.0, 0.5, 1.0), (0.3, 0.3, 0.3), (1e-300, 1e-20, 1.0), (1.0, 1e10, 1e16), (2.0, 1.0, 0.1)]
+)
+def test_carlson_rf_is_right_to_an_ulp_or_two(x: tuple[float, float, float]) -> None:
+    with mp.workdps(40):
+        assert abs(kernels.rf(*x) / mp.elliprf(*x) - 1) < 3 * EPS
 
 
 # --- identities ----------------------------------------------------------------------------------------------------

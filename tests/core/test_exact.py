@@ -2,13 +2,27 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 
 from polhode.core import exact
-from polhode.core.exact import SERIES, TURNS, effort, finest, increment, needed, pieces, resolution, series_coefficients
+from polhode.core.exact import (
+    LOBATTO,
+    SERIES,
+    TURNS,
+    cuts,
+    effort,
+    finest,
+    increment,
+    needed,
+    pieces,
+    resolution,
+    series_coefficients,
+)
 from polhode.core.flows import free, leaping, spherical, symmetric
 from polhode.core.quat import advanced
 from polhode.core.types import Params, Rotor, Scales, State
@@ -85,8 +99,8 @@ def test_round_off_at_the_longest_step(nodes: int, physical: bool) -> None:
 def test_no_node_and_no_term_is_wasted() -> None:
     """With one less of either, some body's step of the greatest length is wrong by many eps."""
     needle, m = rotor([1.0003, 0.0011, 1.0]), (-0.34, 0.068, 0.0037)  # found by search: needles ask for most nodes
-    for nodes in (2, 3, 4, 5):
-        h = longest_step(needle, m, False, nodes + 1)
+    for nodes, more in pairwise(TURNS):
+        h = longest_step(needle, m, False, more)
         assert error(needle, m, h, stepped(nodes, 16, needle, m, h)) > 100.0
     # The series converges worst where A = B, on the separatrix: there S = 2A and q = S^2 / 4.
     coefficients = series_coefficients(17)
@@ -96,6 +110,16 @@ def test_no_node_and_no_term_is_wasted() -> None:
             for n in (terms, terms - 1)
         )
         assert first_left_out < 1.2 * 2.0**-54 < last_kept  # the bounds are rounded to three digits
+
+
+@pytest.mark.parametrize("nodes", LOBATTO)
+def test_quadrature_is_right_for_polynomials_of_its_degree(nodes: int) -> None:
+    rule = [(mp.mpf(x), mp.mpf(2 * w)) for x, w in LOBATTO[nodes].items()]
+    rule.append((mp.mpf(0), 2 - sum(w for _, w in rule)))
+    for degree in range(0, 2 * nodes - 2, 2):  # odd ones vanish
+        assert abs(sum(w * x**degree for x, w in rule) - mp.mpf(2) / (degree + 1)) < 2 * EPS
+    left_out = 2 * nodes - 2
+    assert abs(sum(w * x**left_out for x, w in rule) - mp.mpf(2) / (left_out + 1)) > 1e-6
 
 
 def test_series_is_that_of_the_paper_and_pencil() -> None:
@@ -148,7 +172,14 @@ def test_at_rest_nothing_happens_and_nan_is_passed_on() -> None:
     body = rotor([1, 2, 2.5])
     start = State((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     assert free(None)(body, P, 0.0, start, 0.1) == start
-    assert pieces(finest(), True, body, (math.nan, 0.0, 0.0), 0.1) == 1
+    for wrong in (math.nan, math.inf):
+        assert pieces(finest(), True, body, (wrong, 0.0, 0.0), 0.1) == 1
+        after = free(None)(body, P, 0.0, State(start.q, (wrong, 1.0, 1.0)), 0.1)
+        assert not all(math.isfinite(x) for x in after.m)
+
+
+def test_a_piece_is_within_its_resolution() -> None:
+    assert [cuts(x) for x in (0.0, 1e-9, 1.0, 1.001, 3.999, 4.0, 4.001)] == [0, 1, 1, 2, 2, 3, 3]
 
 
 def test_resolution_follows_the_step() -> None:

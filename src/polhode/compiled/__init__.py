@@ -1,5 +1,5 @@
 """How the mathematics becomes machine code, and how that code is kept. Numba is imported on a cache miss only."""
 
-from polhode.compiled.native import CompilationFailed, KernelRaised, program
+from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, program
 
-__all__ = ["CompilationFailed", "KernelRaised", "program"]
+__all__ = ["CompilationFailed", "KernelRaised", "compiles", "program"]

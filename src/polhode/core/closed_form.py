@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 
 from polhode.core import dd
 from polhode.core.dd import DD
+from polhode.core.elliptic import ALL_DIGITS, agm, rf
 from polhode.core.ops import fma, two_product
 from polhode.core.quat import conjugate, multiply, norm2
 from polhode.core.status import OK
 from polhode.core.text import tuple_of, writer_of
 from polhode.core.trig import sine_versine
 from polhode.core.types import Quat, Rotor, Vec3
+from polhode.core.vec import dot
 
 STEADY, DIRECT, DUAL = 0.0, 1.0, 2.0
 
@@ -93,17 +95,14 @@ _store_constants = writer_of(CONSTANTS)
 
 def quarter_period(complement: DD) -> DD:
     """K = pi / (2 agm(1, k')) for 0 < k' <= 1."""
-    a, b = (1.0, 0.0), complement
-    for _ in range(60):
-        near = abs(a[0] - b[0]) < 1e-15 * a[0]
-        a, b = dd.scaled(dd.add(a, b), 0.5), dd.root(dd.multiply(a, b))
-        if near:
-            break
-    return dd.divide(dd.PI, dd.add(a, b))
+    return dd.divide(dd.HALF_PI, agm((1.0, 0.0), complement, ALL_DIGITS))
 
 
 def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
-    """Bulirsch's cel: the integral of (a cos^2 + b sin^2) / (cos^2 + p sin^2) / sqrt(cos^2 + k'^2 sin^2) to pi/2."""
+    """Bulirsch's cel: the integral of (a cos^2 + b sin^2) / (cos^2 + p sin^2) / sqrt(cos^2 + k'^2 sin^2) to pi/2.
+
+    In two-doubles; `elliptic` has the same in doubles, with half the passes.
+    """
     kc, e, m = complement, complement, (1.0, 0.0)
     p = dd.root(p)
     b = dd.divide(b, p)
@@ -118,23 +117,6 @@ def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
         kc = dd.scaled(dd.root(e), 2.0)
         e = dd.multiply(kc, m)
     return dd.multiply(dd.HALF_PI, dd.divide(dd.add(dd.multiply(a, m), b), dd.multiply(m, dd.add(m, p))))
-
-
-def carlson_rf(x: float, y: float, z: float) -> float:
-    """Carlson's symmetric integral of the first kind; at most one argument may be zero."""
-    for _ in range(60):
-        mean = (x + y + z) / 3.0
-        a, b = (mean - x) / mean, (mean - y) / mean
-        c = -(a + b)
-        if max(abs(a), abs(b), abs(c)) < 2e-3:
-            break
-        r, s, t = sqrt(x), sqrt(y), sqrt(z)
-        shift = r * s + r * t + s * t
-        x, y, z = 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift)
-    e2, e3 = a * b - c * c, a * b * c
-    series = e3 / 14.0 - e2 / 10.0 + e2 * e2 / 24.0 - 3.0 * e2 * e3 / 44.0 - 5.0 * e2 * e2 * e2 / 208.0
-    series += 3.0 * e3 * e3 / 104.0 + e2 * e2 * e3 / 16.0
-    return (1.0 + series) / sqrt(mean)
 
 
 # --- set-up --------------------------------------------------------------------------------------------------------
@@ -267,15 +249,15 @@ def _phase(sn: float, cn: float, dn: float, kc: float, K: float) -> float:
     """u with the given sn, cn, dn: from 0 or from K, whichever is nearer."""
     co_cn = kc * abs(sn) / dn  # cn(K - u)
     if cn >= co_cn:
-        return sn * carlson_rf(cn * cn, dn * dn, 1.0)
+        return sn * rf(cn * cn, dn * dn, 1.0)
     co_sn, co_dn = cn / dn, kc / dn
-    return copysign(K - co_sn * carlson_rf(co_cn * co_cn, co_dn * co_dn, 1.0), sn)
+    return copysign(K - co_sn * rf(co_cn * co_cn, co_dn * co_dn, 1.0), sn)
 
 
 def _from_tangent(tangent: float, k: float) -> float:
     """F(phi | k'^2) for tan phi given, from k."""
     t = min(tangent, 1e150)
-    return t * carlson_rf(1.0, 1.0 + (k * t) * (k * t), 1.0 + t * t)
+    return t * rf(1.0, 1.0 + (k * t) * (k * t), 1.0 + t * t)
 
 
 def _nomes_of_third_kind(kappa: float, k: float, K: float, dual_K: float) -> tuple[float, float]:
@@ -493,62 +475,103 @@ def _phasor(turns: float, start: tuple[float, float], now: tuple[float, float]) 
     return ca * re - sa * im, sa * re + ca * im
 
 
-def _increment(c: Constants, zc: float, zs: float, y: Vec3) -> Quat:
-    """conj(p(y0)) (zc, 0, 0, zs) p(y) with p(y) = (1 + y3, y2, -y1, 0): the turn since the start, relabelled axes."""
+def _before(c: Constants) -> Quat:
+    """conj(p(y0)), with p(y) = (1 + y3, y2, -y1, 0)."""
+    return (1.0 + c.y3, -c.y2, c.y1, 0.0)
+
+
+def _now(zc: float, zs: float, y: Vec3) -> Quat:
+    """(zc, 0, 0, zs) p(y). With conj(p(y0)) in front it is the turn since the start, up to a factor."""
     top = 1.0 + y[2]
-    now = (zc * top, fma(zs, y[0], zc * y[1]), fma(zs, y[1], -(zc * y[0])), zs * top)
-    return multiply((1.0 + c.y3, -c.y2, c.y1, 0.0), now)
+    return (zc * top, fma(zs, y[0], zc * y[1]), fma(zs, y[1], -(zc * y[0])), zs * top)
 
 
 # --- programs ------------------------------------------------------------------------------------------------------
 
-FRAME = 19
-"""Numbers a motion: the scale of rates (one over that of times), the norm of the momentum, the attitude of the
-principal axes at the start (quaternion), the turn from principal to user's axes (quaternion), the same as a matrix."""
+FRAME = 27
+"""Numbers a motion: the scale of rates (one over that of times); what the quaternion of `_now` is multiplied by from
+the left and from the right for the attitude in the user's axes, up to a factor; what takes y to the rate and to the
+momentum in the user's axes, two matrices."""
+
+MOTION = CONSTANTS + FRAME
 
 
-def set_up_rows(inertia: Any, omega: Any, constants: Any, motions: int) -> int:
-    """The constants of many motions."""
-    for i in range(motions):
-        k = 3 * i
-        c = set_up((inertia[k], inertia[k + 1], inertia[k + 2]), (omega[k], omega[k + 1], omega[k + 2]))
-        _store_constants(constants, CONSTANTS * i, c)
+def set_up_rows(given: Any, motions: Any, count: int) -> int:
+    """Constants and frames of many motions. The momentum's matrix is left for a momentum of one."""
+    for i in range(count):
+        g = _load_given(given, GIVEN * i)
+        c = set_up((g[0], g[1], g[2]), (g[3], g[4], g[5]))
+        _store_constants(motions, MOTION * i, c)
+        _store_frame(motions, MOTION * i + CONSTANTS, _frame(c, g))
     return OK
 
 
+GIVEN = 24
+"""Numbers a motion is set up from: scaled moments and rates about the principal axes, the scale of the rates, the
+attitude of the user's axes at the start, the turn from principal to user's axes as a quaternion and as a matrix."""
+_load_given = tuple_of(GIVEN)
+_load_frame = tuple_of(FRAME)
+_store_frame = writer_of(FRAME)
+
+
+def _frame(c: Constants, g: Any) -> Any:
+    e1, e2, e3 = _unlabelled(c, (1.0, 0.0, 0.0)), _unlabelled(c, (0.0, 1.0, 0.0)), _unlabelled(c, (0.0, 0.0, 1.0))
+    tilt, labels = (g[11], g[12], g[13], g[14]), _quaternion_of_axes(e1, e2, e3)
+    y0 = (1.0, 0.0, 0.0, 0.0) if c.kind == STEADY else _before(c)
+    left = multiply(multiply(multiply((g[7], g[8], g[9], g[10]), tilt), labels), y0)
+    right = multiply(conjugate(labels), conjugate(tilt))
+    x, y, z = (g[15], g[16], g[17]), (g[18], g[19], g[20]), (g[21], g[22], g[23])
+    r1, r2, r3 = g[6] * c.response1, g[6] * c.response2, g[6] * c.response3
+    return (
+        g[6], *left, *right,
+        r1 * dot(x, e1), r2 * dot(x, e2), r3 * dot(x, e3), r1 * dot(y, e1), r2 * dot(y, e2), r3 * dot(y, e3),
+        r1 * dot(z, e1), r2 * dot(z, e2), r3 * dot(z, e3),
+        dot(x, e1), dot(x, e2), dot(x, e3), dot(y, e1), dot(y, e2), dot(y, e3), dot(z, e1), dot(z, e2), dot(z, e3),
+    )  # fmt: skip
+
+
+def _quaternion_of_axes(x: Vec3, y: Vec3, z: Vec3) -> Quat:
+    """A multiple of the quaternion of a rotation that only exchanges axes, from its columns: whole numbers."""
+    a, b, c = y[2] - z[1], z[0] - x[2], x[1] - y[0]
+    if 1.0 + x[0] + y[1] + z[2] > 0.0:
+        return (1.0 + x[0] + y[1] + z[2], a, b, c)
+    if 1.0 + x[0] - y[1] - z[2] > 0.0:
+        return (a, 1.0 + x[0] - y[1] - z[2], x[1] + y[0], z[0] + x[2])
+    if 1.0 - x[0] + y[1] - z[2] > 0.0:
+        return (b, x[1] + y[0], 1.0 - x[0] + y[1] - z[2], y[2] + z[1])
+    return (c, z[0] + x[2], y[2] + z[1], 1.0 - x[0] - y[1] + z[2])
+
+
 def evaluate_rows(
-    constants: Any, frames: Any, t: Any, quaternion: Any, omega: Any, momentum: Any, motions: int, times: int
+    motions: Any, t: Any, quaternion: Any, omega: Any, momentum: Any, t0: float, count: int, times: int
 ) -> int:
-    """Attitudes, rates and momenta of many motions, each at all times since the start, in the user's axes."""
-    for i in range(motions):
-        c = Constants(*_load_constants(constants, CONSTANTS * i))
-        frame = _load_frame(frames, FRAME * i)
+    """Attitudes, rates and momenta of many motions, each at all times, in the user's axes."""
+    for i in range(count):
+        c = Constants(*_load_constants(motions, MOTION * i))
+        frame = _load_frame(motions, MOTION * i + CONSTANTS)
         first = i * times
         if c.kind == DIRECT:
             d = direct_series(c)
             angle = pi * c.u0 / c.quarter
             start = _direct_third_kind(d, cos(angle), sin(angle))
             for j in range(times):
-                zc, zs, y = direct(c, d, start, _scaled_time(t[j], frame))
-                _store(quaternion, omega, momentum, first + j, c, frame, _increment(c, zc, zs, y), y)
+                zc, zs, y = direct(c, d, start, _scaled_time(t[j] - t0, frame))
+                _store(quaternion, omega, momentum, first + j, frame, _now(zc, zs, y), y)
         elif c.kind == DUAL:
             e = dual_series(c)
             start = dual_start(c, e)
             for j in range(times):
-                zc, zs, y = dual(c, e, start, _scaled_time(t[j], frame))
-                _store(quaternion, omega, momentum, first + j, c, frame, _increment(c, zc, zs, y), y)
+                zc, zs, y = dual(c, e, start, _scaled_time(t[j] - t0, frame))
+                _store(quaternion, omega, momentum, first + j, frame, _now(zc, zs, y), y)
         else:
             y = (c.y1, c.y2, c.y3)
             w = max(c.precession, 1e-300)
             axis = (y[0] * c.response1 / w, y[1] * c.response2 / w, y[2] * c.response3 / w)
             for j in range(times):
-                _, f = _turns(_scaled_time(t[j], frame), c.turn_high, c.turn_low)
+                _, f = _turns(_scaled_time(t[j] - t0, frame), c.turn_high, c.turn_low)
                 s, a = _sine_cosine(f)
-                _store(quaternion, omega, momentum, first + j, c, frame, (a, s * axis[0], s * axis[1], s * axis[2]), y)
+                _store(quaternion, omega, momentum, first + j, frame, (a, s * axis[0], s * axis[1], s * axis[2]), y)
     return OK
-
-
-_load_frame = tuple_of(FRAME)
 
 
 def _scaled_time(t: float, frame: Any) -> float:
@@ -556,39 +579,22 @@ def _scaled_time(t: float, frame: Any) -> float:
     return scaled
 
 
-def _store(quaternion: Any, omega: Any, momentum: Any, row: int, c: Constants, frame: Any, turn: Quat, y: Vec3) -> None:
-    """A state in the user's axes: labels undone, attitude at the start and tilt of the axes put in."""
-    v = _unlabelled(c, (turn[1], turn[2], turn[3]))
-    start, tilt = (frame[2], frame[3], frame[4], frame[5]), (frame[6], frame[7], frame[8], frame[9])
-    q = multiply(multiply(start, (turn[0], v[0], v[1], v[2])), conjugate(tilt))
+def _store(quaternion: Any, omega: Any, momentum: Any, row: int, frame: Any, turn: Quat, y: Vec3) -> None:
+    left, right = (frame[1], frame[2], frame[3], frame[4]), (frame[5], frame[6], frame[7], frame[8])
+    q = multiply(multiply(left, turn), right)
     r = 1.0 / sqrt(norm2(q))
     at = 4 * row
     quaternion[at] = q[0] * r
     quaternion[at + 1] = q[1] * r
     quaternion[at + 2] = q[2] * r
     quaternion[at + 3] = q[3] * r
-    _store_vector(
-        omega, row, frame, frame[0], _unlabelled(c, (c.response1 * y[0], c.response2 * y[1], c.response3 * y[2]))
-    )
-    _store_vector(momentum, row, frame, frame[1], _unlabelled(c, y))
-
-
-def _store_vector(x: Any, row: int, frame: Any, scale: float, v: Vec3) -> None:
-    """A vector along the principal axes, in the user's."""
     at = 3 * row
-    x[at] = scale * fma(frame[12], v[2], fma(frame[11], v[1], frame[10] * v[0]))
-    x[at + 1] = scale * fma(frame[15], v[2], fma(frame[14], v[1], frame[13] * v[0]))
-    x[at + 2] = scale * fma(frame[18], v[2], fma(frame[17], v[1], frame[16] * v[0]))
-
-
-def _unlabelled(c: Constants, v: Vec3) -> Vec3:
-    """A vector in principal axes, in their own order."""
-    x, y, z = c.sign1 * v[0], c.sign2 * v[1], c.sign3 * v[2]
-    return (
-        x if c.axis1 == 0.0 else y if c.axis2 == 0.0 else z,
-        x if c.axis1 == 1.0 else y if c.axis2 == 1.0 else z,
-        x if c.axis1 == 2.0 else y if c.axis2 == 2.0 else z,
-    )
+    omega[at] = fma(frame[11], y[2], fma(frame[10], y[1], frame[9] * y[0]))
+    omega[at + 1] = fma(frame[14], y[2], fma(frame[13], y[1], frame[12] * y[0]))
+    omega[at + 2] = fma(frame[17], y[2], fma(frame[16], y[1], frame[15] * y[0]))
+    momentum[at] = fma(frame[20], y[2], fma(frame[19], y[1], frame[18] * y[0]))
+    momentum[at + 1] = fma(frame[23], y[2], fma(frame[22], y[1], frame[21] * y[0]))
+    momentum[at + 2] = fma(frame[26], y[2], fma(frame[25], y[1], frame[24] * y[0]))
 
 
 # --- as a step -----------------------------------------------------------------------------------------------------
@@ -614,11 +620,21 @@ def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
         d = direct_series(c)
         angle = pi * c.u0 / c.quarter
         zc, zs, y = direct(c, d, _direct_third_kind(d, cos(angle), sin(angle)), t)
-        turn = _increment(c, zc, zs, y)
+        turn = multiply(_before(c), _now(zc, zs, y))
     else:
         e = dual_series(c)
         zc, zs, y = dual(c, e, dual_start(c, e), t)
-        turn = _increment(c, zc, zs, y)
+        turn = multiply(_before(c), _now(zc, zs, y))
     v, u = _unlabelled(c, (turn[1], turn[2], turn[3])), _unlabelled(c, y)
     r, g = 1.0 / sqrt(norm2(turn)), c.norm * size * rate
     return (turn[0] * r, v[0] * r, v[1] * r, v[2] * r), (g * u[0], g * u[1], g * u[2])
+
+
+def _unlabelled(c: Constants, v: Vec3) -> Vec3:
+    """A vector in principal axes, in their own order."""
+    x, y, z = c.sign1 * v[0], c.sign2 * v[1], c.sign3 * v[2]
+    return (
+        x if c.axis1 == 0.0 else y if c.axis2 == 0.0 else z,
+        x if c.axis1 == 1.0 else y if c.axis2 == 1.0 else z,
+        x if c.axis1 == 2.0 else y if c.axis2 == 2.0 else z,
+    )

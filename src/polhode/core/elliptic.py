@@ -26,6 +26,9 @@ EPSILON = 2.0**-52
 ENOUGH = 40
 """More passes than any loop here needs: the longest, from the largest to the smallest float, takes 14."""
 
+DIGITS_24, ALL_DIGITS = 1e-4, 1e-8
+"""How close two means have to be, over twice their size, for the rest to be a correction in doubles."""
+
 
 def jacobi(u: float, mc: float) -> Vec3:
     """sn, cn, dn of argument u; for every real mc.
@@ -58,7 +61,7 @@ def ellipk(mc: float) -> float:
         return inf
     if mc == inf:
         return 0.0
-    return divide(HALF_PI, _agm(single(1.0), _root(mc)))[0]
+    return divide(HALF_PI, agm(single(1.0), _root(mc), DIGITS_24))[0]
 
 
 def ellipe(mc: float) -> float:
@@ -106,7 +109,7 @@ def ellipf(phi: float, mc: float) -> float:
         return nan
     if mc == 0.0 and (turns != 0.0 or c == 0.0):
         return inf if phi > 0.0 else -inf
-    rest = s * _rf(c * c, delta2, 1.0)  # DLMF 19.25.5
+    rest = s * rf(c * c, delta2, 1.0)  # DLMF 19.25.5
     if turns == 0.0:
         return rest
     return 2.0 * turns * ellipk(mc) + rest
@@ -119,13 +122,13 @@ def ellipe_inc(phi: float, mc: float) -> float:
         return nan
     m, s2, c2 = 1.0 - mc, s * s, c * c
     if mc > 1.0:  # DLMF 19.25.9
-        rest = s * (_rf(c2, delta2, 1.0) - m * s2 * _rd(c2, delta2, 1.0) / 3.0)
+        rest = s * (rf(c2, delta2, 1.0) - m * s2 * _rd(c2, delta2, 1.0) / 3.0)
     elif mc < 0.0:  # DLMF 19.25.10 after the reciprocal modulus transformation, 19.7(ii)
         rest = s * (sqrt(delta2) / c - mc * s2 * _rd(delta2, 1.0, c2) / 3.0)
     elif mc == 0.0:
         rest = s
     else:  # DLMF 19.25.10
-        rest = s * (mc * (_rf(c2, delta2, 1.0) + m * s2 * _rd(c2, 1.0, delta2) / 3.0) + m * c / sqrt(delta2))
+        rest = s * (mc * (rf(c2, delta2, 1.0) + m * s2 * _rd(c2, 1.0, delta2) / 3.0) + m * c / sqrt(delta2))
     if turns == 0.0:
         return rest
     return 2.0 * turns * ellipe(mc) + rest
@@ -150,7 +153,7 @@ def ellippi(nc: float, phi: float, mc: float) -> float:
     if p == 0.0:  # no float is a pole: this one is as close as a cosine can tell
         p = -EPSILON * c2
     if n >= 0.0 and p > 0.0:  # DLMF 19.25.14
-        rest = s * (_rf(c2, delta2, 1.0) + _rj(n * s * s, c2, delta2, 1.0, p) / 3.0)
+        rest = s * (rf(c2, delta2, 1.0) + _rj(n * s * s, c2, delta2, 1.0, p) / 3.0)
     elif p < 0.0 or m >= 0.0:  # the same with its RJ exchanged by DLMF 19.21.12, (p-1)(q-1) = m s^4
         r = m * s * s / n
         q = 1.0 - r if n < 0.0 else c2 + (mc / n - nc / n) * s * s
@@ -195,7 +198,7 @@ def _reduced_jacobi(u: float, mc: float) -> tuple[float, float, float, float]:
         g, gkc = single(1.0), _root(mc)
         k2, kc2 = 1.0 - mc, mc
     # reduction by the half period 2 K / g, with everything in two doubles
-    rate = _agm(g, gkc)  # pi g / (2 K)
+    rate = agm(g, gkc, DIGITS_24)  # pi g / (2 K)
     period = scaled(divide(HALF_PI, rate), 2.0)
     turns = u * (rate[0] * INVERSE_PI)
     if abs(turns) < 0.5:
@@ -297,13 +300,13 @@ def _nome(k2: float, kc: float) -> float:
     return e * (1.0 + e4 * (2.0 + e4 * (15.0 + e4 * 150.0)))
 
 
-def _agm(a: DD, b: DD) -> DD:
-    """The arithmetic-geometric mean, to about 24 digits.
+def agm(a: DD, b: DD, near: float) -> DD:
+    """The arithmetic-geometric mean: to about 24 digits with near = DIGITS_24, to all of a two-double with ALL_DIGITS.
 
     The last steps are a series: agm(1 + x, 1 - x) = 1 / F(1/2, 1/2; 1; x^2), DLMF 19.8(i) with 19.5.
     """
     for _ in range(ENOUGH):
-        if abs(a[0] - b[0]) < 1e-4 * (a[0] + b[0]):
+        if abs(a[0] - b[0]) < near * (a[0] + b[0]):
             break
         a, b = scaled(add(a, b), 0.5), root(multiply(a, b))
     difference = (a[0] - b[0]) + (a[1] - b[1])
@@ -354,7 +357,7 @@ def _cel(kc: float, p: float, a: float, b: float) -> float:
     return 0.5 * pi * ((a * m + b) / m) / (m + p)
 
 
-def _rf(x: float, y: float, z: float) -> float:
+def rf(x: float, y: float, z: float) -> float:
     """Carlson's R_F of non-negative arguments, at most one of them zero: DLMF 19.36(i)."""
     if x + y == 0.0 or y + z == 0.0 or z + x == 0.0:
         return inf
@@ -410,7 +413,7 @@ def _rj(factor: float, x: float, y: float, z: float, p: float) -> float:
     more = (x - y) * ((x - z) / (p - x))
     q = x + more
     rest = 3.0 * _rc(y * (z / x), p * (q / x)) + more * _rj_by_duplication(x, y, z, q)
-    return factor * (3.0 * _rf(x, y, z) - rest) / (p - x)
+    return factor * (3.0 * rf(x, y, z) - rest) / (p - x)
 
 
 def _rj_by_duplication(x: float, y: float, z: float, p: float) -> float:

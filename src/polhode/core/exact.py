@@ -5,8 +5,9 @@ only p(h) = sn(sqrt(A) h) / sqrt(A), a power series symmetric in A and B. One fo
 separatrix, the separatrix, symmetric bodies and spheres. The flow goes to the middle of the step and from there writes
 the whole step as an increment, which has no cancellation.
 
-The attitude follows from the momentum but for a turn about it: psi, the integral of a smooth function, by Gauss's
-quadrature; nodes at +-x share their elliptic functions. The number of terms and of nodes is chosen once for a run.
+The attitude follows from the momentum but for a turn about it: psi, the integral of a smooth function, by Lobatto's
+quadrature: at its outermost nodes, the ends of the step, all is known, and those at +-x share their elliptic functions.
+The number of terms and of nodes is chosen once for a run.
 
 With a1 = 1/I3 - 1/I2 (and cyclic), dm1/dt = a1 m2 m3. Any order of the axes will do.
 """
@@ -14,10 +15,8 @@ With a1 = 1/I3 - 1/I2 (and cyclic), dm1/dt = a1 m2 m3. Any order of the axes wil
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from math import factorial, sqrt
+from math import factorial, fsum, inf, sqrt
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from polhode.core.dd import divide, quick_two_sum, two_sum
 from polhode.core.ops import fma, two_product
@@ -37,8 +36,8 @@ class Resolution(NamedTuple):
     """Bound on 2 max|Qi - Qj| (h/2)^2."""
 
 
-# Measured on the worst bodies: quadrature error below 1.1e-16, series error below 2^-54.
-TURNS = {2: 0.006, 3: 0.055, 4: 0.19, 5: 0.41, 6: 0.66, 7: 0.95, 8: 1.3}
+# Measured on the worst bodies, needles of any thinness: error of psi below 1.1e-16, of the series below 2^-54.
+TURNS = {3: 0.0041, 5: 0.147, 7: 0.578, 9: 1.18}
 SERIES = {
     5: 0.0029,
     6: 0.0100,
@@ -101,26 +100,107 @@ def _series_lines(terms: int) -> list[str]:
     return lines
 
 
-def _p(terms: int, square: str) -> str:
-    """Horner's scheme for p / argument."""
-    text = f"c{terms - 1}"
-    for n in range(terms - 2, 0, -1):
-        text = f"fma({text}, {square}, c{n})"
-    return f"fma({text}, {square}, 1.0)"
+def _p(terms: int, square: float) -> str:
+    """p / argument for the node with this square, as a tree: the next step waits for it."""
+    pairs = [
+        f"fma(c{n + 1}, {square ** (n + 1)!r}, c{n} * {square**n!r})" if n + 1 < terms else f"c{n} * {square**n!r}"
+        for n in range(2, terms, 2)
+    ]
+    return f"1.0 + fma(c1, {square!r}, {_tree(pairs, lambda level, a, b: f'({a} + {b})')})"
 
 
 def _taylor(nodes: int, odd: int) -> str:
-    """sin(psi) / psi or cos(psi) as Horner's scheme in x = psi^2, good to 2^-56 for the turns that the nodes allow."""
+    """sin(psi) / psi or cos(psi) by Estrin's scheme in x = psi^2, good to 2^-56 for the turns that the nodes allow."""
     largest = (0.6 * TURNS[nodes]) ** 2  # psi is half a turn of hardly more than |w| h
     count = next(k for k in range(2, 20) if largest**k / factorial(2 * k + odd) < 2.0**-56)
-    coefficients = [(-1) ** k / factorial(2 * k + odd) for k in range(count)]
-    text = repr(coefficients.pop())
-    for c in reversed(coefficients):
-        text = f"fma({text}, x, {c!r})"
-    return text
+    coefficients = [repr((-1) ** k / factorial(2 * k + odd)) for k in range(count)]
+    return _tree(coefficients, lambda level, a, b: f"fma({b}, {('x', 'x2', 'x4', 'x8')[level]}, {a})")
+
+
+def _tree(items: list[str], join: Callable[[int, str, str], str]) -> str:
+    """Neighbours joined, then those, until one is left."""
+    level = 0
+    while len(items) > 1:
+        pairs = [join(level, a, b) for a, b in zip(items[::2], items[1::2], strict=False)]
+        items, level = pairs + items[2 * len(pairs) :], level + 1
+    return items[0]
+
+
+def _momentum_lines(terms: int) -> list[str]:
+    """Text that computes b, the momentum at the middle of the step, and delta, its increment over the whole step.
+
+    Time goes mostly in waiting for the number before. So b is left multiplied by the denominator of the addition
+    theorem, r, which cancels later; and delta = z k is made of a division and a vector that need not wait for it.
+    """
+    return [
+        "i, j = body.inertia, body.inverse",
+        "a = differences(i, j)",
+        "f = times(a, j)",
+        "g = 0.5 * h",
+        "s = times(m, m)",
+        "A, B, Q2 = constants(a, s)",
+        "g2 = g * g",
+        "S, q = (A + B) * g2, (A * g2) * (B * g2)",
+        *_series_lines(terms),
+        # to the middle of the step, times r
+        f"P = g * ({_p(terms, 1.0)})",
+        "X = P * P",
+        "c, d, r = sqrt(fma(-A, X, 1.0)), sqrt(fma(-B, X, 1.0)), fma(-Q2, X, 1.0)",
+        "b = (fma(m[0], c, P * (a[0] * m[1] * m[2]) * d), fma(m[1], c * d, P * (a[1] * m[0] * m[2])),"
+        " fma(m[2], d, P * (a[2] * m[0] * m[1]) * c))",
+        # from there over all of it: delta = z k
+        "t, r2 = times(b, b), r * r",
+        "R2 = a[2] * a[0] * t[1]",
+        "D = fma(-R2, X, r2)",
+        "z = 2.0 * P / D",
+        "k = (a[0] * b[1] * b[2] * d, a[1] * b[2] * b[0], a[2] * b[0] * b[1] * c)",
+        "delta = (z * k[0], z * k[1], z * k[2])",
+    ]
+
+
+@cache
+def momentum_increment(terms: int, node: float) -> Callable[[Rotor, Vec3, float], tuple[Vec3, Vec3, Vec3]]:
+    """`move(body, m, h) -> even, odd, delta`: the momentum at two points of the step and its increment over all of it.
+
+    It is even - odd and even + odd at the middle of the step less and plus node times half the step.
+    """
+    lines = [
+        *_momentum_lines(terms),
+        f"P = {node!r} * g * ({_p(terms, node * node)})",
+        "X = P * P",
+        "c, d = sqrt(fma(-A, X, 1.0)), sqrt(fma(-B, X, 1.0))",
+        "z = 1.0 / fma(-R2, X, r2)",
+        "r, z = z * r, z * P",
+        "even = (r * b[0] * c, r * b[1] * c * d, r * b[2] * d)",
+        "odd = (z * a[0] * b[1] * b[2] * d, z * a[1] * b[2] * b[0], z * a[2] * b[0] * b[1] * c)",
+        "return even, odd, delta",
+    ]
+    if node == 0.0:
+        lines = [
+            *_momentum_lines(terms),
+            "z = 1.0 / r",
+            "return (z * b[0], z * b[1], z * b[2]), (0.0, 0.0, 0.0), delta",
+        ]
+    names = {"sqrt": sqrt, "fma": fma, "times": times, "differences": differences, "constants": constants_of_motion}
+    move: Callable[[Rotor, Vec3, float], tuple[Vec3, Vec3, Vec3]] = function("move(body, m, h)", lines, names)
+    return move
 
 
 Increment = Callable[[Rotor, Vec3, float], tuple[Vec3, float, Vec3, float, float]]
+
+
+LOBATTO = {
+    3: {1.0: 1 / 3},
+    5: {0.6546536707079772: 49 / 90, 1.0: 1 / 10},
+    7: {0.46884879347071423: 0.4317453812098626, 0.830223896278567: 0.27682604736156596, 1.0: 1 / 21},
+    9: {
+        0.36311746382617816: 0.34642851097304633,
+        0.6771862795107377: 0.2745387125001617,
+        0.8997579954114602: 0.16549536156080552,
+        1.0: 1 / 36,
+    },
+}
+"""Lobatto's rules on [-1, 1]: the positive nodes and their weights. The weight in the middle makes the sum 2."""
 
 
 @cache
@@ -130,74 +210,57 @@ def increment(nodes: int, terms: int) -> Increment:
     Two more numbers, for `polish`: v / (1 - e) = (delta x m) / (2 G^2 - delta^2 / 2) + k (2 m + delta), and
     delta_i = mu a_i y_j y_k with y = m + delta / 2.
     """
-    x, weight = np.polynomial.legendre.leggauss(nodes)
-    psi: list[str] = []
-    pairs: list[tuple[str, str]] = []
-    for xk, wk in zip(x.tolist(), weight.tolist(), strict=True):
-        if xk > 1e-12:
-            k = len(pairs)
-            pairs.append((f"top{k}", f"low{k}"))
-            psi += [
-                f"P = {xk!r} * g * ({_p(terms, repr(xk * xk))})",
-                "X = P * P",
-                "c, d, D = sqrt(fma(-A, X, 1.0)), sqrt(fma(-B, X, 1.0)), fma(-R2, X, 1.0)",
-                "e = c * d",
-                "N = fma(T2, D, fma(u[2], d, fma(u[1], e, u[0] * c)))",
-                "V = fma(G2, D, fma(t[2], d, fma(t[1], e, t[0] * c)))",
-                "No, Vo = P * fma(f[2], c, fma(f[0], d, f[1])), P * fma(k[2], c, fma(k[0], d, k[1]))",
-                f"top{k}, low{k} = {wk!r} * fma(N, V, -(No * Vo)), fma(V, V, -(Vo * Vo))",
-            ]
-    if nodes % 2:
-        pairs.append((f"{0.5 * float(weight[nodes // 2])!r} * T2", "G2"))
-    fractions = []
-    for k in range(0, len(pairs) - 1, 2):  # two fractions, one division
-        (a, b), (c, d) = pairs[k : k + 2]
-        fractions.append(f"fma({a}, {d}, {c} * {b}) / ({b} * {d})")
-    if len(pairs) % 2:
-        fractions.append(f"{pairs[-1][0]} / {pairs[-1][1]}")
-    psi.append(f"psi = {' + '.join(fractions)}")
+    *inner, (_, end) = LOBATTO[nodes].items()
+    middle = 2.0 - 2.0 * fsum(LOBATTO[nodes].values())
+    # In the middle and at the ends the momenta are known. At the others, the two of a pair share everything.
+    fractions = [(f"{0.5 * end!r} * n0", "v0"), (f"{0.5 * end!r} * n1", "v1"), (f"{0.5 * middle!r} * T2", "G2")]
+    pairs = []
+    for i, (x, weight) in enumerate(inner):
+        pairs += [
+            f"p = {x!r} * g * ({_p(terms, x * x)})",
+            "y = p * p",
+            "cn, dn, D = sqrt(fma(-A, y, 1.0)), sqrt(fma(-B, y, 1.0)), fma(-R2, y, r2)",
+            "e = cn * dn",
+            "N = fma(T2, D, fma(u[2], dn, fma(u[1], e, u[0] * cn)))",
+            "V = fma(G2, D, fma(t[2], dn, fma(t[1], e, t[0] * cn)))",
+            "F, K = fma(f[2], cn, fma(f[0], dn, f[1])), fma(a[2], cn, fma(a[0], dn, a[1]))",
+            "W, Z = r2 * V, Y2 * y * K",
+            f"top{i}, low{i} = {weight!r} * fma(N, W, -(Z * F)), fma(V, W, -(Z * K))",
+        ]
+        fractions.append((f"top{i}", f"low{i}"))
+    quotients = []
+    for one, other in zip(fractions[::2], fractions[1::2], strict=False):  # two fractions, one division
+        quotients.append(f"fma({one[0]}, {other[1]}, {other[0]} * {one[1]}) / ({one[1]} * {other[1]})")
+    if len(fractions) % 2:
+        quotients.append(f"{fractions[-1][0]} / {fractions[-1][1]}")
     lines = [
-        "i, j = body.inertia, body.inverse",
-        "a = differences(i, j)",
-        "g = 0.5 * h",
-        "s = times(m, m)",
-        "A, B, Q2 = constants(a, s)",
-        "g2 = g * g",
-        "S, q = (A + B) * g2, (A * g2) * (B * g2)",
-        *_series_lines(terms),
-        # to the middle of the step
-        f"P = g * ({_p(terms, '1.0')})",
-        "X = P * P",
-        "c, d = sqrt(fma(-A, X, 1.0)), sqrt(fma(-B, X, 1.0))",
-        "r = 1.0 / fma(-Q2, X, 1.0)",
-        "b = (r * fma(m[0], c, a[0] * P * m[1] * m[2] * d), r * fma(m[1] * c, d, a[1] * P * m[0] * m[2]),"
-        " r * fma(m[2], d, a[2] * P * m[0] * m[1] * c))",
-        "t = times(b, b)",
-        "R2 = a[2] * a[0] * t[1]",
-        "D = fma(-R2, X, 1.0)",
-        "z = 2.0 * P / D",
-        "delta = (z * a[0] * b[1] * b[2] * d, z * a[1] * b[2] * b[0], z * a[2] * b[0] * b[1] * c)",
-        "mu = 2.0 * P * D / (c * d)",
-        # the turn about the momentum: half of psi
+        *_momentum_lines(terms),
+        "mu = 2.0 * P * D / (r2 * c * d)",
+        # the turn about the momentum: half of psi, over G
         "G2, T2, Y = dot(m, m), dot(s, j), b[0] * b[1] * b[2]",
-        "u, k = times(t, j), (Y * a[0], Y * a[1], Y * a[2])",
-        "f = times(k, j)",
-        *psi,
-        "G = sqrt(G2)",
-        "psi = psi * g * G",
-        "x = psi * psi",
-        f"sine, cosine = psi * ({_taylor(nodes, 1)}), {_taylor(nodes, 0)}",
+        "u, l, Y2 = times(t, j), times(b, j), Y * Y",
+        "mb, db = dot(m, b), z * dot(k, b)",
+        "v0, n0 = fma(G2, r, mb), fma(T2, r, dot(m, l))",
+        "v1, n1 = v0 + db, fma(z, dot(k, l), n0)",
+        *pairs,
+        f"turn = g * ({' + '.join(quotients)})",
+        "x = turn * turn * G2",
+        "x2 = x * x",
+        "x4 = x2 * x2",
+        "x8 = x4 * x4",
+        f"sine, cosine = turn * ({_taylor(nodes, 1)}), {_taylor(nodes, 0)}",
         # The smallest rotation from m + delta to m, and the turn, as a unit quaternion (1 - e, v). The triangle of the
-        # directions of m, b and m + delta has the solid angle 2 atan(area / den), and den^2 + area^2 is a product.
-        "n, mb, db = cross(delta, m), dot(m, b), dot(delta, b)",
-        "square = fma(-0.5, dot(delta, delta), 2.0 * G2)",
-        "area, den = -dot(n, b), G * (square + 2.0 * mb + db)",
-        "along, across = G * fma(sine, den, area * cosine), fma(cosine, den, -(sine * area))",
-        "scale = 0.5 / (square * G * sqrt((G2 + mb) * (G2 + mb + db)))",
-        "along, across, w = scale * along, scale * across, scale * across * square",
-        "v = (fma(along, fma(2.0, m[0], delta[0]), across * n[0]), fma(along, fma(2.0, m[1], delta[1]), across * n[1]),"
-        " fma(along, fma(2.0, m[2], delta[2]), across * n[2]))",
-        "e = dot(v, v) / (1.0 + w)",
+        # directions of m, b and m + delta has the solid angle 2 atan(area / (G den)), whose square sum is a product.
+        "n, dd = cross(k, m), z * z * dot(k, k)",
+        "square = fma(-0.5, dd, 2.0 * G2)",
+        "area, den = -(z * dot(n, b)), fma(square, r, fma(2.0, mb, db))",
+        "scale = 0.5 / (square * sqrt(v0 * v1))",
+        "along, across = scale * fma(G2 * sine, den, area * cosine), scale * fma(cosine, den, -(sine * area))",
+        "w, o = across * square, across * z",
+        "v = (fma(along, fma(2.0, m[0], delta[0]), o * n[0]), fma(along, fma(2.0, m[1], delta[1]), o * n[1]),"
+        " fma(along, fma(2.0, m[2], delta[2]), o * n[2]))",
+        # n is normal to 2 m + delta, whose square is twice `square`
+        "e = square * fma(2.0 * along, along, 0.5 * dd * across * across) / (1.0 + w)",
         "return delta, e, v, along / w, mu",
     ]
     names = {"sqrt": sqrt, "fma": fma, "times": times, "dot": dot, "cross": cross, "differences": differences}
@@ -339,10 +402,19 @@ def needed(scales: Scales, headroom: float) -> tuple[Resolution, bool, int]:
     return fine, unphysical, pieces(fine, unphysical, body, scales.momentum, h)
 
 
-def pieces(fine: Resolution, unphysical: bool, body: Rotor, m: Vec3, h: float) -> int:
-    """Into how many pieces a step must be cut to stay within its resolution: nearly always one; at rest, none."""
+def excess(fine: Resolution, unphysical: bool, body: Rotor, m: Vec3, h: float) -> float:
+    """The square of how much too long a step is: up to 1 it stays within its resolution; 0 if nothing moves."""
     rate2, series = effort(body, m, unphysical)
-    excess = h * h * max(rate2 * (1.0 / fine.longest_turn**2), series * (1.0 / fine.longest_series))
-    if excess > 1.0:  # false for NaN, which the caller of the step will see
+    return h * h * max(rate2 * (1.0 / fine.longest_turn**2), series * (1.0 / fine.longest_series))
+
+
+def cuts(excess: float) -> int:
+    """Into how many pieces such a step must be cut: nearly always one; if nothing moves, none."""
+    if 1.0 < excess < inf:  # false for NaN, which the caller of the step will see
         return int(min(sqrt(excess), 1e9)) + 1
-    return 0 if rate2 == 0.0 else 1
+    return 0 if excess == 0.0 else 1
+
+
+def pieces(fine: Resolution, unphysical: bool, body: Rotor, m: Vec3, h: float) -> int:
+    """Into how many pieces a step must be cut to stay within its resolution."""
+    return cuts(excess(fine, unphysical, body, m, h))

@@ -295,8 +295,8 @@ SW = _simo_wong(
     "evaluation a step and no equation to solve. Keeps the momentum in space. The map of attitude, rate and "
     "acceleration is time-symmetric, but the acceleration is not that of Euler's equation: a run that starts anew from "
     "a state, as one backward does, is another. The paper says that the energy drifts for all steps; as printed it "
-    "does not, and SWd does. At large steps it runs away: a book tossed as in section 3.2 doubles its energy with "
-    "steps of 0.05, a turn by 0.4.",
+    "does not, and SWd does. At large steps it runs away: a book tossed as in section 3.2 gains energy with steps "
+    "of 0.05, which are turns by 0.4.",
 )
 SWd = _simo_wong(
     False,

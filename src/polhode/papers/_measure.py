@@ -1,0 +1,74 @@
+"""Measurements that several figures share."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from polhode import ensemble, simulate
+from polhode._check import Floats
+from polhode._ensemble import Ensemble
+from polhode._integration import SimulationFailed
+from polhode.body import Body
+from polhode.free import FreeMotion
+from polhode.methods import Method
+from polhode.solution import Solution
+from polhode.torques import Torque
+
+
+def slope(h: Any, error: Any) -> float:
+    """The observed order: the slope of log error against log step."""
+    return float(np.polyfit(np.log(h), np.log(error), 1)[0])
+
+
+def end_states(
+    body: Body,
+    torque: Torque | None,
+    method: str | Method,
+    steps: Sequence[float],
+    t_end: float,
+    **start: Any,
+) -> list[Solution | None]:
+    """Runs to `t_end` with each of the steps, the last row of each; None where a run failed."""
+    out: list[Solution | None] = []
+    for h in steps:
+        try:
+            out.append(simulate(body, torque, t_span=(0.0, t_end), step=h, method=method, t_eval=[t_end], **start))
+        except SimulationFailed:
+            out.append(None)
+    return out
+
+
+def matrix(solution: Solution) -> Floats:
+    """The last attitude, as a matrix from body to space."""
+    return np.asarray(solution.attitude[-1].as_matrix())
+
+
+def free_end(body: Body, t: Any, **start: Any) -> tuple[Floats, Floats]:
+    """The exact momentum and attitude matrix of a free body at a time, or at each of several."""
+    there = FreeMotion(body, **start).at(t)
+    return np.asarray(there.momentum), np.asarray(there.attitude.as_matrix())
+
+
+def tight(body: Body, torque: Torque | None, t_eval: Any, step: float, **start: Any) -> Solution:
+    """A reference under a torque: an adaptive method at a tolerance near round-off, no step longer than this."""
+    times = np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
+    return simulate(
+        body, torque, t_span=(0.0, float(times[-1])), step=step, method="DOP853(rtol=1e-14)", t_eval=times, **start
+    )
+
+
+def timed(jobs: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
+    """Seconds that each job takes: the least over interleaved rounds, after one round that may compile."""
+    best = dict.fromkeys(jobs, np.inf)
+    for k in range(rounds + 1):
+        for name, job in jobs.items():
+            clock = time.perf_counter()
+            job()
+            if k > 0:
+                best[name] = min(best[name], time.perf_counter() - clock)
+    return best
+
+
+__all__ = ["Ensemble", "end_states", "ensemble", "free_end", "matrix", "simulate", "slope", "tight", "timed"]

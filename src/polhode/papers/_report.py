@@ -1,0 +1,86 @@
+"""The report: one HTML page that needs nothing else."""
+
+import base64
+import html
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from polhode import __version__
+from polhode.papers._reproduce import Outcome
+from polhode.papers._study import Size, Verdict
+
+COLOURS = {
+    Verdict.REPRODUCED: ("#d8efe6", "#00573f"),
+    Verdict.UNDER_A_READING: ("#fdf0cc", "#6b4e00"),
+    Verdict.NOT: ("#f9ddd0", "#8a3300"),
+    Verdict.NOT_JUDGED: ("#e8e8e8", "#444444"),
+}
+"""Of a verdict: background and text. The words tell it as well, for those who cannot tell the colours."""
+
+STYLE = """
+body { font: 16px/1.45 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; font-size: 0.86rem; }
+th, td { border: 1px solid #ccc; padding: 0.35rem 0.5rem; text-align: left; vertical-align: top; }
+th { background: #f3f3f3; }
+figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; }
+figcaption, .small { font-size: 0.9rem; color: #444; }
+code { background: #f3f3f3; padding: 0 0.2rem; }
+.verdict { white-space: nowrap; font-weight: 600; padding: 0.1rem 0.4rem; border-radius: 0.3rem; }
+"""
+
+
+def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
+    """The claims as a table, then every figure."""
+    counts = ", ".join(
+        f"{sum(o.count(v) for o in outcomes)} {v.value}" for v in Verdict if any(o.count(v) for o in outcomes)
+    )
+    said = f" {unfinished} figures are still to come." if unfinished else ""
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8"><title>Five papers on rigid bodies, reproduced</title>',
+            f"<style>{STYLE}</style></head><body>",
+            "<h1>Five papers on the rotation of rigid bodies, reproduced</h1>",
+            f"<p>Made by polhode {__version__} ({size.value} size) on {datetime.now(UTC):%Y-%m-%d}, "
+            f"{html.escape(platform.processor() or platform.machine())}, Python {platform.python_version()}. "
+            f"Claims: {counts or 'none yet'}.{said} Execution times are those of this machine; what is judged are "
+            "their ratios. Every verdict is computed from the measurement beside it.</p>",
+            "<h2>Claims</h2>",
+            _claims(outcomes),
+            *(_figure(o) for o in outcomes),
+            "</body></html>",
+        ]
+    )
+
+
+def _claims(outcomes: Sequence[Outcome]) -> str:
+    rows = [
+        f'<tr><td><a href="#{o.study.id}">{o.study.id}</a><br><span class="small">{html.escape(c.source)}</span></td>'
+        f"<td>{html.escape(c.says)}</td><td>{html.escape(c.paper)}</td><td>{html.escape(c.measured)}</td>"
+        f"<td>{_badge(c.verdict)}<br>{html.escape(c.reason)}</td></tr>"
+        for o in outcomes
+        for c in o.claims
+    ]
+    head = "<tr><th>where</th><th>claim</th><th>paper</th><th>measured</th><th>verdict</th></tr>"
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _badge(verdict: Verdict) -> str:
+    background, text = COLOURS[verdict]
+    return f'<span class="verdict" style="background:{background};color:{text}">{verdict.value}</span>'
+
+
+def _figure(outcome: Outcome) -> str:
+    study = outcome.study
+    head = f'<h2 id="{study.id}">{study.id}: {html.escape(study.title)}</h2>'
+    if outcome.problem:
+        return f"{head}<p><strong>Could not be run:</strong> {html.escape(outcome.problem)}</p>"
+    png = next(f for f in outcome.files if f.suffix == ".png").read_bytes()
+    image = f'<img alt="{html.escape(study.title)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
+    made = f"papers/{study.paper}/{study.name}.py, {outcome.seconds:.1f} s"
+    badges = " ".join(_badge(c.verdict) for c in outcome.claims)
+    return (
+        f"{head}<figure>{image}<figcaption>{html.escape(study.caption)}<br>"
+        f"<code>{made}</code> {badges}</figcaption></figure>"
+    )

@@ -1,0 +1,116 @@
+"""Run studies, keep their data and pictures, and write the report."""
+
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from polhode import __version__
+from polhode.io import netcdf
+from polhode.io.atomic import whole_file
+from polhode.papers._study import Claim, Size, Study, Verdict
+
+
+@dataclass
+class Outcome:
+    """What a study left."""
+
+    study: Study
+    claims: list[Claim] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    seconds: float = 0.0
+    problem: str = ""
+    """A study that cannot be run says why; the others go on."""
+
+    def count(self, verdict: Verdict) -> int:
+        """How many claims have this verdict."""
+        return sum(c.verdict is verdict for c in self.claims)
+
+
+Report = Callable[[Outcome, int, int], None]
+"""Called after each study with its outcome, its number and the number of all."""
+
+
+def reproduce(studies: Sequence[Study], directory: Path, size: Size, report: Report | None = None) -> list[Outcome]:
+    """Run the studies one after the other; data, pictures and the report go to the directory.
+
+    The report is written anew after each study: an interruption loses nothing.
+    """
+    from polhode.papers._report import page
+
+    directory.mkdir(parents=True, exist_ok=True)
+    outcomes: list[Outcome] = []
+    with _quickly(size):
+        for k, study in enumerate(studies, 1):
+            outcome = _one(study, directory, size)
+            outcomes.append(outcome)
+            if report:
+                report(outcome, k, len(studies))
+            with whole_file(directory / "report.html", overwrite=True) as file:
+                file.write(page(outcomes, size, unfinished=len(studies) - k).encode())
+    with whole_file(directory / "claims.json", overwrite=True) as file:
+        file.write(json.dumps(_listed(outcomes, size), indent=1).encode())
+    return outcomes
+
+
+def _one(study: Study, directory: Path, size: Size) -> Outcome:
+    outcome = Outcome(study)
+    clock = time.perf_counter()
+    try:
+        data = study.run(size)
+        outcome.claims = study.check(data, size)
+        place = directory / study.paper
+        place.mkdir(exist_ok=True)
+        base = place / study.name
+        about = {"title": f"{study.id}: {study.title}", "polhode_version": __version__, "size": size.value}
+        netcdf.write(base.with_suffix(".nc"), data.variables, about, overwrite=True)
+        figure = study.plot(data)
+        for kind in ("png", "svg"):
+            with whole_file(base.with_suffix(f".{kind}"), overwrite=True) as file:
+                figure.savefig(file, format=kind)
+        outcome.files = [base.with_suffix(f".{kind}") for kind in ("nc", "png", "svg")]
+    except Exception as problem:  # one figure that fails must not take the others with it
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        outcome.problem = f"{type(problem).__name__}: {problem} ({Path(where.filename).name}, line {where.lineno})"
+    outcome.seconds = time.perf_counter() - clock
+    return outcome
+
+
+@contextmanager
+def _quickly(size: Size) -> Iterator[None]:
+    """At the quick size runs are so short that they are not worth a compilation: plain Python makes them."""
+    before = os.environ.get("NUMBA_DISABLE_JIT")
+    if size.quick:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+    try:
+        yield
+    finally:
+        if size.quick:
+            if before is None:
+                del os.environ["NUMBA_DISABLE_JIT"]
+            else:
+                os.environ["NUMBA_DISABLE_JIT"] = before
+
+
+def _listed(outcomes: Sequence[Outcome], size: Size) -> dict[str, object]:
+    return {
+        "polhode": __version__,
+        "size": size.value,
+        "studies": {
+            o.study.id: {
+                "title": o.study.title,
+                "seconds": round(o.seconds, 2),
+                "problem": o.problem,
+                "claims": [
+                    {k: getattr(c, k) for k in ("says", "source", "paper", "measured", "reason")}
+                    | {"verdict": c.verdict.value}
+                    for c in o.claims
+                ],
+            }
+            for o in outcomes
+        },
+    }

@@ -1,0 +1,190 @@
+"""What the file of a figure is made of: named arrays, claims, verdicts."""
+
+import enum
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polhode import _check
+from polhode.io.netcdf import Variable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Size(enum.Enum):
+    """How much is computed: what the paper shows, or a glance at it for tests."""
+
+    FULL = "full"
+    QUICK = "quick"
+
+    @property
+    def quick(self) -> bool:
+        """Whether a glance is enough."""
+        return self is Size.QUICK
+
+
+class Verdict(enum.Enum):
+    """What became of a claim."""
+
+    REPRODUCED = "reproduced"
+    UNDER_A_READING = "reproduced under a stated reading"
+    NOT = "does not reproduce"
+    NOT_JUDGED = "not judged at this size"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something a paper says, and what was measured."""
+
+    says: str
+    """The claim, in our words."""
+    source: str
+    """Where in the paper."""
+    paper: str
+    """The paper's value."""
+    measured: str
+    verdict: Verdict
+    reason: str
+    """Why, in a sentence: the inequality that was tested, the reading, or what is different."""
+
+
+def claim(
+    says: str,
+    *,
+    source: str,
+    paper: str,
+    measured: str,
+    holds: bool,
+    test: str,
+    reading: str = "",
+    holds_when_read_so: bool = False,
+    otherwise: str = "",
+) -> Claim:
+    """A claim with its verdict, which follows from what was measured.
+
+    `holds` is the outcome of `test`, an inequality in words, on the claim as it is printed; where it fails,
+    `holds_when_read_so` may still hold under a `reading`, which says what was understood differently. `otherwise` tells
+    what is known about a claim that fails.
+    """
+    if holds:
+        return Claim(says, source, paper, measured, Verdict.REPRODUCED, test)
+    if reading and holds_when_read_so:
+        return Claim(says, source, paper, measured, Verdict.UNDER_A_READING, reading)
+    return Claim(says, source, paper, measured, Verdict.NOT, otherwise or f"fails: {test}")
+
+
+def not_judged(says: str, *, source: str, paper: str, measured: str, reason: str) -> Claim:
+    """A claim that needs the full size."""
+    return Claim(says, source, paper, measured, Verdict.NOT_JUDGED, reason)
+
+
+def named(dimensions: str, values: Any, what: str, unit: str = "1") -> Variable:
+    """An array with the names of its dimensions, in one string, what it is, and its unit."""
+    data = np.asarray(values)
+    if data.ndim == 0:
+        raise ValueError(f"{what} must be an array: a single number is one of length 1")
+    if data.dtype.kind != "U":
+        data = data.astype(np.float64)
+    return Variable(tuple(dimensions.split()), data, {"long_name": what, "units": unit})
+
+
+class Data(Mapping[str, NDArray[Any]]):
+    """Named arrays: as a mapping the bare numbers, in `variables` with dimensions and units."""
+
+    def __init__(self, **variables: Variable) -> None:
+        self.variables = variables
+        sizes: dict[str, int] = {}
+        for name, v in variables.items():
+            for dimension, size in zip(v.dimensions, v.data.shape, strict=True):
+                if sizes.setdefault(dimension, size) != size:
+                    raise ValueError(f"{name} has {size} along {dimension}, but another array has {sizes[dimension]}")
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.variables[name].data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+
+class Study(NamedTuple):
+    """The file of a figure."""
+
+    paper: str
+    name: str
+    module: ModuleType
+
+    @property
+    def id(self) -> str:
+        """As it is typed: krysl2004/fig10."""
+        return f"{self.paper}/{self.name}"
+
+    @property
+    def title(self) -> str:
+        """What the figure shows, in a line."""
+        return str(self.module.TITLE)
+
+    @property
+    def caption(self) -> str:
+        """What is drawn and with which parameters, in our words."""
+        return " ".join(str(self.module.CAPTION).split())
+
+    def run(self, size: Size) -> Data:
+        """Compute."""
+        data: Data = self.module.run(size)
+        return data
+
+    def check(self, data: Data, size: Size) -> list[Claim]:
+        """Judge."""
+        claims: list[Claim] = self.module.check(data, size)
+        return claims
+
+    def plot(self, data: Data) -> "Figure":
+        """Draw."""
+        figure: Figure = self.module.plot(data)
+        return figure
+
+
+def studies() -> dict[str, Study]:
+    """All there are, by paper and name."""
+    from polhode import papers
+
+    found = {}
+    for paper in sorted(m.name for m in pkgutil.iter_modules(papers.__path__) if m.ispkg):
+        package = importlib.import_module(f"{papers.__name__}.{paper}")
+        for module in sorted((m.name for m in pkgutil.iter_modules(package.__path__)), key=_natural):
+            if not module.startswith("_"):
+                study = Study(paper, module, importlib.import_module(f"{package.__name__}.{module}"))
+                found[study.id] = study
+    return found
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """fig2 before fig10."""
+    letters = name.rstrip("0123456789")
+    return letters, int(name[len(letters) :] or 0)
+
+
+def chosen(names: list[str]) -> list[Study]:
+    """The studies that these names mean: a paper, or paper/figure; none means all."""
+    known = studies()
+    if not names:
+        return list(known.values())
+    by_paper: dict[str, list[Study]] = {}
+    for study in known.values():
+        by_paper.setdefault(study.paper, []).append(study)
+    out: dict[str, Study] = {}
+    for name in names:
+        near = [*known, *by_paper] if "/" in name else list(by_paper)
+        meant = _check.choice("figure" if "/" in name else "paper", name, near)
+        out |= {s.id: s for s in by_paper.get(meant, [])} or {meant: known[meant]}
+    return list(out.values())

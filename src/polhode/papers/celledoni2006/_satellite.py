@@ -1,0 +1,63 @@
+"""Figures 7 and 8: the satellite by three methods with one step."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polhode.papers._measure import tight
+from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers.celledoni2006._common import SATELLITE, distance, draw_tracks, track, vertical
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+METHODS = ("MR2", "SEJ", "SEJ4")
+
+
+def run(h: float, size: Size) -> Data:
+    """Three runs, and the true motion."""
+    t_end = 100 * h if size.quick else 400.0
+    runs = [SATELLITE.run(method, t_end, h) for method in METHODS]
+    true = vertical(tight(SATELLITE.body, SATELLITE.torque, runs[0].t, h, omega=SATELLITE.omega))
+    tracks = {name: v for k, r in enumerate(runs, 1) for name, v in track(k, r, r.energy[0], "1").items()}
+    unlike = [distance(vertical(r), true) for r in runs]
+    off = [np.linalg.norm(vertical(r) - true, axis=1)[1:].mean() for r in runs]
+    return Data(
+        method=named("method", METHODS, "method"),
+        unlike_true=named("method", unlike, "how differently Q e3 fills the sphere than in the true motion"),
+        mean_error=named("method", off, "mean distance of Q e3 from the true motion"),
+        **tracks,
+    )
+
+
+def relative_errors(data: Data) -> dict[str, float]:
+    """The largest energy errors, relative to the energy."""
+    return {m: float(np.abs(data[f"energy_{k}"]).max()) for k, m in enumerate(METHODS, 1)}
+
+
+def energy_claim(data: Data, says: str, source: str, factor: float) -> Claim:
+    """SEJ and SEJ4 against MR."""
+    e = relative_errors(data)
+    return claim(
+        says,
+        source=source,
+        paper="by figures without numbers",
+        measured="largest relative errors " + ", ".join(f"{m} {x:.1e}" for m, x in e.items()),
+        holds=max(e["SEJ"], e["SEJ4"]) < e["MR2"] / factor,
+        test=f"more than {factor:g} times smaller",
+    )
+
+
+def trajectory_claim(data: Data, size: Size, says: str, source: str, *, holds: bool, test: str) -> Claim:
+    """How well the trajectories are."""
+    shares = ", ".join(f"{m} {d:.3f}" for m, d in zip(METHODS, data["unlike_true"], strict=True))
+    means = ", ".join(f"{d:.2f}" for d in data["mean_error"])
+    measured = f"shares of points below a level differ from the true ones by {shares}; mean distances from it {means}"
+    if size.quick:
+        return not_judged(says, source=source, paper="by sight", measured=measured, reason="needs whole trajectories")
+    return claim(says, source=source, paper="by sight", measured=measured, holds=holds, test=test)
+
+
+def plot(data: Data, h: float) -> "Figure":
+    """Trajectories and energy errors."""
+    return draw_tracks(data, [f"{m}, h = {h}" for m in ("MR", "SEJ", "SEJ4")], "relative energy error")

@@ -1,0 +1,104 @@
+"""Figure 5: the heavy top by MR, with three steps, compared with figure 4."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, energy_change, track, vertical
+from polhode.papers.celledoni2006.fig4 import SAME, STEPS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Heavy top by MR: the vertical seen from the body, and the energy error"
+CAPTION = """
+As figure 4, by MR2. With the step 0.1 the motion of MR2 is chaotic: its numbers depend on round-off, its failure does
+not.
+"""
+
+METHOD = "MR2"
+WHERE = "figures 4, 5 and section 4.2"
+
+
+def run(size: Size) -> Data:
+    """Three runs, and what they have to be compared with."""
+    t_end = 2.0 if size.quick else 100.0
+    runs, others = ([TOP.run(method, t_end, h) for h in STEPS] for method in (METHOD, "SEJ"))
+    tracks = {name: v for k, r in enumerate(runs, 1) for name, v in track(k, r).items()}
+    own = [distance(vertical(r), vertical(runs[-1])) for r in runs]
+    apart = [np.linalg.norm(vertical(a) - vertical(b), axis=1)[1:].mean() for a, b in zip(runs, others, strict=True)]
+    worst = [np.abs(energy_change(r)).max() for r in others]
+    return Data(
+        step=named("step", STEPS, "step", "s"),
+        unlike_finest=named("step", own, "how differently u fills the sphere than with the finest step"),
+        apart=named("step", apart, "mean distance of u from that of SEJ with the same step"),
+        sej_energy=named("step", worst, "largest energy error of SEJ", "J"),
+        **tracks,
+    )
+
+
+def check(data: Data, size: Size) -> list[Claim]:
+    """MR against SEJ."""
+    worst = np.array([np.abs(data[f"energy_{k}"]).max() for k in (1, 2, 3)])
+    ratio, apart, unlike = data["sej_energy"] / worst, float(data["apart"][-1]), data["unlike_finest"]
+    claims = [
+        claim(
+            "With the step 0.01 the energy error of SEJ is 1e-4 of that of MR",
+            source=WHERE,
+            paper="1e-4",
+            measured=f"{ratio[-1]:.2e} ({data['sej_energy'][-1]:.2e} J against {worst[-1]:.1f} J)",
+            holds=bool(10**-4.5 < ratio[-1] < 10**-3.5),
+            test="1e-4 is the nearest power of ten to the ratio of the largest errors",
+        ),
+        claim(
+            "SEJ has a much smaller energy error than MR with every step",
+            source=WHERE,
+            paper="by figures without numbers",
+            measured="ratios " + ", ".join(f"{r:.1e} (h = {h})" for r, h in zip(ratio, STEPS, strict=True)),
+            holds=bool(ratio.max() < 1e-3),
+            test="largest errors of SEJ below 1e-3 of those of MR2",
+        ),
+        claim(
+            "The energy error of MR grows with the step",
+            source=WHERE,
+            paper="by figures without numbers",
+            measured="largest error " + ", ".join(f"{e:.1e} J (h = {h})" for e, h in zip(worst, STEPS, strict=True)),
+            holds=bool(worst[0] > worst[1] > worst[2]),
+            test="largest error with 0.1 > with 0.05 > with 0.01",
+        ),
+    ]
+    close = "With the step 0.01 the mean distance between the trajectories of SEJ and MR is of the order of 0.1"
+    unlike_says = "With the step 0.1 the trajectory of MR differs from that with 0.01"
+    measured = f"shares of points below a level differ by {unlike[0]:.2f}, those of 0.05 by {unlike[1]:.3f}"
+    if size.quick:
+        why = "needs the whole trajectories"
+        return [
+            *claims,
+            not_judged(close, source=WHERE, paper="O(1e-1)", measured=f"{apart:.3f}", reason=why),
+            not_judged(unlike_says, source=WHERE, paper="by sight", measured=measured, reason=why),
+        ]
+    return [
+        *claims,
+        claim(
+            close,
+            source=WHERE,
+            paper="O(1e-1)",
+            measured=f"{apart:.3f}",
+            holds=10**-1.5 < apart < 10**-0.5,
+            test="0.1 is the nearest power of ten",
+        ),
+        claim(
+            unlike_says,
+            source=WHERE,
+            paper="by sight",
+            measured=measured,
+            holds=bool(unlike[0] > 2 * SAME),
+            test=f"more than {2 * SAME:g}, where {SAME:g} was taken for alike in figure 4",
+        ),
+    ]
+
+
+def plot(data: Data) -> "Figure":
+    """Trajectories and energy errors."""
+    return draw_tracks(data, [f"MR, h = {h}" for h in STEPS], "energy error (J)")

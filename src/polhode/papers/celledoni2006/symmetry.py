@@ -1,0 +1,161 @@
+"""Section 2: symmetry, symplecticity and orders of SEJ and SEJ4."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from polhode import ensemble, simulate
+from polhode._check import Floats
+from polhode.body import Body
+from polhode.papers._figure import loglog, panels
+from polhode.papers._measure import slope, tight
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.celledoni2006._common import WEIGHT, Problem
+from polhode.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "SEJ and SEJ4: time-symmetric, not symplectic, of order 2, and close to Strang's splitting"
+CAPTION = """
+A body with the moments (1, 2, 3) that starts with the rates (1, 2, 3) under a unit weight at the point (0, 0, 1) of the
+body: figure 6 with alpha = 1. The paper claims these properties without a figure. Left: by how much one step changes
+the symplectic form of the phase space (largest entry; numerical derivatives). Middle: error of attitude and momentum
+after 1 s. Right: distance from Strang's splitting with the exact free body, which SEJ approximates, after 1 s.
+"""
+
+TASK = Problem(Body([1.0, 2.0, 3.0]), WEIGHT, (1.0, 2.0, 3.0))
+METHODS = ("MR2", "SEJ", "SEJ4", "Strang")
+STEPS = tuple(0.2 * 2.0**-k for k in range(5))
+BACK = 10
+NOISE = 1e-10
+"""Far above the noise of the numerical derivatives, far below what is not symplectic, at the longest step."""
+WHERE = "section 2"
+
+
+def run(size: Size) -> Data:
+    """Defects, errors and distances."""
+    steps = STEPS[: 3 if size.quick else None]
+    true = tight(TASK.body, TASK.torque, 1.0, 0.01, omega=TASK.omega)
+    last = [[TASK.run(m, 1.0, h, t_eval=[1.0]) for h in steps] for m in METHODS]
+    return Data(
+        method=named("method", METHODS, "method"),
+        step=named("step", steps, "step", "s"),
+        symplectic=named(
+            "method step", [[symplectic_defect(m, h) for h in steps] for m in METHODS], "change of the symplectic form"
+        ),
+        reversal=named("method", [reversal_defect(m, steps[0]) for m in METHODS], "state after steps forth and back"),
+        error=named("method step", [[_apart(s, true) for s in row] for row in last], "error after 1 s"),
+        from_strang=named(
+            "method step",
+            [[_apart(s, t) for s, t in zip(row, last[-1], strict=True)] for row in last],
+            "distance from Strang after 1 s",
+        ),
+    )
+
+
+def _apart(a: Solution, b: Solution) -> float:
+    """Of the last states: attitude matrices and momenta together."""
+    turned = np.linalg.norm(a.attitude[-1].as_matrix() - b.attitude[-1].as_matrix())
+    return float(np.hypot(turned, np.linalg.norm(a.momentum[-1] - b.momentum[-1])))
+
+
+def reversal_defect(method: str, h: float) -> float:
+    """How far from the start a run ends that goes some steps forth and as many back."""
+    forth = TASK.run(method, BACK * h, h)
+    back = simulate(
+        TASK.body, TASK.torque, omega=forth.omega[-1], attitude=forth.quaternion[-1],
+        t_span=(BACK * h, 0.0), step=-h, method=method,
+    )  # fmt: skip
+    start = np.linalg.norm(back.attitude[-1].as_matrix() - np.eye(3))
+    return float(np.hypot(start, np.linalg.norm(back.momentum[-1] - forth.momentum[0])))
+
+
+def symplectic_defect(method: str, h: float) -> float:
+    """The largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
+
+    Coordinates around a state are (a, u): R exp(a), m + u. The derivative is a central difference of sixth order.
+    """
+    d, weights = 1 / 64, {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+    shifts = np.array([np.zeros(6), *(s * k * d * e for e in np.eye(6) for k in weights for s in (1, -1))])
+    start = TASK.body.momentum(np.array(TASK.omega))
+    after = ensemble(
+        TASK.body, TASK.torque, omega=TASK.body.rate(start + shifts[:, 3:]),
+        attitude=Rotation.from_rotvec(shifts[:, :3]), t_span=(0.0, h), step=h, method=method,
+    )  # fmt: skip
+    q, m = Rotation.from_quat(after.quaternion[:, -1], scalar_first=True), after.momentum[:, -1]
+    moved = np.hstack([(q[0].inv() * q).as_rotvec(), m - m[0]])[1:].reshape(6, 3, 2, 6)
+    J = np.einsum("k,ekc->ce", list(weights.values()), moved[:, :, 0] - moved[:, :, 1]) / d
+    return float(np.abs(J.T @ _form(m[0]) @ J - _form(start)).max())
+
+
+def _form(m: Floats) -> Floats:
+    """The differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
+    turned = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])  # a . (turned b) = -m . (a x b)
+    return np.block([[turned, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
+
+
+def check(data: Data, size: Size) -> list[Claim]:
+    """What section 2 says."""
+    names = [str(m) for m in data["method"]]
+    back, form = (dict(zip(names, data[key], strict=True)) for key in ("reversal", "symplectic"))
+    order = {m: slope(data["step"], e) for m, e in zip(names, data["error"], strict=True)}
+    near = {m: slope(data["step"], e) for m, e in zip(names, data["from_strang"], strict=True) if m.startswith("SEJ")}
+    finest = data["from_strang"][:, -1]
+    return [
+        claim(
+            "SEJ and SEJ4 are time-symmetric",
+            source=WHERE,
+            paper="a step forth and a step back is the identity",
+            measured=f"{BACK} steps of {data['step'][0]:g} forth and back: "
+            + ", ".join(f"{m} {back[m]:.0e}" for m in ("SEJ", "SEJ4")),
+            holds=bool(max(back["SEJ"], back["SEJ4"]) < 1e-13),
+            test="back at the start within 1e-13, that is round-off",
+        ),
+        claim(
+            "MR is symplectic, SEJ is not",
+            source=WHERE,
+            paper="symmetric, but not symplectic",
+            measured=f"change of the form in a step of {data['step'][0]:g}: "
+            + ", ".join(f"{m} {form[m][0]:.0e}" for m in names),
+            holds=bool(
+                max(form["MR2"][0], form["Strang"][0]) < NOISE and min(form["SEJ"][0], form["SEJ4"][0]) > 100 * NOISE
+            ),
+            test=f"below {NOISE:g} for MR2 and Strang's splitting, a hundred times more for SEJ and SEJ4",
+        ),
+        claim(
+            "SEJ and SEJ4 are of second order",
+            source=WHERE,
+            paper="2",
+            measured=", ".join(f"{m} {o:.2f}" for m, o in order.items()),
+            holds=all(abs(order[m] - 2) < 0.15 for m in ("SEJ", "SEJ4")),
+            test="slopes within 0.15",
+        ),
+        claim(
+            "With more terms of Magnus's series the method comes closer to the splitting with the exact free body",
+            source=WHERE,
+            paper="more accurate",
+            measured=f"distance with the step {data['step'][-1]:g}: SEJ {finest[1]:.1e}, SEJ4 {finest[2]:.1e}"
+            f"; slopes {near['SEJ']:.2f} and {near['SEJ4']:.2f}",
+            holds=bool(finest[2] < finest[1] / 10 and abs(near["SEJ"] - 2) < 0.2 and abs(near["SEJ4"] - 4) < 0.2),
+            test="SEJ4 more than 10 times closer; slopes 2 and 4 within 0.2",
+        ),
+    ]
+
+
+def plot(data: Data) -> "Figure":
+    """Defects, errors, distances."""
+    figure, axes = panels(1, 3, width=13.5)
+    names = [str(m) for m in data["method"]]
+    for ax, key, what in zip(
+        axes[0],
+        ("symplectic", "error", "from_strang"),
+        ("change of the symplectic form in a step", "error after 1 s", "distance from Strang after 1 s"),
+        strict=True,
+    ):
+        lines = {m: e for m, e in zip(names, data[key], strict=True) if key != "from_strang" or m != "Strang"}
+        loglog(ax, data["step"], lines, "step (s)", what)
+        ax.minorticks_off()
+        ax.set_xticks(data["step"], [f"{h:g}" for h in data["step"]])
+    return figure

@@ -1,0 +1,59 @@
+"""Figure 7: how well three methods keep the energy."""
+
+from typing import TYPE_CHECKING
+
+from polhode.papers._study import Claim, Data, Size, named
+from polhode.papers.khlistunova2003._common import COMPARED, decade, drawn_over_time, judged, over_time
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "The deviation of the kinetic energy over 100 minutes"
+CAPTION = """H(t) - H(0), body and start as in figure 1, h = 0.1 s, one panel for each method, on axes of their own. SS
+is shown twice, since the paper does not say whether its runs advance 2h at once, as the scheme is printed, or h."""
+
+
+def run(size: Size) -> Data:
+    """The deviations, and their largest values over all steps."""
+    t, deviation, worst = over_time(size, "energy")
+    return Data(
+        time=named("time", t, "time", "s"),
+        method=named("method", list(COMPARED), "methods: SS advances 2h at once, SSh h; RKF5 is the paper's RK"),
+        deviation=named("time method", deviation, "H(t) - H(0)", "J"),
+        largest=named("method", worst, "largest deviation at any step", "J"),
+    )
+
+
+def check(data: Data, size: Size) -> list[Claim]:
+    """Simpson's scheme against the two others."""
+    worst = dict(zip(COMPARED, data["largest"], strict=True))
+    rk, ls, double, single = (worst[m] for m in ("RKF5", "LS", "SS", "SSh"))
+    sizes = f"LS {ls:.1e}, SS {double:.1e} (2h at once) or {single:.1e} (h), RK {rk:.1e} J"
+    return [
+        judged(
+            size,
+            "The energy of SS deviates about a hundred times less than that of LS",
+            source="sec. 4, on fig. 7",
+            paper="hundred times",
+            measured=f"{ls / double:.0f} times (2h at once), {ls / single:.0f} times (h): {sizes}",
+            holds=decade(ls / double) == 2,
+            test="100 is the power of ten next to the ratio, of the scheme as it is printed",
+        ),
+        judged(
+            size,
+            "The energies of RK and SS deviate by about the same order",
+            source="sec. 4, on fig. 7",
+            paper="same order",
+            measured=f"SS / RK = {double / rk:.1f} (2h at once), {single / rk:.1f} (h): {sizes}",
+            holds=bool(0.1 < double / rk < 10),
+            test="within a factor of 10, of the scheme as it is printed",
+            reading="Holds if SS advances h at once: within a factor of 10. What RK shows at this step is round-off, "
+            "which is smaller the better the arithmetic is done",
+            holds_when_read_so=bool(0.1 < single / rk < 10),
+        ),
+    ]
+
+
+def plot(data: Data) -> "Figure":
+    """A panel for each method."""
+    return drawn_over_time(data, "deviation", "dH (J)")

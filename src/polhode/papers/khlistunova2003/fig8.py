@@ -1,0 +1,58 @@
+"""Figure 8: how well three methods keep the length of the momentum."""
+
+from typing import TYPE_CHECKING
+
+from polhode.papers._study import Claim, Data, Size, named
+from polhode.papers.khlistunova2003._common import (
+    COMPARED,
+    LABELS,
+    drawn_over_time,
+    judged,
+    largest,
+    long_run,
+    over_time,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "The deviation of the length of the momentum over 100 minutes"
+CAPTION = """|M(t)| - |M(0)|, body and start as in figure 1, h = 0.1 s, one panel for each method. All of it is
+round-off: LS and SS keep the length, and RK at this step does so to the last digits."""
+
+
+def run(size: Size) -> Data:
+    """The deviations, and their largest values over all steps; those of the schemes with short sines as well."""
+    t, deviation, worst = over_time(size, "momentum")
+    short = [largest(long_run(m, size).momentum) for m in ("LS1", "SS1")]
+    return Data(
+        time=named("time", t, "time", "s"),
+        method=named("method", list(COMPARED), "methods: SS advances 2h at once, SSh h; RKF5 is the paper's RK"),
+        deviation=named("time method", deviation, "|M(t)| - |M(0)|", "kg m2/s"),
+        largest=named("method", worst, "largest deviation at any step", "kg m2/s"),
+        short_method=named("short_method", ["LS1", "SS1"], "schemes with shortened sine and cosine"),
+        short_largest=named("short_method", short, "their largest deviation at any step", "kg m2/s"),
+    )
+
+
+def check(data: Data, size: Size) -> list[Claim]:
+    """All three are at round-off."""
+    worst = data["largest"]
+    told = ", ".join(f"{LABELS[m]} {v:.1e}" for m, v in zip(COMPARED, worst, strict=True))
+    short = " and ".join(f"{v:.1e}" for v in data["short_largest"])
+    return [
+        judged(
+            size,
+            "For all three methods |M| stays in a band of order 1e-13",
+            source="sec. 4, on fig. 8",
+            paper="1e-13",
+            measured=f"{told} kg m^2/s; LS1 and SS1, which the figure does not have, {short}",
+            holds=bool((worst < 1e-12).all()),
+            test="all of them a few 1e-13: below 1e-12, for RK and for both meanings of the step of SS",
+        )
+    ]
+
+
+def plot(data: Data) -> "Figure":
+    """A panel for each method."""
+    return drawn_over_time(data, "deviation", r"d|M| (kg m$^2$/s)")

@@ -1,0 +1,107 @@
+"""The study of khlistunova2003: its own kernels, and every figure at a glance."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from polhode import simulate
+from polhode.papers._study import Size, Study, Verdict, chosen
+from polhode.papers.khlistunova2003 import closed_matrices, operations
+from polhode.papers.khlistunova2003._common import BODY, OMEGA, decade
+from polhode.papers.khlistunova2003._momentum import Step, Vector, leapfrog, runge_kutta, short, simpson
+
+STUDIES = {s.name: s for s in chosen(["khlistunova2003"])}
+MOMENTS = tuple(BODY.moments.tolist())
+R, READ, NOT = Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.NOT
+
+# Verdicts that short runs give as well as long ones.
+VERDICTS = {
+    "fig1": [R],
+    "fig2": [R],
+    "fig3": [R],
+    "closed_matrices": [R, READ, READ, READ],
+    "operations": [R, R, R, R, R, R],
+    "order": [R, NOT, R, NOT],
+}
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the quick size runs."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
+def test_all_there() -> None:
+    figures = {f"fig{k}" for k in range(1, 11)}
+    assert set(STUDIES) == figures | {"closed_matrices", "operations", "order", "speed"}
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES.keys())
+def test_at_a_glance(study: Study) -> None:
+    data = study.run(Size.QUICK)
+    assert all(np.isfinite(v).all() for v in data.values() if v.dtype.kind == "f")
+    claims = study.check(data, Size.QUICK)
+    expected = VERDICTS.get(study.name, [Verdict.NOT_JUDGED] * len(claims))
+    assert claims
+    assert [c.verdict for c in claims] == expected
+    figure = study.plot(data)
+    figure.set_layout_engine("none")  # the layout takes most of the time
+    figure.draw_without_rendering()
+    assert all(ax.has_data() for ax in figure.axes)
+
+
+@pytest.mark.parametrize(
+    ("method", "scheme"),
+    [
+        ("LS", lambda h: leapfrog(MOMENTS, h)),
+        ("SS", lambda h: simpson(MOMENTS, h)),
+        ("LS1", lambda h: leapfrog(MOMENTS, h, short)),
+        ("SS1", lambda h: simpson(MOMENTS, h, short)),
+    ],
+)
+def test_momentum_kernels_are_the_methods(method: str, scheme: Callable[[float], Step]) -> None:
+    """Otherwise the operations of something else would be counted."""
+    step = scheme(0.5)
+    run = simulate(BODY, omega=10 * OMEGA, t_span=(0.0, 20.0), step=0.5, method=method, every=1)
+    m: Vector = tuple(run.momentum[0].tolist())
+    for _ in range(len(run.t) - 1):
+        m = step(m)
+    assert np.abs(np.array(m) - run.momentum[-1]).max() < 1e-13 * np.linalg.norm(m)
+
+
+def test_runge_kutta_of_rates_is_that_of_momenta() -> None:
+    """Linear changes of variables commute with Runge-Kutta steps; so does a zero that is left out."""
+    run = simulate(BODY, omega=10 * OMEGA, t_span=(0.0, 20.0), step=0.5, method="RKF5", every=1)
+    for zeros in (True, False):
+        step, w = runge_kutta(MOMENTS, 0.5, zeros=zeros), tuple(10 * OMEGA)
+        for _ in range(len(run.t) - 1):
+            w = step(w)
+        assert np.abs(np.array(w) - run.omega[-1]).max() < 1e-13 * np.linalg.norm(w)
+
+
+def test_counted_numbers_compute_what_plain_ones_do() -> None:
+    start = (0.7, 0.2, 8.7)
+    counted = operations.STEPS["SS"](tuple(operations.Counted(x, Counter()) for x in start))  # type: ignore[arg-type]
+    plain = simpson(operations.MOMENTS, operations.STEP)(start)
+    assert tuple(x.value for x in counted) == plain
+
+
+def test_every_operation_counts() -> None:
+    tally: Counter[str] = Counter()
+    x = operations.Counted(3.0, tally)
+    y = 2.0 * x * x + (1.0 + x) - x + (1.0 - x)
+    assert y.value == 2.0 * 9.0 + 4.0 - 3.0 - 2.0
+    assert tally == {"* /": 2, "+ -": 5}
+
+
+def test_closed_matrices_with_a_slip_are_noticed() -> None:
+    """The comparison with the product of rotations is sharp."""
+    product = closed_matrices.leapfrog_product(0.3, 0.4)
+    assert np.abs(closed_matrices.leapfrog_matrix(0.3, 0.4) - product).max() < 1e-15
+    assert np.abs(closed_matrices.leapfrog_matrix(0.3, -0.4) - product).max() > 0.1
+
+
+def test_decade() -> None:
+    assert [decade(x) for x in (1e-6, 4e-7, 3e-7, 2e-6)] == [-6, -6, -7, -6]
