@@ -1,0 +1,291 @@
+"""The paper's problems, errors against the step, and the toss of the book."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from polhode import CoulombSoftWall, FreeMotion, HeavyTop, PiecewiseTorque, SimulationFailed, simulate, to_body, torque
+from polhode._check import Floats
+from polhode.body import Body
+from polhode.core.types import Quat, Vec3
+from polhode.papers._figure import COLOURS, labelled, loglog, panels, style
+from polhode.papers._measure import matrix, slope, tight
+from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.solution import Solution
+from polhode.torques import Torque
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LABELS = {"LewisSimo": "LS", "MR2": "LP2", "DMV2": "DMV", "AKWexp": "AKW, exact turn"}
+"""What the paper calls methods that have another name here."""
+
+
+class Problem(NamedTuple):
+    """What turns, and how it starts."""
+
+    body: Body
+    torque: Torque | None
+    omega: Any
+    attitude: Any = None
+
+    def run(self, method: str, t_end: float, h: float, **output: Any) -> Solution:
+        """From time 0, all rows or those asked for."""
+        return simulate(
+            self.body, self.torque, omega=self.omega, attitude=self.attitude, t_span=(0.0, t_end), step=h,
+            method=method, **output,
+        )  # fmt: skip
+
+    def reference(self, t_end: float) -> tuple[Floats, Floats]:
+        """Momentum in the body and attitude matrix: exact if the body is free, else to nearly all digits."""
+        if self.torque is None:
+            there = FreeMotion(self.body, self.omega, self.attitude).at(t_end)
+            return np.asarray(there.momentum), np.asarray(there.attitude.as_matrix())
+        last = tight(self.body, self.torque, t_end, 0.05, omega=self.omega, attitude=self.attitude)
+        return last.momentum[-1], matrix(last)
+
+
+def _tilted(angle: float) -> tuple[float, float, float, float]:
+    """The attitude exp(angle e1), as a quaternion."""
+    return (math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0)
+
+
+FREE = Problem(Body.named("mclachlan-zanna"), None, (0.45549, 0.82623, 0.03476))
+"""Section 3.1."""
+FAST_TOP = Problem(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 50.0), _tilted(0.3))
+"""Section 3.4."""
+SLOW_TOP = Problem(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 5.0), _tilted(0.05))
+"""Section 3.5."""
+
+
+def soft_wall(sign: str) -> Problem:
+    """Section 3.6, with the torque as printed, or with the sign that makes the wall a wall."""
+    body = Body.named("soft-wall")
+    return Problem(body, CoulombSoftWall(sign=sign), body.rate(np.array([2.0, 2.0, 2.0])))  # type: ignore[arg-type]
+
+
+def judged(size: Size, why_not: str, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
+    """A claim that only the full size can settle; `why_not` is the reason that is given at the quick one."""
+    if size.quick:
+        return not_judged(says, source=source, paper=paper, measured=measured, reason=why_not)
+    return claim(says, source=source, paper=paper, measured=measured, **outcome)
+
+
+# --- Newmark's method on the free body, over time: figures 1 to 3
+
+SHORT = 100.0
+"""s. The paper does not tell how long the runs are that it draws; those of figures 4 and 5 end here."""
+
+
+def over_time(steps: Sequence[float], quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
+    """Times and values of a quantity along the run with each step, numbered: named arrays t_0, value_0, ..."""
+    arrays = {}
+    for k, h in enumerate(steps):
+        solution = FREE.run("NMB", SHORT, h)
+        values = quantity(solution)
+        dimensions = f"time_{k}" if values.ndim == 1 else f"time_{k} component"
+        arrays[f"t_{k}"] = named(f"time_{k}", solution.t, f"time, step {h:g}", "s")
+        arrays[f"value_{k}"] = named(dimensions, values, f"{name}, step {h:g}", unit)
+    return arrays
+
+
+def draw_over_time(axes: Any, data: Data, steps: Sequence[float], component: int | None = None) -> None:
+    """The runs with their marks; a step below a quarter is a line without."""
+    for k, h in enumerate(steps):
+        fine = h < 0.25
+        look = style(k, marked=not fine) | {"linewidth": 1.6 if fine else 0.9, "zorder": 1 if fine else 2}
+        if fine:
+            look |= {"color": "0.35", "linestyle": "-"}
+        else:
+            look["markersize"] = 4.5 if h > 1 else 3.0
+        values = data[f"value_{k}"]
+        axes.plot(data[f"t_{k}"], values if component is None else values[:, component], label=f"step {h:g}", **look)
+
+
+def legend_beside(axes: Any) -> None:
+    """Outside, to the right."""
+    axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False)
+
+
+# --- errors against the step: figures 4, 5, 10, 11, 13
+
+
+def convergence(problem: Problem, methods: Sequence[str], steps: Sequence[float], t_end: float) -> Data:
+    """Errors at the end, in the 2-norms of the paper; NaN where a run failed."""
+    momentum, attitude = problem.reference(t_end)
+    errors = np.full((2, len(methods), len(steps)), np.nan)
+    for i, method in enumerate(methods):
+        for j, h in enumerate(steps):
+            try:
+                last = problem.run(method, t_end, h, t_eval=[t_end])
+            except SimulationFailed:
+                continue
+            errors[0, i, j] = np.linalg.norm(last.momentum[-1] - momentum)
+            errors[1, i, j] = np.linalg.norm(matrix(last) - attitude, ord=2)
+    return Data(
+        method=named("method", methods, "method"),
+        step=named("step", steps, "step", "s"),
+        momentum_error=named("method step", errors[0], f"error of the body momentum at t = {t_end:g}", "kg m2 s-1"),
+        attitude_error=named("method step", errors[1], f"error of the attitude matrix at t = {t_end:g}, 2-norm"),
+    )
+
+
+def errors_of(data: Data, what: str) -> dict[str, Floats]:
+    """By method, step after step; `what` is momentum or attitude."""
+    return {str(name): row for name, row in zip(data["method"], data[f"{what}_error"], strict=True)}
+
+
+def orders_of(data: Data, what: str) -> dict[str, float]:
+    """The slopes at the four finest steps."""
+    return {name: slope(data["step"][-4:], row[-4:]) for name, row in errors_of(data, what).items()}
+
+
+def convergence_panel(axes: Any, data: Data, what: str, methods: Sequence[str] = ()) -> None:
+    """Errors against steps; some of the methods, or all."""
+    ylabel = {"momentum": "error of the body momentum (kg m²/s)", "attitude": "error of the attitude, 2-norm"}[what]
+    found = errors_of(data, what)
+    loglog(axes, data["step"], {LABELS.get(m, m): found[m] for m in methods or found}, "step (s)", ylabel)
+
+
+def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> "Figure":
+    """A panel for each kind of error, one legend for all."""
+    figure, axes = panels(1, len(whats), width=width, height=4.6)
+    for ax, what in zip(axes[0], whats, strict=True):
+        convergence_panel(ax, data, what)
+        if ax is not axes[0, -1]:
+            ax.get_legend().remove()
+    return figure
+
+
+def ratios(many: Floats, digits: int = 2) -> str:
+    """The range of some numbers."""
+    low, high = (f"{x:.{digits}g}" for x in (many.min(), many.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+# --- the toss of the book: figures 6 and 7
+
+BOOK = Body.named("book")
+PUSH, IMPULSE = 20.0, 0.2
+"""N m about x until the release; N m s about y within the step after it."""
+COARSE, FINE = 0.05, 0.001
+"""The steps of the figures, in s."""
+RELEASE = 2.0
+"""s. The paper does not tell the time of the release: this one is drawn, and `RELEASES` are judged."""
+RELEASES = (1.0, 2.0, 3.0)
+DRAWN, LONG = 10.0, 1000.0
+"""Ends of the runs, in s; the paper does not tell them either. The verdicts look at both, and at half of the second."""
+JUMPS = ("restart", "before", "after")
+"""What a step does with a torque that has two values at its end: each step has the value of its own side (the run
+starts anew there), or both neighbours have that of the time before, or after."""
+
+
+@torque(parameters=(0.0, 0.0, 0.0))
+def _sampled(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """The torques of the toss, sampled at the ends of steps: p has the two jumps and the disturbing torque."""
+    if t < p[0]:
+        return to_body(q, (PUSH, 0.0, 0.0))
+    if t < p[1]:
+        return to_body(q, (0.0, p[2], 0.0))
+    return (0.0, 0.0, 0.0)
+
+
+class Toss(NamedTuple):
+    """One way to read the paper's toss."""
+
+    release: float = RELEASE
+    jumps: str = "restart"
+
+    def torque(self, h: float) -> Torque:
+        """For steps of this length, one of which the disturbance lasts."""
+        ends, disturbing = (self.release, self.release + h), IMPULSE / h
+        if self.jumps == "restart":
+            return PiecewiseTorque(((ends[0], (PUSH, 0.0, 0.0)), (ends[1], (0.0, disturbing, 0.0))))
+        aside = h / 2 if self.jumps == "before" else -h / 2  # no end of a step is near
+        return _sampled.with_parameters((ends[0] + aside, ends[1] + aside, disturbing))
+
+    def run(self, method: str, h: float, t_end: float, **output: Any) -> Solution:
+        """From rest."""
+        return simulate(
+            BOOK, self.torque(h), omega=(0.0, 0.0, 0.0), t_span=(0.0, t_end), step=h, method=method, **output
+        )
+
+    def flying(self, t: Floats, h: float) -> Any:
+        """Which rows are free of torques, however these are sampled."""
+        return t > self.release + 2.5 * h
+
+
+def tosses() -> Iterator[Toss]:
+    """All readings that are judged."""
+    return (Toss(release, jumps) for release in RELEASES for jumps in JUMPS)
+
+
+TOSSERS = ("NMB", "SW", "SWd")
+
+
+@cache
+def tossed(size: Size) -> Data:
+    """What becomes of the energy and the momentum of the flying book at the coarse step, by reading and method.
+
+    They are looked at until `DRAWN`, `LONG` / 2 and `LONG`; the quick size has what is drawn only.
+    """
+    readings = [Toss()] if size.quick else list(tosses())
+    ends = (DRAWN,) if size.quick else (DRAWN, LONG / 2, LONG)
+    found = np.array([[_flight(reading, method, ends) for method in TOSSERS] for reading in readings])
+    return Data(
+        release=named("reading", [r.release for r in readings], "time of the release", "s"),
+        jumps=named("reading", [r.jumps for r in readings], "torque at the jumps"),
+        method=named("method", TOSSERS, "method"),
+        end=named("end", ends, "end of the time looked at", "s"),
+        gain=named("reading method end", found[..., 0, :], "largest kinetic energy in flight, relative to its start"),
+        wander=named(
+            "reading method end", found[..., 1, :], "largest change of the spatial momentum, relative to its size"
+        ),
+    )
+
+
+def _flight(reading: Toss, method: str, ends: tuple[float, ...]) -> Floats:
+    run = reading.run(method, COARSE, ends[-1])
+    rows = reading.flying(run.t, COARSE)
+    t, energy, momentum = run.t[rows], run.kinetic_energy[rows], run.spatial_momentum[rows]
+    changed = np.linalg.norm(momentum - momentum[0], axis=1) / np.linalg.norm(momentum[0])
+    early = [t <= end for end in ends]
+    return np.array([[(energy[e] / energy[0]).max() for e in early], [changed[e].max() for e in early]])
+
+
+def toss_of(data: Data, quantity: str, method: str, release: float | None = None) -> Floats:
+    """A quantity of `tossed`, readings by ends; of all releases, or of one."""
+    column: Floats = data[quantity][:, list(data["method"]).index(method)]
+    return column if release is None else column[data["release"] == release]
+
+
+def toss_runs(size: Size, quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
+    """A quantity along the runs that are drawn, by NMB and SW with both steps; the quick size has a longer one."""
+    steps = {"coarse": COARSE, "fine": COARSE / 4 if size.quick else FINE}
+    arrays = {"step": named("step", list(steps.values()), "the coarse and the fine step", "s")}
+    for kind, h in steps.items():
+        for method in ("NMB", "SW"):
+            solution = Toss().run(method, h, DRAWN)
+            arrays[f"t_{kind}"] = named(f"time_{kind}", solution.t, f"time, {kind} step", "s")
+            arrays[f"value_{method}_{kind}"] = named(
+                f"time_{kind} component", quantity(solution), f"{name}, {method}, {kind} step", unit
+            )
+    return arrays
+
+
+def drawn_toss(data: Data, ylabel: str, symbol: str) -> "Figure":
+    """NMB to the left, SW to the right: the coarse step as marks, the fine one as lines, a colour a component."""
+    figure, axes = panels(1, 2, width=12.0, height=4.8, sharey=True)
+    for ax, method in zip(axes[0], ("NMB", "SW"), strict=True):
+        for k in range(3):
+            for kind, h, line in zip(("coarse", "fine"), data["step"], ("o", "-"), strict=True):
+                ax.plot(
+                    data[f"t_{kind}"], data[f"value_{method}_{kind}"][:, k], line, color=COLOURS[k], markersize=3,
+                    linewidth=1.1, label=f"${symbol}_{k + 1}$, step {h:g}",
+                )  # fmt: skip
+        labelled(ax, "time (s)", ylabel if ax is axes[0, 0] else "", method, legend=False)
+    legend_beside(axes[0, 1])
+    return figure

@@ -1,0 +1,126 @@
+"""Figure 12: the Hamiltonians of the free body and of the slow top."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polhode._check import Floats
+from polhode.papers._figure import COLOURS, DASHES, labelled, panels
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._common import FREE, SLOW_TOP, judged
+from polhode.papers.krysl2004._tops import largest, relative_energy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Free body and slow top: Hamiltonians of SW, NMB and HSTAGM"
+CAPTION = """
+The Hamiltonian over time: left the free body of figures 1 to 5 with the step 1, in the middle the slow top of figure 11
+with the step 0.05, right how far it is off on the slow top with HSTAGM and steps from 0.1 to 0.001. The paper tells
+neither the steps nor the end of the runs; here the middle panel ends where the Hamiltonian of HSTAGM does.
+"""
+
+METHODS = ("SW", "NMB", "HSTAGM")
+FREE_STEP, FREE_END = 1.0, 200.0
+TOP_STEP, TOP_END = 0.05, 15.0
+STEPS, LONG = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001), 40.0
+EARLY = 5.0
+"""s: about as long as the slow top takes to fall for the first time and come back."""
+FOREVER = 10_000.0
+"""s, for the drift of the free body."""
+WHERE = "figure 12 and section 3.5"
+
+
+def run(size: Size) -> Data:
+    """Hamiltonians; at the quick size the free body for 200 s, and one step for the top."""
+    steps = STEPS[:1] if size.quick else STEPS
+    free = [FREE.run(m, FREE_END, FREE_STEP) for m in METHODS]
+    top = [SLOW_TOP.run(m, TOP_END, TOP_STEP) for m in METHODS]
+    grid = np.linspace(0.0, LONG, round(LONG / STEPS[0]) + 1)
+    falling = [SLOW_TOP.run("HSTAGM", LONG, h, every=round(STEPS[0] / h)) for h in steps]
+    forever = free if size.quick else [FREE.run(m, FOREVER, FREE_STEP) for m in METHODS]
+    return Data(
+        method=named("method", METHODS, "method"),
+        t_free=named("time_free", free[0].t, "time", "s"),
+        free=named("method time_free", [s.energy for s in free], "Hamiltonian of the free body", "J"),
+        growth=named("method", [_growth(s.energy - s.energy[0]) for s in forever], "last error of it, by the first"),
+        t_top=named("time_top", top[0].t, "time", "s"),
+        top=named("method time_top", [s.energy for s in top], "Hamiltonian of the slow top", "J"),
+        step=named("step", steps, "steps of HSTAGM", "s"),
+        t_long=named("time_long", grid, "time", "s"),
+        off=named("step time_long", [np.abs(relative_energy(s)) for s in falling], "relative error, HSTAGM, slow top"),
+    )
+
+
+def _growth(error: Floats) -> float:
+    tenth = len(error) // 10
+    return largest(error[-tenth:]) / largest(error[:tenth])
+
+
+def check(data: Data, size: Size) -> list[Claim]:
+    """Alike on the free body, blown up on the top."""
+    start = data["free"][0, 0]
+    free = {str(m): row - start for m, row in zip(data["method"], data["free"], strict=True)}
+    growth = dict(zip(map(str, data["method"]), data["growth"], strict=True))
+    ratio = np.ptp(free["HSTAGM"]) / np.ptp(free["NMB"])
+    spread = {m: f"{100 * row.min() / start:+.2f} to {100 * row.max() / start:+.2f} %" for m, row in free.items()}
+    early = data["off"][:, data["t_long"] <= EARLY].max(axis=1)
+    last, when = data["off"].max(axis=1), [_first(data["t_long"], row) for row in data["off"]]
+    worst = {str(m): largest(row / row[0] - 1) for m, row in zip(data["method"], data["top"], strict=True)}
+    return [
+        judged(
+            size,
+            f"needs t = {FOREVER:g}",
+            "On the free body the Hamiltonian of HSTAGM closely corresponds to that of NMB",
+            source=WHERE,
+            paper="closely corresponds",
+            measured=f"with the step 1 the Hamiltonian is off by {spread['NMB']} with NMB, by {spread['HSTAGM']} with "
+            f"HSTAGM (SW: {spread['SW']}); largest error in the last tenth of {FOREVER:g} s / in the first: "
+            f"{growth['NMB']:.3f} and {growth['HSTAGM']:.3f}",
+            holds=0.5 < ratio < 2 and all(abs(growth[m] - 1) < 0.05 for m in ("HSTAGM", "NMB")),
+            test="oscillations without drift, by amounts within a factor of 2; but where NMB loses energy HSTAGM gains "
+            "it, as SW does",
+        ),
+        claim(
+            "On the slow top HSTAGM becomes unstable early and blows up at the end",
+            source=WHERE,
+            paper="unstable early on, blow-up at the end",
+            measured=f"h = {', '.join(f'{h:g}' for h in data['step'])}: up to t = {EARLY:g} the Hamiltonian is off by "
+            f"{', '.join(f'{100 * e:.1e}' for e in early)} %, by more than 100 % from "
+            f"t = {', '.join(f'{t:.1f}' for t in when)} on; within {LONG:g} s up to {last.max():.0f} times its value. "
+            f"In the middle panel: NMB {100 * worst['NMB']:.1f} %, SW {100 * worst['SW']:.1f} %",
+            holds=bool((early < 0.05).all() and (last > 1).all() and max(worst["NMB"], worst["SW"]) < 0.05),
+            test="with every step it is off by less than 5 % up to t = 5 and by more than 100 % later, NMB and SW by "
+            "less than 5 %. Shorter steps only put it off",
+        ),
+    ]
+
+
+def _first(t: Floats, off: Floats) -> float:
+    """When it is off by more than its own value."""
+    return float(t[np.argmax(off > 1)]) if (off > 1).any() else float("nan")
+
+
+def plot(data: Data) -> "Figure":
+    """Three panels."""
+    figure, axes = panels(1, 3, width=15.0, height=4.2)
+    free, top, long = axes[0]
+    look = {"SW": (DASHES[1], COLOURS[1], ""), "NMB": ("-", COLOURS[0], "o"), "HSTAGM": ("-", COLOURS[2], "s")}
+    for k, method in enumerate(data["method"]):
+        dash, colour, marker = look[str(method)]
+        for ax, t, rows in ((free, data["t_free"], data["free"]), (top, data["t_top"], data["top"])):
+            ax.plot(
+                t, rows[k], linestyle=dash, color=colour, marker=marker, markevery=max(1, len(t) // 40), markersize=4,
+                linewidth=1.2, label=str(method),
+            )  # fmt: skip
+    labelled(free, "time (s)", "Hamiltonian (J)", "free body, h = 1")
+    free.set_ylim(top=data["free"].max() + 0.35 * np.ptp(data["free"]))
+    start = data["top"][0, 0]
+    top.set_ylim(0.75 * start, 3.0 * start)
+    labelled(top, "time (s)", "Hamiltonian (J)", "slow top, h = 0.05")
+    for k, (h, row) in enumerate(zip(data["step"], data["off"], strict=True)):
+        long.semilogy(
+            data["t_long"], np.where(row > 0, row, np.nan), color=COLOURS[k], linewidth=1.0, label=f"h = {h:g}"
+        )
+    labelled(long, "time (s)", "relative error of the Hamiltonian", "slow top, HSTAGM")
+    return figure

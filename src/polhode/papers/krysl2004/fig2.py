@@ -1,0 +1,61 @@
+"""Figure 2: how far the body turns in a step of figure 1."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polhode._check import Floats
+from polhode.papers._figure import labelled, panels
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._common import draw_over_time, legend_beside, over_time
+from polhode.solution import Solution
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Free body: how far it turns in a step"
+CAPTION = """
+The length of the rotation vector h w + h^2 a / 2 of each step, in degrees, for the runs of figure 1. Rates and
+accelerations fulfil Euler's equation at the end of every step, so that the accelerations follow from the rates.
+"""
+
+STEPS = (4.0, 2.0, 1.0, 0.5)
+
+
+def run(size: Size) -> Data:
+    """Angles over time."""
+    return Data(
+        step=named("step", STEPS, "step", "s"),
+        **over_time(STEPS, _turns, "rotation in the step that begins then", "deg"),
+    )
+
+
+def _turns(solution: Solution) -> Floats:
+    h, w = solution.step, solution.omega
+    acceleration = np.cross(solution.momentum, w) / solution.body.moments
+    return np.asarray(np.degrees(np.linalg.norm(h * w + h * h / 2 * acceleration, axis=1)))
+
+
+def check(data: Data, size: Size) -> list[Claim]:
+    """The steps are large."""
+    angles = {h: data[f"value_{k}"] for k, h in enumerate(STEPS)}
+    return [
+        claim(
+            "The steps of figure 1 are quite large",
+            source="figure 2 and section 3.1",
+            paper="clearly visible, by a figure without numbers",
+            measured=", ".join(f"step {h:g}: {a.min():.0f} to {a.max():.0f} degrees" for h, a in angles.items()),
+            holds=bool(angles[0.5].min() > 20 and angles[4.0].min() > 180),
+            test="the shortest step turns the body by more than 20 degrees, the longest by more than half a turn",
+        )
+    ]
+
+
+def plot(data: Data) -> "Figure":
+    """Angles over time."""
+    figure, axes = panels(width=8.0, height=4.4)
+    draw_over_time(axes[0, 0], data, STEPS)
+    labelled(axes[0, 0], "time (s)", "rotation in a step (degrees)", legend=False)
+    axes[0, 0].set_ylim(bottom=0)
+    legend_beside(axes[0, 0])
+    return figure

@@ -1,0 +1,84 @@
+"""Every figure of Krysl and Endres at the quick size: data, claims and pictures come out, and some verdicts."""
+
+import numpy as np
+import pytest
+
+from polhode.papers._study import Claim, Data, Size, Study, Verdict, studies
+from polhode.papers.krysl2004._common import COARSE, FREE, IMPULSE, JUMPS, PUSH, Toss
+
+FOUND = [s for s in studies().values() if s.paper == "krysl2004"]
+_cache: dict[str, tuple[Data, list[Claim]]] = {}
+
+
+def judged(study: Study, monkeypatch: pytest.MonkeyPatch) -> tuple[Data, list[Claim]]:
+    """Data and claims of a study, computed once, without compilation."""
+    if study.id not in _cache:
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+        data = study.run(Size.QUICK)
+        _cache[study.id] = data, study.check(data, Size.QUICK)
+    return _cache[study.id]
+
+
+@pytest.mark.parametrize("study", FOUND, ids=lambda s: s.name)
+def test_comes_out(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, claims = judged(study, monkeypatch)
+    assert study.title
+    assert study.caption
+    assert claims
+    for c in claims:
+        assert all((c.says, c.source, c.paper, c.measured, c.reason))
+    for name, v in data.variables.items():
+        assert v.data.size, name
+        assert v.attributes["long_name"], name
+    figure = study.plot(data)
+    drawn = [ax for ax in figure.axes if ax.lines]
+    assert drawn
+    for ax in drawn:
+        assert any(np.isfinite(line.get_ydata()).any() for line in ax.lines)
+    assert any(ax.get_xlabel() for ax in figure.axes)
+    assert any(ax.get_ylabel() for ax in figure.axes)
+
+
+HOLD_AT_ANY_SIZE = {
+    "fig1": {"The kinetic energy is not kept": Verdict.REPRODUCED},
+    "fig2": {"The steps of figure 1": Verdict.REPRODUCED},
+    "fig3": {
+        "Newmark's method keeps the character": Verdict.REPRODUCED,
+        "With the step 5": Verdict.UNDER_A_READING,
+        "Of the report's methods": Verdict.REPRODUCED,
+        "All discrete Moser-Veselov": Verdict.REPRODUCED,
+    },
+    "fig4": {"Newmark's method is better than AKW": Verdict.UNDER_A_READING, "It is one of": Verdict.REPRODUCED},
+    "fig5": {"Newmark's method is one of": Verdict.REPRODUCED, "Newmark's method runs": Verdict.REPRODUCED},
+    "fig6": {"Newmark's method stays": Verdict.REPRODUCED, "Its angular velocities": Verdict.REPRODUCED},
+    "fig7": {"Newmark's method does not": Verdict.REPRODUCED, "SW keeps the momentum": Verdict.REPRODUCED},
+}
+"""By figure: how a claim begins, and its verdict."""
+
+
+@pytest.mark.parametrize("name", HOLD_AT_ANY_SIZE)
+def test_verdicts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = next(s for s in FOUND if s.name == name)
+    _, claims = judged(study, monkeypatch)
+    for begins, verdict in HOLD_AT_ANY_SIZE[name].items():
+        (c,) = (c for c in claims if c.says.startswith(begins))
+        assert c.verdict is verdict, c
+
+
+@pytest.mark.parametrize("jumps", JUMPS)
+def test_the_toss_gives_the_impulse_it_should(jumps: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps that sample the torque at their ends have half a step of it too much or too little."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    toss = Toss(0.5, jumps)
+    solution = toss.run("SW", COARSE, 1.0)
+    flying = solution.spatial_momentum[toss.flying(solution.t, COARSE)]
+    extra = {"restart": 0.0, "before": COARSE / 2, "after": -COARSE / 2}[jumps]
+    np.testing.assert_allclose(flying, [[PUSH * (0.5 + extra), IMPULSE, 0.0]] * len(flying), atol=1e-13)
+
+
+def test_the_reference_of_a_free_body_is_exact() -> None:
+    momentum, attitude = FREE.reference(100.0)
+    start = FREE.body.moments * FREE.omega
+    np.testing.assert_allclose(attitude @ momentum, start, atol=1e-14)
+    energy = (momentum**2 / FREE.body.moments).sum()
+    np.testing.assert_allclose(energy, (start**2 / FREE.body.moments).sum(), rtol=1e-14)

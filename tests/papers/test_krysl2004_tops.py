@@ -1,0 +1,76 @@
+"""The tools of the figures on tops and of the discussion, and the verdicts that hold at any size."""
+
+import math
+
+import numpy as np
+import pytest
+
+from polhode.core.types import State
+from polhode.papers._study import Size, Verdict, chosen
+from polhode.papers.krysl2004._common import FREE, SLOW_TOP, Problem
+from polhode.papers.krysl2004._tops import SW_ANEW, Steps, distance, lagrangian_top, symplectic_defect, there_and_back
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
+@pytest.mark.parametrize("problem", [FREE, SLOW_TOP, lagrangian_top()])
+@pytest.mark.parametrize("method", ["NMB", "SW", "HSTAGM"])
+def test_steps_are_those_of_a_run(problem: Problem, method: str) -> None:
+    steps = Steps(problem, method)
+    at = steps.after(steps.begun(steps.start), 0.05, 20).state
+    run = problem.run(method, 1.0, 0.05)
+    np.testing.assert_allclose(at.q, run.quaternion[-1], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(at.m, run.momentum[-1], rtol=1e-15, atol=1e-15)
+
+
+def test_sw_begun_anew_is_sw_for_one_step_and_another_method_then() -> None:
+    sw, anew = (Steps(SLOW_TOP, m) for m in ("SW", SW_ANEW))
+    apart = [distance(*(s.after(s.begun(s.start), 0.1, n).state for s in (sw, anew))) for n in (1, 5)]
+    assert apart[0] == 0.0
+    assert apart[1] > 1e-4
+
+
+def test_a_turn_by_a_fixed_angle_keeps_the_form_and_friction_does_not() -> None:
+    s = State((0.5, -0.5, 0.5, 0.5), (0.3, -1.2, 0.8))
+    c, v = math.cos(0.4), math.sin(0.4)
+
+    def about_space(s: State) -> State:
+        w, x, y, z = s.q
+        return State((c * w - v * z, c * x - v * y, c * y + v * x, c * z + v * w), s.m)
+
+    def damped(s: State) -> State:
+        return State(s.q, (0.9 * s.m[0], 0.9 * s.m[1], 0.9 * s.m[2]))
+
+    assert symplectic_defect(about_space, s) < 1e-12
+    assert symplectic_defect(damped, s) == pytest.approx(0.1 * 1.2, rel=1e-9)  # of the largest entry, a momentum
+
+
+@pytest.mark.parametrize(("method", "anew", "returns"), [("MR2", True, True), ("RK4", True, False)])
+def test_there_and_back(method: str, anew: bool, returns: bool) -> None:
+    assert (there_and_back(Steps(SLOW_TOP, method), 0.05, 10, anew=anew) < 1e-13) is returns
+
+
+HOLD_AT_ANY_SIZE = {
+    "fig8": {"The error stays below": Verdict.UNDER_A_READING},
+    "fig9": {"With a matrix that": Verdict.REPRODUCED, "That has hardly": Verdict.REPRODUCED},
+    "fig12": {"On the slow top": Verdict.REPRODUCED},
+    "discussion": {
+        "NMB, NMS and SW are": Verdict.REPRODUCED,
+        "NMB in the body frame": Verdict.REPRODUCED,
+        "It would appear": Verdict.NOT,
+        "HSTAGM is perhaps": Verdict.NOT,
+    },
+}
+"""By figure: how a claim begins, and its verdict."""
+
+
+@pytest.mark.parametrize("name", HOLD_AT_ANY_SIZE)
+def test_verdicts(name: str) -> None:
+    (study,) = chosen([f"krysl2004/{name}"])
+    claims = study.check(study.run(Size.QUICK), Size.QUICK)
+    for begins, verdict in HOLD_AT_ANY_SIZE[name].items():
+        (c,) = (c for c in claims if c.says.startswith(begins))
+        assert c.verdict is verdict, c
