@@ -10,87 +10,31 @@ import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-import polhode as ph
-from polhode._integration import Integration
-from polhode._simulate import planned
+from polhode.papers.vilmart2008 import _common
+from polhode.papers.vilmart2008._common import H, Walk, walk
 
-EPS = 2.0**-52
-H = 0.01
-MOMENTS = (0.345, 0.653, 1.0)
-START = (0.5, 0.2, 0.71**0.5)
+__all__ = ["Walk", "measure", "starts", "walk"]
+
 SPREAD = 0.05
 """Standard deviation of the starts about the paper's, before they are scaled to norm 1. (The paper does not tell.)"""
 METHODS = (
     "Exact", "ExactPolished", "PDMV10", "PDMV10(compensated=true)", "Jacobi41", "Jacobi31x", "Jacobi31", "JE", "JE0",
 )  # fmt: skip
-QUANTITIES = ("H", "C", "L1", "L2", "L3")
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-def starts(count: int, seed: int = 2008) -> NDArray[np.float64]:
+def starts(count: int) -> NDArray[np.float64]:
     """Momenta of norm 1 near the paper's; the first is the paper's own."""
-    m = np.array(START) + SPREAD * np.random.default_rng(seed).normal(size=(count, 3))
-    m[0] = START
-    return np.asarray(m / np.linalg.norm(m, axis=1)[:, None])
-
-
-def invariants(q: Any, m: Any) -> Any:
-    """H, |m|^2 / 2 and R m in extended precision, of a quaternion of any norm."""
-    w, u = q[0], q[1:]
-    space = ((w * w - u @ u) * m + 2 * (u @ m) * u + 2 * w * np.cross(u, m)) / (q @ q)
-    return np.array([(m * m / np.array(MOMENTS, dtype=np.longdouble)).sum() / 2, m @ m / 2, *space])
-
-
-def errors(method: str, momentum: NDArray[np.float64], steps: int, rows: int = 1) -> NDArray[np.float64]:
-    """The change of every invariant at `rows` times, in units of eps.
-
-    Some methods have low halves in their memory; in the last row they count.
-    """
-    body = ph.Body(MOMENTS, allow_unphysical=True)  # by 0.2 %
-    run, times = planned(
-        body, omega=momentum / np.array(MOMENTS), attitude=(0.5, -0.5, 0.5, 0.5),
-        t_span=(0.0, steps * H), step=H, method=method, every=steps // rows,
-    )  # fmt: skip
-    done = Integration(run, run.quaternion_start, run.momentum_start, times, None, None)
-    solution = done.solution()
-    assert solution.run.steps == steps
-    first = invariants(run.quaternion_start.astype(np.longdouble), run.momentum_start.astype(np.longdouble))
-    out = np.zeros((rows + 1, 5))
-    for k in range(1, rows + 1):
-        q, m = solution.quaternion[k].astype(np.longdouble), solution.momentum[k].astype(np.longdouble)
-        if k == rows and run.method.unscaled:
-            low = done.carried.astype(np.longdouble)
-            low_q, low_m = (low[3:7], low[:3]) if method == "ExactPolished" else (low[:4], low[4:7])
-            q, m = done.state[:4] + low_q, done.state[4:] + low_m
-        out[k] = (invariants(q, m) - first) / EPS
-    return out
+    return _common.starts(count, SPREAD)
 
 
 def measure(method: str, momenta: NDArray[np.float64], steps: int, rows: int = 1) -> NDArray[np.float64]:
-    """The errors of many runs: start, row, quantity."""
-    return np.array([errors(method, m, steps, rows) for m in momenta])
-
-
-class Walk(NamedTuple):
-    """Errors after N steps, in units of eps sqrt(N)."""
-
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
-    """Standard deviation about zero, which a drift would add to."""
-    scores: NDArray[np.float64]
-    """The mean in standard errors: beyond 3 there is a drift."""
-
-
-def walk(last: NDArray[np.float64], steps: int) -> Walk:
-    """Statistics over the starts of the errors in the last row."""
-    x = last / np.sqrt(steps)
-    mean = x.mean(axis=0)
-    return Walk(mean, np.sqrt((x * x).mean(axis=0)), mean / (x.std(axis=0, ddof=1) / np.sqrt(len(x))))
+    """The errors of many runs in units of eps: start, row, quantity."""
+    return _common.errors(method, momenta, steps, rows, attitude=(0.5, -0.5, 0.5, 0.5))
 
 
 def markdown(walks: dict[str, Walk]) -> str:

@@ -185,6 +185,6 @@ def chosen(names: list[str]) -> list[Study]:
     out: dict[str, Study] = {}
     for name in names:
         near = [*known, *by_paper] if "/" in name else list(by_paper)
-        meant = _check.choice("figure" if "/" in name else "paper", name, near)
+        meant = _check.choice("figure" if "/" in name else "paper", name, near, command="polhode reproduce --list")
         out |= {s.id: s for s in by_paper.get(meant, [])} or {meant: known[meant]}
     return list(out.values())
