@@ -55,6 +55,7 @@ evidence: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp
 	$(BIN)/python -m benchmarks.foundation
 	$(BIN)/python -m benchmarks.flow
+	$(BIN)/python -m benchmarks.ensemble
 
 # the peers bring a Java and an LLVM of their own: they live in an environment of their own
 PEERS := .venv-peers

@@ -2,13 +2,18 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from xarray import open_dataset
 
 import polhode as ph
+from polhode import _ensemble
 from polhode.core.types import Quat, Vec3
 from tests.contract._measure import interpreted
 
@@ -111,6 +116,154 @@ def test_jumps() -> None:
     assert many[2].nfev == one.nfev
 
 
+# --- several bodies at a time
+
+
+@contextmanager
+def one_by_one() -> Iterator[None]:
+    """Without lanes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_ensemble._Fleet, "_packed", lambda fleet: None)
+        yield
+
+
+@contextmanager
+def counted_alone() -> Iterator[list[int]]:
+    """How often bodies were left to the loop over single ones."""
+    times, before = [0], _ensemble._Fleet._one_by_one
+
+    def counted(fleet: Any) -> Any:
+        times[0] += 1
+        return before(fleet)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_ensemble._Fleet, "_one_by_one", counted)
+        yield times
+
+
+def equal(a: ph.Ensemble, b: ph.Ensemble) -> None:
+    """To the bit, also in what they say."""
+    for name in ("quaternion", "momentum", "status", "t_last", "steps", "evaluations", "memory"):
+        assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+    assert a.last_quaternion.tobytes() == b.last_quaternion.tobytes()
+    assert a.last_momentum.tobytes() == b.last_momentum.tobytes()
+    assert a.messages == b.messages
+
+
+MANY = 29
+"""No multiple of eight, nor of four."""
+CROWD = np.random.default_rng(4)
+MOMENTS, TURNING = CROWD.uniform(1.0, 1.9, size=(MANY, 3)), CROWD.normal(size=(MANY, 3))
+MOMENTS[3] = 1.5  # a sphere
+MOMENTS[5] = [1.0, 1.0, 1.6]
+STANDING = CROWD.normal(size=(MANY, 4))
+WEIGHTS = [ph.HeavyTop(w, point=(0.1, 0.0, 1.0)) for w in CROWD.uniform(0.2, 1.0, size=MANY)]
+OUTPUTS: list[dict[str, Any]] = [{}, {"every": 3}, {"t_eval": [0.0, 0.33, 0.4, 0.41, 1.0, 1.99, 2.0]}]
+
+
+@pytest.mark.parametrize("method", ["MR2", "Strang", "RK4"])
+def test_lanes_change_no_bit(method: str) -> None:
+    order = np.random.default_rng(0).permutation(MANY)
+    for output in OUTPUTS:
+        given: dict[str, Any] = {"method": method, **GRID, **output}
+        with one_by_one():
+            alone = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, **given)
+        assert alone.success.all()
+        assert (alone.lanes, alone.unpacked) == (1, "")
+        for threads in (1, 3):
+            many = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, threads=threads, **given)
+            assert (many.lanes, many.unpacked) == (8, "")
+            equal(alone, many)
+        tops = [WEIGHTS[k] for k in order]
+        shuffled = ph.ensemble(MOMENTS[order], tops, omega=TURNING[order], attitude=STANDING[order], **given)
+        assert np.array_equal(alone.quaternion[order], shuffled.quaternion)
+        assert np.array_equal(alone.momentum[order], shuffled.momentum)
+    assert repr(many).endswith("lanes   8")
+
+
+def test_lanes_and_tilted_bodies_and_jumps() -> None:
+    bodies = [BODIES[k % 7] for k in range(MANY)]
+    torque = ph.PiecewiseTorque(((0.7, (2.0, 1.0, 0.0)), (1.1, (0.0, 4.0, 3.0))))
+    given: dict[str, Any] = {"omega": TURNING, "method": "MR2", "every": 3, **GRID}
+    with one_by_one():
+        alone = ph.ensemble(bodies, torque, **given)
+    many = ph.ensemble(bodies, torque, **given)
+    equal(alone, many)
+    assert many.lanes == 8
+    assert "piecewise.py" in many.unpacked  # it looks for the segment in a loop
+    assert "lanes   8, the torque one by one" in repr(many)
+
+
+@ph.torque(parameters=[0.0, 0.0])
+def growing(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """Without bounds where p says so, after a while."""
+    return (0.3 * q[1], p[0] * t * t, p[1] * q[2])
+
+
+@pytest.mark.parametrize("method", ["MR2", "Strang"])
+def test_a_body_that_goes_wrong_disturbs_no_other(method: str) -> None:
+    """One leaves the finite numbers, one becomes too fast for the steps that the flow was prepared for, one rests."""
+    torques = [growing] * MANY
+    for k, strength in {2: 1e300, 9: 40.0, 10: 1e305, 28: 1e308}.items():
+        torques[k] = growing.with_parameters([strength, 0.0])
+    rates = TURNING.copy()
+    rates[12] = 0.0
+    given: dict[str, Any] = {"method": method, "every": 7, **GRID}
+    with one_by_one():
+        alone = ph.ensemble(MOMENTS, torques, omega=rates, **given)
+    with counted_alone() as times:
+        many = ph.ensemble(MOMENTS, torques, omega=rates, **given)
+    assert times[0] > 0
+    equal(alone, many)
+    assert set(np.flatnonzero(alone.status).tolist()) == {2, 10, 28}
+    assert many.success[9]
+    assert np.abs(many.omega[9, -1]).max() > 20.0  # it has become fast
+
+
+def test_a_torque_with_branches_goes_lane_by_lane() -> None:
+    rates = TURNING.copy()
+    rates[[4, 11, 12], 0] = [1.49, 1.2, 3.0]
+    given: dict[str, Any] = {"omega": rates, "method": "RK4", "every": 5, "t_span": (0.0, 0.4), "step": 0.02}
+    with one_by_one():
+        alone = ph.ensemble(BODY, picky, **given)
+    for threads in (1, 2):
+        many = ph.ensemble(BODY, picky, threads=threads, **given)
+        equal(alone, many)
+        assert many.lanes == 8
+        assert "if w[0] > 1.5" in many.unpacked
+    assert (many.status[[4, 11, 12]] == 3).all()
+    assert many.success.sum() > MANY // 2
+
+
+def test_a_method_with_branches_goes_body_by_body() -> None:
+    many = ph.ensemble(BODY, omega=TURNING, method="NMB", **GRID)
+    assert many.lanes == 1
+    assert "newton.py" in many.unpacked
+    assert repr(many).endswith("lanes   1")
+    one = ph.simulate(BODY, omega=TURNING[3], method="NMB", **GRID)
+    assert np.array_equal(one.last_quaternion, many.last_quaternion[3])
+
+
+def test_lanes_report_and_stop() -> None:
+    seen: list[tuple[int, int]] = []
+    ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, method="MR2", progress=lambda *x: seen.append(x), **GRID)
+    assert seen[-1] == (MANY * 40, MANY * 40)
+
+    def stop(done: int, total: int) -> None:
+        if done > 0:
+            raise KeyboardInterrupt
+
+    forever: dict[str, Any] = {"t_span": (0.0, 1e6), "step": 0.05, "t_eval": [0.0, 1.0, 1e6]}
+    with pytest.raises(ph.EnsembleInterrupted) as caught:
+        ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, method="MR2", progress=stop, **forever)
+    many = caught.value.ensemble
+    assert (many.status == 4).all()
+    k = int(np.argmax(many.steps))
+    reached: dict[str, Any] = {"t_span": (0.0, float(many.t_last[k])), "step": 0.05, "t_eval": [float(many.t_last[k])]}
+    one = ph.simulate(ph.Body(MOMENTS[k]), WEIGHTS[k], omega=TURNING[k], method="MR2", **reached)
+    assert np.array_equal(one.last_quaternion, many.last_quaternion[k])
+
+
 # --- failures
 
 
@@ -135,6 +288,15 @@ def test_a_body_that_raises_stops_alone() -> None:
     assert np.isfinite(many.quaternion[2]).all()
 
 
+def test_a_body_that_cannot_start_is_no_fault_of_others() -> None:
+    many = ph.ensemble(BODY, picky, omega=[[9.0, 0.0, 0.0], [0.0, 0.0, 1.0]], method="RK4", **GRID)
+    assert many.status.tolist() == [3, 0]
+    assert many[0].message == "the torque picky raised ValueError at t = 0: too fast"
+    assert many[0].t_last == 0.0
+    with pytest.raises(ValueError, match="the torque picky raised ValueError at t = 0: too fast"):
+        ph.ensemble(BODY, picky, omega=[[9.0, 0.0, 0.0], [8.0, 0.0, 1.0]], method="RK4", **GRID)
+
+
 def _failed(rate: list[float]) -> ph.Solution:
     with pytest.raises(ph.SimulationFailed) as caught:
         ph.simulate(BODY, picky, omega=rate, method="RK4", every=5, **GRID)
@@ -148,7 +310,7 @@ def test_a_step_without_a_solution_is_a_status() -> None:
     assert many.success.tolist() == [True, False]
     assert "DMV2 could not solve its step equation" in many[1].message
     assert many[1].run.steps == 0
-    assert "1 of them failed" in repr(many)
+    assert "of which 1 reached t = 2: see messages" in repr(many)
 
 
 # --- interruption and progress
@@ -180,6 +342,44 @@ def test_interruption_keeps_what_there_is() -> None:
     assert threading.active_count() < 10
 
 
+def test_bodies_that_have_finished_are_not_interrupted() -> None:
+    def stop(done: int, total: int) -> None:
+        if done > total / 2:
+            raise KeyboardInterrupt
+
+    omega = np.ones((400, 3))
+    with pytest.raises(ph.EnsembleInterrupted) as caught:
+        ph.ensemble(BODY, TOP, omega=omega, method="MR2", t_span=(0.0, 100.0), step=1e-3, threads=1, progress=stop)
+    many = caught.value.ensemble
+    ended = many.steps == 100_000
+    assert 0 < ended.sum() < 400
+    assert np.array_equal(many.success, ended)
+    assert np.array_equal(many.t_last == 100.0, ended)
+    assert many.t_last[~ended] == pytest.approx(1e-3 * many.steps[~ended])
+    assert np.isfinite(many.quaternion[ended]).all()
+    assert f"of which {ended.sum()} reached t = 100" in repr(many)
+
+
+def test_an_exception_in_progress_loses_nothing() -> None:
+    def progress(done: int, total: int) -> None:
+        if done == total:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough") as caught:
+        ph.ensemble(BODY, TOP, omega=RATES, method="MR2", progress=progress, **GRID)
+    assert caught.value.ensemble.success.all()  # type: ignore[attr-defined]
+
+
+def test_one_body_at_a_time() -> None:
+    many = ph.ensemble(BODY, TOP, omega=RATES, method="MR2", **GRID)
+    for k in (-1, np.int64(-1)):
+        assert np.array_equal(many[k].momentum, many.momentum[6])
+    wrongs: list[Any] = [slice(0, 2), 1.0, many.success]
+    for wrong in wrongs:
+        with pytest.raises(TypeError, match="the solution of one body"):
+            many[wrong]
+
+
 # --- bad input
 
 
@@ -187,6 +387,12 @@ def test_interruption_keeps_what_there_is() -> None:
     ("change", "words"),
     [
         ({"omega": RATES[:3], "attitude": QUATERNIONS[:2]}, "omega for 3, attitude for 2"),
+        ({"omega": [[1.0, 2.0, 3.0], [1.0]]}, "omega must hold rows of one length"),
+        ({"body": "water"}, "write Body.named('water')"),
+        ({"body": [BODY, [1.0, 2.0, 2.5]]}, "a list of nothing but Bodies"),
+        ({"body": [[1e-310, 1e-310, 1e-310]]}, "near the ends of the range of floats"),
+        ({"torque": [ph.HeavyTop]}, "write HeavyTop(...)"),
+        ({"threads": float("inf")}, "threads must be a positive whole number, not inf"),
         ({"omega": np.ones((2, 4))}, r"omega must have the shape (3,) or (bodies, 3), not (2, 4)"),
         ({"omega": [[0.0, 0.0, np.nan]] * 2}, "omega must be finite"),
         ({"body": [[1.0, 1.0, 5.0]]}, "no body has the moments [1.0, 1.0, 5.0] of row 0"),
@@ -208,5 +414,19 @@ def test_bad_input(change: dict[str, Any], words: str) -> None:
 def test_table() -> None:
     with interpreted():
         table = ph.ensemble(BODY, TOP, omega=RATES, method="MR2", every=20, **GRID).to_xarray()
-    assert dict(table.sizes) == {"body": 7, "time": 3, "quaternion_component": 4, "component": 3}
+    assert dict(table.sizes) == {"body": 7, "time": 3, "quaternion_component": 4, "component": 3, "axis": 3}
     assert table.omega.attrs["units"] == "rad s-1"
+
+
+def test_file(tmp_path: Path) -> None:
+    with interpreted():
+        many = ph.ensemble(BODIES, TOP, omega=RATES, method="MR2", every=20, **GRID)
+    many.save(tmp_path / "many.nc")
+    with open_dataset(tmp_path / "many.nc") as read:
+        for name, values in many.to_xarray().variables.items():
+            assert np.array_equal(read[name].values, values.values)
+        assert read.momentum.attrs["units"] == "kg m2 s-1"
+        assert (read.attrs["method"], read.attrs["step"]) == ("MR2", 0.05)
+    with pytest.raises(FileExistsError):
+        many.save(tmp_path / "many.nc")
+    many.save(tmp_path / "many.nc", overwrite=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import operator
 import os
 import threading
 import time
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -20,13 +21,15 @@ from polhode._integration import CHUNK_SECONDS, SIGNATURE, Integration, Progress
 from polhode._own_clock import OwnClockIntegration
 from polhode._simulate import planned
 from polhode.body import Body
-from polhode.compiled import CompilationFailed, KernelRaised, program
+from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
-from polhode.core.drive import AT, STATE, fleet
+from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_together
+from polhode.core.flows import lane_by_lane, principal_torque
+from polhode.core.ops import views
 from polhode.core.quat import multiply, to_space
 from polhode.methods import Method
 from polhode.solution import Run, Solution, spoken
-from polhode.torques import CustomTorque, Torque
+from polhode.torques import CustomTorque, Torque, checked
 from polhode.torques.free import Free
 
 if TYPE_CHECKING:
@@ -36,6 +39,10 @@ if TYPE_CHECKING:
 FLEET_SIGNATURE = SIGNATURE + "iiii"
 MOST_MESSAGES = 1000
 """Failed bodies whose message is made; the others have their status."""
+LANES = 8
+"""Bodies that share the vector registers: two registers of four floats, or one of eight."""
+MOST_LEADERS = 1000
+"""Bodies that are tried before the torque is said to fail for all of them."""
 LARGEST_BLOCK = 4096
 """Bodies that one thread takes at a time, at most."""
 
@@ -80,18 +87,22 @@ def ensemble(
     threads
         Default: one for each core. The results do not depend on it.
     progress, announce
-        Called with (steps done, steps in all), counting all bodies; called before a compilation.
+        Called with (steps done, steps in all), counting all bodies; called before a compilation. An exception in
+        `progress` ends the run, and has what was computed as its `ensemble`.
 
     Whatever has a row for each body sets their number. A body that fails stops alone: its rows from then on are NaN,
     its `status` says why, and `ensemble[k].message` in words.
+
+    Where method and torque allow it, bodies go eight at a time in the vector registers, which makes no difference but
+    to the speed; `lanes` and `unpacked` of the result tell. A torque with an `if` on its arguments is computed for one
+    body after the other: `polhode.where` is faster.
     """
     bodies = _Bodies.given(body)
     torques = _torques(torque)
     rates = _stack("omega", omega, 3)
     quaternions = _quaternions(attitude)
     n = _count(body=bodies.count, torque=len(torques), omega=len(rates), attitude=len(quaternions))
-    if threads is not None and (isinstance(threads, bool) or int(threads) != threads or threads < 1):
-        raise ValueError(f"threads must be a positive whole number, not {threads!r}")
+    workers = _cores() if threads is None else _check.count("threads", threads)
     common = {"t_span": t_span, "step": step, "method": method, "t_eval": t_eval}
     run, times = planned(
         bodies[0], torques[0], omega=rates[0], attitude=quaternions[0],
@@ -103,7 +114,7 @@ def ensemble(
         times = np.array([run.t_start, run.t_end])
         run = replace(run, every=None)
     start = _Start(bodies, torques, rates, quaternions, n)
-    return _Fleet(run, times, start, threads or os.cpu_count() or 1, progress, announce).ensemble()
+    return _Fleet(run, times, start, workers, progress, announce).ensemble()
 
 
 # --- what the user gave, checked -----------------------------------------------------------------------------------
@@ -122,11 +133,17 @@ class _Bodies:
             return cls((body,), body.moments[None, :])
         if isinstance(body, Sequence) and len(body) > 0 and all(isinstance(b, Body) for b in body):
             return cls(tuple(body), np.array([b.moments for b in body]))
+        if isinstance(body, str):
+            raise TypeError(f"body must be a Body, not {body!r}: write Body.named({body!r})")
+        if isinstance(body, Sequence) and any(isinstance(b, Body) for b in body):
+            raise TypeError("body must be a list of nothing but Bodies, or an array of principal moments")
         moments = _stack("body", body, 3)
         if np.shape(body) == (3,) or not (moments > 0).all():
             raise ValueError(
                 "body must be a Body, a list of them, or an array of positive principal moments with a row for each"
             )
+        for extreme in (moments.min(axis=1).argmin(), moments.max(axis=1).argmax()):
+            Body(moments[extreme], allow_unphysical=True)  # which may be too small or too large a number
         ends = 2 * moments.max(axis=1) > moments.sum(axis=1) * (1 + 1e-12)
         if ends.any():
             bad = int(np.argmax(ends))
@@ -160,9 +177,9 @@ class _Bodies:
 
 def _torques(torque: Any) -> tuple[Torque, ...]:
     listed = torque if isinstance(torque, Sequence) else (Free() if torque is None else torque,)
-    given = tuple(t for t in listed if isinstance(t, Torque))
-    if not given or len(given) < len(listed):
-        raise TypeError(f"torque must be a polhode torque or a list of them, not {torque!r}")
+    given = tuple(map(checked, listed))
+    if not given:
+        raise ValueError("torque must be a torque or a list of them, not an empty list")
     first = given[0]
     for k, other in enumerate(given):
         same = type(other) is type(first) and other.depends == first.depends
@@ -183,7 +200,7 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
 
 def _stack(name: str, value: Any, width: int) -> Floats:
     """Rows of so many numbers; one row may come alone."""
-    shape = np.shape(value)
+    shape = _check.shape_of(name, value)
     if shape == (width,):
         return _check.array(name, value, (width,))[None, :]
     if len(shape) != 2 or shape[1] != width or shape[0] == 0:
@@ -195,17 +212,16 @@ def _quaternions(attitude: Any) -> Floats:
     if hasattr(attitude, "as_quat"):
         q = np.atleast_2d(np.asarray(attitude.as_quat(), dtype=np.float64))
         return q[:, [3, 0, 1, 2]]
-    if np.ndim(attitude) < 2 or np.shape(attitude) == (3, 3):
+    shape = _check.shape_of("attitude", attitude)
+    if len(shape) < 2 or shape == (3, 3):
         return _check.quaternion("attitude", attitude)[None, :]
-    if np.ndim(attitude) == 3:
+    if len(shape) == 3:
         return np.array([_check.quaternion(f"attitude[{k}]", matrix) for k, matrix in enumerate(attitude)])
     q = _stack("attitude", attitude, 4)
-    largest = np.abs(q).max(axis=1, keepdims=True)
-    if (largest == 0.0).any():
-        raise ValueError(f"attitude[{int(np.argmin(largest))}] must be a rotation, but the quaternion is zero")
-    q = q / largest  # as for a single attitude, to the bit
-    unit: Floats = q / np.array([[math.sqrt(float(row @ row))] for row in q])
-    return unit
+    zero = ~q.any(axis=1)
+    if zero.any():
+        raise ValueError(f"attitude[{int(np.argmax(zero))}] must be a rotation, but the quaternion is zero")
+    return _check.unit(q)
 
 
 def _count(**rows: int) -> int:
@@ -252,8 +268,8 @@ class _Start:
 class _Fleet:
     """All bodies of a run, each in its row of every array; threads take them block by block.
 
-    One body, the fastest, is run like any single body up to the point where the driver would start: it knows the grid,
-    the plan of outputs and the program, which are the same for all.
+    One body, the fastest that can start, is run like any single body up to the point where the driver would start: it
+    knows the grid, the plan of outputs and the program, which are the same for all.
     """
 
     def __init__(
@@ -262,14 +278,8 @@ class _Fleet:
     ) -> None:  # fmt: skip
         self.start, self.threads, self.progress, self.announce = start, threads, progress, announce
         n, bodies = start.count, start.bodies
-        fastest = int(np.argmax((start.momentum**2).sum(axis=1) / bodies.moments.min(axis=1) ** 2))
-        kind = OwnClockIntegration if run.method.own_clock else Integration
-        like, axes = start.run(fastest, run), bodies.axes
-        lead = kind(
-            like, like.quaternion_start, like.momentum_start, times, None, announce,
-            tilted=axes is not None, many=bodies.count > 1 and not _one_symmetry(bodies.moments),
-        )  # fmt: skip
-        self.lead = lead
+        axes = bodies.axes
+        self.lead = lead = self._leader(run, times)
         self.values = self._parameters()
         q, m = start.quaternion, start.momentum
         if axes is not None:
@@ -287,10 +297,30 @@ class _Fleet:
         self.piece = np.zeros(n, dtype=np.int64)  # the segment that each body has come to
         self.seconds = 0.0
         self.stopped = threading.Event()
+        self.lanes = 1
+        self.unpacked = ""
+        self.spare: Callable[..., int] | None = None  # for bodies that lanes cannot carry on
+
+    def _leader(self, run: Run, times: Floats | None) -> Integration:
+        """A torque that fails for a body at its start is the fault of the torque only if it fails for others too."""
+        start, bodies = self.start, self.start.bodies
+        kind = OwnClockIntegration if run.method.own_clock else Integration
+        many = bodies.count > 1 and not _one_symmetry(bodies.moments)
+        speed = (start.momentum**2).sum(axis=1) / bodies.moments.min(axis=1) ** 2
+        problem: ValueError | None = None
+        for k in np.argsort(-speed, kind="stable")[:MOST_LEADERS]:
+            like = start.run(int(k), run)
+            state = (like.quaternion_start, like.momentum_start)
+            try:
+                return kind(like, *state, times, None, self.announce, tilted=bodies.axes is not None, many=many)
+            except ValueError as refused:
+                problem = problem or refused
+        assert problem is not None
+        raise problem
 
     def _parameters(self) -> Floats:
         s = self.start
-        if s.bodies.count == 1 and len(s.torques) == 1:
+        if (s.bodies.count == 1 and len(s.torques) == 1) or self.lead.values.size == 0:
             return np.tile(self.lead.values, (s.count, 1))
         rows = [list(s.torque(k).parameters(s.bodies[k])) for k in range(s.count)]
         return _check.array("parameters", rows, (s.count, len(rows[0])))
@@ -300,25 +330,59 @@ class _Fleet:
         try:
             self._all()
         except KeyboardInterrupt:
-            self.stopped.set()
-            going = self.count[:, AT.status] == codes.OK
-            raise EnsembleInterrupted(
-                self._assembled(np.where(going, codes.INTERRUPTED, self.count[:, AT.status]))
-            ) from None
-        return self._assembled(self.count[:, AT.status].copy())
+            raise EnsembleInterrupted(self._assembled()) from None
+        except CompilationFailed:
+            raise
+        except Exception as problem:  # of the user's `progress`
+            problem.ensemble = self._assembled()  # type: ignore[attr-defined]
+            problem.add_note("raised by `progress`; what was computed is the `ensemble` of this exception")
+            raise
+        return self._assembled()
 
     def _all(self) -> None:
+        if (fly := self._packed()) is None:
+            fly = self._one_by_one()
+        clock = time.perf_counter()
+        try:
+            for piece in self.lead.pieces:
+                self._through(piece, fly)
+        finally:
+            self.seconds = time.perf_counter() - clock
+
+    def _one_by_one(self) -> Callable[..., int]:
+        """The program for one body after the other."""
         lead = self.lead
         try:
-            fly = program(fleet(lead.stepper, lead._driver()), FLEET_SIGNATURE, self.announce)
+            return program(fleet(lead.stepper, lead._driver()), FLEET_SIGNATURE, self.announce)
         except CompilationFailed as problem:
             raise CompilationFailed(
                 f"{lead.run.method.name} with {lead.run.torque.name} cannot be compiled:\n{problem}"
             ) from None
-        clock = time.perf_counter()
-        for piece in lead.pieces:
-            self._through(piece, fly)
-        self.seconds = time.perf_counter() - clock
+
+    def _packed(self) -> Callable[..., int] | None:
+        """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
+        lead = self.lead
+        if self.start.count < LANES or lead.run.method.own_clock or not compiles():
+            return None
+        torque = lead.run.torque
+        kernel = torque.torque_kernel
+        for kernel_in_lanes, load_values in (
+            (kernel, values_together(self.values.shape[1])),
+            (lane_by_lane(kernel, LANES), views),
+        ):
+            pull = principal_torque(kernel_in_lanes, tilted=lead.tilted, windowed=len(torque.breakpoints) > 0)
+            stepper = lead.run.method.scheme.bind(pull, torque.depends, lead._scales()._replace(packed=True))
+            fly = packed_fleet(stepper, driver(stepper, load_values), LANES)
+            try:
+                made = program(fly, FLEET_SIGNATURE, self.announce, tentative=True)
+            except CompilationFailed as problem:
+                self.unpacked = str(problem)
+                if _blames_method(self.unpacked):
+                    return None
+            else:
+                self.lanes = LANES
+                return made
+        return None
 
     def _through(self, piece: Segment, fly: Callable[..., int]) -> None:
         """One segment for all bodies."""
@@ -329,24 +393,32 @@ class _Fleet:
         fresh = [AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished]
         going = self.count[:, AT.status] == codes.OK
         self.count[np.ix_(going, fresh)] = lead.count[fresh]
+        self.piece[going] = lead.pieces.index(piece)
         self.states[going, STATE:] = 0.0
         setting = self._settings(piece)
         sizes = (self.states.shape[1], self.out.shape[2])
         arrays = (setting, self.values, self.states, self.carried)
 
         def to(stop: int, first: int, beyond: int) -> None:
-            fly(
+            arguments = (
                 *(a.reshape(-1) for a in arrays), offset, self.out.reshape(-1), index, self.count.reshape(-1),
                 piece.t0, piece.h, lead._end(piece), stop, first, beyond, *sizes,
             )  # fmt: skip
+            try:
+                alone = fly(*arguments)
+            finally:
+                status = self.count[first:beyond, AT.status]
+                status[status == codes.ALONE] = codes.OK
+            if alone:
+                self.spare = self.spare or self._one_by_one()
+                self.spare(*arguments)  # all others are where they should be
 
         def run(block: tuple[int, int]) -> None:
             self._block(piece, to, *block)
 
-        self.piece[going] = lead.pieces.index(piece)
         try:
             with ThreadPoolExecutor(self.threads) as pool:
-                waiting = [pool.submit(run, block) for block in _blocks(n, self.threads)]
+                waiting = [pool.submit(run, block) for block in _blocks(n, self.threads, self.lanes)]
                 try:
                     for job in waiting:
                         while not job.done():
@@ -418,14 +490,26 @@ class _Fleet:
             done = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
         self.progress(min(int(done), n * total), n * total)
 
-    def _assembled(self, status: Any) -> Ensemble:
-        lead, n = self.lead, self.start.count
+    def _ends(self) -> tuple[Any, Floats]:
+        """Whether each body has come to the end, and the time that it has come to."""
+        pieces, done = self.lead.pieces, self.count[:, AT.done]
+        t0, t1, h, _, steps = np.array(pieces)[self.piece].T
+        if self.lead.run.method.own_clock:
+            through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, STATE]
+        else:
+            through, t = done == steps, t0 + done * h
+        return through & (self.piece == len(pieces) - 1), np.where(through, t1, t)
+
+    def _assembled(self) -> Ensemble:
+        lead = self.lead
+        ended, t_last = self._ends()
+        status = self.count[:, AT.status].copy()
+        status[(status == codes.OK) & ~ended] = codes.INTERRUPTED
         rows = self.count[:, AT.row]
         t = lead.times if lead.times is not None else lead._grid_times(lead.total, lead.out.shape[0])
         states = self.out[:, :, -STATE:]
         ragged = lead.times is None and lead.ragged
         if ragged:
-            ended = status == codes.OK
             states[ended, -1] = self.states[ended, :STATE]
             rows = rows + ended
         states[np.arange(t.size) >= rows[:, None]] = np.nan
@@ -445,16 +529,18 @@ class _Fleet:
             )
         run = replace(lead.run, seconds=self.seconds, nfev=int(evaluations.sum()), steps=int(self.steps.sum()))
         failed = np.flatnonzero(status != codes.OK)
-        t_last = np.full(n, run.t_end)
-        t_last[failed] = [self._alone(int(k))._grid(int(self.count[k, AT.done])) for k in failed]
-        messages = {
-            int(k): self._alone(int(k))._message(int(status[k]), t_last[k], int(self.steps[k]))
-            for k in failed[:MOST_MESSAGES]
-        }
+        messages = {int(k): self._told(int(k), int(status[k]), t_last[k]) for k in failed[:MOST_MESSAGES]}
         return Ensemble(
-            run, t.copy(), q, m, np.asarray(status), t_last, self.steps.copy(), evaluations, last_q, last_m,
-            self.carried[:, : lead.stepper.memory].copy(), messages, self.start, rows,
+            run, t.copy(), q, m, status, t_last, self.steps.copy(), evaluations, last_q, last_m,
+            self.carried[:, : lead.stepper.memory].copy(), messages, self.start, rows, self.lanes, self.unpacked,
         )  # fmt: skip
+
+    def _told(self, k: int, status: int, t_last: float) -> str:
+        """What happened to a body that stopped."""
+        try:
+            return self._alone(k)._message(status, t_last, int(self.steps[k]))
+        except ValueError as problem:  # alone it could not even have started
+            return str(problem)
 
     def _alone(self, k: int) -> Integration:
         """One body where it stopped, as a run of its own that can say what happened."""
@@ -481,6 +567,12 @@ def _turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Fl
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
 
 
+def _blames_method(problem: str) -> bool:
+    """Whether the line that cannot be compiled stands in our own code: another way to call the torque will not help."""
+    blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parent
+    return any(blamed.is_relative_to(here / part) for part in ("core", "methods"))
+
+
 def _one_symmetry(moments: Floats) -> bool:
     """Whether all bodies have the same pairs of equal moments."""
     equal = moments == np.roll(moments, 1, axis=1)
@@ -497,9 +589,14 @@ def _room(n: int, rows: int, width: int) -> Floats:
         ) from None
 
 
-def _blocks(n: int, threads: int) -> Iterator[tuple[int, int]]:
-    """Several blocks a thread, so that no thread waits long for another."""
-    size = max(1, min(LARGEST_BLOCK, n // (4 * threads)))
+def _cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """Several blocks a thread, so that no thread waits long for another; with as few lanes empty as can be."""
+    size = lanes * max(1, -(-min(LARGEST_BLOCK, n // (4 * threads)) // lanes))
     for first in range(0, n, size):
         yield first, min(n, first + size)
 
@@ -545,6 +642,10 @@ class Ensemble:
     """Of the bodies that failed, why."""
     start: _Start = field(repr=False)
     rows: Any = field(repr=False)
+    lanes: int = 1
+    """How many bodies went at a time, in the vector registers; it changes nothing but the speed."""
+    unpacked: str = ""
+    """Why the torque, or with `lanes` of 1 all of it, was computed for one body after the other."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -561,7 +662,9 @@ class Ensemble:
         if bodies.axes is None:
             rates: Floats = self.momentum / bodies.moments[:, None, :]
             return rates
-        return np.stack([bodies[k].rate(self.momentum[k]) for k in range(len(self))])
+        axes = np.array([b.axes for b in bodies.listed])
+        principal = (self.momentum @ axes) / bodies.moments[:, None, :]
+        return np.asarray(principal @ axes.transpose(0, 2, 1))
 
     @cached_property
     def attitude(self) -> Rotation:
@@ -586,7 +689,13 @@ class Ensemble:
     def __iter__(self) -> Iterator[Solution]:
         return (self[k] for k in range(len(self)))
 
-    def __getitem__(self, k: int) -> Solution:
+    def __getitem__(self, k: SupportsIndex) -> Solution:
+        try:
+            k = operator.index(k)
+        except TypeError:
+            raise TypeError(
+                f"ensemble[k] is the solution of one body, so that k is a whole number, not {k!r}"
+            ) from None
         n = len(self)
         if not -n <= k < n:
             raise IndexError(f"there is no body {k}: they are numbered from 0 to {n - 1}")
@@ -604,7 +713,8 @@ class Ensemble:
 
     def __repr__(self) -> str:
         run, bad = self.run, int((~self.success).sum())
-        ended = f"all reached t = {run.t_end:.6g}" if not bad else f"{bad:,} of them failed: see messages"
+        end = f"reached t = {run.t_end:.6g}"
+        ended = f"all {end}" if not bad else f"of which {len(self) - bad:,} {end}: see messages for others"
         return "\n".join(
             [
                 "Ensemble",
@@ -612,6 +722,7 @@ class Ensemble:
                 f"  torque  {run.torque.name}",
                 f"  method  {run.method.name}, step {run.step:.6g} s",
                 f"  time    {run.t_start:.6g} to {run.t_end:.6g} s in {run.steps:,} steps, {self.t.size:,} rows a body",
+                f"  lanes   {self.lanes}{', the torque one by one' if self.unpacked and self.lanes > 1 else ''}",
             ]
         )
 
@@ -619,20 +730,44 @@ class Ensemble:
         """Everything as an xarray Dataset with the dimensions body, time and component, with units."""
         from xarray import Dataset
 
+        variables = self._table()
+        coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
+        return Dataset(variables, coordinates, self._about())
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write what `to_xarray` holds to a NetCDF file, which appears whole or not at all, for xarray to open.
+
+        A file from which polhode can go on is made of one body at a time: `ensemble[k].save(path)`.
+        """
+        from polhode.io import netcdf
+
+        variables = {
+            name: netcdf.Variable(dimensions, data.astype(np.float64) if data.dtype.kind == "i" else data, about)
+            for name, (dimensions, data, about) in self._table().items()
+        }
+        try:
+            netcdf.write(path, variables, self._about(), overwrite=overwrite)
+        except netcdf.TooLarge as problem:
+            raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+
+    def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        """Dimensions, values and meaning of what is written to files and tables, by name."""
         vectors, rows = ("body", "time", "component"), ("body", "time")
-        variables: dict[str, Any] = {
+        moments = np.broadcast_to(self.start.bodies.moments, (len(self), 3))
+        return {
+            "time": (("time",), self.t, spoken("time")),
+            "component": (("component",), np.array(["x", "y", "z"]), spoken("component")),
+            "quaternion_component": (
+                ("quaternion_component",), np.array(["w", "x", "y", "z"]), spoken("quaternion_component"),
+            ),
+            "moments": (("body", "axis"), moments, {"long_name": "principal moments of inertia", "units": "kg m2"}),
             "quaternion": ((*rows, "quaternion_component"), self.quaternion, spoken("quaternion")),
             "momentum": (vectors, self.momentum, spoken("momentum")),
             "omega": (vectors, self.omega, spoken("omega")),
             "kinetic_energy": (rows, self.kinetic_energy, spoken("kinetic_energy")),
             "status": (("body",), self.status, {"long_name": "0: the end was reached"}),
             "t_last": (("body",), self.t_last, {"long_name": "last time that was reached", "units": "s"}),
-        }
-        coordinates = {
-            "time": (("time",), self.t, spoken("time")),
-            "component": ["x", "y", "z"],
-            "quaternion_component": ["w", "x", "y", "z"],
-        }
-        run = self.run
-        about = {"method": run.method.name, "torque": run.torque.name, "step": run.step}
-        return Dataset(variables, coordinates, about)
+        }  # fmt: skip
+
+    def _about(self) -> dict[str, str | float]:
+        return {"method": self.run.method.name, "torque": self.run.torque.name, "step": self.run.step}

@@ -46,7 +46,10 @@ class KernelRaised(ArithmeticError):
 
 
 class _Code(NamedTuple):
-    """Machine code with the name of its entry and the outside symbols it calls."""
+    """Machine code with the name of its entry and the outside symbols it calls.
+
+    Without code there is no name either, and the reason stands in the place of the symbols.
+    """
 
     symbol: str
     externals: tuple[str, ...]
@@ -70,17 +73,18 @@ def cache_directory() -> Path | None:
         return None
 
 
-_programs: dict[str, Program] = {}
+_programs: dict[str, Program | CompilationFailed] = {}
 _alive: list[Any] = []  # engines own the memory of their code; values named by identity must keep it
 _lock = threading.RLock()
 compilations = 0
 """How many programs this process had to compile."""
 
 
-def program(f: Any, signature: str, announce: Announce = None) -> Program:
+def program(f: Any, signature: str, announce: Announce = None, *, tentative: bool = False) -> Program:
     """f as machine code. In the signature p and n are arrays of floats and of integers, d and i numbers.
 
-    `announce` is called before a compilation, which takes seconds.
+    `announce` is called before a compilation, which takes seconds. A tentative program is one that may well not be
+    compiled, and has something to take its place: then the failure is kept, so that no process tries again.
     """
     f = plain(f)
     if not compiles():
@@ -96,21 +100,29 @@ def program(f: Any, signature: str, announce: Announce = None) -> Program:
             path = directory and directory / f"{key}.code"
             made = _kept(path, signature) if path else None
             if made is None:
-                code, volatile = _compile(f, signature, announce, volatile)
-                if volatile:
+                try:
+                    code, volatile = _compile(f, signature, announce, volatile)
+                except CompilationFailed as problem:
+                    if not tentative:
+                        raise
+                    code = _Code("", (str(problem),), b"")
+                if volatile and code.symbol:
                     warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=3)
-                elif path:
+                elif path and not volatile:
                     _write(path, code)
                 made = _load(code, signature)
             _alive.extend(unnamed)
             _programs[key] = made
-        return _programs[key]
+        found = _programs[key]
+    if isinstance(found, CompilationFailed):
+        raise CompilationFailed(str(found))
+    return found
 
 
-def _kept(path: Path, signature: str) -> Program | None:
-    """The program in the file, or None if it is not there or cannot be used."""
+def _kept(path: Path, signature: str) -> Program | CompilationFailed | None:
+    """The program in the file, or why there is none; None if there is no file or it cannot be used."""
     code = _read(path)
-    return _load(code, signature) if code and _resolved(code) else None
+    return _load(code, signature) if code and (not code.symbol or _resolved(code)) else None
 
 
 @cache
@@ -118,7 +130,7 @@ def _here() -> str:
     """Everything but the program that decides its machine code."""
     import llvmlite.binding as llvm
 
-    makers = ["digest.py", "link.py", "native.py", "primitives.py"]
+    makers = ["digest.py", "lanes.py", "link.py", "native.py", "primitives.py"]
     contents = [hashlib.sha256(Path(__file__).with_name(n).read_bytes()).hexdigest() for n in makers]
     versions = [version(n) for n in ("numba", "llvmlite", "numpy")]
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
@@ -137,6 +149,7 @@ def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -
     from numba import types
 
     from polhode.compiled.explain import INTERPRETED, explained
+    from polhode.compiled.lanes import BRANCH
     from polhode.compiled.link import link
 
     pointer: Any = types.CPointer
@@ -149,7 +162,7 @@ def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -
                 dispatcher.compile(tuple(kinds[k] for k in signature))
                 break
             except Exception as problem:  # Numba lets through what its own passes raise, not only its own errors
-                if runtime:
+                if runtime or BRANCH in str(problem):
                     raise CompilationFailed(explained(problem, f)) from None
     compilations += 1
     (result,) = dispatcher.overloads.values()
@@ -182,7 +195,9 @@ def _resolved(code: _Code) -> bool:
     return known()
 
 
-def _load(code: _Code, signature: str) -> Program:
+def _load(code: _Code, signature: str) -> Program | CompilationFailed:
+    if not code.symbol:
+        return CompilationFailed(*code.externals)
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()

@@ -8,33 +8,22 @@ from typing import Any
 from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array, populate_array
 
+from polhode.compiled import lanes
 from polhode.core import ops
+from polhode.core.status import OK
 
-
-@intrinsic
-def _fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        numbers = [context.cast(builder, x, t, types.float64) for x, t in zip(args, signature.args, strict=True)]
-        return builder.fma(*numbers)
-
-    return types.float64(a, b, c), emit
+fma: Any = lanes.fma
+select: Any = lanes.select
+broken: Any = lanes.broken
 
 
 @intrinsic
 def _view(typing_context: Any, x: Any, n: Any) -> Any:
-    """Numba's own `carray` needs its runtime library, which a warm start does not load."""
-    kind = types.Array(types.float64, 1, "C")
-
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer, length = args
-        array = make_array(kind)(context, builder)
-        item = context.get_constant(types.intp, 8)
-        populate_array(array, data=pointer, shape=(length,), strides=(item,), itemsize=item, meminfo=None)
-        return array._getvalue()
+        return lanes.view_of(context, builder, *args)
 
-    return kind(x, n), emit
+    return types.Array(types.float64, 1, "C")(x, n), emit
 
 
 @intrinsic
@@ -50,7 +39,7 @@ def _beginning_at(typing_context: Any, x: Any, k: Any) -> Any:
 def _overload_two_product(a, b):
     def product(a, b):
         p = a * b
-        return p, _fma(a, b, -p)
+        return p, fma(a, b, -p)
 
     return product
 
@@ -72,11 +61,41 @@ def _overload_triple(x):
     raise TypingError(f"a torque returns three numbers, as a tuple, list or array, not {x}")
 
 
+@overload(ops.where)
+def _overload_where(condition, a, b):
+    if lanes.lanes_among((condition, a, b)):
+        return lambda condition, a, b: select(condition, a, b)
+    return lambda condition, a, b: a if condition else b
+
+
+@overload(ops.all_of)
+def _overload_all_of(condition):
+    if isinstance(condition, lanes.Mask):
+        return lambda condition: broken(condition) == 0
+    return lambda condition: condition
+
+
+@overload(ops.verdict)
+def _overload_verdict(status, good):
+    if isinstance(good, lanes.Mask):
+        everyone = 2**good.count - 1
+
+        def blamed(status, good):
+            bits = broken(good)
+            return 0 if status == OK else bits if bits != 0 else everyone
+
+        return blamed
+    return lambda status, good: status
+
+
 COMPILED: dict[Any, Any] = {
-    ops.fma: _fma,
+    ops.fma: fma,
     ops.view: _view,
     ops.beginning_at: _beginning_at,
-    ops.two_product: ops.two_product,
-    ops.triple: ops.triple,
+    ops.columns: lanes.columns,
+    ops.views: lanes.views,
+    ops.lane: lanes.extracted,
+    ops.from_lanes: lanes.collected,
+    **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.all_of, ops.verdict)},
 }
 """What the linker puts in the place of a primitive. (An overload may not return an array it was not given.)"""

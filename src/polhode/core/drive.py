@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.core.dd import two_sum
-from polhode.core.ops import beginning_at, view
+from polhode.core.ops import all_of, beginning_at, columns, lane, verdict, view
 from polhode.core.quat import norm2
-from polhode.core.status import OK, STALLED, UNSOUND
+from polhode.core.status import ALONE, OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
 from polhode.core.types import Params, Quat, Rotor, State, Stepper, Vec3
 
@@ -35,6 +35,7 @@ class Counters(NamedTuple):
 
 
 AT = Counters()
+COUNTERS = len(AT)
 SETTING = 14  # inertia 3, inverse 3, axes 4, window 2, tuning 2
 STATE = 7  # quaternion 4, momentum 3
 CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
@@ -42,7 +43,8 @@ CLOCK = 2  # after the state, where steps choose their length: time since the st
 
 def sound(s: State) -> bool:
     """All finite, and the quaternion still near unit length. NaN fails every comparison."""
-    return 0.25 < norm2(s.q) < 4.0 and (s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0
+    n = norm2(s.q)
+    return (n > 0.25) & (n < 4.0) & ((s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0)
 
 
 def load_state(x: Any, k: int) -> State:
@@ -63,13 +65,14 @@ def store_state(x: Any, k: int, s: State) -> None:
     x[k + 6] = m[2]
 
 
-def load_setting(x: Any, values: Any, count: int) -> tuple[Rotor, Params]:
-    """The fixed numbers of a segment."""
+def load_setting(x: Any, values: Any) -> tuple[Rotor, Params]:
+    """The fixed numbers of a segment; the window and the tuning are the same for all bodies."""
     body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
-    return body, Params(view(values, count), (x[6], x[7], x[8], x[9]), (x[10], x[11]), (x[12], x[13]))
+    window, tuning = (lane(x[10], 0), lane(x[11], 0)), (lane(x[12], 0), lane(x[13], 0))
+    return body, Params(values, (x[6], x[7], x[8], x[9]), window, tuning)
 
 
-def driver(stepper: Stepper) -> Callable[..., int]:
+def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> Callable[..., int]:
     """The loop for one method with its torque.
 
     A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
@@ -84,7 +87,7 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int,
     ) -> int:  # fmt: skip
-        body, p = load_setting(setting, values, count[AT.values])
+        body, p = load_setting(setting, load_values(values, count[AT.values]))
         s = load_state(y, 0)
         i, steps = count[AT.done], count[AT.steps]
         first = i
@@ -92,7 +95,7 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         j, times, asides = count[AT.next], count[AT.times], count[AT.asides]
         memory = start(body, p, t0, s) if i == 0 and count[AT.resumed] == 0 else load_memory(carried, 0)
         offset = plan_offset[j] if j < times else 0.0
-        listed, status = every == 0, OK
+        listed, status, good = every == 0, OK, sound(s)
         while status == OK:
             due_here = i == due and row < rows
             if due_here and offset == 0.0:
@@ -112,7 +115,8 @@ def driver(stepper: Stepper) -> Callable[..., int]:
                 here, s_here, memory_here = i, s, memory
                 while i < until:
                     new, fresh, status = step(body, p, t0 + i * h, s, length, memory)
-                    if status == OK and not sound(new):
+                    good = sound(new)
+                    if status == OK and not all_of(good):
                         status = UNSOUND
                     if status != OK:
                         break
@@ -141,7 +145,7 @@ def driver(stepper: Stepper) -> Callable[..., int]:
         store_memory(carried, 0, memory)
         count[AT.done], count[AT.row], count[AT.due] = i, row, due
         count[AT.next], count[AT.asides] = j, asides
-        return status
+        return verdict(status, good)
 
     return drive
 
@@ -151,14 +155,14 @@ def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
 
     A body that reports a status is left alone from then on. All but the plan of outputs is theirs alone.
     """
-    memory, counters = max(1, stepper.memory), len(Counters())
+    memory = max(1, stepper.memory)
 
     def fly(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int, first: int, beyond: int, state: int, row: int,
     ) -> int:  # fmt: skip
         for k in range(first, beyond):
-            own = beginning_at(count, counters * k)
+            own = beginning_at(count, COUNTERS * k)
             if own[AT.status] == OK and own[AT.done] < stop:
                 own[AT.status] = drive(
                     beginning_at(setting, SETTING * k),
@@ -175,16 +179,85 @@ def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
     return fly
 
 
+def packed_fleet(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Callable[..., int]:
+    """The same loop with so many bodies at a time in the lanes of one driver.
+
+    Bodies are taken together that have come equally far. One that the lanes cannot carry on gets the status ALONE: the
+    loop over single bodies goes on with it, and finds out whether anything is wrong. Returns how many there are.
+    """
+    memory = max(1, stepper.memory)
+    places = function("places(crew, size)", [f"return ({''.join(f'crew[{i}] * size, ' for i in range(lanes))})"], {})
+    # Empty lanes repeat the first body: they write what it writes.
+    more = [f"k{i} = following(count, k{i - 1} + 1, beyond, own)" for i in range(1, lanes)]
+    filled = "".join(f"k{i} if k{i} < beyond else k0, " for i in range(1, lanes))
+    crew_of = function("crew_of(count, k0, beyond, own)", [*more, f"return (k0, {filled})"], {"following": _following})
+
+    def fly(
+        setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
+        t0: float, h: float, last: float, stop: int, first: int, beyond: int, state: int, row: int,
+    ) -> int:  # fmt: skip
+        k, alone = first, 0
+        while k < beyond:
+            own = beginning_at(count, COUNTERS * k)
+            if own[AT.status] != OK or own[AT.done] >= stop:
+                k += 1
+                continue
+            crew = crew_of(count, k, beyond, own)
+            blamed = drive(
+                columns(setting, places(crew, SETTING)),
+                columns(values, places(crew, own[AT.values])),
+                columns(y, places(crew, state)),
+                columns(carried, places(crew, memory)),
+                plan_offset,
+                columns(out, places(crew, row * own[AT.rows])),
+                plan_index,
+                own, t0, h, last, stop,
+            )  # fmt: skip
+            for i in range(lanes):
+                other = beginning_at(count, COUNTERS * crew[i])
+                other[AT.done], other[AT.row], other[AT.due] = own[AT.done], own[AT.row], own[AT.due]
+                other[AT.next], other[AT.asides] = own[AT.next], own[AT.asides]
+                if (blamed >> i) & 1 and other[AT.status] == OK:
+                    other[AT.status] = ALONE
+                    alone += 1
+        return alone
+
+    return fly
+
+
+def values_together(count: int) -> Callable[[Any, int], tuple[float, ...]]:
+    """`load(x, n)`: the parameters of a torque that is computed for several bodies at once."""
+    load = tuple_of(count)
+
+    def values(x: Any, n: int) -> tuple[float, ...]:
+        return load(x, 0)
+
+    return values
+
+
+def _following(count: Any, k: int, beyond: int, own: Any) -> int:
+    """The first body from k on that has come as far as the one with the counters `own`, and is to go on."""
+    while k < beyond:
+        other = beginning_at(count, COUNTERS * k)
+        if other[AT.status] == OK and other[AT.done] == own[AT.done] and other[AT.row] == own[AT.row]:
+            break
+        k += 1
+    return k
+
+
 def own_clock_driver(stepper: Stepper) -> Callable[..., int]:
     """The loop for a method whose steps choose their length.
 
     The same call as that of `driver`, with `span`, the length of the segment, in place of the length of its last
     step. `listed` holds output times since the start of the segment. Rows of output begin with their time; the loop
     returns when there is no room for another. Where a step passes a listed time, one of the right length is made
-    aside; where it passes the end, one of the right length is made in its place.
+    aside; where it passes the end, one of the right length is made in its place. Where there were steps before those
+    of the segment, `carried` has the memory of the last.
     """
-    start, step, exactly = stepper.start, stepper.step, stepper.exactly
+    start, step, exactly, again = stepper.start, stepper.step, stepper.exactly, stepper.again
     assert exactly is not None
+    assert again is not None
+    limited = stepper.limited
     load_memory, store_memory = tuple_of(stepper.memory), writer_of(stepper.memory)
     recounted = _recounted(stepper)
 
@@ -192,29 +265,32 @@ def own_clock_driver(stepper: Stepper) -> Callable[..., int]:
         setting: Any, values: Any, y: Any, carried: Any, listed: Any, out: Any, unused: Any, count: Any,
         t0: float, h: float, span: float, stop: int,
     ) -> int:  # fmt: skip
-        body, p = load_setting(setting, values, count[AT.values])
+        body, p = load_setting(setting, view(values, count[AT.values]))
         s, t, low = load_state(y, 0), y[STATE], y[STATE + 1]
         i, row, rows = count[AT.done], count[AT.row], count[AT.rows]
         due, every, j, times = count[AT.due], count[AT.every], count[AT.next], count[AT.times]
         finished = count[AT.finished] == 1
-        memory = start(body, p, t0, s) if i == 0 and count[AT.resumed] == 0 else load_memory(carried, 0)
+        memory = load_memory(carried, 0)
+        if i == 0 and count[AT.resumed] == 0:
+            memory = start(body, p, t0, s) if carried[0] == 0.0 else again(body, p, t0, s, memory)
         status = OK
         if i == 0 and row < rows and (due == 0 if every > 0 else j < times and listed[j] == 0.0):
             out[(STATE + 1) * row] = t0
             store_state(out, (STATE + 1) * row + 1, s)
             row, due, j = row + 1, due + every, j + 1
         while not finished and i < stop and (row < rows or every == 0):
-            new, fresh, status = step(body, p, t0 + t, s, h, memory)
+            rest = (span - t) - low
+            new, fresh, status = step(body, p, t0 + t, s, rest if limited and abs(rest) < abs(h) else h, memory)
             if status == OK and not sound(new):
                 status = UNSOUND
             if status != OK:
                 break
-            length, rest = fresh[0], (span - t) - low
-            if not abs(length) > 1e-15 * abs(t0 + t):
+            length = fresh[0]
+            last = abs(length) >= abs(rest)
+            if not (last or abs(length) > 1e-15 * abs(t0 + t)):
                 status = STALLED
                 break
-            last = abs(length) >= abs(rest)
-            if last:
+            if last and length != rest:
                 length = rest
                 new, fresh, status = exactly(body, p, t0 + t, s, rest, recounted(memory, fresh))
                 if status == OK and not sound(new):

@@ -42,6 +42,12 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 
 @primitive
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """a if the condition holds, else b. Unlike an `if`, it may differ from lane to lane; both are computed."""
+    return a if condition else b
+
+
+@primitive
 def view(x: Any, n: int) -> Any:
     """The first n numbers at x, as an array."""
     return x[:n]
@@ -57,3 +63,43 @@ def beginning_at(x: Any, k: int) -> Any:
 def triple(x: Any) -> Vec3:
     """Three numbers as a tuple of floats, from whatever sequence a torque returned."""
     return (float(x[0]), float(x[1]), float(x[2]))
+
+
+# Many bodies at once. Compiled, a number may stand for several bodies, one in each lane of a vector register
+# (`compiled/lanes.py`). Here, in plain Python, there is one lane: a float.
+
+
+@primitive
+def all_of(condition: Any) -> bool:
+    """Whether it holds in all lanes."""
+    return bool(condition)
+
+
+@primitive
+def lane(x: float, i: int) -> float:
+    """The number in lane i."""
+    return x
+
+
+@primitive
+def from_lanes(numbers: tuple[float, ...]) -> float:
+    """One number a lane, as one."""
+    return numbers[0]
+
+
+@primitive
+def columns(x: Any, offsets: tuple[int, ...]) -> Any:
+    """The numbers of several bodies, which begin at these offsets: item k of it is x[offset + k] for each."""
+    return x[offsets[0] :]
+
+
+@primitive
+def views(x: Any, n: int) -> tuple[Any, ...]:
+    """The first n numbers of each body in such columns, as arrays."""
+    return (x[:n],)
+
+
+@primitive
+def verdict(status: int, good: Any) -> int:
+    """What a driver returns: the status of one body; of several, the lanes that are to blame for it, as bits."""
+    return status

@@ -1,0 +1,435 @@
+"""Several floats as one value, in the vector registers of the processor. Imported on a cache miss only.
+
+A kernel is compiled for lanes by giving it such values in the place of floats: nothing in its source changes. Every
+operation here makes, in each lane, the bits that Numba makes of one float. What has no meaning for all lanes at once,
+above all an `if` on a comparison of lanes, is not defined here: it is a typing error.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, call-arg, no-any-return, untyped-decorator"
+# Numba compares the signatures of an overload and of what it returns, annotations included: so there are none there.
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.core.imputils import lower_cast
+from numba.core.typeconv.castgraph import Conversion
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model
+from numba.np.arrayobj import make_array, populate_array
+
+BRANCH = "several bodies at a time cannot take different ways: in the place of if, polhode.where can choose for each"
+"""What is said of an `if` on lanes."""
+DOUBLE, BIT, INT32 = ir.DoubleType(), ir.IntType(1), ir.IntType(32)
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+
+class Lanes(types.Type):
+    """One float64 for each lane."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(name=f"f64x{count}")
+
+    def can_convert_from(self, typing_context: Any, other: Any) -> Any:
+        """A float is the same in all lanes."""
+        return Conversion.safe if isinstance(other, NUMBER) else None
+
+    def unify(self, typing_context: Any, other: Any) -> Any:
+        """A variable that is now lanes and now a float is lanes."""
+        return self if isinstance(other, NUMBER) else None
+
+
+class Mask(types.Type):
+    """One truth value for each lane."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(name=f"mask{count}")
+
+
+class Columns(types.Type):
+    """The numbers of several bodies: a place in memory and an offset for each; x[k] are the k-th of all."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(name=f"columns{count}")
+
+
+NUMBER = (types.Float, types.Integer)
+
+
+class _VectorModel(models.PrimitiveModel):
+    """In registers a vector; in memory that Numba's runtime hands out, which knows no wide alignment, an array."""
+
+    item: Any = DOUBLE
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        self.count = kind.count
+        super().__init__(manager, kind, ir.VectorType(self.item, kind.count))
+
+    def get_data_type(self) -> Any:
+        return ir.ArrayType(self.item, self.count)
+
+    def as_data(self, builder: Any, value: Any) -> Any:
+        data = ir.Constant(self.get_data_type(), ir.Undefined)
+        for i in range(self.count):
+            data = builder.insert_value(data, builder.extract_element(value, INT32(i)), i)
+        return data
+
+    def from_data(self, builder: Any, data: Any) -> Any:
+        return _packed(builder, [builder.extract_value(data, i) for i in range(self.count)])
+
+
+@register_model(Lanes)
+class _LanesModel(_VectorModel):
+    pass
+
+
+@register_model(Mask)
+class _MaskModel(_VectorModel):
+    item = BIT
+
+
+@register_model(Columns)
+class _ColumnsModel(models.StructModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        members = [("data", types.CPointer(types.float64)), ("offsets", types.UniTuple(types.intp, kind.count))]
+        super().__init__(manager, kind, members)
+
+
+def lanes_among(kinds: Iterable[Any]) -> int:
+    """How many lanes these types have; 0 if all are plain numbers."""
+    return next((k.count for k in kinds if isinstance(k, Lanes | Mask)), 0)
+
+
+def _packed(builder: Any, items: list[Any]) -> Any:
+    vector = ir.Constant(ir.VectorType(items[0].type, len(items)), ir.Undefined)
+    for i, item in enumerate(items):
+        vector = builder.insert_element(vector, item, INT32(i))
+    return vector
+
+
+def widened(context: Any, builder: Any, value: Any, kind: Any, count: int) -> Any:
+    """A number as lanes; lanes as they are."""
+    if isinstance(kind, Lanes | Mask):
+        return value
+    to = types.boolean if isinstance(kind, types.Boolean) else types.float64
+    item = context.cast(builder, value, kind, to)
+    one = builder.insert_element(ir.Constant(ir.VectorType(item.type, count), ir.Undefined), item, INT32(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(INT32, count), [0] * count))
+
+
+@lower_cast(types.Float, Lanes)
+@lower_cast(types.Integer, Lanes)
+def _cast(context: Any, builder: Any, before: Any, after: Any, value: Any) -> Any:
+    return widened(context, builder, value, before, after.count)
+
+
+# --- operators and functions -----------------------------------------------------------------------------------------
+
+
+Emit = Callable[..., Any]
+"""`emit(context, builder, function, *vectors)`: what a function becomes for vectors of equal length."""
+
+
+def _define(functions: Iterable[Any], arity: int, emit: Emit, result: Callable[[int], Any] = Lanes) -> None:
+    """Give Python operators or functions their meaning on lanes, of which plain numbers may be some."""
+    for function in functions:
+        infer_global(function)(type(f"Typing_{function.__name__}", (_Typing,), {"arity": arity, "result": result}))
+        for kinds in _mixtures(arity):
+            lower_builtin(function, *kinds)(_lowering(function, emit))
+
+
+class _Typing(AbstractTemplate):
+    arity: int
+    result: Callable[[int], Any]
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        count = lanes_among(args)
+        if count and len(args) == self.arity and not kws and all(isinstance(a, (Lanes, *NUMBER)) for a in args):
+            return signature(self.result(count), *args)
+        return None
+
+
+def _lowering(function: Any, emit: Emit) -> Callable[..., Any]:
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        count = lanes_among(sig.args)
+        vectors = (widened(context, builder, a, k, count) for a, k in zip(args, sig.args, strict=True))
+        return emit(context, builder, function, *vectors)
+
+    return lower
+
+
+def _mixtures(arity: int) -> list[tuple[Any, ...]]:
+    """Every way to mix lanes and numbers in so many arguments, with lanes among them."""
+    mixed: list[tuple[Any, ...]] = [()]
+    for _ in range(arity):
+        mixed = [(*m, k) for m in mixed for k in (Lanes, *NUMBER)]
+    return [m for m in mixed if Lanes in m]
+
+
+def _instruction(name: str) -> Emit:
+    return lambda context, builder, function, *args: getattr(builder, name)(*args)
+
+
+def _llvm(name: str) -> Emit:
+    """One of LLVM's own functions."""
+
+    def emit(context: Any, builder: Any, function: Any, *args: Any) -> Any:
+        kind = args[0].type
+        declared = ir.FunctionType(kind, [kind] * len(args))
+        called = cgutils.get_or_insert_function(builder.module, declared, f"llvm.{name}.v{kind.count}f64")
+        return builder.call(called, args)
+
+    return emit
+
+
+def _comparison(sign: str) -> Emit:
+    def emit(context: Any, builder: Any, function: Any, x: Any, y: Any) -> Any:
+        compare = builder.fcmp_unordered if sign == "!=" else builder.fcmp_ordered  # NaN is unlike everything
+        return compare(sign, x, y)
+
+    return emit
+
+
+def _extreme(sign: str) -> Emit:
+    """min or max in Python's order: the first of equals, and NaN only if it comes first."""
+
+    def emit(context: Any, builder: Any, function: Any, *args: Any) -> Any:
+        return reduce(lambda x, y: builder.select(builder.fcmp_ordered(sign, y, x), y, x), args)
+
+    return emit
+
+
+def _lane_by_lane(context: Any, builder: Any, function: Any, *args: Any) -> Any:
+    """A function of the C library: there are no lanes there, and other implementations would have other bits."""
+    alone = context.get_function(function, signature(types.float64, *[types.float64] * len(args)))
+    each = ([builder.extract_element(v, INT32(i)) for v in args] for i in range(args[0].type.count))
+    return _packed(builder, [alone(builder, one) for one in each])
+
+
+_define((operator.add, operator.iadd), 2, _instruction("fadd"))
+_define((operator.sub, operator.isub), 2, _instruction("fsub"))
+_define((operator.mul, operator.imul), 2, _instruction("fmul"))
+_define((operator.truediv, operator.itruediv), 2, _instruction("fdiv"))
+_define((operator.neg,), 1, _instruction("fneg"))
+_define((operator.pos, float), 1, lambda context, builder, function, x: x)
+_define((math.sqrt, np.sqrt), 1, _llvm("sqrt"))
+_define((math.fabs, abs, np.abs), 1, _llvm("fabs"))
+for _sign, _operator in {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}.items():  # fmt: skip
+    _define((_operator,), 2, _comparison(_sign), Mask)
+for _arity in (2, 3, 4):
+    _define((min,), _arity, _extreme("<"))
+    _define((max,), _arity, _extreme(">"))
+_define(
+    (
+        math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.sinh, math.cosh, math.tanh, math.asinh,
+        math.acosh, math.atanh, math.exp, math.expm1, math.log, math.log1p, math.log10, math.erf, math.erfc,
+    ),
+    1,
+    _lane_by_lane,
+)  # fmt: skip
+_define((math.atan2, math.hypot, math.pow, math.copysign), 2, _lane_by_lane)
+
+
+def _define_on_masks(functions: Iterable[Any], arity: int, emit: Callable[..., Any]) -> None:
+    class Typing(AbstractTemplate):
+        def generic(self, args: Any, kws: Any) -> Any:
+            if len(args) == arity and all(isinstance(a, Mask) for a in args):
+                return signature(args[0], *args)
+            return None
+
+    for function in functions:
+        infer_global(function)(type(f"Typing_{function.__name__}", (Typing,), {}))
+        lower_builtin(function, *[Mask] * arity)(lambda context, builder, sig, args: emit(builder, *args))
+
+
+_define_on_masks((operator.and_, operator.iand), 2, lambda builder, x, y: builder.and_(x, y))
+_define_on_masks((operator.or_, operator.ior), 2, lambda builder, x, y: builder.or_(x, y))
+_define_on_masks((operator.invert,), 1, lambda builder, x: builder.not_(x))
+
+
+@infer_global(bool)
+class _NoBranch(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Mask | Lanes):
+            raise TypingError(BRANCH)
+        return None
+
+
+class _PowerTyping(AbstractTemplate):
+    def generic(self, args: Any, kws: Any) -> Any:
+        if len(args) != 2 or not isinstance(args[0], Lanes) or not isinstance(args[1], types.IntegerLiteral):
+            return None
+        if args[1].literal_value < 0:  # of zero, Numba's negative powers raise an exception
+            return None
+        return signature(args[0], *args)
+
+
+def _power(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """x to a constant whole power, by the products that Numba makes of it."""
+    left, square = sig.args[1].literal_value, args[0]
+    result = ir.Constant(square.type, [DOUBLE(1.0)] * sig.args[0].count)
+    while left:
+        result = builder.fmul(result, square) if left & 1 else result
+        left >>= 1
+        square = builder.fmul(square, square)
+    return result
+
+
+for _function in (operator.pow, operator.ipow):
+    infer_global(_function)(type(f"Typing_{_function.__name__}", (_PowerTyping,), {"prefer_literal": True}))
+    lower_builtin(_function, Lanes, types.IntegerLiteral)(_power)
+
+
+# --- what kernels and drivers do with lanes (`core/ops.py`) ----------------------------------------------------------
+
+
+@intrinsic
+def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """a b + c, rounded once, of lanes and numbers."""
+    count = lanes_among((a, b, c))
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        given = list(zip(args, sig.args, strict=True))
+        if count == 0:
+            return builder.fma(*(context.cast(builder, x, k, types.float64) for x, k in given))
+        return _llvm("fma")(context, builder, None, *(widened(context, builder, x, k, count) for x, k in given))
+
+    return (Lanes(count) if count else types.float64)(a, b, c), emit
+
+
+@intrinsic
+def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
+    """Lane by lane a where the condition holds, else b."""
+    count = lanes_among((condition, a, b))
+    if not isinstance(condition, Mask | types.Boolean) or not all(isinstance(x, (Lanes, *NUMBER)) for x in (a, b)):
+        return None
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        given = zip(args, sig.args, strict=True)
+        return builder.select(*(widened(context, builder, x, k, count) for x, k in given))
+
+    return Lanes(count)(condition, a, b), emit
+
+
+@intrinsic
+def broken(typing_context: Any, mask: Any) -> Any:
+    """The lanes in which the mask does not hold, as the bits of an integer."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.zext(builder.bitcast(builder.not_(args[0]), ir.IntType(mask.count)), ir.IntType(64))
+
+    return (types.int64(mask), emit) if isinstance(mask, Mask) else None
+
+
+@intrinsic
+def extracted(typing_context: Any, x: Any, i: Any) -> Any:
+    """The float in lane i."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if not isinstance(x, Lanes):
+            return context.cast(builder, args[0], x, types.float64)
+        return builder.extract_element(args[0], context.cast(builder, args[1], i, types.int32))
+
+    return types.float64(x, i), emit
+
+
+@intrinsic
+def collected(typing_context: Any, numbers: Any) -> Any:
+    """Lanes from a tuple of numbers."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        items = zip(cgutils.unpack_tuple(builder, args[0]), numbers, strict=True)
+        return _packed(builder, [context.cast(builder, x, k, types.float64) for x, k in items])
+
+    return Lanes(len(numbers))(numbers), emit
+
+
+@intrinsic
+def columns(typing_context: Any, x: Any, offsets: Any) -> Any:
+    """Several bodies' numbers, at these offsets from x."""
+    kind = Columns(len(offsets))
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        made = cgutils.create_struct_proxy(kind)(context, builder)
+        made.data, made.offsets = args
+        return made._getvalue()
+
+    return kind(x, offsets), emit
+
+
+def _places(context: Any, builder: Any, kind: Any, value: Any, k: Any) -> list[Any]:
+    """Where the k-th number of each body stands."""
+    made = cgutils.create_struct_proxy(kind)(context, builder, value)
+    starts = cgutils.unpack_tuple(builder, made.offsets)
+    return [builder.gep(made.data, [builder.add(start, k)]) for start in starts]
+
+
+@intrinsic
+def _gathered(typing_context: Any, x: Any, k: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        at = context.cast(builder, args[1], k, types.intp)
+        return _packed(builder, [builder.load(place) for place in _places(context, builder, x, args[0], at)])
+
+    return Lanes(x.count)(x, k), emit
+
+
+@intrinsic
+def _scattered(typing_context: Any, x: Any, k: Any, value: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        at = context.cast(builder, args[1], k, types.intp)
+        vector = widened(context, builder, args[2], value, x.count)
+        for i, place in enumerate(_places(context, builder, x, args[0], at)):
+            builder.store(builder.extract_element(vector, INT32(i)), place)
+        return context.get_dummy_value()
+
+    return types.void(x, k, value), emit
+
+
+@overload(operator.getitem)
+def _overload_getitem(x, k):
+    if isinstance(x, Columns) and isinstance(k, types.Integer):
+        return lambda x, k: _gathered(x, k)
+    return None
+
+
+@overload(operator.setitem)
+def _overload_setitem(x, k, value):
+    if isinstance(x, Columns) and isinstance(k, types.Integer):
+        return lambda x, k, value: _scattered(x, k, value)
+    return None
+
+
+@intrinsic
+def views(typing_context: Any, x: Any, n: Any) -> Any:
+    """The first n numbers of each body, as arrays."""
+    array = types.Array(types.float64, 1, "C")
+    kind = types.UniTuple(array, x.count)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        zero = context.get_constant(types.intp, 0)
+        places = _places(context, builder, x, args[0], zero)
+        return context.make_tuple(builder, kind, [view_of(context, builder, place, args[1]) for place in places])
+
+    return kind(x, n), emit
+
+
+def view_of(context: Any, builder: Any, pointer: Any, length: Any) -> Any:
+    """An array over numbers in memory. Numba's own `carray` needs its runtime library, which a warm start lacks."""
+    array = make_array(types.Array(types.float64, 1, "C"))(context, builder)
+    item = context.get_constant(types.intp, 8)
+    populate_array(array, data=pointer, shape=(length,), strides=(item,), itemsize=item, meminfo=None)
+    return array._getvalue()
