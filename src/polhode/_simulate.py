@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _check
+from polhode import _auto, _check, _events
 from polhode._check import Floats
 from polhode._integration import Integration, Progress, SimulationFailed, SimulationInterrupted
 from polhode._own_clock import OwnClockIntegration
+from polhode._saved import same_torque
 from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Run, Solution
-from polhode.torques import Torque
+from polhode.torques import Torque, checked
 from polhode.torques.free import Free
 
 
@@ -27,14 +28,16 @@ def simulate(
     omega: Any,
     attitude: Any = None,
     t_span: tuple[float, float],
-    step: float,
-    method: str | Method,
+    rtol: float | None = None,
+    step: float | None = None,
+    method: str | Method | None = None,
     t_eval: Any = None,
     every: int | None = None,
+    events: Any = None,
     progress: Progress | None = None,
     announce: Callable[[], None] | None = None,
 ) -> Solution:
-    """Turn a body from `t_span[0]` to `t_span[1]` in steps of a fixed length.
+    """Turn a body from `t_span[0]` to `t_span[1]`, with an error of at most `rtol` or in steps of a given length.
 
     Parameters
     ----------
@@ -45,16 +48,26 @@ def simulate(
     attitude
         Initial rotation from body to space axes: a SciPy `Rotation`, a quaternion (scalar first) or a matrix.
         Default: the axes coincide.
-    t_span, step
-        Start and end, which may lie before the start; the length of a step. If it does not divide the span, the last
-        step is shorter. Methods with variable steps take it as the length of the first or the longest step.
+    t_span
+        Start and end, which may lie before the start.
+    rtol
+        The error of the answer: the largest, over the output times, of the error of the attitude in radians and of the
+        error of the rate relative to the largest rate. Method and step are chosen, and the `error_estimate` of the
+        solution comes from a second run; if the tolerance is out of reach, a `ToleranceNotReached` warning says so.
+    step
+        Instead of `rtol`: the length of a step. If it does not divide the span, the last step is shorter. Methods with
+        variable steps take it as the length of the first or the longest step.
     method
-        A name of `polhode methods`, or a `Method`.
+        A name of `polhode methods`, or a `Method`; with `rtol` it may be left out, or "auto".
     t_eval, every
         Output at these times, or every so many steps (default 1, and always at the end). Output never changes the
         run: times off the grid are reached by a step aside.
+    events
+        A function `g(t, q, w)` of time, quaternion (scalar first) and angular velocity, an `Event` made of one, or a
+        list of them. Their zeros along the run are located to round-off; `solution.events` has their rows.
     progress, announce
-        Called with (steps done, steps in all) about twenty times a second; called before a compilation.
+        Called with (steps done, steps in all) about twenty times a second; called before a compilation. An exception
+        in `progress` ends the run, and has what was computed as its `solution`.
 
     Raises
     ------
@@ -63,22 +76,68 @@ def simulate(
     SimulationInterrupted
         A `KeyboardInterrupt` with a `solution`.
     """
-    run, times = planned(
+    run, times, tolerance, chosen = checked_arguments(
         body,
         torque,
         omega=omega,
         attitude=attitude,
         t_span=t_span,
+        rtol=rtol,
         step=step,
         method=method,
         t_eval=t_eval,
         every=every,
     )
+    watched, found = _events.listed(events), None
+    if tolerance is not None:
+        found = _auto.answer(run, times, tolerance, chosen, progress, announce)
+        if not watched:
+            return found
+        run = found.run
+    if watched:
+        seen = _events.with_events(run, times, watched, progress, announce)
+        if found is None:
+            return seen
+        both = replace(seen.run, nfev=seen.nfev + found.nfev, seconds=seen.run.seconds + found.run.seconds)
+        return replace(seen, run=both, error_estimate=found.error_estimate)
     return _integration(run)(run, run.quaternion_start, run.momentum_start, times, progress, announce).solution()
 
 
 def _integration(run: Run) -> type[Integration]:
     return OwnClockIntegration if run.method.own_clock else Integration
+
+
+def is_auto(method: str | Method | None) -> bool:
+    """Whether a method is still to be chosen."""
+    return method is None or (isinstance(method, str) and method.strip().lower() == "auto")
+
+
+def checked_arguments(
+    body: Body,
+    torque: Torque | None = None,
+    *,
+    t_span: tuple[float, float],
+    rtol: float | None = None,
+    step: float | None = None,
+    method: str | Method | None = None,
+    **others: Any,
+) -> tuple[Run, Floats | None, float | None, Method | None]:
+    """What `simulate` would do: the run, listed output times, the tolerance if there is one, and the method if named.
+
+    With a tolerance, the step of the run and an unnamed method only stand for those to be found.
+    """
+    t0, t1 = _span(t_span)
+    named = None if is_auto(method) else method
+    tolerance = _tolerance(rtol, step, named)
+    run, times = planned(
+        body,
+        torque,
+        t_span=(t0, t1),
+        step=t1 - t0 if step is None else step,
+        method=_auto.ANY if named is None else named,
+        **others,
+    )
+    return run, times, tolerance, None if named is None else run.method
 
 
 def planned(
@@ -94,20 +153,19 @@ def planned(
     every: int | None = None,
 ) -> tuple[Run, Floats | None]:
     """What `simulate` would do with these arguments, checked, and the output times if they are listed."""
-    torque = Free() if torque is None else torque
+    torque = Free() if torque is None else checked(torque)
     if not isinstance(body, Body):
-        raise TypeError(f"body must be a polhode.Body, not {body!r}: write Body({body!r})")
-    if not isinstance(torque, Torque):
-        raise TypeError(f"torque must be a polhode torque, not {torque!r}: decorate a function with @polhode.torque")
+        raise TypeError(
+            f"body must be a polhode.Body, not {body!r}: "
+            f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
+        )
     chosen = method if isinstance(method, Method) else find_method(method)
     _check_accepted(chosen, torque)
     t0, t1 = _span(t_span)
     h = _step(step, t0, t1)
     if every is not None and t_eval is not None:
         raise ValueError("give either t_eval or every, not both")
-    if every is not None and (isinstance(every, bool) or int(every) != every or every < 1):
-        raise ValueError(f"every must be a positive whole number of steps, not {every!r}")
-    stride = None if t_eval is not None else int(every or 1)
+    stride = None if t_eval is not None else _check.count("every", 1 if every is None else every, " of steps")
     times = None if t_eval is None else _times(t_eval, t0, t1)
     q = _check.quaternion("attitude", attitude)
     w = _check.array("omega", omega, (3,))
@@ -127,7 +185,8 @@ def resume(
     """Go on from where a solution ended, with the same method and step; returns the whole motion.
 
     Output every so many steps counts from there. What the method remembers is handed over, so that a continued run is
-    the run in one go; with another torque or method it starts by itself from the state.
+    the run in one go; with another torque or method it starts by itself from the state. Over a change of the torque
+    nothing is conserved, so that there are no errors of energy and momentum.
     A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
     of polhode's.
     """
@@ -140,13 +199,16 @@ def resume(
     stride = None if t_eval is not None else old.every
     times = None if t_eval is None else _times(t_eval, solution.t_last, end)
     chosen = find_method(method) if isinstance(method, str) else method or old.method
-    if torque is not None and not isinstance(torque, Torque):
-        raise TypeError(f"torque must be a polhode torque, not {torque!r}: decorate a function with @polhode.torque")
-    run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=torque or old.torque, method=chosen)
-    _check_accepted(run.method, run.torque)
+    acting = old.torque if torque is None else checked(torque)
     state = (solution.last_quaternion, solution.last_momentum)
-    same = run.torque is old.torque and run.method == old.method and solution.t_last not in run.torque.breakpoints
-    memory = solution.memory if same else ()
+    run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=acting, method=chosen)
+    same = same_torque(old.torque, acting, old.body)
+    if not same:
+        run = replace(
+            run, quaternion_start=state[0], momentum_start=state[1], torque_size=None, torque_changed=True
+        )  # fmt: skip
+    _check_accepted(run.method, run.torque)
+    memory = solution.memory if same and run.method == old.method else ()
     new = _integration(run)(run, *state, times, progress, announce, memory).solution
     try:
         return _joined(solution, new())
@@ -154,6 +216,10 @@ def resume(
         raise SimulationFailed(_joined(solution, failure.solution)) from None
     except SimulationInterrupted as stopped:
         raise SimulationInterrupted(_joined(solution, stopped.solution)) from None
+    except Exception as problem:  # of the user's `progress`
+        if isinstance(part := getattr(problem, "solution", None), Solution):
+            problem.solution = _joined(solution, part)  # type: ignore[attr-defined]
+        raise
 
 
 def _joined(old: Solution, new: Solution) -> Solution:
@@ -206,6 +272,22 @@ def _span(t_span: Any) -> tuple[float, float]:
     return t0, t1
 
 
+def _tolerance(rtol: float | None, step: float | None, method: str | Method | None) -> float | None:
+    """The tolerance, or None where a step and a method are given."""
+    if rtol is not None and step is not None:
+        raise ValueError("give either rtol, and the step is chosen, or step, not both")
+    if rtol is None:
+        if step is None:
+            raise ValueError("give rtol, the error of the answer (such as rtol=1e-6), or a method and its step")
+        if method is None:
+            raise ValueError("a step needs a method: name one of `polhode methods`, or give rtol instead of step")
+        return None
+    tolerance = _check.number("rtol", rtol)
+    if not 0 < tolerance < 1:
+        raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
+    return tolerance
+
+
 def _step(step: Any, t0: float, t1: float) -> float:
     h = _check.number("step", step)
     if h == 0:
@@ -220,12 +302,9 @@ def _step(step: Any, t0: float, t1: float) -> float:
 
 
 def _times(t_eval: Any, t0: float, t1: float) -> Floats:
-    times = np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
-    if times.ndim != 1 or times.size == 0:
-        raise ValueError(f"t_eval must be a list of times, not of shape {times.shape}")
-    if not np.isfinite(times).all():
-        bad = int(np.argmin(np.isfinite(times)))
-        raise ValueError(f"t_eval must be finite, but t_eval[{bad}] is {times[bad]}")
+    times = _check.row("t_eval", t_eval)
+    if times.size == 0:
+        raise ValueError("t_eval must be a list of times, not empty")
     sign = 1.0 if t1 > t0 else -1.0
     if (sign * np.diff(times) <= 0).any():
         bad = int(np.argmax(sign * np.diff(times) <= 0))

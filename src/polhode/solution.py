@@ -73,7 +73,7 @@ class Run:
     """Output every so many steps; None: at the times the user listed."""
     quaternion_start: Floats
     momentum_start: Floats
-    """The state at `t_start`, in the user's axes: what errors are measured against."""
+    """The state at `t_start`, or where the torque was changed, in the user's axes: what errors are measured against."""
     steps: int = 0
     nfev: int = 0
     """Torque evaluations."""
@@ -81,6 +81,10 @@ class Run:
     """Wall time in compiled code."""
     torque_size: float | None = None
     """At the very start, for flows that choose once how finely they work."""
+    torque_changed: bool = False
+    """Whether an earlier part was made with another torque: then nothing is conserved over the whole."""
+    longest_step: float | None = None
+    """For flows that choose once how finely they work: the longest step that they are to be ready for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +113,11 @@ class Solution:
     """Whatever else is to be kept with it, as JSON."""
     saved_potential: Floats | None = None
     """From a file, which keeps no functions: the potential energy at the start, then that of each row."""
+    error_estimate: float | None = None
+    """Where a tolerance was asked for: an estimate of the largest error, over the rows, of the attitude in radians and
+    of the rate relative to the largest rate."""
+    events: tuple[Solution, ...] = ()
+    """For each event that was watched: the rows at which it happened. Files do not keep them."""
 
     @property
     def success(self) -> bool:
@@ -139,6 +148,17 @@ class Solution:
     def step(self) -> float:
         """The step, in s."""
         return self.run.step
+
+    def at(self, t: Any) -> Solution:
+        """The motion at other times, a row each: any times within the span of the run, in any order.
+
+        Each is reached from the last row before it with the method and the step of the run, so its error is that of
+        the run. The cost is a step for each time if every step is a row, else all steps from that row on.
+        """
+        from importlib import import_module
+
+        # Above this module in the order of imports, and not needed before.
+        return import_module("polhode._dense").at(self, t)  # type: ignore[no-any-return]
 
     # --- what follows from the states
 
@@ -219,6 +239,9 @@ class Solution:
         """
         run, q, m = self.run, self.quaternion, self.momentum
         q_start, m_start = run.quaternion_start[None, :], run.momentum_start[None, :]
+        norms = np.abs(by_blocks(row_lengths, q) - 1.0)
+        if run.torque_changed:
+            return {"quaternion norm": norms}
         errors = dict[str, Floats]()
         with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up may have states near the largest number
             if self.torque.conserves_energy:
@@ -237,8 +260,7 @@ class Solution:
                 errors["axial momentum"] = (
                     by_blocks(lambda q, m: np.abs((to_space(q, m) - spatial) @ axis), q, m) / scale
                 )
-        errors["quaternion norm"] = np.abs(by_blocks(row_lengths, q) - 1.0)
-        return errors
+        return errors | {"quaternion norm": norms}
 
     @property
     def energy_error(self) -> Floats:
@@ -254,9 +276,11 @@ class Solution:
         try:
             return self.invariant_errors[name]
         except KeyError:
+            why = f"{self.torque.name} does not conserve the {name}"
+            if self.run.torque_changed:
+                why = "the torque was changed on the way"
             raise AttributeError(
-                f"{self.torque.name} does not conserve the {name}, so there is no error to speak of; "
-                f"conserved are: {', '.join(self.invariant_errors)}"
+                f"{why}, so there is no error to speak of; conserved are: {', '.join(self.invariant_errors)}"
             ) from None
 
     # --- pictures
@@ -291,6 +315,7 @@ class Solution:
             ("method", f"{self.method}, step {self.step:.6g} s"),
             ("time", f"{run.t_start:.6g} to {self.t_last:.6g} s in {run.steps:,} steps, {rows}"),
             ("status", self.message),
+            *([] if self.error_estimate is None else [("estimate", f"error at most {self.error_estimate:.1e}")]),
             ("errors", self._worst()),
         ]
 
@@ -378,7 +403,10 @@ class Solution:
     def _attributes(self) -> dict[str, Any]:
         """Everything but the arrays, as text and numbers."""
         run = self.run
-        optional: dict[str, Any] = {"body_name": self.body.name, "every": run.every}
+        optional: dict[str, Any] = {"body_name": self.body.name, "every": run.every, "torque_size": run.torque_size}
+        optional["error_estimate"] = self.error_estimate
+        if run.torque_changed:
+            optional["torque_changed"] = 1
         if self._has_potential:
             optional["potential_start"] = self._potential_at_start()
         return {
@@ -430,6 +458,8 @@ def _rebuilt(contents: Contents) -> Solution:
         int(a["steps"]),
         int(a["nfev"]),
         float(a["seconds"]),
+        float(a["torque_size"]) if "torque_size" in a else None,
+        bool(a.get("torque_changed", 0)),
     )
     t = _rows("time", contents, ())
     potential = None
@@ -448,6 +478,7 @@ def _rebuilt(contents: Contents) -> Solution:
         tuple(np.atleast_1d(a.get("memory", ())).tolist()),
         dict(json.loads(a["metadata"])),
         potential,
+        float(a["error_estimate"]) if "error_estimate" in a else None,
     )
 
 

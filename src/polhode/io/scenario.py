@@ -15,7 +15,7 @@
 
     [run]
     t_span = [0.0, 10.0]                # s
-    step = 1e-3
+    step = 1e-3                         # or rtol = 1e-9, the error of the answer: then method may be left out
     method = "MR2"                      # `polhode methods` lists them
     samples = 1000                      # at most one of every, t_eval, samples
 
@@ -45,7 +45,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from polhode._integration import Progress, SimulationFailed, SimulationInterrupted
-from polhode._simulate import planned, simulate
+from polhode._simulate import checked_arguments, is_auto, simulate
 from polhode.body import Body
 from polhode.core.quat import multiply, turn
 from polhode.core.types import Quat
@@ -178,8 +178,9 @@ class _Torque(_Table):
 
 class _Run(_Table):
     t_span: tuple[float, float]
-    step: float
-    method: str
+    step: float | None = None
+    rtol: float | None = Field(default=None, gt=0, lt=1)
+    method: str | None = None
     every: int | None = Field(default=None, ge=1)
     t_eval: tuple[float, ...] | None = None
     samples: int | None = Field(default=None, ge=2, le=MOST_ROWS)
@@ -187,6 +188,9 @@ class _Run(_Table):
     @model_validator(mode="after")
     def _one(self) -> _Run:
         self.one_of("every", "t_eval", "samples", optional=True)
+        self.one_of("step", "rtol")
+        if self.step is not None and (self.method is None or is_auto(self.method)):
+            raise ValueError("a step needs a method: name one of `polhode methods`, or give rtol instead of step")
         return self
 
 
@@ -244,8 +248,10 @@ class Scenario:
     omega: Sequence[float]
     attitude: Any
     t_span: tuple[float, float]
-    step: float
-    method: Method
+    step: float | None
+    rtol: float | None
+    method: Method | None
+    """None: it is chosen."""
     every: int | None
     t_eval: Sequence[float] | None
     file: PurePath
@@ -264,7 +270,7 @@ class Scenario:
 
     def arguments(self) -> dict[str, Any]:
         """For `polhode.simulate`."""
-        names = ("body", "torque", "omega", "attitude", "t_span", "step", "method", "every", "t_eval")
+        names = ("body", "torque", "omega", "attitude", "t_span", "step", "rtol", "method", "every", "t_eval")
         return {name: getattr(self, name) for name in names}
 
     def _labelled(self, solution: Solution) -> Solution:
@@ -289,7 +295,8 @@ class _Problems(Exception):
 
 def _scenario(path: Path, file: _File) -> Scenario:
     body = _checked("body", file.body.body)
-    method = _checked("run.method", lambda: find_method(file.run.method))
+    named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
+    method = None if named is None else _checked("run.method", lambda: find_method(named))
     run, t0, t1 = file.run, *file.run.t_span
     t_eval: Sequence[float] | None = run.t_eval
     if run.samples is not None:
@@ -310,13 +317,15 @@ def _scenario(path: Path, file: _File) -> Scenario:
         attitude=file.initial.attitude(),
         t_span=run.t_span,
         step=run.step,
+        rtol=run.rtol,
         method=method,
         every=run.every,
         t_eval=t_eval,
         file=PurePath(file.output.file or f"{path.stem}.nc"),
         plot=file.output.plot,
     )
-    _checked("", lambda: planned(**scenario.arguments()))  # what simulate would complain about: it names the keys
+    # What simulate would complain about: it names the keys.
+    _checked("", lambda: checked_arguments(**scenario.arguments()))
     return scenario
 
 

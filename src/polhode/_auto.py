@@ -1,0 +1,400 @@
+"""A tolerance in, an answer out: the choice of a method and of its step, with an estimate of the error.
+
+The error of a run is the largest, over its output times, of the error of the attitude in radians and of the error of
+the rate relative to the largest rate. It is estimated from the distance to a second run over the whole span, whose
+steps are longer by a quarter and whose momentum at the start differs in the last digit: so it sees truncation,
+round-off, and how both grow along this motion. docs/auto.md has the measurements behind the numbers in this file.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polhode._check import Floats
+from polhode._integration import Integration, Progress, SimulationFailed, segments
+from polhode._own_clock import OwnClockIntegration
+from polhode._rows import lengths
+from polhode.core.exact import greatest_rate2
+from polhode.core.types import Depends
+from polhode.core.variable import Adaptive
+from polhode.methods import Method
+from polhode.methods import find as find_method
+from polhode.solution import Run, Solution
+
+COARSER = 0.8
+"""The companion has so many steps for one of the run."""
+CHECKS = 100
+"""Output times at which the two are compared; more would be steps aside that tell little."""
+MOST_LEVELS = 24
+MOST_STEPS = 1e9
+MOST_PIECES = 1e4
+"""Stretches between jumps that are shorter than this part of the span get one step each."""
+LONG_RUN = 1e5
+"""Steps from which on it pays to compile anew for a shorter step."""
+NEAR_ROUND_OFF = 1e-9
+"""Errors that may be round-off, over many turns."""
+NUDGE = 2.0**-52
+"""The change of the companion's momentum."""
+
+
+ANY = "DOP853"
+"""A method that takes every torque: it stands where one is still to be chosen."""
+
+
+class ToleranceNotReached(UserWarning):
+    """The estimate of the error is above the tolerance, and shorter steps would not help."""
+
+
+# --- what kind of problem it is ------------------------------------------------------------------------------------
+
+
+class Character(NamedTuple):
+    """The sizes that decide on method and step."""
+
+    span: float
+    rate: float
+    """The greatest rate of the free motion, or the one that the torque alone would bring about."""
+    weakness: float
+    """eps: the largest torque over twice the kinetic energy at the start."""
+    depends: Depends
+    symmetric: bool
+    pieces: float = 1.0
+    """How many of the shortest stretch between jumps of the torque the span would hold."""
+
+    @property
+    def turn(self) -> float:
+        """The angle through which the body turns, more or less."""
+        return self.span * self.rate
+
+
+SAMPLES = 32
+
+
+def character(run: Run) -> Character:
+    """Of a problem, from its start and from the torque at attitudes and times that are spread out."""
+    body, m = run.body, run.momentum_start @ run.body.axes
+    j = 1.0 / body.moments
+    twice_kinetic, size = float((m * m) @ j), _largest_torque(run)
+    rate2 = greatest_rate2(tuple(j), tuple(m), tuple(m * m))
+    rate = math.sqrt(max(rate2, 0.0)) if twice_kinetic > size else math.sqrt(max(rate2, 0.0) + size * float(j.max()))
+    a, b, c = sorted(body.moments.tolist())
+    weakness = size / twice_kinetic if twice_kinetic > 0 else math.inf if size > 0 else 0.0
+    span = abs(run.t_end - run.t_start)
+    stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
+    pieces = span / min(abs(s.t1 - s.t0) for s in stretches)
+    return Character(span, rate, weakness, run.torque.depends, a == b or b == c, min(pieces, MOST_PIECES))
+
+
+def _largest_torque(run: Run) -> float:
+    """Where the torque cannot be had, it is left out: the run will tell if it comes there."""
+    if run.torque.depends is Depends.NOTHING:
+        return 0.0
+    draw = np.random.default_rng(7)
+    attitudes = np.vstack([run.quaternion_start, draw.normal(size=(SAMPLES, 4))])
+    attitudes /= lengths(attitudes)[:, None]
+    times = run.t_start + (run.t_end - run.t_start) * np.linspace(0.0, 1.0, SAMPLES + 1)
+    w, p = tuple(run.body.rate(run.momentum_start).tolist()), np.array(run.torque.parameters(run.body), dtype=float)
+    largest = 0.0
+    for t, q in zip(times.tolist(), attitudes.tolist(), strict=True):
+        with suppress(Exception):  # the user's code may raise anything
+            size = math.hypot(*(float(x) for x in run.torque.torque_kernel(t, tuple(q), w, p)))
+            if math.isfinite(size):
+                largest = max(largest, size)
+    return largest
+
+
+# --- methods, with their fineness as one number --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A method whose steps are to be found: a number of steps, or what takes its place."""
+
+    method: Method
+    order: float
+    """By how much the error falls: like the number of steps to minus this power, at first guess."""
+    first: float
+    """The number of steps to begin with."""
+    factor: float
+    """The estimate is the distance to the companion times this."""
+    radian: float = 1.0
+    """The time in which the body turns by about a radian."""
+    least: float = 16.0
+    """Steps of a method that chooses them: so that it sees the whole span, and all that happens between jumps."""
+
+    def made(self, run: Run, n: float, rtol: float, *, coarser: bool = False) -> Run:
+        """The run with n steps, or its companion."""
+        span = run.t_end - run.t_start
+        if isinstance(self.method.scheme, Adaptive):  # n^-8 is its tolerance
+            n = COARSER * n if coarser else n
+            longest = span * self.first / (self.least * n)  # a bound that binds must differ from run to run, too
+            return replace(run, method=_tolerant(n), step=longest)
+        steps = max(1, math.ceil(n))
+        if coarser:
+            steps = max(1, math.floor(COARSER * steps))
+        method = self.method
+        if any(o.name == "tolerance" for o in method.options):
+            method = _iterated(method, rtol, steps)
+        step = span / steps
+        return replace(run, method=method, step=step, longest_step=self._ready(step, steps))
+
+    def _ready(self, step: float, steps: float) -> float:
+        """The step that exact flows are made ready for. Short runs share one program; long ones are worth their own."""
+        if steps < LONG_RUN:
+            doublings = max(0, math.ceil(math.log2(abs(step) / (COARSER * self.radian))))
+            return math.copysign(math.ldexp(self.radian, doublings), step)
+        return math.copysign(math.ldexp(1.0, math.ceil(math.log2(abs(step) / COARSER))), step)
+
+    def most(self, run: Run) -> float:
+        """Beyond this, more steps mean nothing; a tolerance of 1e-16 does not."""
+        if isinstance(self.method.scheme, Adaptive):
+            return 100.0
+        finest = 16 * math.ulp(max(abs(run.t_start), abs(run.t_end)))
+        return min(MOST_STEPS, abs(run.t_end - run.t_start) / finest)
+
+
+def _tolerant(n: float) -> Method:
+    return find_method("DOP853", rtol=float(f"{n**-8.0:.3g}"))
+
+
+def _iterated(method: Method, rtol: float, steps: float) -> Method:
+    """Collocation, its equations solved as well as it matters."""
+    allowed = 10.0 ** math.floor(math.log10(0.1 * rtol / steps))
+    return method.having(tolerance=allowed if allowed > 1e-15 else 0.0)
+
+
+# --- the choice ------------------------------------------------------------------------------------------------------
+
+
+def chosen(c: Character, rtol: float, listed: bool) -> Ladder:
+    """The method that gets there soonest, by the measurements in docs/auto.md.
+
+    A free body goes to listed times in one step each; without a list it makes two steps a radian, for rows to look at.
+    """
+    if c.depends is Depends.NOTHING:
+        return Ladder(find_method("Exact"), 0.0, 1.0 if listed else min(max(1.0, 2.0 * c.turn), 1e4), FACTOR)
+    return ladder(find_method(_best(c, rtol)), c, rtol)
+
+
+WEAK_ENOUGH = {False: 5e-4, True: 4e-3}
+"""Below this, compositions of the exact flow and kicks beat Runge-Kutta; for symmetric bodies the flow is cheap."""
+SECOND_POWER = 1.2e-2
+"""Of the error of SABA8 in the second power of the torque, per radian of the motion, at steps of two radians."""
+COLLOCATION_FROM = 3e-12
+"""Tolerances below which collocation, whose sums are compensated, is as cheap as Runge-Kutta and rounds less."""
+
+
+def _best(c: Character, rtol: float) -> str:
+    if not c.depends & Depends.RATE and c.weakness < WEAK_ENOUGH[c.symmetric]:
+        return "SABA8" if SECOND_POWER * c.weakness**2 * c.turn < rtol else "ABA1064"
+    return "DOP853" if rtol > COLLOCATION_FROM else "G8(compensated=true)"
+
+
+FACTORS = {"G4": 1.0, "G8": 1.0, "DOP853": 3.0, "SABA8": 10.0}
+"""Where another than `FACTOR` was measured."""
+FACTOR = 5.0
+"""For splittings, and for round-off, of which the two runs share a part."""
+MAYBE_ROUND_OFF = 1e-11
+"""Estimates below this may be made of round-off."""
+
+
+def ladder(method: Method, c: Character, rtol: float) -> Ladder:
+    """A method, with a first guess of its steps."""
+    orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
+    factor = FACTORS.get(method.name.partition("(")[0], FACTOR)
+    if isinstance(method.scheme, Adaptive):
+        first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
+        return Ladder(method, 8.0, first, factor, least=max(16.0, 2 * c.pieces))
+    if not orders:
+        return Ladder(method, 0.0, max(1.0, c.turn), factor)
+    powers = method.generalised_order or (min(orders),)
+    # Of a perturbed method the first power of the torque falls faster than the others, which show later.
+    order, radian = 0.5 * (powers[0] + min(orders)), 1.0 / max(c.rate, 1e-300)
+    # Two steps between jumps, so that those of the companion are others there, too.
+    return Ladder(method, order, max(2.0, 2 * c.pieces, c.turn / _first_turn(method, c, rtol)), factor, radian)
+
+
+class Guess(NamedTuple):
+    """The estimate grows like the sum, over the powers k of the torque, of eps^k (turn in a step)^order coefficient."""
+
+    longest: float
+    coefficients: tuple[float, ...]
+
+
+GUESSES = {
+    "SABA8": Guess(6.0, (8e-13, 2.8e-3)),
+    "ABA1064": Guess(4.0, (6e-10, 6e-5, 6e-5)),
+    "G8": Guess(1.6, (1e-9,)),
+    "G4": Guess(1.6, (1e-4,)),
+}
+"""For each radian of the motion. Rough: the control loop does the rest."""
+
+
+def _first_turn(method: Method, c: Character, rtol: float) -> float:
+    """The angle by which the body turns in a step that is likely to do."""
+    powers = method.generalised_order or (min(n for n in (method.order, method.attitude_order) if n is not None),)
+    guess = GUESSES.get(method.name.partition("(")[0], Guess(1.0, (1.0,) * len(powers)))
+    turn, eps = guess.longest, min(1.0, c.weakness) if method.generalised_order else 1.0
+    for k, (order, coefficient) in enumerate(zip(powers, guess.coefficients, strict=False), 1):
+        share = max(coefficient * eps**k * c.turn, 1e-300)
+        turn = min(turn, math.pow(rtol / share, 1 / order))
+    return turn
+
+
+# --- the runs --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Search:
+    """All runs of one question, and what they cost."""
+
+    run: Run
+    times: Floats | None
+    rtol: float
+    floor: float
+    """The least error that is believed."""
+    progress: Progress | None
+    announce: Callable[[], None] | None
+    nfev: int = 0
+    seconds: float = 0.0
+    tried: list[tuple[float, float]] = field(default_factory=list)
+    """Numbers of steps and estimates."""
+
+    def made(self, run: Run, times: Floats | None, *, nudged: bool = False) -> Solution:
+        m = run.momentum_start
+        if nudged:
+            m = m * (1.0 + NUDGE * np.array([1.0, -1.0, 1.0]))
+        kind = OwnClockIntegration if run.method.own_clock else Integration
+        run = replace(run, every=None if times is not None else run.every)
+        try:
+            solution = kind(run, run.quaternion_start, m, times, self.progress, self.announce).solution()
+        except SimulationFailed as failure:
+            self._count(failure.solution)
+            raise
+        self._count(solution)
+        return solution
+
+    def _count(self, solution: Solution) -> None:
+        self.nfev += solution.run.nfev
+        self.seconds += solution.run.seconds
+
+    def pair(self, ladder: Ladder, n: float) -> tuple[Solution, float]:
+        """A run and its estimated error."""
+        few = self.times if self.times is None else spread(self.times)
+        run = self.made(ladder.made(self.run, n, self.rtol), few)
+        checks = spread(run.t[1:] if run.t.size > 1 and run.t[0] == self.run.t_start else run.t)
+        other = self.made(ladder.made(self.run, n, self.rtol, coarser=True), checks, nudged=True)
+        rows = np.searchsorted(math.copysign(1.0, self.run.step) * run.t, math.copysign(1.0, self.run.step) * checks)
+        return run, estimate(ladder.factor, distance(run, rows, other), self.floor)
+
+    def answer(self, ladder: Ladder) -> Solution:
+        """Refine until the estimate is below the tolerance, or does not fall any more."""
+        n, best, failures = ladder.first, None, 0
+        most = ladder.most(self.run)
+        for _ in range(MOST_LEVELS):
+            n = min(n, most)
+            try:
+                solution, error = self.pair(ladder, n)
+            except SimulationFailed:
+                failures += 1
+                if n >= most or failures > 12:
+                    raise
+                n *= 1.6
+                continue
+            self.tried.append((n, error))
+            if best is None or error < best[1]:
+                best = (solution, error)
+            if error <= self.rtol or n >= most or self._stuck() or ladder.order == 0.0:
+                break
+            n = self._next(ladder, n, error)
+        assert best is not None
+        return self._finished(*best)
+
+    def _next(self, ladder: Ladder, n: float, error: float) -> float:
+        """By the order of the method, or by the one that was seen, if that is lower."""
+        order = ladder.order
+        if len(self.tried) > 1:
+            (a, x), (b, y) = self.tried[-2:]
+            seen = math.log(x / y) / math.log(b / a)
+            order = max(seen, 1.0) if x < 0.1 and seen < order else order
+        factor = 1.1 * math.pow(error / (0.5 * self.rtol), 1 / order)
+        least = 1.5 if error > 0.1 or error < NEAR_ROUND_OFF else 1.15  # there a small change says little
+        return n * min(max(factor, least), 2.0 if error < NEAR_ROUND_OFF else 16.0)
+
+    def _stuck(self) -> bool:
+        """Whether the last refinements, which should have told, have not: round-off is reached."""
+        if len(self.tried) > 1:
+            (a, x), (b, y) = self.tried[-2:]
+            if y < NEAR_ROUND_OFF and b > 1.3 * a and y * b > x * a:
+                return True
+        if len(self.tried) < 4:
+            return False
+        (a, x), *_, (c, z) = self.tried[-4:]
+        return c > 3.0 * a and z > 0.5 * x
+
+    def _finished(self, solution: Solution, error: float) -> Solution:
+        if self.times is not None and solution.t.size < self.times.size:
+            solution = self.made(solution.run, self.times)
+        solution = replace(
+            solution,
+            run=replace(solution.run, nfev=self.nfev, seconds=self.seconds),
+            error_estimate=error,
+            message=f"{solution.message}; the error is estimated as {error:.1e}",
+        )
+        if error > self.rtol:
+            warnings.warn(
+                f"the tolerance {self.rtol:g} was not reached: the error is estimated as {error:.1e}, and shorter steps"
+                " do not lower it; the solution is the best of those that were tried",
+                ToleranceNotReached,
+                stacklevel=4,
+            )
+        return solution
+
+
+def estimate(factor: float, d: float, floor: float) -> float:
+    """The error of a run whose companion is at the distance d: by the factor of its method, or by that of round-off."""
+    return max(factor * d, min(FACTOR * d, MAYBE_ROUND_OFF)) + floor
+
+
+def least_error(run: Run, turn: float) -> float:
+    """What no companion sees, because it has the same: the roundings of the moments and their inverses, and of times.
+
+    The principal moments of a tilted tensor are known to some ulps of the largest one only.
+    """
+    largest, smallest = float(run.body.moments.max()), float(run.body.moments.min())
+    each = 3.0 if run.body.aligned else 3.0 + 2.0 * largest / smallest
+    return 2.0**-52 * (4.0 + each * turn)
+
+
+def spread(times: Floats) -> Floats:
+    """At most so many of the times, the last among them."""
+    if times.size <= CHECKS:
+        return times
+    some: Floats = times[np.unique(np.linspace(0, times.size - 1, CHECKS).round().astype(int))]
+    return some
+
+
+def distance(run: Solution, rows: NDArray[np.int64], other: Solution) -> float:
+    """The largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
+    q, p = run.quaternion[rows], other.quaternion
+    apart = np.minimum(lengths(q - p), lengths(q + p))
+    angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * apart))
+    largest = float(lengths(run.omega).max())
+    rates = lengths(run.omega[rows] - other.omega)
+    return float(max(angle.max(), rates.max() / largest if largest > 0 else 0.0))
+
+
+def answer(
+    run: Run, times: Floats | None, rtol: float, method: Method | None,
+    progress: Progress | None, announce: Callable[[], None] | None,
+) -> Solution:  # fmt: skip
+    """The motion with an error below rtol, by this method or by the one that suits best."""
+    c = character(run)
+    rungs = chosen(c, rtol, times is not None) if method is None else ladder(method, c, rtol)
+    return Search(run, times, rtol, least_error(run, c.turn), progress, announce).answer(rungs)

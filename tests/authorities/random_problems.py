@@ -1,0 +1,352 @@
+"""Problems drawn at random, and their true motions: what error estimates are tried on.
+
+A draw is bodies of all kinds (three different moments, two equal ones, nearly equal ones, spheres, needles, discs; in
+principal axes or tilted), torques of all kinds, from none to one that turns the body over within a radian, spans,
+directions of time and tolerances. All torques are cases of one formula,
+
+    tau = c(t) r x R^T f + 3 g z x J z + b - d w - e |w|^2 w,     z = R^T e3,   c(t) = 1 + a (cos(nu t + phase) - 1),
+
+where c is multiplied by `after` beyond the time of a jump. The truth is found in extended precision by extrapolation
+in the rotation matrix, for all problems at once; nothing is shared with polhode's kernels.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import polhode as ph
+from polhode.core.types import Depends, Quat, Vec3
+from polhode.core.vec import cross
+from polhode.torques import Torque
+from polhode.torques._torque import CustomTorque
+
+Floats = NDArray[np.float64]
+Extended = NDArray[np.longdouble]
+
+OUTPUTS = 8
+"""Output times, evenly spaced."""
+JUMP = 3
+"""The output after which a torque that jumps does so."""
+
+KINDS: dict[str, Depends] = {
+    "free": Depends.NOTHING,
+    "weight": Depends.POSITION,
+    "gradient": Depends.POSITION,
+    "thrust": Depends.POSITION,
+    "swing": Depends.POSITION | Depends.TIME,
+    "jump": Depends.POSITION | Depends.TIME,
+    "drag": Depends.POSITION | Depends.RATE,
+    "stir": Depends.POSITION | Depends.TIME | Depends.RATE,
+}
+
+
+def _kernel(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    c = 1.0 + p[6] * (math.cos(p[7] * t + p[8]) - 1.0)
+    if p[11] * (t - p[9]) > 0.0:
+        c *= p[10]
+    n = cross((p[0], p[1], p[2]), ph.to_body(q, (c * p[3], c * p[4], c * p[5])))
+    z = ph.to_body(q, (0.0, 0.0, 3.0 * p[12]))
+    u = ph.to_body(q, (0.0, 0.0, 1.0))
+    g = cross(
+        z,
+        (
+            p[13] * u[0] + p[16] * u[1] + p[17] * u[2],
+            p[16] * u[0] + p[14] * u[1] + p[18] * u[2],
+            p[17] * u[0] + p[18] * u[1] + p[15] * u[2],
+        ),
+    )
+    e = p[22] + p[23] * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    return (
+        n[0] + g[0] + p[19] - e * w[0],
+        n[1] + g[1] + p[20] - e * w[1],
+        n[2] + g[2] + p[21] - e * w[2],
+    )
+
+
+@dataclass(frozen=True)
+class RandomProblem:
+    """A motion over `span`, with the tolerance that is asked for."""
+
+    kind: str
+    shape: str
+    tensor: Floats
+    omega: Floats
+    quaternion: Floats
+    values: Floats
+    """The parameters of the kernel."""
+    span: float
+    rtol: float
+    turn: float
+    """The angle through which the body turns, at most, more or less."""
+    weakness: float
+    """The largest torque over twice the kinetic energy, more or less."""
+
+    @property
+    def body(self) -> ph.Body:
+        """The body, from its tensor."""
+        return ph.Body(self.tensor)
+
+    @property
+    def torque(self) -> Torque:
+        """The torque, as polhode's."""
+        if self.kind == "free":
+            return ph.Free()
+        jumps = (float(self.values[9]),) if self.kind == "jump" else ()
+        return CustomTorque(_kernel, tuple(self.values.tolist()), None, jumps, KINDS[self.kind])
+
+    @property
+    def times(self) -> Floats:
+        """Where the motion is wanted."""
+        return self.span * np.arange(1, OUTPUTS + 1) / OUTPUTS
+
+    def solved(self, **arguments: Any) -> ph.Solution:
+        """By polhode."""
+        return ph.simulate(
+            self.body, self.torque, omega=self.omega, attitude=self.quaternion, t_span=(0.0, self.span),
+            t_eval=self.times, **arguments,
+        )  # fmt: skip
+
+
+SHAPES = ("triaxial", "triaxial", "triaxial", "prolate", "oblate", "nearly symmetric", "sphere", "needle", "disc")
+
+
+def _moments(shape: str, draw: np.random.Generator) -> Floats:
+    a = draw.uniform(0.3, 1.0)
+    if shape == "sphere":
+        return np.array([a, a, a])
+    if shape == "needle":
+        b = draw.uniform(1.0, 1.3)
+        return np.array([10 ** draw.uniform(-2.0, -1.0), b, b * draw.uniform(1.001, 1.005)])
+    if shape == "disc":
+        b = draw.uniform(0.5, 0.8)
+        return np.array([b, b * draw.uniform(1.001, 1.2), 1.0])
+    squares = draw.uniform(0.1, 1.0, size=3)  # of the radii of gyration: every such body can be built
+    x, y, z = squares
+    moments = np.array([y + z, z + x, x + y])
+    if shape == "triaxial":
+        return moments
+    i, k = (0, 1) if shape == "nearly symmetric" else (draw.permutation(3)[:2]).tolist()
+    other = 3 - i - k
+    moments[k] = moments[i] * (1 + (10 ** draw.uniform(-9, -3) if shape == "nearly symmetric" else 0.0))
+    moments[other] = min(moments[other], 1.9 * moments[i])
+    if shape == "prolate":
+        moments[other] = moments[i] * draw.uniform(0.1, 0.95)
+    if shape == "oblate":
+        moments[other] = moments[i] * draw.uniform(1.05, 1.95)
+    return moments
+
+
+def _rotation(draw: np.random.Generator) -> Floats:
+    q, r = np.linalg.qr(draw.normal(size=(3, 3)))
+    q = q * np.sign(np.diag(r))
+    return q if np.linalg.det(q) > 0 else -q
+
+
+def random_problem(
+    draw: np.random.Generator, *, longest: float = 300.0, kinds: Sequence[str] = tuple(KINDS)
+) -> RandomProblem:
+    """One problem; the body turns by up to `longest` radians, less under a strong torque, where motions are chaotic."""
+    kind, shape = str(draw.choice(kinds)), str(draw.choice(SHAPES))
+    moments = _moments(shape, draw) * 10 ** draw.uniform(-3, 3)
+    tilted = shape in ("triaxial", "needle") and draw.random() < 0.3
+    S = _rotation(draw) if tilted else np.eye(3)
+    tensor = S @ np.diag(moments) @ S.T
+    tensor = 0.5 * (tensor + tensor.T) if tilted else np.diag(moments)
+    direction = draw.normal(size=3)
+    omega = direction / np.linalg.norm(direction) * 10 ** draw.uniform(-2, 2)
+    energy2 = float(omega @ tensor @ omega)  # twice the kinetic energy
+    principal = S.T @ omega
+    fastest = math.sqrt(float(_greatest_rate2(moments, moments * principal)))
+    eps = 10 ** draw.uniform(-8, 0.5)
+    turn = 10 ** draw.uniform(0.5, math.log10(longest))
+    if kind != "free" and eps > 0.01:
+        turn = min(turn, 40.0)
+    if eps > 0.3:
+        turn = min(turn, 20.0)
+    size = eps * energy2 if kind != "free" else 0.0
+    quickest = math.hypot(fastest, math.sqrt(size / float(moments.min())))  # the torque may spin the body up
+    span = turn / quickest
+    if kind == "thrust":  # which spins the body up for as long as it acts
+        span = min(span, quickest * float(moments.min()) / size)
+    span *= 1.0 if draw.random() < 0.9 else -1.0
+    return RandomProblem(
+        kind, shape, tensor, omega, draw.normal(size=4), _values(kind, draw, size, span, tensor, quickest),
+        span, 10 ** draw.uniform(-11, -3), quickest * abs(span), 0.0 if kind == "free" else eps,
+    )  # fmt: skip
+
+
+def _values(
+    kind: str, draw: np.random.Generator, size: float, span: float, tensor: Floats, rate: float
+) -> Floats:  # fmt: skip
+    p = np.zeros(24)
+    p[13:19] = tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2]
+    p[10], p[11] = 1.0, math.copysign(1.0, span)
+    arm, force = draw.normal(size=3), draw.normal(size=3)
+    if kind in ("weight", "swing", "jump", "drag", "stir"):
+        p[0:3], p[3:6] = arm / np.linalg.norm(arm), size * force / np.linalg.norm(force)
+    if kind in ("swing", "stir"):
+        p[6:9] = draw.uniform(0.2, 1.0), rate * 10 ** draw.uniform(-1.5, 0.5), draw.uniform(0, 6)
+    if kind == "jump":
+        p[9], p[10] = span * JUMP / OUTPUTS, draw.uniform(-1, 1)
+    if kind == "gradient":
+        p[12] = size / (3 * float(np.ptp(np.linalg.eigvalsh(tensor)) or tensor[0, 0]))
+    if kind == "thrust":
+        p[19:22] = size * arm / np.linalg.norm(arm)
+        p[3:6], p[0:3] = 0.3 * size * force, arm[[1, 2, 0]]
+    if kind in ("drag", "stir"):  # some spin up; all lose or gain less than a factor e^2 of their rate
+        sign = -0.3 if draw.random() < 0.2 else 1.0
+        weakest = float(np.linalg.eigvalsh(tensor)[0])
+        p[22] = sign * draw.uniform(0, 2) * weakest / span
+        p[23] = draw.uniform(0, 1) * weakest / span / rate**2
+    return p
+
+
+def _greatest_rate2(moments: Floats, m: Floats) -> float:
+    j = 1 / moments
+    high, low = float(j.max()), float(j.min())
+    return (high + low) * float(m * m @ j) - high * low * float(m @ m)
+
+
+def random_problems(seed: int, count: int, **limits: Any) -> list[RandomProblem]:
+    """So many problems; the same seed gives the same ones."""
+    draw = np.random.default_rng(seed)
+    return [random_problem(draw, **limits) for _ in range(count)]
+
+
+# --- the truth -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Rotation matrices and rates at the output times, for each problem, and how well they are known."""
+
+    R: Extended
+    """Problem, output, row, column."""
+    omega: Extended
+    doubt: Floats
+    """For each problem the distance to a coarser solution, in the measure of `error`."""
+
+
+def truths(problems: Sequence[RandomProblem], steps_per_radian: float = 0.7) -> Truth:
+    """By extrapolation, twice: the coarser one tells how good the finer one is."""
+    longest = max(p.turn * (2.0 if p.weakness > 0.1 or p.kind == "thrust" else 1.0) for p in problems)
+    fine = _motions(problems, math.ceil(1.4 * steps_per_radian * longest / OUTPUTS) + 2)
+    coarse = _motions(problems, math.ceil(steps_per_radian * longest / OUTPUTS) + 1)
+    doubt = np.array([_distance(*(x[k] for x in (*fine, *coarse))) for k in range(len(problems))])
+    return Truth(*fine, doubt)
+
+
+def _distance(R: Extended, w: Extended, S: Any, v: Any) -> float:
+    """The largest angle between attitudes, and the largest difference of rates relative to the largest rate."""
+    chord = np.sqrt(
+        np.sum((np.asarray(R) - S) ** 2, axis=(-2, -1)).astype(np.float64)
+    )  # of an angle a: 8^(1/2) sin(a/2)
+    angle = 2 * np.arcsin(np.minimum(1.0, chord / math.sqrt(8)))
+    rates = np.sqrt(np.sum((np.asarray(w) - v) ** 2, axis=-1).astype(np.float64))
+    largest = float(np.sqrt(np.sum(np.asarray(w) ** 2, axis=-1).astype(np.float64)).max())
+    return float(max(angle.max(), rates.max() / largest))
+
+
+def error(truth: Truth, k: int, solution: ph.Solution) -> float:
+    """Of the k-th problem: what `error_estimate` estimates."""
+    w, x, y, z = (solution.quaternion.astype(np.longdouble).T) / np.sqrt(
+        np.sum(solution.quaternion.astype(np.longdouble) ** 2, axis=1)
+    )
+    rows = [
+        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+    return _distance(truth.R[k], truth.omega[k], np.moveaxis(np.array(rows), -1, 0), solution.omega)
+
+
+def _motions(problems: Sequence[RandomProblem], steps: int, columns: int = 10) -> tuple[Extended, Extended]:
+    """R and w of all problems at all output times, in so many steps between outputs. Time runs from 0 to 1 for all."""
+    ld = np.longdouble
+    J = np.array([p.tensor for p in problems], dtype=ld)
+    inverse = _inverse(J)
+    q = np.array([p.quaternion for p in problems], dtype=np.float64).astype(ld).T
+    p = np.array([p.values for p in problems]).astype(ld).T
+    T = np.array([p.span for p in problems]).astype(ld)
+    m = np.einsum("nij,nj->ni", J, np.array([p.omega for p in problems]).astype(ld))
+    y = np.concatenate([_matrix(q).reshape(9, -1), m.T])
+    forced = np.array([p.kind != "free" for p in problems]).astype(ld)
+    R, w = [], []
+    for k in range(OUTPUTS):
+        factor = np.where(k >= JUMP, p[10], ld(1))
+        slope = _slope(J, inverse, p, T, factor, forced)
+        h = ld(1) / (OUTPUTS * steps)
+        for i in range(steps):
+            y = _extrapolated(slope, ld(k) / OUTPUTS + i * h, y, h, columns)
+        R.append(y[:9].T.reshape(-1, 3, 3))
+        w.append(np.einsum("nij,jn->ni", inverse, y[9:]))
+    return np.stack(R, axis=1), np.stack(w, axis=1)
+
+
+def _inverse(J: Extended) -> Extended:
+    """By cofactors: NumPy inverts no extended numbers."""
+    rows = [np.cross(J[:, 1], J[:, 2]), np.cross(J[:, 2], J[:, 0]), np.cross(J[:, 0], J[:, 1])]
+    determinant = np.einsum("ni,ni->n", J[:, 0], rows[0])
+    out: Extended = np.stack(rows, axis=2) / determinant[:, None, None]
+    return out
+
+
+def _matrix(q: Extended) -> Extended:
+    w, x, y, z = q / np.sqrt(np.sum(q**2, axis=0))
+    return np.array(
+        [
+            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+        ]
+    )
+
+
+def _slope(
+    J: Extended, inverse: Extended, p: Extended, T: Extended, factor: Extended, forced: Extended
+) -> Callable[[Any, Extended], Extended]:
+    def slope(t: Any, y: Extended) -> Extended:
+        R, m = y[:9].reshape(3, 3, -1), y[9:]
+        w = np.einsum("nij,jn->in", inverse, m)
+        c = factor * (1 + p[6] * (np.cos(p[7] * (t * T) + p[8]) - 1))
+        f = c * np.einsum("ijn,in->jn", R, p[3:6])
+        z = R[2]
+        e = p[22] + p[23] * np.sum(w * w, axis=0)
+        torque = _cross(p[0:3], f) + 3 * p[12] * _cross(z, np.einsum("nij,jn->in", J, z)) + p[19:22] - e * w
+        turning = np.stack([_cross(row, w) for row in R]).reshape(9, -1)
+        out: Extended = T * np.concatenate([turning, forced * torque + _cross(m, w)])
+        return out
+
+    return slope
+
+
+def _cross(a: Extended, b: Extended) -> Extended:
+    return np.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def _extrapolated(slope: Callable[[Any, Extended], Extended], t: Any, y: Extended, h: Any, columns: int) -> Extended:
+    """Gragg's midpoint rules with 2, 4, 6, ... substeps, extrapolated to infinitely many; as an increment."""
+    first = slope(t, y)
+    table: list[Extended] = []
+    for j in range(1, columns + 1):
+        row = _midpoint(slope, t, y, h, 2 * j, first)
+        fresh = [row]
+        for i in range(1, j):
+            ratio = np.longdouble(j) ** 2 / np.longdouble(j - i) ** 2 - 1
+            fresh.append(fresh[i - 1] + (fresh[i - 1] - table[i - 1]) / ratio)
+        table = fresh
+    return y + table[-1]
+
+
+def _midpoint(slope: Any, t: Any, y: Extended, h: Any, substeps: int, first: Extended) -> Extended:
+    """The increment of y."""
+    s = h / substeps
+    before, now = np.zeros_like(y), s * first
+    for k in range(1, substeps):
+        before, now = now, before + 2 * s * slope(t + k * s, y + now)
+    out: Extended = (before + now + s * slope(t + h, y + now)) / 2
+    return out

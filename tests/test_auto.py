@@ -1,0 +1,285 @@
+"""A tolerance in, an answer out: what is chosen, what it costs, and whether the estimate holds."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode import _auto
+from polhode._auto import Character, chosen, distance, estimate
+from polhode.core.types import Depends
+from polhode.methods import find
+from tests.authorities.random_problems import KINDS, RandomProblem, error, random_problems, truths
+
+BODY = ph.Body([1.0, 1.75, 2.5])
+MOTION: dict[str, Any] = {"omega": [0.9, -0.7, 1.1], "attitude": [5, 1, -3, 2], "t_span": (0.0, 20.0)}
+
+
+def top(size: float) -> ph.HeavyTop:
+    """A torque of about this part of twice the kinetic energy."""
+    return ph.HeavyTop(4.7 * size, point=(0.6, 0.0, 0.8))
+
+
+def answer(size: float, rtol: float, **others: Any) -> ph.Solution:
+    return ph.simulate(BODY, top(size) if size else None, **(MOTION | {"rtol": rtol} | others))
+
+
+# --- honesty
+
+
+def tried(problem: RandomProblem) -> ph.Solution:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ph.ToleranceNotReached)
+        return problem.solved(rtol=problem.rtol)
+
+
+def test_estimates_hold() -> None:
+    """Thirty random problems; `tests/evidence/test_auto.py` has hundreds, other ones every time."""
+    problems = random_problems(1, 30, longest=30.0)
+    truth = truths(problems)
+    assert truth.doubt.max() < 1e-14
+    solutions = [tried(p) for p in problems]
+    errors = np.array([error(truth, k, s) for k, s in enumerate(solutions)])
+    estimates = np.array([s.error_estimate for s in solutions])
+    assert (errors <= estimates).all()
+    assert 1 < np.median(estimates / errors) < 100
+    assert all(s.error_estimate <= p.rtol for s, p in zip(solutions, problems, strict=True) if s.error_estimate)
+
+
+def test_the_generator() -> None:
+    problems = random_problems(2, 400)
+    assert {p.kind for p in problems} == set(KINDS)
+    assert min(p.rtol for p in problems) < 1e-10
+    assert max(p.rtol for p in problems) > 1e-4
+    assert min(p.weakness for p in problems if p.kind != "free") < 1e-7
+    assert max(p.weakness for p in problems) > 1
+    assert {p.span > 0 for p in problems} == {True, False}
+    again = random_problems(2, 400)
+    assert all(np.array_equal(a.values, b.values) and a.rtol == b.rtol for a, b in zip(problems, again, strict=True))
+
+
+def test_the_truth_is_polhodes_truth_too() -> None:
+    """Extrapolation in extended precision against collocation: they share nothing but the problem."""
+    problems = random_problems(3, 12, longest=20.0, kinds=("stir",))
+    truth = truths(problems)
+    for k, p in enumerate(problems):
+        s = p.solved(step=p.span / (12 * p.turn), method="G8(compensated=true)")
+        assert error(truth, k, s) < 1e-12 * (1 + 100 * p.weakness)
+
+
+# --- what is promised
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-7, 1e-4, 1e-2, 1.0])
+def test_tolerance_is_met(size: float) -> None:
+    """By runs that agree with each other as well as they say."""
+    finest = answer(size, 1e-12, t_eval=[5.0, 20.0])
+    for rtol in (1e-3, 1e-6, 1e-9):
+        solution = answer(size, rtol, t_eval=[5.0, 20.0])
+        assert solution.error_estimate is not None
+        assert solution.error_estimate <= rtol
+        assert distance(solution, np.arange(2), finest) < solution.error_estimate + 1e-12
+
+
+def test_cost_counts_everything() -> None:
+    """The evaluations of all runs, the companion's among them."""
+    solution = answer(1e-2, 1e-9)
+    alone = ph.simulate(
+        BODY, top(1e-2), **MOTION, step=solution.step, method=solution.run.method, every=10_000
+    )  # fmt: skip
+    assert solution.nfev > 1.5 * alone.nfev
+    assert alone.quaternion[-1] == pytest.approx(solution.quaternion[-1], abs=1e-15)
+
+
+def test_looser_is_cheaper() -> None:
+    loose, tight = (answer(1e-2, rtol).nfev for rtol in (1e-3, 1e-11))
+    assert tight > 2 * loose
+
+
+def test_output() -> None:
+    times = np.linspace(0, 20, 1001)
+    many, few = answer(1e-2, 1e-9, t_eval=times), answer(1e-2, 1e-9, t_eval=times[[7, 500]])
+    assert np.array_equal(many.t, times)
+    assert many.quaternion[[7, 500]] == pytest.approx(few.quaternion, abs=1e-9)
+    steps = answer(1e-4, 1e-9)
+    assert steps.t.size == steps.run.steps + 1
+    assert answer(1e-4, 1e-9, every=5).t.size == math.ceil(steps.run.steps / 5) + 1
+
+
+def test_time_may_run_backward() -> None:
+    there = answer(1e-2, 1e-11)
+    back = ph.simulate(
+        BODY, top(1e-2), omega=there.omega[-1], attitude=there.quaternion[-1], t_span=(20, 0), rtol=1e-9
+    )  # fmt: skip
+    assert back.step < 0
+    assert back.omega[-1] == pytest.approx(MOTION["omega"], abs=1e-8)
+
+
+def test_a_body_at_rest() -> None:
+    rest = ph.simulate(BODY, omega=[0, 0, 0], t_span=(0, 5), rtol=1e-9)
+    assert np.array_equal(rest.omega, np.zeros_like(rest.omega))
+    falling = ph.simulate(BODY, top(1.0), omega=[0, 0, 0], t_span=(0, 5), rtol=1e-9)
+    assert falling.error_estimate is not None
+    assert falling.error_estimate < 1e-9
+    assert falling.energy_error.max() < 1e-8
+
+
+def test_long_free_motion() -> None:
+    """One step for each time, whatever the time."""
+    free = ph.FreeMotion(BODY, MOTION["omega"], MOTION["attitude"])
+    solution = answer(0.0, 1e-9, t_span=(0.0, 1e4), t_eval=[10.0, 1e4])
+    assert solution.method == "Exact"
+    assert solution.run.steps == 1
+    assert np.abs(solution.omega - free.at([10.0, 1e4]).omega).max() < solution.error_estimate
+
+
+def test_jumps_closer_than_steps() -> None:
+    """Short stretches get several steps, and others in the companion."""
+    ends = np.cumsum([3.0, 0.01, 0.02, 3.0, 0.05, 30.0])
+    turns = [(float(t), (0.3 * (-1) ** k, 0.2, -5.0 * (k in (1, 2)))) for k, t in enumerate(ends)]
+    jumpy = ph.PiecewiseTorque(tuple(turns))
+    coarse, fine = (ph.simulate(BODY, jumpy, **MOTION, rtol=r, t_eval=[3.02, 20]) for r in (1e-5, 1e-11))
+    assert coarse.error_estimate is not None
+    assert distance(coarse, np.arange(2), fine) < coarse.error_estimate < 1e-5
+
+
+@pytest.mark.parametrize("method", ["MR2", "RK4", "KL8(of=Strang)", "G4", "SABA4", "DOP853", "HLR"])
+def test_a_method_of_ones_own(method: str) -> None:
+    solution = answer(1e-2, 1e-5, method=method, t_eval=[20.0])
+    truth = answer(1e-2, 1e-11, t_eval=[20.0])
+    assert solution.method.startswith(method.partition("(")[0])
+    assert solution.error_estimate is not None
+    assert distance(solution, np.arange(1), truth) < solution.error_estimate <= 1e-5
+
+
+def test_a_tolerance_beyond_round_off_is_refused_politely() -> None:
+    with pytest.warns(ph.ToleranceNotReached, match="was not reached: the error is estimated as") as caught:
+        solution = answer(1e-2, 1e-15)
+    assert len(caught) == 1
+    assert solution.error_estimate is not None
+    assert 1e-15 < solution.error_estimate < 1e-12
+
+
+def test_failing_torques_are_reported() -> None:
+    @ph.torque
+    def breaking(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (math.sqrt(1.0 - t), 0.0, 0.0)
+
+    with pytest.raises(ph.SimulationFailed, match="breaking") as caught:
+        ph.simulate(BODY, breaking, omega=[1, 2, 3], t_span=(0, 2), rtol=1e-6)
+    assert 0 < caught.value.solution.t_last <= 1
+
+
+# --- the choice
+
+
+GENERIC = Character(span=100.0, rate=1.0, weakness=1e-2, depends=Depends.POSITION, symmetric=False)
+
+
+def character(depends: Depends = Depends.POSITION, **others: Any) -> Character:
+    return GENERIC._replace(depends=depends, **others)
+
+
+@pytest.mark.parametrize(
+    ("given", "rtol", "method"),
+    [
+        (character(Depends.NOTHING, weakness=0.0), 1e-9, "Exact"),
+        (character(weakness=1e-7), 1e-9, "SABA8"),
+        (character(weakness=1e-4), 1e-11, "ABA1064"),
+        (character(weakness=1e-3), 1e-9, "DOP853"),
+        (character(weakness=1e-3, symmetric=True), 1e-9, "ABA1064"),
+        (character(Depends.POSITION | Depends.TIME, weakness=1e-7), 1e-9, "SABA8"),
+        (character(Depends.POSITION | Depends.RATE, weakness=1e-7), 1e-9, "DOP853"),
+        (character(weakness=1.0), 1e-13, "G8(compensated=true)"),
+        (character(weakness=math.inf), 1e-3, "DOP853"),
+    ],
+)
+def test_choice(given: Character, rtol: float, method: str) -> None:
+    assert chosen(given, rtol, listed=True).method.name == method
+
+
+def test_character_of_a_problem() -> None:
+    solution = answer(1e-2, 1e-3)
+    found = _auto.character(solution.run)
+    assert found.weakness == pytest.approx(1e-2, rel=0.3)
+    assert 1.58 < found.rate < 2.5
+    assert not found.symmetric
+
+
+def test_estimate() -> None:
+    assert estimate(1.0, 1e-5, 1e-14) == pytest.approx(1e-5)
+    assert estimate(1.0, 1e-13, 1e-14) == pytest.approx(5.1e-13)
+    assert estimate(3.0, 1e-5, 1e-14) == pytest.approx(3e-5)
+    assert estimate(3.0, 0.0, 1e-14) == 1e-14
+
+
+def test_companions_differ() -> None:
+    """However few the steps are, those of the companion are fewer: else it would agree for no reason."""
+    run = answer(1e-4, 1e-3).run
+    for n in (2.0, 2.5, 3.0, 7.0, 1000.0):
+        rungs = _auto.Ladder(find("SABA8"), 9.0, n, 5.0)
+        assert abs(rungs.made(run, n, 1e-3, coarser=True).step) > 1.2 * abs(rungs.made(run, n, 1e-3).step)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "give rtol, the error of the answer"),
+        ({"method": "auto"}, "give rtol, the error of the answer"),
+        ({"method": "MR2"}, "or a method and its step"),
+        ({"step": 0.1}, "a step needs a method"),
+        ({"step": 0.1, "method": "auto"}, "a step needs a method"),
+        ({"step": 0.1, "rtol": 1e-6}, "not both"),
+        ({"rtol": 0.0}, "rtol must lie between 0 and 1"),
+        ({"rtol": 2}, "rtol must lie between 0 and 1"),
+        ({"rtol": math.nan}, "rtol must be finite"),
+        ({"rtol": "fine"}, "rtol must be a number"),
+    ],
+)
+def test_refused(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        ph.simulate(BODY, **MOTION, **arguments)
+
+
+# --- what is kept of it
+
+
+def test_saved(tmp_path: Any) -> None:
+    solution = answer(1e-2, 1e-6, t_eval=[20.0])
+    solution.save(tmp_path / "it.nc")
+    assert ph.load(tmp_path / "it.nc").error_estimate == solution.error_estimate
+    assert "error at most" in repr(solution)
+
+
+def test_scenario(tmp_path: Any) -> None:
+    from polhode.io.scenario import ScenarioError, load_scenario
+
+    text = """
+        [body]
+        moments = [1.0, 1.75, 2.5]
+        [initial]
+        omega = [0.9, -0.7, 1.1]
+        [run]
+        t_span = [0, 5]
+        {}
+    """
+    path = tmp_path / "it.toml"
+    for run in ("rtol = 1e-6", 'rtol = 1e-6\nmethod = "auto"', 'rtol = 1e-6\nmethod = "RK4"'):
+        path.write_text(text.format(run))
+        solution = load_scenario(path).simulate()
+        assert solution.error_estimate is not None
+        assert solution.error_estimate <= 1e-6
+    for run, words in (
+        ("rtol = 1e-6\nstep = 0.1", "exactly one of step, rtol"),
+        ("step = 0.1", "a step needs a method"),
+        ("rtol = 2.0", "run.rtol: input should be less than 1"),
+    ):
+        path.write_text(text.format(run))
+        with pytest.raises(ScenarioError, match=words):
+            load_scenario(path)

@@ -1,0 +1,265 @@
+"""Events and states between the rows."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode._events import crosses
+from tests.contract._measure import EPS, matrices
+
+BODY = ph.Body([1.0, 1.75, 2.5])
+TOP = ph.HeavyTop(1.5, point=(0.375, -0.25, 0.875))
+MOTION: dict[str, Any] = {"omega": [0.9, -0.7, 1.1], "attitude": [5, 1, -3, 2]}
+
+
+def run(t_end: float = 20.0, step: float = 0.01, method: str = "MR2", **others: Any) -> ph.Solution:
+    arguments = MOTION | {"t_span": (0.0, t_end), "step": step, "method": method}
+    return ph.simulate(BODY, TOP, **(arguments | others))
+
+
+def second_rate(t: float, q: Any, w: Any) -> float:
+    return float(w[1])
+
+
+def at_seven(t: float, q: Any, w: Any) -> float:
+    return t - 7.123456789
+
+
+# --- where events are
+
+
+def test_zeros_of_a_free_motion() -> None:
+    """Against the closed form: the middle rate of a book vanishes once in every half period."""
+    book, omega = ph.Body([1.0, 2.0, 3.0]), [1.0, 0.1, 0.2]
+    period = ph.FreeMotion(book, omega).period
+    solution = ph.simulate(book, omega=omega, t_span=(0, 10 * period), step=0.05, method="Exact", events=second_rate)
+    (zeros,) = solution.events
+    assert zeros.t.size == 20
+    assert np.diff(zeros.t) == pytest.approx(period / 2, rel=1e-13)
+    # To round-off: of the state, and of the time by which it is asked for.
+    assert np.abs(zeros.omega[:, 1]).max() < 64 * EPS
+
+
+def test_times_are_exact_to_the_last_digits() -> None:
+    """g is a function of time alone."""
+    (hit,) = run(events=at_seven).events
+    assert abs(hit.t[0] - 7.123456789) <= 2 * math.ulp(7.0)
+
+
+def test_an_event_does_not_change_the_run() -> None:
+    for output in ({}, {"every": 7}, {"t_eval": np.linspace(0.3, 19.7, 57)}):
+        plain, watched = run(**output), run(**output, events=second_rate)
+        assert np.array_equal(plain.t, watched.t)
+        assert np.array_equal(plain.quaternion, watched.quaternion)
+        assert np.array_equal(plain.momentum, watched.momentum)
+        assert plain.run.steps == watched.run.steps
+        assert plain.t_last == watched.t_last
+
+
+def test_direction() -> None:
+    both, up, down = run(
+        events=[second_rate, ph.Event(second_rate, direction=1), ph.Event(second_rate, direction=-1)]
+    ).events
+    assert np.array_equal(np.sort(np.concatenate([up.t, down.t])), both.t)
+    assert both.t.size >= 5
+    for k, sign in ((up, 1.0), (down, -1.0)):
+        later = run(t_eval=k.t + 1e-6).omega[:, 1]
+        assert (sign * later > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "direction", "told"),
+    [
+        (-1, 1, 0, True), (-1, 1, 1, True), (-1, 1, -1, False), (1, -1, 1, False), (1, -1, -1, True),
+        (-1, 0, 0, True), (0, 1, 0, False), (0, 0, 0, False), (1, 2, 0, False),
+    ],
+)  # fmt: skip
+def test_crossing(before: float, after: float, direction: int, told: bool) -> None:
+    """A zero that is hit exactly counts once: when it is reached, not when it is left."""
+    assert crosses(before, after, direction) is told
+
+
+def test_time_may_run_backward() -> None:
+    arguments: dict[str, Any] = {"step": 0.02, "method": "KL8(of=Strang)"}
+    forth, end = run(events=second_rate, **arguments).events[0], run(every=10_000, **arguments)
+    back = ph.simulate(
+        BODY, TOP, omega=end.omega[-1], attitude=end.quaternion[-1], t_span=(20, 0), events=second_rate,
+        **(arguments | {"step": -0.02}),
+    ).events[0]  # fmt: skip
+    assert back.t[::-1] == pytest.approx(forth.t, abs=1e-10)
+
+
+def test_zeros_within_one_long_step() -> None:
+    """A step of several radians is looked into."""
+    spin = ph.Body([1.0, 1.0, 2.0])
+
+    def side(t: float, q: Any, w: Any) -> float:
+        return float(w[0])
+
+    whole = ph.simulate(spin, omega=[1, 0, 3], t_span=(0, 20), step=20.0, method="Exact", events=side).events[0]
+    # The transverse rate turns at (I3 - I1) / I1 w3 = 3.
+    assert whole.t == pytest.approx((np.arange(whole.t.size) + 0.5) * np.pi / 3, abs=1e-13)
+    assert whole.t.size == 19
+
+
+def test_long_runs_are_watched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from polhode import _events
+
+    whole = run(events=second_rate, every=3)
+    monkeypatch.setattr(_events, "BLOCK", 100)
+    parts = run(events=second_rate, every=3)
+    assert np.array_equal(whole.t, parts.t)
+    assert np.abs(whole.quaternion - parts.quaternion).max() < 64 * EPS
+    assert whole.events[0].t == pytest.approx(parts.events[0].t, abs=1e-13)
+
+
+@pytest.mark.parametrize("method", ["DOP853(rtol=1e-12)", "G8", "HLR"])
+def test_every_kind_of_method(method: str) -> None:
+    """Steps that choose their length, steps that remember the last one."""
+    fine = run(events=second_rate, step=0.02, method="KL8(of=Strang)").events[0]
+    step, tolerance = (0.005, 2e-3) if method == "HLR" else (0.1, 1e-9)  # of order 2
+    assert run(events=second_rate, step=step, method=method).events[0].t == pytest.approx(fine.t, abs=tolerance)
+
+
+def test_torque_that_jumps() -> None:
+    jump = ph.PiecewiseTorque(((3.0, (0.5, 0.0, 0.0)), (20.0, (0.0, -0.5, 0.2))))
+    arguments: dict[str, Any] = MOTION | {"t_span": (0, 15), "step": 0.01, "method": "RK4"}
+    plain, seen = ph.simulate(BODY, jump, **arguments), ph.simulate(BODY, jump, **arguments, events=second_rate)
+    assert np.array_equal(plain.t, seen.t)
+    assert np.abs(plain.quaternion - seen.quaternion).max() < 64 * EPS
+    assert np.abs(seen.events[0].omega[:, 1]).max() < 64 * EPS
+
+
+# --- terminal
+
+
+def test_terminal() -> None:
+    plain, stopped = run(), run(events=[second_rate, ph.Event(at_seven, terminal=True)])
+    assert stopped.success
+    assert "stopped by the event at_seven" in stopped.message
+    rows = stopped.t.size
+    assert stopped.t[-1] == stopped.t_last == stopped.events[1].t[0] == pytest.approx(7.123456789)
+    assert np.array_equal(stopped.quaternion[:-1], plain.quaternion[: rows - 1])
+    assert (stopped.events[0].t < 7.2).all()
+    assert run(t_eval=[1.0, 7.0, 8.0], events=ph.Event(at_seven, terminal=True)).t.tolist() == [1.0, 7.0]
+
+
+def test_a_stopped_run_can_be_resumed() -> None:
+    stopped = run(method="KL8(of=Strang)", events=ph.Event(at_seven, terminal=True))
+    both, plain = ph.resume(stopped, 20.0), run(method="KL8(of=Strang)")
+    assert np.abs(matrices(both.quaternion[-1:]) - matrices(plain.quaternion[-1:])).max() < 1e-12
+
+
+def test_with_a_tolerance() -> None:
+    solution = ph.simulate(BODY, TOP, **MOTION, t_span=(0, 20), rtol=1e-10, events=second_rate)
+    fine = run(events=second_rate, step=0.02, method="KL8(of=Strang)").events[0]
+    assert solution.error_estimate is not None
+    assert solution.error_estimate < 1e-10
+    assert solution.events[0].t == pytest.approx(fine.t, abs=1e-9)
+
+
+# --- what is refused
+
+
+def test_bad_events() -> None:
+    def raises(t: float, q: Any, w: Any) -> float:
+        raise KeyError("gone")
+
+    def nothing(t: float, q: Any, w: Any) -> float:
+        return math.nan if t > 1 else 1.0
+
+    with pytest.raises(TypeError, match="an event is a function"):
+        run(events=3.0)
+    with pytest.raises(ValueError, match="the event raises raised KeyError at t = 0"):
+        run(events=raises)
+    with pytest.raises(ValueError, match="the event nothing is not a number at t = 1"):
+        run(events=nothing)
+    with pytest.raises(ValueError, match="direction of an event"):
+        ph.Event(second_rate, direction=2)
+
+
+def test_a_failure_keeps_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from polhode import _events
+
+    @ph.torque
+    def breaking(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (math.sqrt(3.0 - t), 0.0, 0.0)
+
+    monkeypatch.setattr(_events, "BLOCK", 50)
+    arguments: dict[str, Any] = MOTION | {"t_span": (0, 5), "step": 0.01, "method": "RK4"}
+    with pytest.raises(ph.SimulationFailed, match="breaking") as caught:
+        ph.simulate(BODY, breaking, **arguments, events=second_rate)
+    seen = caught.value.solution
+    with pytest.raises(ph.SimulationFailed) as caught:
+        ph.simulate(BODY, breaking, **arguments)
+    plain = caught.value.solution
+    assert np.array_equal(seen.t, plain.t)
+    assert np.abs(seen.quaternion - plain.quaternion).max() < 64 * EPS
+    assert seen.events[0].t.size > 0
+    assert seen.status == plain.status
+    stopped = ph.simulate(BODY, breaking, **arguments, events=ph.Event(lambda t, q, w: t - 2.0, terminal=True))
+    assert stopped.t_last == 2.0
+
+
+# --- between the rows
+
+TIMES = np.array([0.0, 0.005, 1.0, 3.14159, 3.14159, 19.999, 20.0, 2.0])
+
+
+@pytest.mark.parametrize("output", [{}, {"every": 25}, {"t_eval": [5.0, 5.005, 20.0]}], ids=["steps", "some", "few"])
+@pytest.mark.parametrize("method", ["KL8(of=Strang)", "G8", "DOP853(rtol=1e-13)", "NMB"])
+def test_states_between_the_rows(method: str, output: dict[str, Any]) -> None:
+    step = 0.001 if method == "NMB" else 0.1
+    solution = run(step=step, method=method, **output)
+    between = solution.at(TIMES)
+    order = np.argsort(TIMES)
+    distinct, back = np.unique(TIMES, return_inverse=True)
+    direct = run(step=step, method=method, t_eval=distinct)
+    allowed = 1e-5 if method == "NMB" else 1e-10  # the error of the run
+    assert np.array_equal(between.t, TIMES)
+    assert order.size == back.size
+    assert np.abs(matrices(between.quaternion) - matrices(direct.quaternion[back])).max() < allowed
+    assert np.abs(between.omega - direct.omega[back]).max() < allowed
+
+
+def test_rows_are_returned_as_they_are() -> None:
+    solution = run()
+    assert np.array_equal(solution.at(solution.t).quaternion, solution.quaternion)
+    single = solution.at(1.234)
+    assert single.t.tolist() == [1.234]
+    assert single.energy.shape == (1,)
+
+
+def test_states_of_a_free_body() -> None:
+    free = ph.FreeMotion(BODY, MOTION["omega"], MOTION["attitude"])
+    solution = ph.simulate(BODY, **MOTION, t_span=(0, 1000), rtol=1e-9)
+    times = np.linspace(0, 1000, 37)
+    assert np.abs(solution.at(times).omega - free.at(times).omega).max() < 1e-11
+
+
+def test_states_across_a_jump() -> None:
+    jump = ph.PiecewiseTorque(((3.0, (0.5, 0.0, 0.0)), (20.0, (0.0, -0.5, 0.2))))
+    arguments: dict[str, Any] = MOTION | {"t_span": (0, 15), "step": 0.01, "method": "RK4"}
+    few, all_ = ph.simulate(BODY, jump, **arguments, t_eval=[2.5, 15.0]), ph.simulate(BODY, jump, **arguments)
+    assert np.abs(few.at([3.0, 4.0, 7.5]).omega - all_.at([3.0, 4.0, 7.5]).omega).max() < 1e-9
+
+
+def test_no_states_across_a_change_of_torque() -> None:
+    changed = ph.resume(run(5.0), 10.0, torque=ph.HeavyTop(0.5))
+    with pytest.raises(ValueError, match="torque was changed"):
+        changed.at(7.0)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 20.1])
+def test_times_outside(bad: float) -> None:
+    with pytest.raises(ValueError, match="lies outside"):
+        run().at([1.0, bad])
+
+
+@pytest.mark.parametrize("bad", [math.nan, "soon", [[1.0]]])
+def test_bad_times(bad: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="t must"):
+        run().at(bad)

@@ -1,0 +1,131 @@
+"""Gauss collocation: what the contract cannot see, because G8 is too accurate at every step that it can make."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode._integration import SimulationFailed
+from polhode.core.compose import Increments
+from polhode.core.gauss import collocated, collocation
+from polhode.methods import Keeps, Method, find
+from tests.authorities import Floats
+from tests.authorities.problems import PROBLEMS
+from tests.contract._measure import EPS, compiled_run, observed_order
+from tests.contract.test_keeps import FREE, check
+
+
+def two_nodes() -> Method:
+    """The member of the family with two nodes, of order 4."""
+    make, memory = collocated(2)
+    return replace(
+        find("G4"), name="G2", scheme=Increments(make, memory, 1, None), order=4, attitude_order=4,
+        options=(), remake=None,
+    )  # fmt: skip
+
+
+def whole(count: int) -> Floats:
+    """The matrix of the method, put together from its even and odd parts."""
+    c, half = collocation(count), count // 2
+    a = np.empty((count, count))
+    for i in range(half):
+        for j in range(half):
+            e, o, b = c.even[i][j], c.odd[i][j], c.weights[half + j] / 2
+            a[half + i, half + j], a[half + i, half - 1 - j] = b + e + o, b + e - o
+            a[half - 1 - i, half + j], a[half - 1 - i, half - 1 - j] = b - e + o, b - e - o
+    return a
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_simplifying_assumptions(count: int) -> None:
+    """B(2 s) and C(s): the quadrature is right to degree 2 s - 1, the stages to degree s - 1."""
+    c = collocation(count)
+    x, b, a = np.array(c.nodes), np.array(c.weights), whole(count)
+    for k in range(1, 2 * count + 1):
+        assert b @ x ** (k - 1) == pytest.approx(1 / k, rel=8 * EPS)
+    for k in range(1, count + 1):
+        assert a @ x ** (k - 1) == pytest.approx(x**k / k, abs=8 * EPS)
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_continuation_of_a_polynomial(count: int) -> None:
+    """Exact for slopes that are polynomials of degree s - 1, from the end of one step to the nodes of the next."""
+    c = collocation(count)
+    x, ends = np.array(c.nodes), 1 + np.array([*c.nodes, 1.0])
+    for k in range(count):
+        wanted = (ends ** (k + 1) - 1) / (k + 1)
+        assert np.array(c.ahead) @ x**k == pytest.approx(wanted, rel=1e-12, abs=1e-10)
+
+
+def test_two_nodes_are_known() -> None:
+    """Hammer and Hollingsworth's method."""
+    root = math.sqrt(3) / 6
+    known = [[0.25, 0.25 - root], [0.25 + root, 0.25]]
+    assert whole(2) == pytest.approx(np.array(known), abs=2 * EPS)
+    assert collocation(2).weights == (float(Fraction(1, 2)),) * 2
+
+
+# --- the order, at long steps
+
+
+LONG = 24.0
+"""The generic problems go on for so long: the error of steps in which the body turns by a radian or two stands out."""
+
+
+@pytest.mark.parametrize(("name", "finest"), [("G4", 400), ("G8", 40)])
+@pytest.mark.parametrize("kind", ["swing", "stir"])
+def test_order(name: str, kind: str, finest: int) -> None:
+    problem = PROBLEMS[kind]
+    truth = compiled_run(problem, find("G8(compensated=true)"), 240, LONG)
+
+    def error(n: int) -> float:
+        try:
+            solution = compiled_run(problem, find(name), n, LONG)
+        except SimulationFailed:
+            return math.inf
+        return float(np.abs(solution.momentum[-1] - truth.momentum[-1]).max())
+
+    order = find(name).order
+    assert order is not None
+    # The steps are too long to be asymptotic. Measured: 14.2 or more for 16.
+    assert observed_order(error, finest, 1e-13) > order - 2
+
+
+# --- what is kept
+
+
+def test_two_nodes_keep_what_the_family_promises_and_no_more() -> None:
+    for flag in FREE:
+        check(flag, PROBLEMS["free"], two_nodes(), 300)
+    check(Keeps.SYMPLECTIC, PROBLEMS["weight"], two_nodes(), 300)
+
+
+# --- the iteration
+
+
+def top(method: str, step: float, t_end: float = 20.0) -> ph.Solution:
+    return ph.simulate(
+        ph.Body([1.0, 1.75, 2.5]), ph.HeavyTop(1.5, point=(0.375, -0.25, 0.875)), omega=[0.9, -0.7, 1.1],
+        t_span=(0, t_end), step=step, method=method, every=10_000,
+    )  # fmt: skip
+
+
+def test_steps_that_are_too_long_are_refused() -> None:
+    with pytest.raises(SimulationFailed, match="shorter step"):
+        top("G8", 5.0)
+
+
+def test_the_tolerance_saves_iterations_and_costs_accuracy() -> None:
+    full, loose = top("G8", 0.4), top("G8(tolerance=1e-8)", 0.4)
+    apart = np.abs(full.quaternion[-1] - loose.quaternion[-1]).max()
+    assert loose.nfev < 0.75 * full.nfev
+    assert 1e-13 < apart < 50 * 1e-8  # as many steps
+
+
+@pytest.mark.parametrize("tolerance", [-1e-9, 1.0])
+def test_bad_tolerances(tolerance: float) -> None:
+    with pytest.raises(ValueError, match="option tolerance of G8"):
+        find("G8", tolerance=tolerance)
