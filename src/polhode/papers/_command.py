@@ -23,7 +23,7 @@ def listing(studies: Sequence[Study], say: Say) -> None:
         say(f"{study.id:{width}}  {study.title}")
 
 
-def run(studies: Sequence[Study], directory: Path, size: Size, say: Say) -> list[Outcome]:
+def run(studies: Sequence[Study], directory: Path, size: Size, say: Say, *, go_on: bool = False) -> list[Outcome]:
     """Run, with a line for each study as it ends, and a summary."""
     width = max(len(s.id) for s in studies)
 
@@ -32,7 +32,7 @@ def run(studies: Sequence[Study], directory: Path, size: Size, say: Say) -> list
         end = outcome.problem and f"could not be run: {outcome.problem}"
         say(f"{k:>{len(str(count))}}/{count}  {outcome.study.id:{width}}  {outcome.seconds:6.1f} s  {end or verdicts}")
 
-    outcomes = reproduce(studies, directory, size, report)
+    outcomes = reproduce(studies, directory, size, report, go_on=go_on)
     say("")
     say(summary(outcomes))
     say(f"report: {directory / 'report.html'}")

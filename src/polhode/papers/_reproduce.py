@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from polhode import __version__
@@ -31,14 +31,20 @@ class Outcome:
         return sum(c.verdict is verdict for c in self.claims)
 
 
+KINDS = ("nc", "png", "svg")
+"""Of files that a study leaves: data and pictures."""
+
 Report = Callable[[Outcome, int, int], None]
 """Called after each study with its outcome, its number and the number of all."""
 
 
-def reproduce(studies: Sequence[Study], directory: Path, size: Size, report: Report | None = None) -> list[Outcome]:
+def reproduce(
+    studies: Sequence[Study], directory: Path, size: Size, report: Report | None = None, *, go_on: bool = False
+) -> list[Outcome]:
     """Run the studies one after the other; data, pictures and the report go to the directory.
 
-    The report is written anew after each study: an interruption loses nothing.
+    The report is written anew after each study: an interruption loses nothing. To `go_on` is to leave out what an
+    earlier run of this version and size has left there.
     """
     from polhode.papers._report import page
 
@@ -46,14 +52,15 @@ def reproduce(studies: Sequence[Study], directory: Path, size: Size, report: Rep
     outcomes: list[Outcome] = []
     with _quickly(size):
         for k, study in enumerate(studies, 1):
-            outcome = _one(study, directory, size)
+            outcome = (_kept(study, directory, size) if go_on else None) or _one(study, directory, size)
             outcomes.append(outcome)
             if report:
                 report(outcome, k, len(studies))
             with whole_file(directory / "report.html", overwrite=True) as file:
                 file.write(page(outcomes, size, unfinished=len(studies) - k).encode())
     with whole_file(directory / "claims.json", overwrite=True) as file:
-        file.write(json.dumps(_listed(outcomes, size), indent=1).encode())
+        listed = {o.study.id: _record(o) for o in outcomes}
+        file.write(json.dumps(_heading(size) | {"studies": listed}, indent=1).encode())
     return outcomes
 
 
@@ -72,12 +79,29 @@ def _one(study: Study, directory: Path, size: Size) -> Outcome:
         for kind in ("png", "svg"):
             with whole_file(base.with_suffix(f".{kind}"), overwrite=True) as file:
                 figure.savefig(file, format=kind)
-        outcome.files = [base.with_suffix(f".{kind}") for kind in ("nc", "png", "svg")]
+        outcome.files = [base.with_suffix(f".{kind}") for kind in KINDS]
     except Exception as problem:  # one figure that fails must not take the others with it
         where = traceback.extract_tb(problem.__traceback__)[-1]
         outcome.problem = f"{type(problem).__name__}: {problem} ({Path(where.filename).name}, line {where.lineno})"
     outcome.seconds = time.perf_counter() - clock
+    if not outcome.problem:
+        with whole_file(directory / study.paper / f"{study.name}.json", overwrite=True) as file:
+            file.write(json.dumps(_heading(size) | _record(outcome), indent=1).encode())
     return outcome
+
+
+def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
+    """What an earlier run left of a study, if that is whole and of this version and size."""
+    base = directory / study.paper / study.name
+    files = [base.with_suffix(f".{kind}") for kind in KINDS]
+    try:
+        record = json.loads(base.with_suffix(".json").read_text("utf-8"))
+        if {k: record[k] for k in _heading(size)} != _heading(size) or not all(f.exists() for f in files):
+            return None
+        claims = [Claim(**{**c, "verdict": Verdict(c["verdict"])}) for c in record["claims"]]
+        return Outcome(study, claims, files, float(record["seconds"]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 @contextmanager
@@ -96,21 +120,15 @@ def _quickly(size: Size) -> Iterator[None]:
                 os.environ["NUMBA_DISABLE_JIT"] = before
 
 
-def _listed(outcomes: Sequence[Outcome], size: Size) -> dict[str, object]:
+def _heading(size: Size) -> dict[str, object]:
+    return {"polhode": __version__, "size": size.value}
+
+
+def _record(outcome: Outcome) -> dict[str, object]:
+    """An outcome as JSON."""
     return {
-        "polhode": __version__,
-        "size": size.value,
-        "studies": {
-            o.study.id: {
-                "title": o.study.title,
-                "seconds": round(o.seconds, 2),
-                "problem": o.problem,
-                "claims": [
-                    {k: getattr(c, k) for k in ("says", "source", "paper", "measured", "reason")}
-                    | {"verdict": c.verdict.value}
-                    for c in o.claims
-                ],
-            }
-            for o in outcomes
-        },
+        "title": outcome.study.title,
+        "seconds": round(outcome.seconds, 2),
+        "problem": outcome.problem,
+        "claims": [asdict(c) | {"verdict": c.verdict.value} for c in outcome.claims],
     }
