@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.integrate._ivp import dop853_coefficients as hairer
 
+import polhode as ph
 from polhode.core.compose import of_any_norm
 from polhode.core.dop853 import EVALUATIONS, Attempt, error_norm, pair
 from polhode.core.flows import principal_torque
@@ -27,7 +28,7 @@ from polhode.core.types import Params, Rotor, State, Vec3
 from polhode.methods import find
 from tests.authorities import Floats
 from tests.authorities.problems import PROBLEMS
-from tests.contract._measure import EPS, OneStep, matrices, states
+from tests.contract._measure import EPS, OneStep, interpreted, matrices, states
 
 # --- order conditions: one for each rooted tree, a tree being the tuple of its branches
 
@@ -254,3 +255,21 @@ def test_length_of_an_unscaled_quaternion_does_not_count() -> None:
         new, same = given(longer, 0.3), given(s, 0.3)
         np.testing.assert_allclose(np.array(new.q), 1.25 * np.array(same.q), rtol=0, atol=8 * EPS)
         np.testing.assert_allclose(new.m, same.m, rtol=0, atol=8 * EPS * np.abs(same.m).max())
+
+
+@pytest.mark.parametrize("name", ["RK4", "RKF5"])
+def test_drift_of_the_energy(name: str) -> None:
+    """By the power of the step that the cards state.
+
+    Terms of the error that are even in the step respect time reversal and make no drift: order 4 is as good as 5.
+    """
+    problem = PROBLEMS["free"]
+    drifts = []
+    for steps in (1000, 2000):
+        with interpreted():
+            solution = ph.simulate(
+                problem.body, omega=problem.omega, t_span=(0.0, 100.0), step=100.0 / steps, method=name, every=steps
+            )
+        energy = (solution.momentum * solution.omega).sum(axis=1)
+        drifts.append(abs(energy[-1] / energy[0] - 1))
+    assert math.log2(drifts[0] / drifts[1]) == pytest.approx(5.0, abs=0.2)

@@ -139,6 +139,26 @@ def test_body_at_rest_stays_at_rest() -> None:
         assert not any(error.any() for error in solution.invariant_errors.values())
 
 
+def test_an_exception_in_progress_loses_nothing() -> None:
+    class Enough(Exception):
+        pass
+
+    def progress(done: int, total: int) -> None:
+        if done > 3:
+            raise Enough
+
+    with pytest.raises(Enough) as caught:
+        run(progress=progress)
+    part: ph.Solution = caught.value.solution  # type: ignore[attr-defined]
+    assert 3 < part.run.steps < 20
+    assert "what was computed is the `solution` of this exception" in caught.value.__notes__[0]
+    assert np.array_equal(ph.resume(part, 2).momentum, run().momentum)
+    with pytest.raises(Enough) as caught:
+        ph.resume(part, 4, progress=progress)
+    assert caught.value.solution.run.steps > part.run.steps  # type: ignore[attr-defined]
+    assert caught.value.solution.t[0] == 0  # type: ignore[attr-defined]
+
+
 def test_progress_and_announcement() -> None:
     seen: list[tuple[int, int]] = []
     run(t_span=(0, 500), every=5000, progress=lambda done, total: seen.append((done, total)))
@@ -224,6 +244,16 @@ def test_a_failed_run_can_be_resumed_with_a_mended_torque() -> None:
     assert mended.t[-1] == 2
 
 
+def test_nothing_is_conserved_over_a_change_of_the_torque() -> None:
+    half = run(torque=ph.HeavyTop(3.0), t_span=(0, 1))
+    joined = ph.resume(half, 2, torque=ph.HeavyTop(30.0))
+    assert list(joined.invariant_errors) == ["quaternion norm"]
+    with pytest.raises(AttributeError, match="the torque was changed on the way"):
+        _ = joined.energy_error
+    again = ph.resume(half, 2, torque=ph.HeavyTop(3.0))  # the same torque
+    assert again.energy_error.max() < 1e-2
+
+
 # --- bad input: each names the value and the remedy ----------------------------------------------------------------
 
 
@@ -258,6 +288,18 @@ def test_a_failed_run_can_be_resumed_with_a_mended_torque() -> None:
         ({"t_eval": []}, "t_eval must be a list of times"),
         ({"t_eval": [1], "every": 2}, "either t_eval or every"),
         ({"every": 0}, "every must be a positive whole number of steps, not 0"),
+        ({"every": math.inf}, "every must be a positive whole number of steps, not inf"),
+        ({"every": math.nan}, "every must be a positive whole number of steps, not nan"),
+        ({"every": [2, 3]}, r"every must be a positive whole number of steps, not \[2, 3\]"),
+        ({"step": "0.1"}, "step must be a number, not '0.1'"),
+        ({"step": True}, "step must be a number, not True"),
+        ({"omega": np.array([1j, 0, 0])}, "omega must hold numbers"),
+        ({"omega": ["1", "2", "3"]}, "omega must hold numbers"),
+        ({"attitude": [1, [0, 0], 0, 0]}, "attitude must hold rows of one length"),
+        ({"t_eval": [0, [1, 2]]}, "t_eval must hold rows of one length"),
+        ({"t_eval": np.array([1j])}, "t_eval must hold numbers"),
+        ({"t_eval": ["1"]}, "t_eval must hold numbers"),
+        ({"torque": ph.HeavyTop}, r"not the class HeavyTop: write HeavyTop\(...\) with its parameters"),
         ({"every": 1.5}, "every must be a positive whole number of steps, not 1.5"),
         ({"method": "MR22"}, "no method 'MR22': did you mean 'MR2'"),
         ({"method": "Zaphod"}, "no method 'Zaphod': .*`polhode methods` lists"),
@@ -273,6 +315,8 @@ def test_bad_input(changes: dict[str, Any], message: str) -> None:
 def test_body_must_be_a_body() -> None:
     with pytest.raises(TypeError, match=r"write Body\(\[1, 2, 2\]\)"):
         ph.simulate([1, 2, 2], **START)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write Body.named\('water'\)"):
+        ph.simulate("water", **START)  # type: ignore[arg-type]
 
 
 def damped(t: float, q: Any, w: Any, p: Any) -> Any:
@@ -282,6 +326,13 @@ def damped(t: float, q: Any, w: Any, p: Any) -> Any:
 def test_method_that_does_not_accept_the_torque() -> None:
     with pytest.raises(ValueError, match=r"MR2 does not accept damped, a torque that depends on the rate: use .*RK4"):
         run(torque=ph.torque(damped))
+
+
+@pytest.mark.parametrize("method", ["Strang", "RK4", "DOP853"])
+def test_numbers_near_the_ends_of_the_range(method: str) -> None:
+    """A shorter step would not help."""
+    with pytest.raises(ph.SimulationFailed, match="choose units in which moments and momentum are nearer to one"):
+        run(torque=None, omega=[1e200, 1e199, 0.0], t_span=(0, 1e-200), step=1e-201, method=method)
 
 
 # --- what goes wrong on the way ------------------------------------------------------------------------------------
@@ -458,6 +509,12 @@ def test_step_so_large_that_numbers_overflow() -> None:
         ph.simulate(BODY, omega=[3, 2, 1], t_span=(0, 1e5), step=100.0, method="RK4")
     assert np.isfinite(caught.value.solution.momentum).all()
     assert caught.value.solution.t.size >= 1
+
+
+def test_torque_is_not_blamed_for_what_it_was_given() -> None:
+    """RK4 leaves the finite numbers within a step, and the torque is asked at an attitude that is none."""
+    with pytest.raises(ph.SimulationFailed, match="RK4 left the finite numbers with step 1e\\+60"):
+        run(step=1e60, t_span=(0, 1e62), method="RK4")
 
 
 def test_interrupt_keeps_what_was_computed() -> None:

@@ -215,6 +215,14 @@ def test_errors_carry_the_asymmetry() -> None:
     assert slope("SSh", (1e-5, 1e-5), (8, 16)) == pytest.approx(4, abs=0.15)
 
 
+@pytest.mark.parametrize("name", ["LS1", "SS1"])
+def test_short_series_keep_attitudes(name: str) -> None:
+    """The replaced sines and cosines are no rotations; what is saved, and what a torque sees, is one at any step."""
+    with interpreted():
+        solution = ph.simulate(ph.Body([1.0, 2.0, 2.5]), omega=(0.3, -1.1, 0.7), t_span=(0, 10), step=1, method=name)
+    assert np.abs(np.linalg.norm(solution.quaternion, axis=1) - 1).max() < 1e-14
+
+
 def test_short_series_lose_momentum() -> None:
     """The paper's satellite in steps of 0.1 s: |M| shrinks steadily, and LS keeps it."""
     body, omega = ph.Body([40.5, 40.6, 50.0]), np.deg2rad([1.0, 0.0, 10.0])
@@ -260,6 +268,26 @@ def test_momentum_is_exact_in_every_motion(name: str, step: float) -> None:
     parting = math.exp(min(0.6 * steps * step, 30.0)) if name in ("separatrix", "intermediate") else 1 + steps * step
     for mine in (second, fourth):
         assert np.abs(mine.momentum - true.momentum).max() <= 16 * EPS * parting * np.abs(true.momentum).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "torque"),
+    [
+        ("JEM2", None),
+        ("JEM4", None),
+        ("SEJ", None),
+        ("ExactPolished", None),
+        ("Strang", ph.SinusoidalTorque((1e12, 2e12, -1e12), 1.0, 1.5)),
+        ("SEJ4", ph.SinusoidalTorque((1e12, 2e12, -1e12), 1.0, 1.5)),
+    ],
+)
+def test_steps_of_a_million_turns_fail_at_once(name: str, torque: ph.SinusoidalTorque | None) -> None:
+    """They are not cut into as many pieces, which takes minutes and cannot be interrupted."""
+    step = 1e12 if torque is None else 1.0
+    with interpreted(), pytest.raises(ph.SimulationFailed, match="take a shorter step"):
+        ph.simulate(
+            ph.Body([1.0, 2.0, 2.5]), torque, omega=(0.3, -1.1, 0.7), t_span=(0, 3 * step), step=step, method=name
+        )
 
 
 @pytest.mark.parametrize("order", NODES)

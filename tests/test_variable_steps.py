@@ -1,6 +1,7 @@
 """Steps that choose their length: tolerances, reversibility, output, ends, failures."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,19 @@ def test_continued_run_goes_on_with_its_densities() -> None:
         assert abs(both.nfev - whole.nfev) < 30
 
 
+def test_run_continued_after_a_whole_step_is_the_run_in_one_go() -> None:
+    """The last step of a run is made to its length, here the length that is due but for a hair."""
+    hair = 1e-13
+    for method in ("HLR", "HLR(of=AKW, monitor=rate)"):
+        whole = top(method, 0.05, (0.0, 4.0))
+        part = top(method, 0.05, (0.0, float(whole.t[40]) - hair))
+        with interpreted():
+            both = ph.resume(part, 4.0)
+        assert both.t.size == whole.t.size
+        assert np.abs(both.t - whole.t).max() < 100 * hair  # 6e-5 and more if the density is that of the step before
+        assert apart(whole, both) < 1000 * hair
+
+
 def test_jumps_of_the_torque_end_a_step() -> None:
     torque = ph.PiecewiseTorque(((2.0, (20.0, 1.0, 0.0)), (2.5, (0.0, 4.0, 3.0))))
     with interpreted():
@@ -174,3 +188,88 @@ def test_a_torque_that_raises_loses_nothing() -> None:
         ph.simulate(TOP, raising, omega=[0.0, 0.0, 1.0], t_span=(0.0, 3.0), step=0.07, method="DOP853")
     assert 0.9 < caught.value.solution.t_last <= 1.0
     assert caught.value.solution.t.size > 10
+
+
+def test_body_at_rest() -> None:
+    """A monitor of zero leaves nothing to do if it stays so; else there is no unit for the density."""
+    body = ph.Body([1.0, 2.0, 2.5])
+    with interpreted():
+        still = ph.simulate(body, omega=[0.0, 0.0, 0.0], t_span=(0.0, 1.0), step=0.1, method="HLR")
+        assert still.run.steps == 10
+        assert (still.momentum == 0.0).all()
+        torque = ph.ConstantBodyTorque((0.1, 0.2, 0.3))
+        with pytest.raises(ph.SimulationFailed, match="could not solve its step equation") as caught:
+            ph.simulate(body, torque, omega=[0, 0, 0], t_span=(0.0, 1.0), step=0.1, method="HLR(monitor=rate)")
+        assert caught.value.solution.run.steps == 1
+        assert ph.simulate(body, torque, omega=[0, 0, 0], t_span=(0.0, 1.0), step=0.1, method="HLR").t[-1] == 1.0
+
+
+@ph.torque
+def until_one(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    if t > 1.0:
+        raise ValueError("the table ends at 1")
+    return (math.sin(10.0 * t), 0.0, 0.0)
+
+
+def test_a_tolerance_looks_at_no_torque_beyond_the_end() -> None:
+    solution = ph.simulate(TOP, until_one, omega=[0.0, 0.1, 1.0], t_span=(0.0, 1.0), step=0.3, method="DOP853")
+    assert solution.t[-1] == 1.0
+    with interpreted():
+        alone = ph.simulate(TOP, omega=[0.0, 0.1, 1.0], t_span=(0.0, 1e-3), step=0.3, method="DOP853")
+    assert alone.nfev == 12  # one step, made once
+
+
+def test_densities_go_on_beyond_a_jump() -> None:
+    """The torque becomes a hundred times as strong: the steps become as much shorter as the monitor says."""
+    torque = ph.PiecewiseTorque(((0.5, (1.0, 0.0, 0.0)), (1.0, (100.0, 0.0, 0.0))), frame="body")
+    body = ph.Body([1.0, 2.0, 2.7])
+    problem: dict[str, Any] = {"omega": [0.0, 0.0, 0.01], "step": 0.05, "method": "HLR"}
+    with interpreted():
+        whole = ph.simulate(body, torque, t_span=(0.0, 1.0), **problem)
+        part = ph.simulate(body, torque, t_span=(0.0, 0.5), **problem)
+        both = ph.resume(part, 1.0)
+    lengths = np.diff(whole.t)
+    jump = int(np.flatnonzero(whole.t == 0.5)[0])
+    monitor = math.hypot(whole.omega[jump, 0], math.sqrt(100.0))
+    assert lengths[jump] == pytest.approx(0.05 / monitor, rel=0.01)  # the monitor was 1 at the start
+    assert np.array_equal(both.t, whole.t)
+    assert np.array_equal(both.quaternion, whole.quaternion)
+    assert both.nfev == whole.nfev
+
+
+@pytest.mark.parametrize(("method", "torque"), [("HLR", "pushed"), ("NMB", "pushed"), ("DOP853", "rubbed")])
+def test_a_run_from_a_file_goes_on_with_its_memory(method: str, torque: str, tmp_path: Path) -> None:
+    own = {"pushed": pushed, "rubbed": rubbed}[torque]
+    with interpreted():
+        part = ph.simulate(TOP, own, omega=[0.0, 0.1, 1.0], t_span=(0.0, 1.0), step=0.05, method=method)
+        part.save(tmp_path / "part.nc")
+        whole, again = ph.resume(part, 2.0), ph.resume(ph.load(tmp_path / "part.nc"), 2.0, torque=own)
+    assert np.array_equal(whole.t, again.t)
+    assert np.array_equal(whole.momentum, again.momentum)
+    assert (whole.nfev, whole.run.torque_size) == (again.nfev, again.run.torque_size)
+
+
+@ph.torque(parameters=[2.0])
+def pushed(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    return (3.0 * math.sin(p[0] * t), 0.5, 0.0)
+
+
+@ph.torque(parameters=[2.0])
+def rubbed(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    return (math.sin(p[0] * t), -0.1 * w[1], 0.0)
+
+
+def test_runs_of_very_many_rows() -> None:
+    """Output returns to Python again and again for lack of room: what a chunk is must not grow for that."""
+    seen: list[int] = []
+    ph.simulate(
+        TOP, omega=[0.1, 0.2, 5.0], t_span=(0.0, 4e3), step=0.001, method="HLR",
+        progress=lambda done, total: seen.append(done),
+    )  # fmt: skip
+    assert len(seen) > 600
+    assert seen[-1] == 4_000_000
+
+
+def test_a_tolerance_is_less_than_one() -> None:
+    with pytest.raises(ValueError, match="allows any answer: DOP853 needs rtol < 1"):
+        find("DOP853(rtol=2)")

@@ -11,17 +11,20 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
+    from polhode._auto import ToleranceNotReached as ToleranceNotReached
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode._compare import compare as compare
     from polhode._ensemble import Ensemble as Ensemble
     from polhode._ensemble import EnsembleInterrupted as EnsembleInterrupted
     from polhode._ensemble import ensemble as ensemble
+    from polhode._events import Event as Event
     from polhode._integration import SimulationFailed as SimulationFailed
     from polhode._integration import SimulationInterrupted as SimulationInterrupted
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
     from polhode.body import Body as Body
+    from polhode.core.ops import where as where
     from polhode.core.quat import to_body as to_body
     from polhode.core.quat import to_space as to_space
     from polhode.free import FreeMotion as FreeMotion
@@ -48,6 +51,7 @@ _HOME = {
     "CoulombSoftWall": "torques.coulomb_soft_wall",
     "Ensemble": "_ensemble",
     "EnsembleInterrupted": "_ensemble",
+    "Event": "_events",
     "Free": "torques.free",
     "FreeMotion": "free",
     "GravityGradient": "torques.gravity_gradient",
@@ -59,6 +63,7 @@ _HOME = {
     "SimulationInterrupted": "_integration",
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
+    "ToleranceNotReached": "_auto",
     "compare": "_compare",
     "ensemble": "_ensemble",
     "load": "solution",
@@ -67,6 +72,7 @@ _HOME = {
     "to_body": "core.quat",
     "to_space": "core.quat",
     "torque": "torques",
+    "where": "core.ops",
 }
 _MODULES = ("elliptic",)
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])

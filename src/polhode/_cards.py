@@ -126,11 +126,13 @@ def method_table(width: int | None) -> str:
     """All methods, a line each, under the headings of their families; None: as wide as it needs to be."""
     rows = {f: [method_row(m) for m in f.members] for f in families()}
     widths = [max(len(row[k]) for row in (HEAD, *(r for group in rows.values() for r in group))) for k in range(8)]
+    if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        widths.pop()  # the references
     room = None if width is None else width - sum(widths) - 2 * len(widths)
 
     def line(row: tuple[str, ...]) -> str:
         cells = [text.ljust(n) for text, n in zip(row, widths, strict=False)]
-        if room is None or room >= 24:
+        if room is None or (room >= 24 and len(widths) == 8):
             cells.append(row[-1] if room is None or len(row[-1]) <= room else f"{row[-1][: room - 3].rstrip()}...")
         return "  ".join(cells).rstrip()
 

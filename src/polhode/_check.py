@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 def number(name: str, value: Any, *, positive: bool = False) -> float:
     """A finite float."""
     try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
         x = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, not {value!r}") from None
@@ -24,10 +26,30 @@ def number(name: str, value: Any, *, positive: bool = False) -> float:
     return x
 
 
+def count(name: str, value: Any, of: str = "") -> int:
+    """A positive whole number, also one written as a float."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or value < 1 or not float(value).is_integer():
+        raise ValueError(f"{name} must be a positive whole number{of}, not {value!r}")
+    return int(value)
+
+
+def shape_of(name: str, value: Any) -> tuple[int, ...]:
+    """The shape of what the user gave, which may be anything."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        raise TypeError(f"{name} must hold rows of one length, not {value!r}") from None
+
+
 def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
     """A finite array of this shape."""
     try:
-        x = np.array(value, dtype=np.float64)
+        given = np.asarray(value)
+        kind = given.dtype.kind
+        if kind not in "iufO" or (kind == "O" and any(isinstance(v, str) for v in given.flat)):
+            raise TypeError
+        x = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must hold numbers in the shape {shape}, not {value!r}") from None
     if x.shape != shape:
@@ -36,6 +58,14 @@ def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
         bad = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
         raise ValueError(f"{name} must be finite, but {name}[{', '.join(map(str, bad))}] is {x[bad]}")
     return x
+
+
+def row(name: str, values: Any) -> Floats:
+    """Finite numbers in a row; a single one is a row of one."""
+    shape = shape_of(name, values) or (1,)
+    if len(shape) != 1:
+        raise ValueError(f"{name} must be a list of numbers, not of shape {shape}")
+    return array(name, np.atleast_1d(values), shape)
 
 
 def vector(name: str, value: Any) -> tuple[float, float, float]:
@@ -64,7 +94,8 @@ def quaternion(name: str, attitude: Any) -> Floats:
         if q.shape != (4,):
             raise ValueError(f"{name} must be a single Rotation, not a stack of shape {q.shape[:-1]}")
         return np.array([q[3], q[0], q[1], q[2]])
-    if np.shape(attitude) == (3, 3):
+    shape = shape_of(name, attitude)
+    if shape == (3, 3):
         matrix = array(name, attitude, (3, 3))
         defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
         if defect > 1e-6:
@@ -74,31 +105,42 @@ def quaternion(name: str, attitude: Any) -> Floats:
         from scipy.spatial.transform import Rotation
 
         return quaternion(name, Rotation.from_matrix(matrix))
-    if np.shape(attitude) != (4,):
-        shape = np.shape(attitude)
+    if shape != (4,):
         raise ValueError(
             f"{name} must be a Rotation, a quaternion (scalar first) or a 3x3 matrix, not of shape {shape}"
         )
     q = array(name, attitude, (4,))
-    largest = float(np.abs(q).max())
-    if largest == 0.0:
+    if not q.any():
         raise ValueError(f"{name} must be a rotation, but the quaternion is zero")
-    q = q / largest
-    return q / math.sqrt(float(q @ q))
+    return unit(q)
+
+
+def unit(q: Floats) -> Floats:
+    """A quaternion of any length, or a stack of them, scaled to unit length: to the same bits alone and in a stack."""
+    q = q / np.abs(q).max(axis=-1, keepdims=True)
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    scaled: Floats = q / np.sqrt(w * w + x * x + y * y + z * z)[..., None]
+    return scaled
 
 
 FEW = 30
 """So many names can be listed in an error."""
 
 
-def choice(kind: str, name: str, known: Iterable[str]) -> str:
-    """The known name that is meant, whatever its case; if there is none, an error that suggests the nearest."""
+def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> str:
+    """The known name that is meant, whatever its case; if there is none, an error that suggests the nearest.
+
+    Many names are listed by a `command`: by default `polhode` with the kind of thing in the plural.
+    """
     options = {k.lower(): k for k in known}
     if isinstance(name, str) and name.lower() in options:
         return options[name.lower()]
     near = difflib.get_close_matches(str(name).lower(), options, n=3, cutoff=0.4)
+    alike = [difflib.SequenceMatcher(None, known, str(name).lower()).ratio() for known in near]
+    near = [known for known, ratio in zip(near, alike, strict=True) if ratio > alike[0] - 0.15]
     if len(options) <= FEW:
         hint = f"did you mean {options[near[0]]!r}? " if near else ""
         raise ValueError(f"there is no {kind} {name!r}: {hint}known are {', '.join(sorted(options.values()))}")
     hint = f"did you mean {' or '.join(repr(options[n]) for n in near)}? " if near else ""
-    raise ValueError(f"there is no {kind} {name!r}: {hint}there are {len(options)}, which `polhode {kind}s` lists")
+    lists = f"`{command or f'polhode {kind}s'}` lists"
+    raise ValueError(f"there is no {kind} {name!r}: {hint}there are {len(options)}, which {lists}")

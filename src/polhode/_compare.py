@@ -22,7 +22,7 @@ from polhode.compiled import CompilationFailed
 from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion
-from polhode.methods import Method
+from polhode.methods import Method, separated
 from polhode.methods import find as find_method
 from polhode.solution import Solution
 from polhode.torques import Torque
@@ -328,19 +328,7 @@ def compare(
 
 def listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
     """Methods one by one: commas inside brackets belong to the options of a method."""
-    if not isinstance(methods, str):
-        found = list(methods)
-    else:
-        depth, parts = 0, [""]
-        for letter in methods:
-            depth += (letter == "(") - (letter == ")")
-            if letter == "," and depth == 0:
-                parts.append("")
-            else:
-                parts[-1] += letter
-        if depth:
-            raise ValueError(f"brackets do not match in the list of methods {methods!r}")
-        found = [part.strip() for part in parts if part.strip()]
+    found: list[str | Method] = [*separated(methods)] if isinstance(methods, str) else [*methods]
     if not found:
         raise ValueError("name at least one method")
     return found

@@ -28,6 +28,9 @@ SIGNATURE = "ppppppnndddi"
 CHUNK_SECONDS = 0.05
 """Compiled code returns about so often, for progress and Ctrl-C."""
 
+HARMLESS = 1e75
+"""Fourth powers of numbers between this and its inverse are floats."""
+
 Progress = Callable[[int, int], None]
 """Called with the steps done and the steps in all."""
 
@@ -127,8 +130,9 @@ class Integration:
         self.evaluations = 0  # in finished segments, of a stepper that counts its own
         if len(memory) == self.stepper.memory > 0:
             self.carried[:] = memory
-            self.count[AT.resumed] = 1
-            self.evaluations = -self._counted()
+            if run.t_start not in run.torque.breakpoints:
+                self.count[AT.resumed] = 1
+                self.evaluations = -self._counted()
 
     def _reserve(self) -> None:
         """Room for the output."""
@@ -152,9 +156,7 @@ class Integration:
 
     def _bind(self) -> Stepper:
         torque = self.run.torque
-        pull = principal_torque(
-            torque.torque_kernel, tilted=self.tilted, windowed=len(torque.breakpoints) > 0
-        )
+        pull = principal_torque(torque.torque_kernel, tilted=self.tilted, windowed=len(torque.breakpoints) > 0)
         return self.run.method.scheme.bind(pull, torque.depends, self._scales())
 
     def _scales(self) -> Scales:
@@ -162,7 +164,7 @@ class Integration:
         run = self.run
         momentum = run.momentum_start @ run.body.axes
         changes = bool(run.torque.depends & (Depends.TIME | Depends.RATE)) or bool(run.torque.breakpoints)
-        step = run.step * run.method.advance
+        step = (run.longest_step or run.step) * run.method.advance
         return Scales(_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0, changes, self.many)
 
     def _all(self) -> int:
@@ -211,13 +213,23 @@ class Integration:
             self._collect()
             if status != codes.OK:
                 return status
-            chunk = max(1, int(chunk * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
+            made = int(self.count[AT.done]) - done  # which may be less than the chunk, if the output had no more room
+            chunk = max(1, int(made * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
-                self.progress(self.before + int(self.count[AT.done]), self._steps_in_all())
+                self._tell(self.progress)
         self.before += int(self.count[AT.done])
         self.count[[AT.done, AT.resumed]] = 0
         self.evaluations += self._counted()
         return codes.OK
+
+    def _tell(self, progress: Progress) -> None:
+        """What goes wrong in the user's function ends the run, but loses nothing."""
+        try:
+            progress(self.before + int(self.count[AT.done]), self._steps_in_all())
+        except Exception as problem:
+            problem.solution = self._assembled(codes.INTERRUPTED)  # type: ignore[attr-defined]
+            problem.add_note("raised by `progress`; what was computed is the `solution` of this exception")
+            raise
 
     # --- what is different where steps choose their length (`_own_clock.py`)
 
@@ -237,6 +249,10 @@ class Integration:
 
     def _steps_in_all(self) -> int:
         return self.total
+
+    def _steps_told(self, done: int) -> str:
+        """How far a run came, in words."""
+        return f"{done} of {self.total}"
 
     def _output(self, status: int, done: int) -> tuple[Floats, Floats]:
         """Times and states of all rows there are."""
@@ -356,7 +372,7 @@ class Integration:
 
     def _message(self, status: int, t: float, done: int) -> str:
         method, h = self.run.method.name, self.run.step
-        where = f"after {done} of {self._steps_in_all()} steps, at t = {t:.12g}; what was computed is in the solution"
+        where = f"after {self._steps_told(done)} steps, at t = {t:.12g}; what was computed is in the solution"
         if status == codes.OK:
             return f"reached t = {t:.12g} in {done} steps"
         if status == codes.INTERRUPTED:
@@ -366,15 +382,21 @@ class Integration:
         if status == codes.RAISED:
             return f"the torque {self.run.torque.name} raised an exception {where}"
         if status == codes.NO_CONVERGENCE:
-            return f"{method} could not solve its step equation with step {h:g} {where}: take a shorter step"
+            return f"{method} could not solve its step equation with step {h:g} {where}: {self._remedy()}"
         if status == codes.STALLED:
-            return (
-                f"the steps of {method} became too short {where}: choose a wider tolerance or another method"
-            )
+            remedy = self._remedy("choose a wider tolerance or another method")
+            return f"the steps of {method} became too short {where}: {remedy}"
         if status == codes.UNCOVERED:
             cause = "it is too close to a steady rotation or to the separatrix, or the body to a sphere"
             return f"the formulas of {method} do not cover this motion ({cause}) {where}: use Exact"
-        return f"{method} left the finite numbers with step {h:g} {where}: take a shorter step"
+        return f"{method} left the finite numbers with step {h:g} {where}: {self._remedy()}"
+
+    def _remedy(self, usual: str = "take a shorter step") -> str:
+        """What to try, unless products of the numbers given leave the range of floats whatever the step."""
+        sizes = [*self.run.body.moments, float(np.abs(self.run.momentum_start).max())]
+        if all(1.0 / HARMLESS < size < HARMLESS for size in sizes if size > 0.0):
+            return usual
+        return "choose units in which moments and momentum are nearer to one"
 
     def _complaint(self, t: float) -> str | None:
         """What the torque did wrong, found by making the failed step again in plain Python."""
@@ -387,7 +409,8 @@ class Integration:
             except Exception as problem:  # the user's code may raise anything
                 complaints.append(f"raised {type(problem).__name__}: {problem}")
                 raise
-            if not np.isfinite(np.asarray(n, dtype=float)).all():
+            sound = np.isfinite(w).all() and all(abs(x) < 10.0 for x in q)  # no attitude tells a torque nothing
+            if sound and not np.isfinite(np.asarray(n, dtype=float)).all():
                 complaints.append(f"returned ({', '.join(f'{x:g}' for x in n)})")
             return n
 
@@ -395,7 +418,7 @@ class Integration:
         stepper = self.run.method.scheme.bind(pull, self.run.torque.depends, self._scales())
         s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:STATE].tolist()))
         body, p = self._kernel_arguments()
-        with suppress(Exception):  # in plain Python a division by zero raises, also one of ours
+        with np.errstate(all="ignore"), suppress(Exception):  # in plain Python a division by zero raises, also of ours
             memory = stepper.start(body, p, t, s)
             for length in self._lengths_from_here():
                 if not complaints:

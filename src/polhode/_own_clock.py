@@ -64,6 +64,9 @@ class OwnClockIntegration(Integration):
         passed = (self._grid(0) - self.run.t_start) / (self.run.t_end - self.run.t_start)
         return max(done, round(done / passed)) if passed > 0 else done
 
+    def _steps_told(self, done: int) -> str:
+        return str(done)
+
     def _grid(self, done: int) -> float:
         """The time that was reached."""
         return self.piece.t1 if self.count[AT.finished] else self.piece.t0 + float(self.state[STATE])

@@ -95,6 +95,13 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
+def same_torque(old: Torque, new: Torque, body: Body) -> bool:
+    """Whether they are one torque: of one from a file, whose functions are lost, as far as can be told."""
+    if isinstance(old, TorqueFromFile):
+        return old.name == new.name and torque_record(old, body) == torque_record(new, body)
+    return old is new or old == new
+
+
 def described(torque: Torque) -> str:
     """A torque in words that a person reads: its name and its numbers."""
     if isinstance(torque, CustomTorque | TorqueFromFile):

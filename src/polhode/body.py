@@ -16,6 +16,10 @@ TRIANGLE_TOLERANCE = 1e-12
 """Relative excess over the triangle inequality that is taken for round-off: flat bodies reach equality."""
 
 
+SMALLEST = 1e-300
+"""Moments and their inverses, and sums of them, must be floats."""
+
+
 class Body:
     """A rigid body: three principal moments, or a full inertia tensor, in kg m^2.
 
@@ -37,6 +41,10 @@ class Body:
             axes *= np.sign(np.linalg.det(axes))  # principal axes that form a right-handed frame
         if moments.min() <= 0:
             raise ValueError(f"moments of inertia must be positive, not {_listed(moments)}")
+        if moments.min() < SMALLEST or moments.max() > 1.0 / SMALLEST:
+            raise ValueError(
+                f"the moments {_listed(moments)} are near the ends of the range of floats: use other units"
+            )
         self.moments: Floats = moments
         self.axes: Floats = axes
         """Column i is the principal axis of moment i, in the user's axes."""
@@ -99,10 +107,15 @@ class Body:
 
 def _tensor(inertia: Any) -> Floats:
     """The inertia tensor from what the user gave, checked and exactly symmetric."""
-    if np.shape(inertia) == (3,):
+    if isinstance(inertia, str):
+        raise TypeError(
+            f"inertia must be three moments or a 3x3 tensor, not {inertia!r}: write Body.named({inertia!r})"
+        )
+    shape = _check.shape_of("inertia", inertia)
+    if shape == (3,):
         return np.diag(_check.array("inertia", inertia, (3,)))
-    if np.shape(inertia) != (3, 3):
-        raise ValueError(f"inertia must be three moments or a 3x3 tensor, not of shape {np.shape(inertia)}")
+    if shape != (3, 3):
+        raise ValueError(f"inertia must be three moments or a 3x3 tensor, not of shape {shape}")
     tensor = _check.array("inertia", inertia, (3, 3))
     asymmetry = np.abs(tensor - tensor.T).max()
     if asymmetry > SYMMETRY_TOLERANCE * np.abs(tensor).max():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -152,7 +153,8 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
 
     def announce() -> None:
         if not quiet:
-            typer.echo(f"compiling {scenario.method.name} with {scenario.torque.name}, once ...", err=True)
+            method = scenario.method.name if scenario.method else "a method"
+            typer.echo(f"compiling {method} with {scenario.torque.name}, once ...", err=True)
 
     try:
         with _progress(scenario.path.stem, quiet) as progress:
@@ -333,7 +335,7 @@ def compare(
                 done = compared(
                     **problem_of,
                     methods=methods or _usual_methods(given),
-                    steps=_numbers("--steps", steps) or halvings(given.step, given.t_span),
+                    steps=_numbers("--steps", steps) or halvings(given.step or _guessed_step(given), given.t_span),
                     repeats=repeats,
                     progress=progress,
                     announce=announce,
@@ -374,7 +376,15 @@ def _usual_methods(scenario: Scenario) -> list[Method | str]:
 
     free = not scenario.torque.depends
     usual = map(find, ("Exact" if free else "Strang", "RK4", "DOP853"))
-    return [scenario.method, *(m for m in usual if not m.refuses(scenario.torque.depends))]
+    own: list[Method | str] = [scenario.method] if scenario.method else []
+    return [*own, *(m for m in usual if not m.refuses(scenario.torque.depends))]
+
+
+def _guessed_step(scenario: Scenario) -> float:
+    """For a scenario that has a tolerance instead: a tenth of a radian at the rate of the start, or of the span."""
+    t0, t1 = scenario.t_span
+    rate = math.hypot(*scenario.omega)
+    return min(abs(t1 - t0) / 40, 0.1 / rate if rate > 0 else math.inf)
 
 
 def _numbers(option: str, text: str) -> list[float]:
@@ -394,6 +404,9 @@ def reproduce(
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory for report, figures and data.")] = Path("reproduced"),
     quick: Annotated[bool, typer.Option("--quick", help="A glance at each figure, for tests.")] = False,
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Leave out what an earlier run has left in the directory.")
+    ] = False,
     show: Annotated[bool, typer.Option("--list", help="List what there is, and run nothing.")] = False,
 ) -> None:
     """Rerun the figures and claims of the five papers, and judge them.
@@ -409,11 +422,11 @@ def reproduce(
         if show:
             listing(studies, typer.echo)
             return
-        outcomes = run(studies, out, Size.QUICK if quick else Size.FULL, typer.echo)
+        outcomes = run(studies, out, Size.QUICK if quick else Size.FULL, typer.echo, go_on=go_on)
     except (ValueError, OSError) as problem:
         _stop(problem)
     except KeyboardInterrupt:
-        _stop(f"interrupted; what was done is in {out / 'report.html'}", INTERRUPTED)
+        _stop(f"interrupted; what was done is in {out / 'report.html'}, and --continue goes on from there", INTERRUPTED)
     if any(o.problem for o in outcomes):
         raise typer.Exit(FAILED)
 

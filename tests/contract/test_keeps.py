@@ -39,6 +39,10 @@ TORQUED = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.AXIAL_MOMEN
 DRIFTING = {"JE": 0.1, "Jacobi31": 0.02}
 """Round-off that piles up in one direction, eps a step, is what vilmart2008 found. Measured: 0.05 and 0.008."""
 
+TOO_ACCURATE = ("G4", "G8")
+"""Where their iteration converges, their errors are too small for a defect to stand out: `tests/test_gauss.py` shows
+it on the member of their family that has two nodes."""
+
 FORTH_AND_BACK = 10
 """Steps each way. More would measure how nearby motions part, which round-off does as well."""
 
@@ -102,7 +106,7 @@ def check(flag: Keeps, problem: Problem, method: Method, steps: int) -> None:
     if flag in promises(method, problem):
         h = large(method)[0]
         assert defect(flag, problem, method, h, steps) <= noise(flag, h, steps), flag
-    else:
+    elif method.name.partition("(")[0] not in TOO_ACCURATE:
         assert stands_out(flag, problem, method, 100), flag
 
 

@@ -226,7 +226,7 @@ RUN = GOOD["run"]
             toml(initial='omega = [0, 0, 1]\neuler_deg = {sequenc = "Z", angles = [1]}'),
             "initial.euler_deg.sequenc: unknown key; did you mean 'sequence'?",
         ),
-        (toml(run='t_span = [0, 1]\nmethod = "MR2"'), "run.step: missing"),
+        (toml(run='t_span = [0, 1]\nmethod = "MR2"'), "run: give exactly one of step, rtol; found none of them"),
         ("[body]\nmoments = [1, 1, 1]", "run: missing"),
         (toml(torque="weight = 1"), "torque.model: missing"),
         (toml(torque='model = "HeavyTop"'), "torque.weight: missing"),

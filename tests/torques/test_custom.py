@@ -2,6 +2,7 @@
 
 import functools
 import math
+import pickle
 from typing import Any
 
 import numba
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core.types import Depends
+from polhode.core.types import Depends, Quat, Vec3
 from polhode.torques import CustomTorque
 
 BODY = ph.Body([2.0, 3.0, 4.0])
@@ -220,9 +221,9 @@ def test_what_is_no_potential_is_refused() -> None:
     ("options", "error", "message"),
     [
         ({"parameters": [1.0, math.nan]}, ValueError, r"parameters\[1\] is nan"),
-        ({"parameters": np.eye(2)}, ValueError, "parameters must have the shape"),
+        ({"parameters": np.eye(2)}, ValueError, "parameters must be a list of numbers, not of shape"),
         ({"parameters": "many"}, TypeError, "parameters must hold numbers"),
-        ({"parameters": [[1, 2], [3]]}, TypeError, "parameters must hold numbers"),
+        ({"parameters": [[1, 2], [3]]}, TypeError, "parameters must hold rows of one length"),
         ({"breakpoints": [2.0, 1.0]}, ValueError, "breakpoints must rise, but 2 is followed by 1"),
         ({"breakpoints": [1.0, 1.0]}, ValueError, "breakpoints must rise, but 1 is followed by 1"),
         ({"breakpoints": [math.inf]}, ValueError, r"breakpoints\[0\] is inf"),
@@ -235,3 +236,54 @@ def test_bad_numbers_are_refused(options: dict[str, Any], error: type[Exception]
     if "parameters" in options:
         with pytest.raises(error, match=message):
             ph.torque(still).with_parameters(options["parameters"])
+
+
+# --- what a torque that passes its arguments on reads
+
+
+@ph.torque
+def steady(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    return (p[0], 0.0, 0.0)
+
+
+def passes_on(t: float, q: Quat, w: Vec3, p: Any) -> Any:
+    return steady(t, q, w, p)
+
+
+def test_what_is_read_can_be_said() -> None:
+    assert ph.torque(passes_on).depends == Depends.POSITION | Depends.TIME | Depends.RATE
+    assert ph.torque(depends="attitude")(passes_on).depends == Depends.POSITION
+    assert ph.torque(passes_on, depends=["time"]).depends == Depends.POSITION | Depends.TIME
+    with pytest.raises(ValueError, match="no dependence 'rates': did you mean 'rate'"):
+        ph.torque(passes_on, depends="rates")
+    said = ph.torque(passes_on, parameters=[0.3], depends=[])
+    problem: dict[str, Any] = {"omega": [0.1, 0.2, 1.0], "t_span": (0, 1), "step": 0.1, "method": "MR2"}
+    body = ph.Body([1.0, 2.0, 2.5])
+    a, b = (ph.simulate(body, t, **problem) for t in (said, steady.with_parameters([0.3])))
+    np.testing.assert_array_equal(a.momentum, b.momentum)
+
+
+# --- pickle, which looks for the function under the name that the torque has taken
+
+
+def test_torques_can_be_pickled() -> None:
+    strong = steady.with_parameters([4.0])
+    for made in (strong, ph.torque(passes_on, parameters=[1.0], depends=[], breakpoints=[0.5])):
+        back = pickle.loads(pickle.dumps(made))
+        assert back.torque_kernel is made.torque_kernel
+        assert (back.values, back.jumps, back.depends) == (made.values, made.jumps, made.depends)
+    solution = ph.simulate(
+        ph.Body([1.0, 2.0, 2.5]), strong, omega=[0.1, 0.2, 1.0], t_span=(0, 1), step=0.1, method="RK4(compensated=true)"
+    )
+    back = pickle.loads(pickle.dumps(solution))
+    assert back.run.method is solution.run.method
+    np.testing.assert_array_equal(ph.resume(back, 2).momentum, ph.resume(solution, 2).momentum)
+
+
+def test_a_local_torque_says_that_it_cannot_be_pickled() -> None:
+    @ph.torque
+    def local(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+        return (1.0, 0.0, 0.0)
+
+    with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
+        pickle.dumps(local)

@@ -111,7 +111,7 @@ SRKN11 = Alternating(
 def legendre(stages: int) -> Alternating:
     """SABA of [laskar2001]: kicks at the nodes of Gauss's quadrature, with its weights; any number of stages."""
     with localcontext(prec=40):
-        points = [_legendre_point(stages, k) for k in range(1, (stages + 1) // 2 + 1)]
+        points = [legendre_point(stages, k) for k in range(1, (stages + 1) // 2 + 1)]
         odd = stages % 2 == 1
         ends = [Decimal(1), *(x for x, _ in points)]
         drifts = [float((b - a) / 2) for b, a in pairwise(ends)]
@@ -120,7 +120,7 @@ def legendre(stages: int) -> Alternating:
         return Alternating(palindrome(drifts, odd=not odd), palindrome([float(w / 2) for _, w in points], odd=odd))
 
 
-def _legendre_point(n: int, k: int) -> tuple[Decimal, Decimal]:
+def legendre_point(n: int, k: int) -> tuple[Decimal, Decimal]:
     """The k-th root of Legendre's polynomial, from the greatest down, and its weight, by Newton's iteration."""
     x = Decimal(cos(pi * (k - 0.25) / (n + 0.5))) if 2 * k - 1 != n else Decimal(0)
     slope = Decimal(1)

@@ -4,12 +4,14 @@
 """
 
 from collections.abc import Callable
+from math import nan
 from typing import Any, TypeVar
 
 from polhode.core.closed_form import leap
 from polhode.core.exact import Resolution, cuts, excess, finest, increment, needed
-from polhode.core.ops import fma, triple
+from polhode.core.ops import fma, from_lanes, lane, triple, where
 from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
+from polhode.core.text import function
 from polhode.core.trig import sine_versine
 from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.core.vec import combine, times
@@ -47,6 +49,21 @@ def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool) -> Pul
         return triple(torque(t, q, w, p.values))
 
     return pull
+
+
+def lane_by_lane(torque: UserTorque, lanes: int) -> UserTorque:
+    """A torque that cannot be computed for several bodies at once, called for one after the other."""
+
+    def one(t: float, q: Quat, w: Vec3, p: Any, i: int) -> Vec3:
+        attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))
+        return triple(torque(t, attitude, (lane(w[0], i), lane(w[1], i), lane(w[2], i)), p[i]))
+
+    calls = [f"n{i} = one(t, q, w, p, {i})" for i in range(lanes)]
+    parts = (", ".join(f"n{i}[{k}]" for i in range(lanes)) for k in range(3))
+    packed = ", ".join(f"from_lanes(({part},))" for part in parts)
+    names = {"one": one, "from_lanes": from_lanes}
+    each: UserTorque = function("each(t, q, w, p)", [*calls, f"return ({packed})"], names)
+    return each
 
 
 def push(s: State, h: float, n: Vec3) -> State:
@@ -143,6 +160,9 @@ HEADROOM = 1.25
 MOST_PIECES = 16
 """Steps that would be cut into more are made by the closed form, which costs as much as about so many."""
 
+TOO_MANY_PIECES = 100_000
+"""Of a step in which a torque has made the body turn so often, nothing is left but the time it takes: it fails."""
+
 
 @prepared
 def free(scales: Scales | None) -> Flow:
@@ -156,7 +176,9 @@ def free(scales: Scales | None) -> Flow:
         return symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
     free_of_torque = scales.torque == 0.0 and not scales.may_quicken
     fine, unphysical, count = needed(scales, 1.0 if free_of_torque else HEADROOM)
-    return leaping if count > MOST_PIECES else _triaxial(fine, unphysical or scales.many)
+    if count > MOST_PIECES:
+        return leaping
+    return (_packed_triaxial if scales.packed else _triaxial)(fine, unphysical or scales.many)
 
 
 def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -198,9 +220,25 @@ def _triaxial(fine: Resolution, unphysical: bool) -> Flow:
                 if count == 0:
                     break
                 left, length = left * count, length / count
+                if left > TOO_MANY_PIECES:
+                    return State(s.q, (nan, nan, nan))
             delta, e, v, _k, _mu = move(body, s.m, length)
             s = State(advanced(s.q, e, v), combine(s.m, 1.0, delta))
             left -= 1
         return s
+
+    return flow
+
+
+def _packed_triaxial(fine: Resolution, unphysical: bool) -> Flow:
+    """The same for several bodies at once, as long as none of them is at rest or needs its step cut."""
+    move = increment(fine.nodes, fine.terms)
+
+    def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+        size = excess(fine, unphysical, body, s.m, h)
+        delta, e, v, _k, _mu = move(body, s.m, h)
+        one = where((size > 0.0) & (size <= 1.0), 1.0, nan)
+        q = advanced(s.q, e, v)
+        return State((one * q[0], q[1], q[2], q[3]), combine(s.m, 1.0, delta))
 
     return flow

@@ -6,12 +6,12 @@ the momentum from elliptic functions, which leave out some motions; `core/exact.
 """
 
 from collections.abc import Callable, Sequence
-from math import sqrt
+from math import nan, sqrt
 from typing import NamedTuple
 
 from polhode.core.compose import Composed, nothing
 from polhode.core.exact import Resolution, effort, finest, momentum_increment, needed
-from polhode.core.flows import HEADROOM
+from polhode.core.flows import HEADROOM, TOO_MANY_PIECES
 from polhode.core.quat import tidied, turn
 from polhode.core.status import OK
 from polhode.core.types import Depends, Memory, Params, Pull, Rotor, Scales, State, Stepper, Vec3
@@ -31,13 +31,15 @@ def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tup
 
     def after(body: Rotor, m: Vec3, h: float, excess: float) -> Vec3:
         """The momentum after a step that is too long for the series, in pieces."""
-        count = int(min(sqrt(excess), 1e9)) + 1
+        count = int(sqrt(excess)) + 1
         for _ in range(count):
             m = combine(m, 1.0, move(body, m, h / count)[2])
         return m
 
     def advanced(body: Rotor, m: Vec3, h: float) -> tuple[Vec3, Vec3]:
         excess = h * h * effort(body, m, False)[1] * (1.0 / longest)
+        if excess > TOO_MANY_PIECES**2:
+            return (0.0, 0.0, 0.0), (nan, nan, nan)
         if excess > 1.0:  # false for NaN, which the caller of the step will see
             before = after(body, m, 0.5 * (1.0 - node) * h, excess)
             behind = after(body, before, node * h, excess)

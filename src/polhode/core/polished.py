@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from polhode.core.compose import nothing_of
 from polhode.core.exact import added, fine_differences, finest, increment, needed, pieces, polish, polished_turn
+from polhode.core.flows import TOO_MANY_PIECES
 from polhode.core.ops import two_product
 from polhode.core.quat import rescaling
-from polhode.core.status import OK
+from polhode.core.status import OK, UNSOUND
 from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper, Vec3
 
 DD = tuple[float, float]
@@ -70,6 +71,8 @@ class Polished(NamedTuple):
             ql: Quat = (low[3], low[4], low[5], low[6])
             ml: Vec3 = (low[0], low[1], low[2])
             count = pieces(fine, unphysical, body, m, h)
+            if count > TOO_MANY_PIECES:
+                return s, low, UNSOUND
             length = h / max(count, 1)
             a, a_low = fine_differences(body.inertia)
             for _ in range(count):

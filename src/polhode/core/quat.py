@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from polhode.core.ops import fma
+from polhode.core.ops import fma, where
 from polhode.core.trig import sine_versine
 from polhode.core.types import Quat, Vec3
 from polhode.core.vec import cross, dot
@@ -86,14 +86,15 @@ each time and turn the attitude: by 1e-3 eps a step, which is a drift (docs/roun
 def tidied(q: Quat) -> Quat:
     """q with its norm corrected to first order where it is needed: round-off that would pile up is removed."""
     excess = norm2(q) - 1.0
-    k = fma(-0.5, excess, 1.0) if abs(excess) > UNTIDY else 1.0
+    k = where(abs(excess) > UNTIDY, fma(-0.5, excess, 1.0), 1.0)
     return (q[0] * k, q[1] * k, q[2] * k, q[3] * k)
 
 
 def rescaling(q: Quat) -> float:
     """The power of two that brings the norm of an unscaled quaternion back near one; products with it are exact."""
     n = norm2(q)
-    return 0.5 if n > 2.0 else 2.0 if n < 0.5 else 1.0
+    k: float = where(n > 2.0, 0.5, where(n < 0.5, 2.0, 1.0))
+    return k
 
 
 def rescaled(q: Quat) -> Quat:

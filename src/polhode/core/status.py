@@ -9,6 +9,8 @@ UNCOVERED = 5
 """The formulas of the method do not cover this motion."""
 STALLED = 6
 """A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
+ALONE = 7
+"""Among many bodies: several at a time cannot go on with this one. Seen by no user."""
 
 # Reported by the caller of a driver, not by kernels:
 RAISED = 3

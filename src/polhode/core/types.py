@@ -70,6 +70,8 @@ class Scales(NamedTuple):
     """Whether the torque changes with time or rate, so that its size at the start says little."""
     many: bool = False
     """Whether these are the scales of one body among many: its symmetry is not theirs."""
+    packed: bool = False
+    """Whether a number stands for several bodies: then flows cannot branch, and give up what needs it (as NaN)."""
 
 
 class Stepper(NamedTuple):
@@ -85,3 +87,7 @@ class Stepper(NamedTuple):
     exactly: Step | None = None
     """Of a stepper that chooses the length of its steps: a step of just this length. Then h is the length that its
     `step` may choose from, and the first number of the memory says how far it went."""
+    again: Callable[[Rotor, Params, float, State, Any], Memory] | None = None
+    """Of such a stepper: the memory with which it starts anew beyond a jump of the torque."""
+    limited: bool = False
+    """Of such a stepper: whether no step is longer than h, which then may be shortened to end at the right time."""

@@ -47,7 +47,10 @@ class Adaptive(NamedTuple):
                 if error <= 1.0:
                     most = 1.0 if rejected else GROW
                     factor = most if error == 0.0 else min(most, max(SHRINK, SAFETY * error**-0.125))
-                    return new, (length, factor * length, spent), OK
+                    following = factor * length
+                    if factor > 1.0 and abs(following) < abs(memory[1]):
+                        following = memory[1]  # this step was short only because it was not allowed to be longer
+                    return new, (length, following, spent), OK
                 # A NaN is an error too: it fails the comparison above.
                 rejected = True
                 length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
@@ -57,7 +60,10 @@ class Adaptive(NamedTuple):
             new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], p.tuning[1])
             return new, (h, memory[1], memory[2] + 1.0 + EVALUATIONS), OK
 
-        return Stepper(start, step, 3, 0, None, exactly)
+        def again(body: Rotor, p: Params, t: float, s: State, memory: Vec3) -> Vec3:
+            return (0.0, memory[1], 0.0)
+
+        return Stepper(start, step, 3, 0, None, exactly, again, limited=True)
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
         """Not a symmetric step."""
@@ -84,24 +90,33 @@ class Reversible(NamedTuple):
         spent = f"fresh[{kept - 1}]" if counts else f"memory[{3 + kept}] + {base.evaluations_per_step}.0"
         torqued = depends is not Depends.NOTHING
         look = "n = pull(body, p, t, s)" if torqued else "n = (0.0, 0.0, 0.0)"
-        begin = [
-            look,
-            "u = monitor(body, n, s)",
-            "fresh = start(body, p, t, s)",
-            f"return (0.0, u, u, {theirs}{at_start} + {float(torqued)})",
-        ]
+        begin, again = (
+            [
+                look,
+                "u = monitor(body, n, s)",
+                "fresh = start(body, p, t, s)",
+                f"return (0.0, u, {density}, {theirs}{at_start} + {float(torqued)})",
+            ]
+            for density in ("u", "(memory[2] if memory[2] > 0.0 else u)")
+        )
         step = [
             look,
             "density = 2.0 * monitor(body, n, s) - memory[1]",
-            "if not density > 0.0:",
+            "at_rest = density == 0.0 and memory[2] == 0.0",  # and without a torque: no step is too long
+            "if not (at_rest or density > 0.0 and memory[2] > 0.0):",
             "    return s, memory, NO_CONVERGENCE",
             "length = h if memory[2] == density else h * (memory[2] / density)",
             f"s, fresh, status = base(body, p, t, s, length, {own})",
             f"return s, (length, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
         ]
-        exactly = [
+        exactly = [  # a part of the step that is due: a run that goes on from there needs as much of its density
+            look,
+            "density = 2.0 * monitor(body, n, s) - memory[1]",
+            "whole = memory[0] * memory[1]",  # the length that is due, times its density
+            "part = min(h * density / whole, 1.0) if h * density * whole > 0.0 else 1.0",
             f"s, fresh, status = base(body, p, t, s, h, {own})",
-            f"return s, (h, memory[1], memory[2], {theirs}{spent}), status",
+            "density = memory[1] + part * (density - memory[1])",
+            f"return s, (h, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
         ]
         names: dict[str, Any] = {
             "monitor": self.monitor, "start": base.start, "base": base.step, "pull": pull,
@@ -112,6 +127,7 @@ class Reversible(NamedTuple):
             function("step(body, p, t, s, h, memory)", step, names),
             kept + 4 - counts, 0, None,
             function("exactly(body, p, t, s, h, memory)", exactly, names),
+            function("again(body, p, t, s, memory)", again, names),
         )  # fmt: skip
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:

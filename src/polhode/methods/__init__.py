@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from polhode import _check
-from polhode.methods._method import Keeps, Method, Option, Value, compose, split, with_options
+from polhode.methods._method import Keeps, Method, Option, compose, split, with_options
 
-__all__ = ["Keeps", "Method", "Option", "catalogue", "compose", "find", "split", "with_options"]
+__all__ = ["Keeps", "Method", "Option", "catalogue", "compose", "find", "separated", "split", "with_options"]
 
 
 @cache
@@ -28,14 +28,7 @@ def find(name: str, **options: Any) -> Method:
     """The method of this name, whatever its case; options as arguments, or in the name: `MR2(axes=231)`."""
     bare, listed = _parts(name)
     method = catalogue()[_check.choice("method", bare, catalogue())]
-    values = method.read(listed | options)
-    return _having(method.name, tuple(sorted(values.items()))) if values else method
-
-
-@cache
-def _having(name: str, values: tuple[tuple[str, Value], ...]) -> Method:
-    """Made once: the same choice is the same method."""
-    return catalogue()[name].having(**dict(values))
+    return method.having(**(listed | options))
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
@@ -44,9 +37,27 @@ def _parts(name: str) -> tuple[str, dict[str, str]]:
     if not found:
         return name.strip() if isinstance(name, str) else name, {}
     options = {}
-    for item in filter(None, map(str.strip, re.split(r",(?![^(]*\))", found[2]))):
-        key, equals, value = item.partition("=")
+    for item in separated(found[2]):
+        key, equals, value = map(str.strip, item.partition("="))
         if not equals:
             raise ValueError(f"options of {found[1]} are written option=value, not {item!r}")
-        options[key.strip()] = value.strip()
+        if key in options:
+            raise ValueError(f"the option {key} of {found[1]} is given twice")
+        options[key] = value
     return found[1], options
+
+
+def separated(text: str) -> list[str]:
+    """The parts of a list that are separated by commas, except those within brackets."""
+    depth, parts = 0, [""]
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+        if depth < 0:
+            break
+    if depth:
+        raise ValueError(f"brackets do not match in {text!r}")
+    return [part.strip() for part in parts if part.strip()]

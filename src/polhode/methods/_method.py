@@ -6,7 +6,9 @@ its declaration. What a declaration promises is measured in `tests/contract`, an
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from polhode import _check
@@ -66,7 +68,7 @@ class Option:
             return find(str(value)).name
         if isinstance(self.default, str):
             return str(value)
-        number = _check.number(f"the {what}", value)
+        number = _check.number(f"the {what}", _read(value))
         if isinstance(self.default, int):
             if number != int(number):
                 raise ValueError(f"the {what} must be a whole number, not {value!r}")
@@ -142,13 +144,37 @@ class Method:
             out[option.name] = option.read(value, self.name)
         return out
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """For pickle: by name where that is enough, for its scheme may be made of functions without one."""
+        from polhode.methods import find  # which knows all methods
+
+        with suppress(ValueError):
+            if find(self.name) == self:
+                return find, (self.name,)
+        return super().__reduce_ex__(protocol)
+
     def _made(self, chosen: Mapping[str, Value]) -> "Method":
-        if self.remake is None:
-            return self
-        made = self.remake(**{o.name: chosen.get(o.name, o.default) for o in self.options})
-        listed = ", ".join(f"{name}={_written(value)}" for name, value in chosen.items())
-        name = f"{made.name}({listed})" if chosen else made.name
-        return replace(made, name=name, options=self.options, settings=tuple(chosen.items()), remake=self.remake)
+        return self if self.remake is None else _variant(self.remake, self.options, tuple(chosen.items()))
+
+
+@cache
+def _variant(
+    remake: Callable[..., Method], options: tuple[Option, ...], chosen: tuple[tuple[str, Value], ...]
+) -> Method:
+    """Made once: the same choice is the same method, and a file that knows its name finds it."""
+    values = dict(chosen)
+    made = remake(**{o.name: values.get(o.name, o.default) for o in options})
+    listed = ", ".join(f"{name}={_written(value)}" for name, value in chosen)
+    name = f"{made.name}({listed})" if chosen else made.name
+    return replace(made, name=name, options=options, settings=chosen, remake=remake)
+
+
+def _read(value: Any) -> Any:
+    """The number that a text means, as in `NMB(gamma=0.4)`; anything else as it is."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _written(value: Value) -> str:
@@ -157,8 +183,7 @@ def _written(value: Value) -> str:
 
 def with_options(make: Callable[..., Method], *options: Option) -> Method:
     """The method that `make` makes, as a function of its options, with their defaults in place."""
-    made = make(**{option.name: option.default for option in options})
-    return replace(made, options=options, remake=make)
+    return _variant(make, options, ())
 
 
 def split(*stages: tuple[Callable[..., Any], float]) -> Splitting:

@@ -30,7 +30,8 @@ def _mr2(axes: str) -> Method:
         " both ends of the step. Symplectic and time-symmetric; keeps the spatial momentum of a free body, and its"
         " component along the symmetry axis of a potential. Costs five rotations and one torque evaluation a step."
         " celledoni2006, section 4, tried several orders of the axes and found no significant difference; on its own"
-        " torqued problems the energy error of the worst order is some hundred times that of the best.",
+        " top and satellite, with steps of 0.01, the energy error of the worst order is two and three hundred times"
+        " that of the best.",
         cite="celledoni2006,mclachlan1993,reich1996,dullweber1997",
         order=2,
         attitude_order=2,

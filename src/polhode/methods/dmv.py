@@ -88,7 +88,8 @@ def _preprocessed(order: int) -> Method:
         computed at every step, and the order is 2, that of the half kicks. A free body keeps energy and momentum in
         space to round-off. The map is symplectic only to its order, because its moments depend on the state. With
         compensated summation the energy of a free body walks by h eps sqrt(N) or less in N steps, as vilmart2008
-        says.""",
+        says. For bodies as thin as needles the terms of the series cancel: if one moment is 1e-6 of the others,
+        PDMV8 and PDMV10 err by 2e-5 and 4e-3 in twenty steps of 0.13 radians, and PDMV6 by 2e-8.""",
     )
 
 

@@ -2,90 +2,96 @@
 
 from typing import Any
 
-from polhode.core.compose import Routine, nothing
+from polhode.core.compose import Increments, nothing
 from polhode.core.newton import differences, euler, momentum_correction
-from polhode.core.quat import advanced, derivative, normalised, tidied
-from polhode.core.rotor import change_of_components, exponential
+from polhode.core.quat import derivative, normalised
+from polhode.core.rotor import change_of_attitude, change_of_components, exponential
 from polhode.core.status import OK
-from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Start, State, Vec3
+from polhode.core.types import Depends, Memory, Params, Pull, Rotor, Start, State, Vec3
 from polhode.core.vec import combine, cross, times
-from polhode.methods._method import Keeps, Method
-
-
-def _carried(e: float, u: Vec3, x: Vec3) -> Vec3:
-    """What is fixed in space, seen from the body that has turned by (1 - e, u)."""
-    return combine(x, 1.0, change_of_components(e, u, x))
+from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
+from polhode.methods.newmark import moved
 
 
 def augmented(pull: Pull) -> tuple[Start, Any]:
-    """Buss's augmented second-order method, in body axes. The memory is the torque."""
+    """Buss's augmented second-order method, in body axes, as an increment of the state. The memory is the torque."""
 
-    def step(body: Rotor, p: Params, t: float, s: State, h: float, n: Vec3) -> tuple[State, Vec3, int]:
+    def change(body: Rotor, p: Params, t: float, s: State, h: float, n: Vec3) -> tuple[State, Vec3, int]:
         half, w = 0.5 * h, times(s.m, body.inverse)
         a = times(combine(cross(s.m, w), 1.0, n), body.inverse)
         mean = combine(combine(w, half, a), h * h / 12.0, cross(a, w))
         e, u = exponential((h * mean[0], h * mean[1], h * mean[2]))
-        q = tidied(advanced(s.q, e, u))
-        m = _carried(e, u, combine(s.m, half, n))
-        n = pull(body, p, t + h, State(q, combine(m, half, _carried(e, u, n))))
-        return State(q, combine(m, half, n)), n, OK
+        dq = change_of_attitude(s.q, e, u)
+        # Half of the old torque acts, then the momentum, fixed in space, is seen from the body that has turned.
+        dm = combine(change_of_components(e, u, combine(s.m, half, n)), half, n)
+        old = combine(n, 1.0, change_of_components(e, u, n))
+        n = pull(body, p, t + h, State(moved(s.q, dq), combine(combine(s.m, 1.0, dm), half, old)))
+        return State(dq, combine(dm, half, n)), n, OK
 
-    return pull, step
+    return pull, change
 
 
-Buss = Method(
-    "Buss",
-    Routine(augmented, memory=3, evaluations_at_start=1, evaluations_per_step=1),
-    summary="Buss's augmented second-order method: one rotation by a corrected mean rate",
-    cite="buss2000",
-    about="The body turns once, by h (w + h a / 2 + h^2 (a x w) / 12), where a is the acceleration by Euler's "
-    "equation and the last term is the first commutator of the Magnus series; its rotation carries the momentum, which "
-    "is fixed in space. So the spatial momentum of a free body is kept. The commutator makes the error smaller but not "
-    "of higher order: of the terms of order 3 the change of the acceleration is missing. The paper is mainly about "
-    "free bodies; the reading here is that the torque enters the acceleration at the start, and that the spatial "
-    "momentum gains the mean of the torques at both ends, which is exact for a torque constant in space and keeps the "
-    "momentum along the symmetry axis of a potential. A torque that depends on the rate is evaluated at the momentum "
-    "that the torque at the start predicts. Costs one rotation and one torque evaluation a step. Keeps neither energy, "
-    "time reversal nor the symplectic form.",
-    order=2,
-    attitude_order=2,
-    accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-    keeps=Keeps.AXIAL_MOMENTUM,
-    keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
-)
+def _buss(compensated: bool) -> Method:
+    return Method(
+        "Buss",
+        Increments(augmented, memory=3, evaluations_at_start=1, evaluations_per_step=1, compensated=compensated),
+        summary="Buss's augmented second-order method: one rotation by a corrected mean rate",
+        cite="buss2000",
+        about="The body turns once, by h (w + h a / 2 + h^2 (a x w) / 12), where a is the acceleration by Euler's "
+        "equation and the last term is the first commutator of the Magnus series; its rotation carries the momentum, "
+        "which is fixed in space. So the spatial momentum of a free body is kept. The commutator makes the error "
+        "smaller but not of higher order: of the terms of order 3 the change of the acceleration is missing. The paper "
+        "is mainly about free bodies; the reading here is that the torque enters the acceleration at the start, and "
+        "that the spatial momentum gains the mean of the torques at both ends, which is exact for a torque constant in "
+        "space and keeps the momentum along the symmetry axis of a potential. A torque that depends on the rate is "
+        "evaluated at the momentum that the torque at the start predicts. Costs one rotation and one torque evaluation "
+        "a step. Keeps neither energy, time reversal nor the symplectic form.",
+        order=2,
+        attitude_order=2,
+        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+        keeps=Keeps.AXIAL_MOMENTUM,
+        keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
+        unscaled=compensated,
+    )
+
+
+Buss = with_options(_buss, COMPENSATED)
 
 
 def semi_implicit(pull: Pull) -> tuple[Start, Any]:
     """Catto's step: torque, gyroscopic term by one Newton step, then the attitude at the new rate."""
 
-    def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
+    def change(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
         k, j = differences(body), body.inverse
-        m = combine(s.m, h, pull(body, p, t, s))
-        w = times(m, j)
-        m = combine(m, h, momentum_correction(k, j, h, w, euler(k, w, (0.0, 0.0, 0.0))))
-        w = times(m, j)
-        q, d = s.q, derivative(s.q, w)
-        new: Quat = (q[0] + h * d[0], q[1] + h * d[1], q[2] + h * d[2], q[3] + h * d[3])
-        return State(normalised(new), m), memory, OK
+        n = pull(body, p, t, s)
+        w = times(combine(s.m, h, n), j)
+        y = combine(n, 1.0, momentum_correction(k, j, h, w, euler(k, w, (0.0, 0.0, 0.0))))
+        d = derivative(s.q, times(combine(s.m, h, y), j))
+        return State((h * d[0], h * d[1], h * d[2], h * d[3]), (h * y[0], h * y[1], h * y[2])), memory, OK
 
-    return nothing, step
+    return nothing, change
 
 
-Catto = Method(
-    "Catto",
-    Routine(semi_implicit, evaluations_per_step=1),
-    summary="semi-implicit Euler with an implicit gyroscopic term, as in game engines; loses energy",
-    cite="catto2015",
-    about="What game engines do, and a warning: stable at large steps, at the price of energy. The torque changes the "
-    "rate by an explicit Euler step; then the gyroscopic term does by an implicit one, in body axes, of which one "
-    "Newton step is made; then the quaternion moves by the new rate and is normalised. A free body loses energy and "
-    "momentum alike until it turns about the axis of its largest moment; a real one that dissipates keeps its "
-    "momentum. With moments 1, 2, 3 and rates 1, 1.2, 0.9, steps of 0.05 leave 39 percent of the energy and 72 percent "
-    "of the momentum at time 400. Takes any torque and costs one evaluation and the solution of three linear equations "
-    "a step. Of first order; keeps nothing.",
-    order=1,
-    attitude_order=1,
-    accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-    keeps=Keeps.NOTHING,
-    keeps_when_free=Keeps.NOTHING,
-)
+def _catto(compensated: bool) -> Method:
+    return Method(
+        "Catto",
+        Increments(semi_implicit, evaluations_per_step=1, compensated=compensated, tidy=normalised),
+        summary="semi-implicit Euler with an implicit gyroscopic term, as in game engines; loses energy",
+        cite="catto2015",
+        about="What game engines do, and a warning: stable at large steps, at the price of energy. The torque changes "
+        "the rate by an explicit Euler step; then the gyroscopic term does by an implicit one, in body axes, of which "
+        "one Newton step is made; then the quaternion moves by the new rate and is normalised. A free body loses "
+        "energy and momentum alike until it turns about the axis of its largest moment; a real one that dissipates "
+        "keeps its momentum. With moments 1, 2, 3 and rates 1, 1.2, 0.9, steps of 0.05 leave 39 percent of the energy "
+        "and 72 percent of the momentum at time 400. Takes any torque and costs one evaluation and the solution of "
+        "three linear equations a step. Of first order; keeps nothing.",
+        order=1,
+        attitude_order=1,
+        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+        keeps=Keeps.NOTHING,
+        keeps_when_free=Keeps.NOTHING,
+        unscaled=compensated,
+    )
+
+
+Catto = with_options(_catto, COMPENSATED)

@@ -2,7 +2,7 @@
 
 `Exact` makes steps of the closed solution, in a form that restarts from every state: its error is round-off, whatever
 the step. `ExactPolished` carries the low halves of momentum and attitude along, so that round-off does not accumulate,
-at about twice the cost. Both are for free bodies only.
+at two and a half times the cost. Both are for free bodies only.
 
 `Strang` puts half kicks of the torque around the flow: symplectic and time-symmetric, of second order, with an error
 proportional to the torque. Costs one torque evaluation a step. celledoni2006 has the idea (SEJ) with an approximate
@@ -35,8 +35,9 @@ ExactPolished = Method(
     "ExactPolished",
     Polished(),
     summary="the exact flow with round-off that does not accumulate",
-    about="The low halves of momentum and attitude are carried along, at about twice the cost of Exact: the idea of"
-    " vilmart2008, whose subject is the round-off of exact methods. Quaternions are left unscaled during a run.",
+    about="The low halves of momentum and attitude are carried along, at two and a half times the cost of Exact: the"
+    " idea of vilmart2008, whose subject is the round-off of exact methods. Quaternions are left unscaled during a run."
+    " Long steps are cut into turns of about a radian; one that has more than a hundred thousand of them fails.",
     cite="vilmart2008",
     order=None,
     attitude_order=None,

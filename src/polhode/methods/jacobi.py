@@ -6,7 +6,7 @@
 
 All keep what the exact motion keeps, to round-off. The papers leave the attitude out, or approximate it; here it
 advances by the exact turn of the same step (`core/exact.py`), so that only the momentum tells the methods apart.
-A step costs 4 to 6 times one of `Exact`, which should be preferred: these are here to be measured.
+A step costs 4 to 7 times one of `Exact`, which should be preferred: these are here to be measured.
 
 The formulas do not cover every motion. `JE`, `JE0` and `Jacobi31` take differences, 2 H I3 - 2 C, that lose their
 digits in motions close to a turn about a principal axis (by about 1e-4) and for bodies close to a sphere: then a run
@@ -91,7 +91,7 @@ def followed(s: State, m: Vec3) -> Quat:
 
 _ATTITUDE = (
     " The attitude, which the paper leaves out or approximates, advances by the exact turn of the same step. Keeps what"
-    " the exact motion keeps, to round-off. A step costs 4 to 6 times one of Exact, which should be preferred."
+    " the exact motion keeps, to round-off. A step costs 4 to 7 times one of Exact, which should be preferred."
 )
 _UNCOVERED = (
     " Differences such as 2 H I3 - m.m lose their digits close to a steady rotation and for bodies close to a sphere:"

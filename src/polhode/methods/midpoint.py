@@ -163,7 +163,7 @@ AKW = _midpoint(
     name="AKW",
     summary="the midpoint rule of Austin, Krishnaprasad and Wang, torque by the trapezoid",
     about="The momentum changes by Euler's equation at the mean rate and by the mean torque of both ends; the attitude "
-    "turns by Cayley's map, 2 atan(h |w| / 2), as the momentum does. Three to six torque evaluations a step, one for "
+    "turns by Cayley's map, 2 atan(h |w| / 2), as the momentum does. Two to seven torque evaluations a step, one for "
     "every iteration of the equation. A free body keeps energy and momentum in space, whatever the step. In a uniform "
     "field (HeavyTop) energy and the momentum along the field are kept as well; the flags under a torque are true of "
     "such a field alone, in other potentials neither is kept. NMB is 81 times as accurate in attitude on the free body "
@@ -180,8 +180,8 @@ AKWexp = _midpoint(
     name="AKWexp",
     summary="AKW with an exact turn of the attitude, which costs the momentum in space",
     about="AKW with the attitude turned by exp(h w). Its momentum is that of AKW for a free body and its attitude is "
-    "more accurate, but the momentum in space is kept no longer, nor is anything but time reversal in a field. Three "
-    "to six torque evaluations a step.",
+    "more accurate, but the momentum in space is kept no longer, nor is anything but time reversal in a field. Two "
+    "to seven torque evaluations a step.",
     cite="krysl2004,austin1993",
     keeps=Keeps.REVERSIBLE,
     keeps_when_free=Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM,
@@ -194,7 +194,7 @@ IMR = _midpoint(
     summary="the implicit midpoint rule, torque at the middle of the step",
     about="Euler's equation at the mean rate, with the torque of the middle of the step, and the attitude by Cayley's "
     "map. For a free body this is AKW, which the paper calls by both names; a torque acts where the body is in "
-    "between, and then only time reversal is kept. Three to six torque evaluations a step. It is the midpoint rule in "
+    "between, and then only time reversal is kept. Two to seven torque evaluations a step. It is the midpoint rule in "
     "the body's axes, which is not symplectic.",
     cite="krysl2004,austin1993",
     keeps=Keeps.REVERSIBLE,
@@ -207,7 +207,7 @@ LewisSimo = _midpoint(
     name="LewisSimo",
     summary="the implicit method of Lewis and Simo: momentum balanced in space, exact turns",
     about="The attitude turns by the exponential of h times the mean rate, and the momentum in space changes by h "
-    "times the mean torque of both ends. Three to six torque evaluations a step. A free body keeps energy and momentum "
+    "times the mean torque of both ends. Two to seven torque evaluations a step. A free body keeps energy and momentum "
     "in space, whatever the step; a torqued one the momentum along the axis of its potential. The paper shows the "
     "method (LS, figures 4 and 5) without its equations; with Cayley's map in place of the exponential it would be AKW "
     "for a free body, which stands beside it there. The equation has several roots, or none in reach, where a step "

@@ -58,5 +58,5 @@ RKF5 = runge_kutta(
     cite="fehlberg1970,khlistunova2003",
     about="Fehlberg's six stages with the weights of order 5, at a fixed step: the embedded formula of order 4 is not "
     "used. This is the method that khlistunova2003 compares with, called RK there. Takes any torque and costs six "
-    "evaluations a step. Keeps nothing; energy drifts like the sixth power of the step.",
+    "evaluations a step. Keeps nothing; energy drifts like the fifth power of the step, as that of RK4 does.",
 )

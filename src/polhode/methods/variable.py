@@ -20,7 +20,8 @@ def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
     change when the rate is reversed, or the method is not reversible.
     """
     if Keeps.REVERSIBLE not in method.keeps | method.keeps_when_free or method.own_clock:
-        raise ValueError(f"variable steps stay reversible only around a symmetric method, which {method.name} is not")
+        only = "variable steps stay reversible only around equal steps of a symmetric method"
+        raise ValueError(f"{only}, which {method.name} is not")
     lost = Keeps.SYMPLECTIC
     return replace(
         method,
@@ -48,9 +49,10 @@ def _hlr(of: str, monitor: str) -> Method:
         "steps, r, follows a monitor function U by r_(n+1/2) + r_(n-1/2) = 2 U(z_n), which is explicit and "
         "undone by going back: no drift of the energy, as with equal steps. The user's step is the first one, and U is "
         "measured relative to its value there. The monitor `frequency` is sqrt(|w|^2 + |torque / moments|), `rate` is "
-        "|w|; a function of one's own goes with polhode.methods.variable_steps. The symplectic form is lost, linear "
-        "invariants stay. Costs one torque evaluation a step more than the method inside. A step fails where U falls "
-        "to less than half within a step: then take a shorter one. The reversal needs the last density, which a "
+        "|w|; a function of one's own goes with polhode.methods.variable.variable_steps. The symplectic form is lost, "
+        "linear invariants stay. Costs one torque evaluation a step more than the method inside. A step fails where U "
+        "falls to less than half within a step: then take a shorter one; and where U is zero at the start but not "
+        "later, as |w| is of a body at rest: then take the other monitor. The reversal needs the last density, which a "
         "continued run has; a run from a bare state starts with r = U. Holder, Leimkuhler and Reich 2001, from where "
         "krysl2004 has its soft wall.",
     )
@@ -67,15 +69,18 @@ def _dop853(rtol: float, atol: float) -> Method:
     relative, absolute = (_check.number(f"{name} of DOP853", x) for name, x in (("rtol", rtol), ("atol", atol)))
     if not (relative > 0 and absolute >= 0):
         raise ValueError(f"DOP853 needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
+    if relative >= 1:
+        raise ValueError(f"a relative error of {rtol:g} allows any answer: DOP853 needs rtol < 1")
     return Method(
         "DOP853",
         Adaptive(),
         summary="Dormand-Prince 8(5,3) with steps chosen by a tolerance; the plain baseline",
         about="The Runge-Kutta pair of order 8 on quaternion and momentum, as in Hairer's code and in SciPy, which is "
         "what most people would use. A step is accepted if its estimated error is below rtol in the attitude and below "
-        "rtol |m| + atol in the momentum, and none is longer than the user's step. Costs 12 torque evaluations an "
-        "attempt, and as many for each output between steps. The quaternion is normalised after every step. Keeps "
-        "nothing: energy and momentum drift by about the tolerance a step. Takes any torque.",
+        "rtol |m| + atol in the momentum, and none is longer than the user's step. Costs 12 torque evaluations a "
+        "step, 11 for each attempt at it that fails, and 12 for each output between steps. The quaternion is "
+        "normalised after every step. Keeps nothing: energy and momentum drift by about the tolerance a step. Takes "
+        "any torque.",
         cite="prince1981,hairer1993",
         order=8,
         attitude_order=8,

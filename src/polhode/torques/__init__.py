@@ -6,9 +6,9 @@ import pkgutil
 from functools import cache
 
 from polhode import _check
-from polhode.torques._torque import CustomTorque, Torque, torque
+from polhode.torques._torque import CustomTorque, Torque, checked, torque
 
-__all__ = ["CustomTorque", "Torque", "catalogue", "find", "torque"]
+__all__ = ["CustomTorque", "Torque", "catalogue", "checked", "find", "torque"]
 
 
 @cache

@@ -6,15 +6,15 @@ fields become the parameter array p; a user's own function becomes one by the de
 """
 
 import dis
+import importlib
 import inspect
+import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar, overload
-
-import numpy as np
 
 from polhode import _check
 from polhode.body import Body
@@ -113,21 +113,45 @@ class CustomTorque(Torque):
         """The undecorated function."""
         return self.function(t, q, w, p)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """For pickle, which looks functions up by their names: there it would find the torque instead."""
+        if _looked_up(self.function.__module__, self.function.__qualname__) is not self.function:
+            return super().__reduce_ex__(protocol)
+        rest = (self.values, self.potential, self.jumps, self.depends)
+        return _unpickled, (self.function.__module__, self.function.__qualname__, *rest)
+
     def with_parameters(self, values: Any) -> "CustomTorque":
         """The same torque with another parameter array. Nothing is compiled again."""
-        return replace(self, values=_numbers("parameters", values))
+        return replace(self, values=tuple(_check.row("parameters", values).tolist()))
+
+
+def _looked_up(module: str, name: str) -> Any:
+    """The function of this name, also if it has become a torque."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found.function if isinstance(found, CustomTorque) else found
+
+
+def _unpickled(module: str, name: str, *rest: Any) -> CustomTorque:
+    importlib.import_module(module)
+    if (function := _looked_up(module, name)) is None:
+        raise AttributeError(f"there is no function {name} in {module} any more, which a pickled torque needs")
+    return CustomTorque(function, *rest)
 
 
 @overload
 def torque(
-    function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = ()
-) -> CustomTorque: ...
+    function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
+    depends: str | Sequence[str] | None = None,
+) -> CustomTorque: ...  # fmt: skip
 
 
 @overload
 def torque(
-    *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = ()
-) -> Callable[[UserTorque], CustomTorque]: ...
+    *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
+    depends: str | Sequence[str] | None = None,
+) -> Callable[[UserTorque], CustomTorque]: ...  # fmt: skip
 
 
 def torque(
@@ -137,6 +161,7 @@ def torque(
     parameters: Any = (),
     potential: UserPotential | None = None,
     breakpoints: Any = (),
+    depends: str | Sequence[str] | None = None,
 ) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
     """Make a torque from a plain Python function; it is compiled together with the step.
 
@@ -147,37 +172,52 @@ def torque(
 
     Use it bare (`@torque`) or with arguments (`@torque(parameters=[...], potential=..., breakpoints=[...])`).
     A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which
-    the torque jumps. What the function reads is found from its code: one that uses `w` depends on the rate.
+    the torque jumps. What the function reads is found from its code: one that uses `w` depends on the rate. One
+    that only passes its arguments on can say what is read, of "attitude", "time" and "rate": `@torque(depends="time")`.
     """
 
     def decorated(function: UserTorque) -> CustomTorque:
         plain, used = _inspected("torque", function, ("t", "q", "w", "p"))
-        depends = Depends.POSITION
+        reads = Depends.POSITION
         if used[0]:
-            depends |= Depends.TIME
+            reads |= Depends.TIME
         if used[2]:
-            depends |= Depends.RATE
+            reads |= Depends.RATE
         energy = None
         if potential is not None:
             energy, used = _inspected("potential", potential, ("t", "q", "p"))
             if used[0]:  # the energy need not be constant
-                depends |= Depends.TIME
+                reads |= Depends.TIME
         return CustomTorque(
-            plain, _numbers("parameters", parameters), energy, rising("breakpoints", breakpoints), depends
-        )
+            plain, tuple(_check.row("parameters", parameters).tolist()), energy, rising("breakpoints", breakpoints),
+            reads if depends is None else _depends(depends),
+        )  # fmt: skip
 
     return decorated if function is None else decorated(function)
 
 
-def _numbers(name: str, values: Any) -> tuple[float, ...]:
-    """A row of finite numbers; a single number is a row of one."""
-    row = np.atleast_1d(np.asarray(values, dtype=object))
-    return tuple(_check.array(name, row, (row.size,)).tolist())
+def _depends(names: str | Sequence[str]) -> Depends:
+    """What a torque is said to read. The attitude is always allowed."""
+    known = {"attitude": Depends.POSITION, "time": Depends.TIME, "rate": Depends.RATE}
+    reads = Depends.POSITION
+    for name in (names,) if isinstance(names, str) else names:
+        reads |= known[_check.choice("dependence", name, known)]
+    return reads
+
+
+def checked(torque: Any) -> Torque:
+    """A torque, or an error with what was probably meant."""
+    if isinstance(torque, Torque):
+        return torque
+    if isinstance(torque, type) and issubclass(torque, Torque):
+        told = f"torque must be a torque, not the class {torque.__name__}"
+        raise TypeError(f"{told}: write {torque.__name__}(...) with its parameters")
+    raise TypeError(f"torque must be a polhode torque, not {torque!r}: decorate a function with @polhode.torque")
 
 
 def rising(name: str, values: Any) -> tuple[float, ...]:
     """Finite numbers in strictly rising order."""
-    row = _numbers(name, values)
+    row = tuple(_check.row(name, values).tolist())
     for before, after in pairwise(row):
         if after <= before:
             raise ValueError(f"{name} must rise, but {before:g} is followed by {after:g}")

@@ -1,0 +1,46 @@
+"""Methods by name, with their options written in it."""
+
+import pickle
+
+import pytest
+
+from polhode.methods import catalogue, compose, find, separated
+
+
+def test_commas_separate_outside_brackets() -> None:
+    assert separated("A(x=1, of=B(y=2, z=3)), C,, ") == ["A(x=1, of=B(y=2, z=3))", "C"]
+    for wrong in ("A(x=1", "A)x=(1"):
+        with pytest.raises(ValueError, match="brackets do not match"):
+            separated(wrong)
+
+
+def test_options_within_options() -> None:
+    deep = find("HLR(monitor=rate, of=KL6(of=MR2(axes=231)))")
+    assert deep.name == "HLR(of=KL6(of=MR2(axes=231)), monitor=rate)"
+    assert find(deep.name) is deep
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("MR2(axes=231, axes=312)", "option axes of MR2 is given twice"),
+        ("MR2(231)", "options of MR2 are written option=value, not '231'"),
+        ("MR2(axes=231))", "brackets do not match"),
+        ("HLR(of=MR2(axes=999))", "no value of the option axes of MR2: '999'"),
+        ("DOP853(rtol=x)", "rtol of DOP853 must be a number, not 'x'"),
+    ],
+)
+def test_bad_names(name: str, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        find(name)
+
+
+@pytest.mark.parametrize("method", catalogue().values(), ids=list(catalogue()))
+def test_methods_are_pickled_by_name(method: object) -> None:
+    assert pickle.loads(pickle.dumps(method)) is method
+
+
+def test_a_method_of_ones_own_is_pickled_whole() -> None:
+    mine = compose(find("MR2"), [0.5, 0.5], name="MR2", order=2)  # by the name of another
+    back = pickle.loads(pickle.dumps(mine))
+    assert back == mine != find("MR2")
