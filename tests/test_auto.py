@@ -37,8 +37,8 @@ def tried(problem: RandomProblem) -> ph.Solution:
 
 
 def test_estimates_hold() -> None:
-    """Thirty random problems; `tests/evidence/test_auto.py` has hundreds, other ones every time."""
-    problems = random_problems(1, 30, longest=30.0)
+    """Ten random problems; `tests/evidence/test_auto.py` has hundreds, other ones every time."""
+    problems = random_problems(1, 10, longest=30.0)
     truth = truths(problems)
     assert truth.doubt.max() < 1e-14
     solutions = [tried(p) for p in problems]
@@ -63,7 +63,7 @@ def test_the_generator() -> None:
 
 def test_the_truth_is_polhodes_truth_too() -> None:
     """Extrapolation in extended precision against collocation: they share nothing but the problem."""
-    problems = random_problems(3, 12, longest=20.0, kinds=("stir",))
+    problems = random_problems(3, 6, longest=20.0, kinds=("stir",))
     truth = truths(problems)
     for k, p in enumerate(problems):
         s = p.solved(step=p.span / (12 * p.turn), method="G8(compensated=true)")

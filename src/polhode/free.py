@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 EPSILON = 2.0**-52
 
+NEGLIGIBLE = 1e-302
+"""A component of the rate so much smaller than the largest is taken for none: its inverse would leave the numbers."""
+
 INTERPRETED = 500
 """Up to so many motions are set up in plain Python: that takes less time than to load the compiled program."""
 
@@ -152,6 +155,7 @@ class FreeMotion:
         principal = np.where(aligned, self._omega, np.einsum("ni,nij->nj", self._omega, axes))
         inertia, size = _scaled(moments)
         rates, speed = _scaled(principal)
+        rates = np.where(np.abs(rates) < NEGLIGIBLE, 0.0, rates)
         self._moments, self._axes, self._scale = moments, axes, np.ldexp(1.0, speed)
         given = [inertia, rates, self._scale[:, None], self._quaternion, tilt, axes.reshape(count, 9)]
         self._motions = _set_up(np.concatenate(given, axis=1))

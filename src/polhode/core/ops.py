@@ -4,6 +4,7 @@ Each is an ordinary function here, so that kernels run and can be tested in plai
 `compiled/primitives.py` tells Numba what they become.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -30,7 +31,7 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
     Compiled, the error is one fused multiply-add; here it takes Veltkamp's splitting and Dekker's product.
     """
-    if max(abs(a), abs(b)) > 1e280:  # the splitting would overflow
+    if 1e280 < max(abs(a), abs(b)) < math.inf:  # the splitting would overflow
         big, small = (a, b) if abs(a) > abs(b) else (b, a)
         p, e = two_product(big * 2.0**-100, small)
         return p * 2.0**100, e * 2.0**100
