@@ -4,8 +4,6 @@ All through `ensemble`, with output at the end only. The steps are many, so that
 count. The results are the same to the bit, which is checked.
 """
 
-import argparse
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 
 import polhode as ph
 from benchmarks.harness import interleave
-from benchmarks.page import conditions, markdown, report
+from benchmarks.page import command, markdown
 from polhode import _ensemble
 
 BODIES, STEPS, H = 256, 40_000, 0.05
@@ -68,14 +66,5 @@ def measured() -> str:
     return markdown(rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
-    write = parser.parse_args(arguments).write
-    table = measured()
-    report("lanes", f"{conditions('polhode', 'numba')}\n\n{table}", write)
-
-
 if __name__ == "__main__":
-    main()
+    command("lanes", __doc__, measured)

@@ -5,14 +5,13 @@ of them are then undisturbed on a busy machine too. A step of MR2 costs the same
 needs more terms for longer steps.
 """
 
-import argparse
 import math
 from collections.abc import Sequence
 from functools import partial
 
 import polhode as ph
 from benchmarks.harness import interleave
-from benchmarks.page import conditions, markdown, report
+from benchmarks.page import command, markdown
 
 STEPS = 200_000
 ROUNDS = 61
@@ -47,14 +46,5 @@ def measured() -> str:
     return markdown(rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
-    write = parser.parse_args(arguments).write
-    table = measured()
-    report("flow", f"{conditions('polhode', 'numba')}\n\n{table}", write)
-
-
 if __name__ == "__main__":
-    main()
+    command("flow", __doc__, measured)

@@ -1,9 +1,10 @@
 """Tables of docs/benchmarks.md, with the day and the machine they were measured on."""
 
+import argparse
 import datetime
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -40,3 +41,11 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     """A table; the first row is its head."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
+
+
+def command(name: str, what: str, measured: Callable[[], str], arguments: Sequence[str] | None = None) -> None:
+    """Measure a table, print it, and with --write put it into the page."""
+    parser = argparse.ArgumentParser(description=what.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    write = parser.parse_args(arguments).write
+    report(name, f"{conditions('polhode', 'numba')}\n\n{measured()}", write)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from polhode import FreeMotion
-from polhode.papers._study import Claim, Size, Study, Verdict, chosen
+from polhode.papers._study import Study, Verdict, chosen
 from polhode.papers.celledoni2006 import symmetry
 from polhode.papers.celledoni2006._common import FREE, TOP, Curve, Problem, distance
+from tests.papers.glance import all_finite, drawn, glanced
 
 STUDIES = {study.name: study for study in chosen(["celledoni2006"])}
 
@@ -27,33 +27,16 @@ AT_ONCE = {
 """Verdicts that need no long run, in the order of the claims."""
 
 
-@pytest.fixture(autouse=True)
-def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the quick size runs."""
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-
 def test_nothing_is_missing() -> None:
     assert list(STUDIES) == list(AT_ONCE)
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 def test_quick_study(study: Study) -> None:
-    """Data, verdicts and a figure."""
-    data = study.run(Size.QUICK)
-    claims = study.check(data, Size.QUICK)
-    figure = study.plot(data)
+    data, claims = glanced(study)
     assert [c.verdict for c in claims] == AT_ONCE[study.name], [(c.says, c.measured) for c in claims]
-    assert all(np.isfinite(v).all() for v in data.values() if v.dtype.kind == "f")
-    assert all(_told(c) for c in claims)
-    assert isinstance(figure, Figure)
-    figure.set_layout_engine("none")  # the layout takes most of the time
-    figure.draw_without_rendering()
-    assert all(axes.has_data() for axes in figure.axes)
-
-
-def _told(c: Claim) -> bool:
-    return all((c.says, c.source, c.paper, c.measured, c.reason)) and "nan" not in c.measured
+    assert all_finite(data)
+    drawn(study, data)
 
 
 def test_mirrored_start_has_the_same_errors() -> None:

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from polhode.papers._study import Size, Study, Verdict, chosen
+from polhode.papers._study import Verdict, chosen
 from polhode.papers.handout._common import MOTION, OMEGA
 from polhode.papers.handout.splitting import splitting
 from polhode.papers.handout.task1 import formulas
 from polhode.papers.handout.task2 import by_period
+from tests.papers.glance import drawn, glanced
 
 STUDIES = {s.name: s for s in chosen(["handout"])}
 R, READ = Verdict.REPRODUCED, Verdict.UNDER_A_READING
@@ -20,21 +21,11 @@ VERDICTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the quick size runs."""
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-
 @pytest.mark.parametrize("name", VERDICTS)
 def test_at_a_glance(name: str) -> None:
-    study: Study = STUDIES[name]
-    data = study.run(Size.QUICK)
-    assert [c.verdict for c in study.check(data, Size.QUICK)] == VERDICTS[name]
-    figure = study.plot(data)
-    figure.set_layout_engine("none")  # the layout takes most of the time
-    figure.draw_without_rendering()
-    assert all(ax.has_data() for ax in figure.axes)
+    data, claims = glanced(STUDIES[name])
+    assert [c.verdict for c in claims] == VERDICTS[name]
+    drawn(STUDIES[name], data)
 
 
 def test_all_there() -> None:

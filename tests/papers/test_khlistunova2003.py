@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from polhode import simulate
-from polhode.papers._study import Size, Study, Verdict, chosen
+from polhode.papers._study import Study, Verdict, chosen
 from polhode.papers.khlistunova2003 import closed_matrices, operations
 from polhode.papers.khlistunova2003._common import BODY, OMEGA, decade
 from polhode.papers.khlistunova2003._momentum import Step, Vector, leapfrog, runge_kutta, short, simpson
+from tests.papers.glance import all_finite, drawn, glanced
 
 STUDIES = {s.name: s for s in chosen(["khlistunova2003"])}
 MOMENTS = tuple(BODY.moments.tolist())
@@ -27,12 +28,6 @@ VERDICTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the quick size runs."""
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-
 def test_all_there() -> None:
     figures = {f"fig{k}" for k in range(1, 11)}
     assert set(STUDIES) == figures | {"closed_matrices", "operations", "order", "speed"}
@@ -40,16 +35,10 @@ def test_all_there() -> None:
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES.keys())
 def test_at_a_glance(study: Study) -> None:
-    data = study.run(Size.QUICK)
-    assert all(np.isfinite(v).all() for v in data.values() if v.dtype.kind == "f")
-    claims = study.check(data, Size.QUICK)
-    expected = VERDICTS.get(study.name, [Verdict.NOT_JUDGED] * len(claims))
-    assert claims
-    assert [c.verdict for c in claims] == expected
-    figure = study.plot(data)
-    figure.set_layout_engine("none")  # the layout takes most of the time
-    figure.draw_without_rendering()
-    assert all(ax.has_data() for ax in figure.axes)
+    data, claims = glanced(study)
+    assert all_finite(data)
+    assert [c.verdict for c in claims] == VERDICTS.get(study.name, [Verdict.NOT_JUDGED] * len(claims))
+    drawn(study, data)
 
 
 @pytest.mark.parametrize(

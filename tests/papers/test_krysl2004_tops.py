@@ -11,11 +11,6 @@ from polhode.papers.krysl2004._common import FREE, SLOW_TOP, Problem
 from polhode.papers.krysl2004._tops import SW_ANEW, Steps, distance, lagrangian_top, symplectic_defect, there_and_back
 
 
-@pytest.fixture(autouse=True)
-def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-
 @pytest.mark.parametrize("problem", [FREE, SLOW_TOP, lagrangian_top()])
 @pytest.mark.parametrize("method", ["NMB", "SW", "HSTAGM"])
 def test_steps_are_those_of_a_run(problem: Problem, method: str) -> None:

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from polhode import ensemble, resume, simulate
-from polhode.papers._study import Size, Study, Verdict, chosen
+from polhode.papers._study import Size, Verdict, chosen
 from polhode.papers.vilmart2008 import _common
 from polhode.papers.vilmart2008._common import EPS, START, WATER, changes, growth, invariants, outlying, starts, walk
 from polhode.papers.vilmart2008._constants import predicted_drift, relative_errors
 from polhode.papers.vilmart2008.quaternion import repeated, untouched
+from tests.papers.glance import drawn, glanced
 
 STUDIES = {s.name: s for s in chosen(["vilmart2008"])}
 R, READ, LATER = Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.NOT_JUDGED
@@ -30,21 +31,11 @@ VERDICTS = {
 MOMENTS = np.array(WATER.moments)
 
 
-@pytest.fixture(autouse=True)
-def _interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the quick size runs."""
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-
 @pytest.mark.parametrize("name", VERDICTS)
 def test_at_a_glance(name: str) -> None:
-    study: Study = STUDIES[name]
-    data = study.run(Size.QUICK)
-    assert [c.verdict for c in study.check(data, Size.QUICK)] == VERDICTS[name]
-    figure = study.plot(data)
-    figure.set_layout_engine("none")  # the layout takes most of the time
-    figure.draw_without_rendering()
-    assert all(ax.has_data() for ax in figure.axes)
+    data, claims = glanced(STUDIES[name])
+    assert [c.verdict for c in claims] == VERDICTS[name]
+    drawn(STUDIES[name], data)
 
 
 def test_all_there() -> None:

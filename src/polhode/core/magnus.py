@@ -48,8 +48,10 @@ def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tup
         else:
             even, odd, delta = move(body, m, h)
             end = combine(m, 1.0, delta)
-        # h (w1 + w2) / 2 + sqrt(3) / 12 h^2 w1 x w2: the fourth order is not printed, (9) is the second
         w = times(even, body.inverse)
+        if node == 0.0:  # (9)
+            return (h * w[0], h * w[1], h * w[2]), end
+        # h (w1 + w2) / 2 + sqrt(3) / 12 h^2 w1 x w2: the fourth order, which is not printed
         c = cross(w, times(odd, body.inverse))
         k = 0.5 * node * h * h
         return combine((k * c[0], k * c[1], k * c[2]), h, w), end

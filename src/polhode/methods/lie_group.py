@@ -6,7 +6,6 @@ method with the same weights. So neither energy nor momentum is kept, not even t
 
 from typing import Any
 
-from polhode.core.compose import Increments
 from polhode.core.runge_kutta import on_group
 from polhode.core.tableaux import (
     COMMUTATOR_FREE_4,
@@ -16,27 +15,13 @@ from polhode.core.tableaux import (
     MUNTHE_KAAS_4,
     GroupTableau,
 )
-from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
+from polhode.methods._method import Method
+from polhode.methods.runge_kutta import explicit
 
 
 def on_rotations(name: str, tableau: GroupTableau, order: int, **card: Any) -> Method:
     """The method of a tableau on the group."""
-
-    def make(compensated: bool) -> Method:
-        return Method(
-            name,
-            Increments(on_group(tableau), evaluations_per_step=len(tableau.stages), compensated=compensated),
-            order=order,
-            attitude_order=order,
-            accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-            keeps=Keeps.NOTHING,
-            keeps_when_free=Keeps.NOTHING,
-            unscaled=compensated,
-            **card,
-        )
-
-    return with_options(make, COMPENSATED)
+    return explicit(name, on_group(tableau), len(tableau.stages), order, **card)
 
 
 CG = on_rotations(

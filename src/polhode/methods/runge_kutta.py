@@ -4,28 +4,26 @@ They keep nothing, at any order: energy and momentum drift. They are here as the
 Any explicit tableau of `core/tableaux.py` makes one.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from polhode.core.compose import Increments
-from polhode.core.quat import normalised
-from polhode.core.runge_kutta import in_space
+from polhode.core.quat import normalised, tidied
+from polhode.core.runge_kutta import Make, in_space
 from polhode.core.tableaux import CLASSICAL, FEHLBERG, Tableau
-from polhode.core.types import Depends
+from polhode.core.types import Depends, Quat
 from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 
 
-def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
-    """The method of an explicit tableau."""
+def explicit(
+    name: str, make: Make, stages: int, order: int, *, tidy: Callable[[Quat], Quat] = tidied, **card: Any
+) -> Method:
+    """A method of so many stages whose step is the increment that `make` makes."""
 
-    def make(compensated: bool) -> Method:
+    def method(compensated: bool) -> Method:
         return Method(
             name,
-            Increments(
-                in_space(tableau),
-                evaluations_per_step=len(tableau.stages),
-                compensated=compensated,
-                tidy=normalised,
-            ),
+            Increments(make, evaluations_per_step=stages, compensated=compensated, tidy=tidy),
             order=order,
             attitude_order=order,
             accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
@@ -35,7 +33,12 @@ def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
             **card,
         )
 
-    return with_options(make, COMPENSATED)
+    return with_options(method, COMPENSATED)
+
+
+def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
+    """The method of an explicit tableau."""
+    return explicit(name, in_space(tableau), len(tableau.stages), order, tidy=normalised, **card)
 
 
 RK4 = runge_kutta(

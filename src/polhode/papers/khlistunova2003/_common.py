@@ -167,6 +167,33 @@ def ticks_at(axes: Any, steps: Floats) -> None:
     axes.set_xticks([], minor=True)
 
 
+def error_over_time(method: str, other: str, size: Size) -> Data:
+    """What figures 5 and 6 draw: a method's error, and the largest of it in all, at first, and of a variant."""
+    t, error = against_runge_kutta(method, size)
+    figures = [largest(error), largest(error[t <= 10 * MINUTE]), largest(against_runge_kutta(other, size)[1])]
+    t, error = each_second(t, error)
+    return Data(
+        time=named("time", t, "time", "s"),
+        error=named("time component", error, f"omega_RK - omega_{method}", "deg/s"),
+        what=named("figure", [method, f"{method} in the first 10 minutes", other], "whose error"),
+        largest=named("figure", figures, "largest error of any component", "deg/s"),
+    )
+
+
+def small_at_first(method: str, figure: int, band: int, data: Data, size: Size) -> Claim:
+    """What the text says of the first ten minutes."""
+    whole, early, _ = data["largest"]
+    return judged(
+        size,
+        f"The error of {method} stays small in the first 10 minutes",
+        source=f"sec. 4, on fig. {figure}",
+        paper="small",
+        measured=f"largest {early:.1e} deg/s in 10 minutes, {whole:.1e} in 100",
+        holds=bool(early < 0.1 * 10.0**band),
+        test="below a tenth of the band that the paper gives for the whole",
+    )
+
+
 def drawn_errors(data: Data) -> "Figure":
     """Figures 5 and 6: the three components of an error over time, each on its own axis."""
     figure, axes = panels(3, 1, width=6.5, height=6.0, sharex=True)

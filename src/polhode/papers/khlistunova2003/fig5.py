@@ -4,16 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.khlistunova2003._common import (
-    MINUTE,
-    against_runge_kutta,
-    decade,
-    drawn_errors,
-    each_second,
-    judged,
-    largest,
-)
+from polhode.papers._study import Claim, Data, Size
+from polhode.papers.khlistunova2003._common import decade, drawn_errors, error_over_time, judged, small_at_first
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,21 +19,12 @@ BAND = -6
 
 def run(size: Size) -> Data:
     """The error, and its largest value: in all, at first, and with shortened sines and cosines."""
-    t, error = against_runge_kutta("LS", size)
-    short = largest(against_runge_kutta("LS1", size)[1])
-    figures = [largest(error), largest(error[t <= 10 * MINUTE]), short]
-    t, error = each_second(t, error)
-    return Data(
-        time=named("time", t, "time", "s"),
-        error=named("time component", error, "omega_RK - omega_LS", "deg/s"),
-        what=named("figure", ["LS", "LS in the first 10 minutes", "LS1"], "whose error"),
-        largest=named("figure", figures, "largest error of any component", "deg/s"),
-    )
+    return error_over_time("LS", "LS1", size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """The band, and the first ten minutes."""
-    whole, early, short = data["largest"]
+    whole, _, short = data["largest"]
     twice = np.degrees(whole)
     return [
         judged(
@@ -57,15 +40,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             f"as figure 8 has it), or if radians were turned into degrees twice ({twice:.1e})",
             holds_when_read_so=bool(whole < 10.0**BAND),
         ),
-        judged(
-            size,
-            "The error of LS stays small in the first 10 minutes",
-            source="sec. 4, on fig. 5",
-            paper="small",
-            measured=f"largest {early:.1e} deg/s in 10 minutes, {whole:.1e} in 100",
-            holds=bool(early < 0.1 * 10.0**BAND),
-            test="below a tenth of the band that the paper gives for the whole",
-        ),
+        small_at_first("LS", 5, BAND, data, size),
     ]
 
 

@@ -4,16 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.khlistunova2003._common import (
-    MINUTE,
-    against_runge_kutta,
-    decade,
-    drawn_errors,
-    each_second,
-    judged,
-    largest,
-)
+from polhode.papers._study import Claim, Data, Size
+from polhode.papers.khlistunova2003._common import decade, drawn_errors, error_over_time, judged, small_at_first
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,21 +19,12 @@ BAND = -7
 
 def run(size: Size) -> Data:
     """The error, and its largest value: in all, at first, and with the other meaning of the step."""
-    t, error = against_runge_kutta("SS", size)
-    single = largest(against_runge_kutta("SSh", size)[1])
-    figures = [largest(error), largest(error[t <= 10 * MINUTE]), single]
-    t, error = each_second(t, error)
-    return Data(
-        time=named("time", t, "time", "s"),
-        error=named("time component", error, "omega_RK - omega_SS", "deg/s"),
-        what=named("figure", ["SS", "SS in the first 10 minutes", "SSh"], "whose error; SSh advances h at once"),
-        largest=named("figure", figures, "largest error of any component", "deg/s"),
-    )
+    return error_over_time("SS", "SSh", size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """The band, and the first ten minutes."""
-    whole, early, single = data["largest"]
+    whole, _, single = data["largest"]
     return [
         judged(
             size,
@@ -53,15 +36,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=decade(whole) == BAND,
             test="1e-7 is the power of ten next to the largest absolute error, of the scheme as it is printed",
         ),
-        judged(
-            size,
-            "The error of SS stays small in the first 10 minutes",
-            source="sec. 4, on fig. 6",
-            paper="small",
-            measured=f"largest {early:.1e} deg/s in 10 minutes, {whole:.1e} in 100",
-            holds=bool(early < 0.1 * 10.0**BAND),
-            test="below a tenth of the band that the paper gives for the whole; it grows steadily",
-        ),
+        small_at_first("SS", 6, BAND, data, size),
     ]
 
 

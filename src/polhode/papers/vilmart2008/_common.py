@@ -1,6 +1,6 @@
 """The paper's body and starts, and how errors of invariants are measured: in units of eps, beyond double precision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +13,7 @@ from polhode.body import Body
 from polhode.methods import Method
 from polhode.papers._figure import COLOURS, labelled
 from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Size, claim, not_judged
+from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
 
 EPS = 2.0**-52
 WATER = Body.named("water")
@@ -110,6 +110,32 @@ def trajectories(method: str, size: Size) -> Floats:
     """The test of figures 1 and 2 for a method, kept for the figures that share it."""
     count, steps, rows = scale(size)
     return errors(method, starts(count), steps, rows)
+
+
+SHOWN = {"energy": 0, "momentum": 2}
+"""What is drawn over time, and where `trajectories` has it."""
+SAID = {"energy": "energy", "momentum": "first component of the momentum in space"}
+
+
+def drawn_trajectories(methods: Mapping[str, str], size: Size) -> Data:
+    """What figure 2 draws, of methods under short names: energy and momentum over time, and everything at the end."""
+    _, steps, rows = scale(size)
+    return Data(
+        t=named("time", np.linspace(0.0, steps * H, rows + 1), "time", "s"),
+        **{
+            f"{name}_{what}": named(
+                "trajectory time", trajectories(method, size)[:, :, k], f"{SAID[what]}, {method}", "eps"
+            )
+            for name, method in methods.items()
+            for what, k in SHOWN.items()
+        },
+        **{
+            f"{name}_end": named(
+                "trajectory quantity", trajectories(method, size)[:, -1], f"all at the end, {method}", "eps"
+            )
+            for name, method in methods.items()
+        },
+    )
 
 
 # --- walks and drifts

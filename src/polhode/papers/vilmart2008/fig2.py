@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.papers._figure import panels
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.vilmart2008._common import H, bundle, growth, in_long_runs, scale, trajectories, walk
+from polhode.papers._study import Claim, Data, Size
+from polhode.papers.vilmart2008._common import SAID, SHOWN, H, bundle, drawn_trajectories, growth, in_long_runs, walk
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,33 +20,15 @@ trajectories, bold their mean and their standard deviation. Below, all but the l
 which blurs them by some tenths of 2.2e-16. (The paper's caption speaks of 200 starts and of 1000 trajectories.)
 """
 METHODS = {"plain": "PDMV10", "compensated": "PDMV10(compensated=true)"}
-SHOWN = {"energy": 0, "momentum": 2}
 WALKS = {
     "plain": "Plainly added, errors of energy and momentum in space walk at random",
     "compensated": "With compensated summation they walk at random as well",
 }
-SAID = {"energy": "energy", "momentum": "first component of the momentum in space"}
 
 
 def run(size: Size) -> Data:
-    """All trajectories, both quantities, both ways of adding."""
-    _, steps, rows = scale(size)
-    return Data(
-        t=named("time", np.linspace(0.0, steps * H, rows + 1), "time", "s"),
-        **{
-            f"{way}_{what}": named(
-                "trajectory time", trajectories(method, size)[:, :, k], f"{SAID[what]}, {way}", "eps"
-            )
-            for way, method in METHODS.items()
-            for what, k in SHOWN.items()
-        },
-        **{
-            f"{way}_end": named(
-                "trajectory quantity", trajectories(method, size)[:, -1], f"all at the end, {way}", "eps"
-            )
-            for way, method in METHODS.items()
-        },
-    )
+    """All trajectories."""
+    return drawn_trajectories(METHODS, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:

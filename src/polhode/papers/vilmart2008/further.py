@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.papers._figure import panels
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.vilmart2008._common import H, bundle, growth, in_long_runs, scale, trajectories, walk
+from polhode.papers._study import Claim, Data, Size
+from polhode.papers.vilmart2008._common import SHOWN, H, bundle, drawn_trajectories, growth, in_long_runs, walk
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,29 +19,12 @@ for the exact flow in the form that this library prefers (Exact, top) and with t
 that rounding. Statements about ExactPolished are about the end, with the low halves.
 """
 METHODS = {"exact": "Exact", "polished": "ExactPolished"}
-SHOWN = {"energy": 0, "momentum": 2}
 WHERE = "our addition"
 
 
 def run(size: Size) -> Data:
     """All trajectories."""
-    _, steps, rows = scale(size)
-    return Data(
-        t=named("time", np.linspace(0.0, steps * H, rows + 1), "time", "s"),
-        **{
-            f"{name}_{what}": named(
-                "trajectory time", trajectories(method, size)[:, :, k], f"{what} by {method}", "eps"
-            )
-            for name, method in METHODS.items()
-            for what, k in SHOWN.items()
-        },
-        **{
-            f"{name}_end": named(
-                "trajectory quantity", trajectories(method, size)[:, -1], f"all at the end, {method}", "eps"
-            )
-            for name, method in METHODS.items()
-        },
-    )
+    return drawn_trajectories(METHODS, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
