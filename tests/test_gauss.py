@@ -2,15 +2,17 @@
 
 import math
 from dataclasses import replace
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 import polhode as ph
+from polhode import _integration
 from polhode._integration import SimulationFailed
+from polhode.compiled import program
 from polhode.core.compose import Increments
-from polhode.core.gauss import collocated, collocation
+from polhode.core.gauss import collocation, gauss
 from polhode.methods import Keeps, Method, find
 from tests.authorities import Floats
 from tests.authorities.problems import PROBLEMS
@@ -20,10 +22,8 @@ from tests.contract.test_keeps import FREE, check
 
 def two_nodes() -> Method:
     """The member of the family with two nodes, of order 4."""
-    make, memory = collocated(2)
     return replace(
-        find("G4"), name="G2", scheme=Increments(make, memory, 1, None), order=4, attitude_order=4,
-        options=(), remake=None,
+        find("G4"), name="G2", scheme=gauss(2), order=4, attitude_order=4, options=(), remake=None
     )  # fmt: skip
 
 
@@ -33,9 +33,9 @@ def whole(count: int) -> Floats:
     a = np.empty((count, count))
     for i in range(half):
         for j in range(half):
-            e, o, b = c.even[i][j], c.odd[i][j], c.weights[half + j] / 2
-            a[half + i, half + j], a[half + i, half - 1 - j] = b + e + o, b + e - o
-            a[half - 1 - i, half + j], a[half - 1 - i, half - 1 - j] = b - e + o, b - e - o
+            e, o, b = c.even[i][j], c.odd[i][j], c.weights[j] / 2
+            a[i, j], a[i, half + j] = b + e + o, b + e - o
+            a[half + i, j], a[half + i, half + j] = b - e + o, b - e - o
     return a
 
 
@@ -43,7 +43,7 @@ def whole(count: int) -> Floats:
 def test_simplifying_assumptions(count: int) -> None:
     """B(2 s) and C(s): the quadrature is right to degree 2 s - 1, the stages to degree s - 1."""
     c = collocation(count)
-    x, b, a = np.array(c.nodes), np.array(c.weights), whole(count)
+    x, b, a = np.array(c.nodes), np.tile(c.weights, 2), whole(count)
     for k in range(1, 2 * count + 1):
         assert b @ x ** (k - 1) == pytest.approx(1 / k, rel=8 * EPS)
     for k in range(1, count + 1):
@@ -54,7 +54,7 @@ def test_simplifying_assumptions(count: int) -> None:
 def test_continuation_of_a_polynomial(count: int) -> None:
     """Exact for slopes that are polynomials of degree s - 1, from the end of one step to the nodes of the next."""
     c = collocation(count)
-    x, ends = np.array(c.nodes), 1 + np.array([*c.nodes, 1.0])
+    x, ends = np.array(c.nodes), 1 + np.array(c.nodes)
     for k in range(count):
         wanted = (ends ** (k + 1) - 1) / (k + 1)
         assert np.array(c.ahead) @ x**k == pytest.approx(wanted, rel=1e-12, abs=1e-10)
@@ -63,9 +63,9 @@ def test_continuation_of_a_polynomial(count: int) -> None:
 def test_two_nodes_are_known() -> None:
     """Hammer and Hollingsworth's method."""
     root = math.sqrt(3) / 6
-    known = [[0.25, 0.25 - root], [0.25 + root, 0.25]]
+    known = [[0.25, 0.25 + root], [0.25 - root, 0.25]]  # the later node first
     assert whole(2) == pytest.approx(np.array(known), abs=2 * EPS)
-    assert collocation(2).weights == (float(Fraction(1, 2)),) * 2
+    assert collocation(2).weights == (0.5,)
 
 
 # --- the order, at long steps
@@ -129,3 +129,41 @@ def test_the_tolerance_saves_iterations_and_costs_accuracy() -> None:
 def test_bad_tolerances(tolerance: float) -> None:
     with pytest.raises(ValueError, match="option tolerance of G8"):
         find("G8", tolerance=tolerance)
+
+
+# --- nodes in lanes
+
+
+@ph.torque(parameters=[0.3])
+def bent(t, q, w, p):  # type: ignore[no-untyped-def]
+    """A torque with a branch, which cannot be computed at several nodes at once."""
+    if q[1] * q[2] > 0.0:
+        return (p[0] * q[1] * q[2], 0.0, p[0] * math.sin(t))
+    return (0.0, -p[0] * w[0], p[0] * math.sin(t))
+
+
+@pytest.mark.parametrize("name", ["G4", "G8(compensated=true)"])
+@pytest.mark.parametrize("torque", [ph.HeavyTop(1.5, point=(0.375, -0.25, 0.875)), bent], ids=["in lanes", "apart"])
+def test_nodes_in_lanes_have_the_bits_of_nodes_one_by_one(
+    name: str, torque: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(method: Method) -> ph.Solution:
+        return ph.simulate(
+            ph.Body([1.0, 1.75, 2.5]), torque, omega=[0.9, -0.7, 1.1], t_span=(0, 20), step=0.25, method=method, every=7
+        )
+
+    method = find(name)
+    tried: list[bool] = []
+
+    def watched(f: Any, *rest: Any, tentative: bool = False) -> Any:
+        tried.append(tentative)
+        return program(f, *rest, tentative=tentative)
+
+    monkeypatch.setattr(_integration, "program", watched)
+    lanes = run(method)
+    assert tried == ([True] if torque is not bent else [True, True])
+    assert isinstance(method.scheme, Increments)
+    one_by_one = run(replace(method, scheme=method.scheme._replace(in_lanes=())))
+    assert np.array_equal(lanes.quaternion, one_by_one.quaternion)
+    assert np.array_equal(lanes.momentum, one_by_one.momentum)
+    assert lanes.nfev == one_by_one.nfev

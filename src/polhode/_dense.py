@@ -11,7 +11,6 @@ from polhode import _check
 from polhode._check import Floats
 from polhode._integration import SIGNATURE, Integration, SimulationFailed, segments
 from polhode._own_clock import OwnClockIntegration
-from polhode.compiled import program
 from polhode.core import status as codes
 from polhode.core.drive import AT
 from polhode.solution import Run, Solution
@@ -30,7 +29,7 @@ class Reach:
         self.run = run
         start = np.array([run.t_start])
         self.runner = integration(run)(run, run.quaternion_start, run.momentum_start, start, None, announce)
-        self.drive = program(self.runner._driver(), SIGNATURE, announce)
+        self.drive = self.runner.program(self.runner._driver, SIGNATURE, announce)
 
     def states(self, t0: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
         """Quaternions and momenta at these times, which lie beyond t0 and follow each other."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._check import Floats
-from polhode.compiled import CompilationFailed, KernelRaised, program
+from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
+from polhode.core.compose import Scheme
 from polhode.core.drive import AT, SETTING, STATE, Counters, driver
 from polhode.core.flows import principal_torque
 from polhode.core.quat import conjugate, multiply, to_space
-from polhode.core.types import Depends, Params, Rotor, Scales, State, Stepper, Vec3
+from polhode.core.types import Depends, Params, Rotor, Scales, State, Stepper, UserTorque, Vec3
 from polhode.core.vec import times as products
 from polhode.solution import Run, Solution
 
@@ -27,6 +29,9 @@ SIGNATURE = "ppppppnndddi"
 
 CHUNK_SECONDS = 0.05
 """Compiled code returns about so often, for progress and Ctrl-C."""
+FIRST_CHUNK = 1000
+"""Steps before it is known how long they take, where nobody waits to hear of it: even slow ones do not take seconds,
+and many runs have no more."""
 
 HARMLESS = 1e75
 """Fourth powers of numbers between this and its inverse are floats."""
@@ -98,6 +103,17 @@ def _plan(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
 # --- the run -------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=128)
+def bound(
+    scheme: Scheme, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales
+) -> Stepper:
+    """A scheme with its torque in place. The same for the same, so that a short run need not be taken apart again."""
+    return scheme.bind(principal_torque(kernel, tilted=tilted, windowed=windowed), depends, scales)
+
+
+_driver_of = lru_cache(maxsize=128)(driver)
+
+
 class Integration:
     """One run. Whatever changes lives in arrays that the compiled driver fills, so a solution can be made any time."""
 
@@ -154,10 +170,10 @@ class Integration:
             raise SimulationFailed(solution)
         return solution
 
-    def _bind(self) -> Stepper:
-        torque = self.run.torque
-        pull = principal_torque(torque.torque_kernel, tilted=self.tilted, windowed=len(torque.breakpoints) > 0)
-        return self.run.method.scheme.bind(pull, torque.depends, self._scales())
+    def _bind(self, form: int | None = None) -> Stepper:
+        torque, scales = self.run.torque, self._scales()._replace(form=form)
+        windowed = len(torque.breakpoints) > 0
+        return bound(self.run.method.scheme, torque.torque_kernel, self.tilted, windowed, torque.depends, scales)
 
     def _scales(self) -> Scales:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""
@@ -168,19 +184,42 @@ class Integration:
         return Scales(_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0, changes, self.many)
 
     def _all(self) -> int:
-        try:
-            drive = program(self._driver(), SIGNATURE, self.announce)
-        except CompilationFailed as problem:
-            name = self.run.torque.name
-            raise CompilationFailed(f"{self.run.method.name} with {name} cannot be compiled:\n{problem}") from None
+        drive = self.program(self._driver, SIGNATURE, self.announce)
         for piece in self.pieces:
             status = self._through(piece, drive)
             if status != codes.OK:
                 return status
         return codes.OK
 
-    def _driver(self) -> Callable[..., int]:
-        return driver(self.stepper)
+    def program(
+        self, drive_with: Callable[[Stepper], Any], signature: str, announce: Callable[[], None] | None
+    ) -> Callable[..., int]:
+        """The compiled loop around the step: in the first form of the scheme that compiles."""
+        for form in range(self._forms()):
+            with suppress(CompilationFailed):
+                return program(drive_with(self._bind(form)), signature, announce, tentative=True)
+        try:
+            return program(drive_with(self.stepper), signature, announce)
+        except CompilationFailed as problem:
+            name = self.run.torque.name
+            raise CompilationFailed(f"{self.run.method.name} with {name} cannot be compiled:\n{problem}") from None
+
+    def _forms(self) -> int:
+        """How many forms there are that compute the points of a step together."""
+        return len(getattr(self.run.method.scheme, "in_lanes", ())) if compiles() else 0
+
+    def in_lanes(self) -> bool:
+        """Whether all points of a step can be computed together, the torque included."""
+        if self._forms() == 0:
+            return False
+        try:
+            program(self._driver(self._bind(0)), SIGNATURE, self.announce, tentative=True)
+        except CompilationFailed:
+            return False
+        return True
+
+    def _driver(self, stepper: Stepper) -> Callable[..., int]:
+        return _driver_of(stepper)
 
     def _through(self, piece: Segment, drive: Callable[..., int]) -> int:
         """One segment, in chunks."""
@@ -194,7 +233,7 @@ class Integration:
                 piece.t0, piece.h, self._end(piece), stop,
             )  # fmt: skip
 
-        chunk = 1
+        chunk = FIRST_CHUNK if compiles() and not self.progress else 1
         self.starts += 1 - int(self.count[AT.resumed])
         while not self._finished(piece):
             done = int(self.count[AT.done])
@@ -340,7 +379,8 @@ class Integration:
         each = self.stepper.evaluations_per_step
         if each is None:
             return self.evaluations + (self._counted() if self.count[AT.done] else 0)
-        return self.starts * self.stepper.evaluations_at_start + each * (done + int(self.count[AT.asides]))
+        steps = done + int(self.count[AT.asides])
+        return self.starts * self.stepper.evaluations_at_start + each * steps + int(self.count[AT.others])
 
     def _counted(self) -> int:
         """What the memory of a stepper says that counts its evaluations."""

@@ -9,6 +9,7 @@ from polhode._check import Floats
 from polhode._integration import Integration, Segment
 from polhode.core import status as codes
 from polhode.core.drive import AT, CLOCK, STATE, own_clock_driver
+from polhode.core.types import Stepper
 
 ROOM = 4096
 """Rows of output that are made before they are put aside."""
@@ -24,8 +25,8 @@ class OwnClockIntegration(Integration):
         self.count[AT.rows] = rows
         self.full: list[Floats] = []
 
-    def _driver(self) -> Callable[..., int]:
-        return own_clock_driver(self.stepper)
+    def _driver(self, stepper: Stepper) -> Callable[..., int]:
+        return own_clock_driver(stepper)
 
     def _outputs(self, piece: Segment) -> tuple[NDArray[np.int64], Floats]:
         first, count = piece is self.pieces[0], self.count

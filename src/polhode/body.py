@@ -67,7 +67,7 @@ class Body:
         """Whether some mass distribution has these moments."""
         return bool(2 * self.moments.max() <= self.moments.sum() * (1 + TRIANGLE_TOLERANCE))
 
-    @property
+    @cached_property
     def aligned(self) -> bool:
         """Whether the user's axes are principal axes."""
         return bool((self.axes == np.eye(3)).all())

@@ -8,6 +8,7 @@ import pytest
 
 import polhode as ph
 from polhode._integration import SimulationFailed
+from polhode.core.adams import Adams
 from polhode.core.variable import Adaptive
 from polhode.methods import Method, catalogue
 from tests.authorities import paper_case, paper_records
@@ -21,6 +22,7 @@ from tests.contract._measure import (
     accepted,
     compared,
     errors,
+    floor_of,
     interpreted,
     observed_order,
     pairs,
@@ -36,10 +38,10 @@ def test_declared_orders_are_observed(method: Method, name: str) -> None:
     """On bodies without symmetry, free and under every kind of torque that the method takes."""
     if isinstance(method.scheme, Adaptive):
         pytest.skip(f"the steps of {method.name} are chosen by a tolerance")
-    if (method.order or 0) > HIGHEST_ORDER:
-        pytest.skip(f"the order of {method.name} shows at longer steps")
+    if (method.order or 0) > HIGHEST_ORDER or isinstance(method.scheme, Adams):
+        pytest.skip(f"the order of {method.name} shows at longer steps, or in longer runs")
     told = name == "free" and method.orders_when_free is not None
-    floor = FLOOR / 10 if told else FLOOR  # a high order shows in a few steps only, and they round little
+    floor = FLOOR / 10 if told else floor_of(method)
     momentum = observed_order(lambda n: errors(name, method, n).momentum, floor=floor)
     attitude = observed_order(lambda n: errors(name, method, n).attitude, floor=floor)
     for observed, declared in zip((momentum, attitude), method.orders(free=name == "free"), strict=True):
@@ -76,8 +78,8 @@ def model(record_id: str) -> str:
 
 def lower_bound(method: Method, record_id: str, finer: int = 1) -> tuple[float, float]:
     """The smaller of observed order less declared order, for momentum and attitude."""
-    if isinstance(method.scheme, Adaptive):
-        pytest.skip(f"the steps of {method.name} are chosen by a tolerance")
+    if isinstance(method.scheme, Adaptive | Adams):
+        pytest.skip(f"the steps of {method.name} are chosen by a tolerance, or mostly those of its start")
     case = paper_case(record_id)
     done: dict[int, Errors] = {}
 

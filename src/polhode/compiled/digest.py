@@ -13,9 +13,10 @@ import hashlib
 import struct
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -129,7 +130,7 @@ def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 def digest(f: types.FunctionType) -> Digest:
     """The name of f by content."""
-    walk = Walk()
+    walk = Walk(quick=True)
     name = walk.function(f)
     return Digest(name, walk.volatile, tuple(walk.unnamed))
 
@@ -164,24 +165,37 @@ def _constant_text(value: Any) -> str:
     return scalar_text(value) or f"{type(value).__name__}:{value!r}"
 
 
-class Walk:
-    """One walk over everything a function reaches. Each function is described once."""
+_settled: WeakKeyDictionary[types.FunctionType, str] = WeakKeyDictionary()
+"""The names of this package's own functions that reach nothing else: what they read does not change while they live.
+Others, such as a user's torque, may read a global that is given another value between two runs."""
 
-    def __init__(self) -> None:
+
+class Walk:
+    """One walk over everything a function reaches. Each function is described once; a quick walk stops at those whose
+    names are settled."""
+
+    def __init__(self, *, quick: bool = False) -> None:
+        self.settled: Mapping[types.FunctionType, str] = _settled if quick else {}
         self.known: dict[types.FunctionType, str] = {}
         self.records: dict[str, type] = {}
         self.open: list[types.FunctionType] = []
+        self.unsettled = 0
         self.reading = ""
         self.volatile: str | None = None
         self.unnamed: list[Any] = []
 
     def function(self, f: types.FunctionType) -> str:
         """The name of one function."""
+        if f in self.settled:
+            return self.settled[f]
+        if f in self.known:  # and not settled: nor is what calls it
+            self.unsettled += 1
         if f in self.open:
             cycle = [g.__qualname__ for g in (*self.open[self.open.index(f) + 1 :], f)]
             raise Recursion(f"{f.__qualname__} calls {' which calls '.join(cycle)}: recursion; write it as a loop")
         if f not in self.known:
             self.open.append(f)
+            unsettled = self.unsettled
             attributes = names_read(f.__code__).attributes
             defaults = [("a default", f.__defaults__), *sorted((f.__kwdefaults__ or {}).items())]
             parts = [code_text(f.__code__)]
@@ -190,12 +204,18 @@ class Walk:
                 parts.append(f"{name}={self.value(value, attributes)}")
             self.open.pop()
             self.known[f] = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+            if (f.__module__ or "").partition(".")[0] != "polhode":
+                self.unsettled += 1
+            if self.unsettled == unsettled and not self.volatile:
+                _settled[f] = self.known[f]
         return self.known[f]
 
     def value(self, value: Any, attributes: frozenset[str], inside: tuple[types.ModuleType, ...] = ()) -> str:
         """A text that is equal for two values only if a kernel cannot tell them apart."""
         value = plain(value)
         kind = type(value)
+        if kind is types.FunctionType and value in self.settled:
+            return self.settled[value]
         if (text := scalar_text(value)) is not None:
             return text
         if kind is tuple or is_record(kind):

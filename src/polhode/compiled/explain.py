@@ -58,6 +58,8 @@ def _reason(text: str) -> str:
 
 def _place(text: str, functions: Sequence[types.FunctionType]) -> tuple[str, int]:
     """The innermost line in one of the functions; if none is named, where the function to blame begins."""
+    if not functions:  # all of it was generated
+        return "<generated>", 0
     wanted = re.findall(r"name '(\w+)' is not defined", text) or INTERPRETED.split(" and ") * (INTERPRETED in text)
     for g in functions:
         for instruction in dis.get_instructions(g.__code__):

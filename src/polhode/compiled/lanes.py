@@ -358,6 +358,50 @@ def collected(typing_context: Any, numbers: Any) -> Any:
     return Lanes(len(numbers))(numbers), emit
 
 
+def _chosen(builder: Any, x: Any, y: Any, indices: Iterable[int]) -> Any:
+    """These lanes of x and, after them, of y."""
+    mask = [INT32(i) for i in indices]
+    return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(INT32, len(mask)), mask))
+
+
+@intrinsic
+def halves(typing_context: Any, x: Any) -> Any:
+    """The first and the second half of the lanes."""
+    if not isinstance(x, Lanes) or x.count % 2:
+        return None
+    kind, half = types.UniTuple(Lanes(x.count // 2), 2), x.count // 2
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        parts = [_chosen(builder, args[0], args[0], range(k, k + half)) for k in (0, half)]
+        return context.make_tuple(builder, kind, parts)
+
+    return kind(x), emit
+
+
+@intrinsic(prefer_literal=True)
+def exchanged(typing_context: Any, x: Any, k: Any) -> Any:
+    """Lane i of it is lane i ^ k of x."""
+    if not isinstance(x, Lanes) or not isinstance(k, types.IntegerLiteral):
+        return None
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _chosen(builder, args[0], args[0], [i ^ k.literal_value for i in range(x.count)])
+
+    return x(x, k), emit
+
+
+@intrinsic
+def joined(typing_context: Any, a: Any, b: Any) -> Any:
+    """Two halves as one."""
+    if not isinstance(a, Lanes) or a != b:
+        return None
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _chosen(builder, *args, range(2 * a.count))
+
+    return Lanes(2 * a.count)(a, b), emit
+
+
 @intrinsic
 def columns(typing_context: Any, x: Any, offsets: Any) -> Any:
     """Several bodies' numbers, at these offsets from x."""

@@ -96,6 +96,9 @@ COMPILED: dict[Any, Any] = {
     ops.views: lanes.views,
     ops.lane: lanes.extracted,
     ops.from_lanes: lanes.collected,
+    ops.halves: lanes.halves,
+    ops.joined: lanes.joined,
+    ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.all_of, ops.verdict)},
 }
 """What the linker puts in the place of a primitive. (An overload may not return an array it was not given.)"""

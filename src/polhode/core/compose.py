@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from polhode.core.exact import added
 from polhode.core.flows import is_prepared, kick, push
+from polhode.core.packing import packing
 from polhode.core.quat import normalised, rescaling, tidied
 from polhode.core.status import OK
 from polhode.core.text import function
@@ -24,6 +25,10 @@ class Scheme(Protocol):
 
     def composed(self, fractions: Sequence[float]) -> "Scheme":
         """Steps of these fractions in a row, as one step."""
+        ...
+
+    def __hash__(self) -> int:
+        """Schemes are values: two that are equal make the same step."""
         ...
 
 
@@ -129,6 +134,17 @@ class Routine(NamedTuple):
         return Composed(self, tuple(fractions))
 
 
+class InLanes(NamedTuple):
+    """A form of a scheme of increments whose memory is vectors and, after them, numbers."""
+
+    make: Callable[[Pull], tuple[Start, Any]]
+    vectors: int
+    width: int
+    numbers: int
+    lanes: int = 0
+    """Of a vector, if more than it is wide."""
+
+
 class Increments(NamedTuple):
     """A routine whose step is an increment of the state, which is added plainly or with compensated summation.
 
@@ -144,10 +160,17 @@ class Increments(NamedTuple):
     compensated: bool = False
     tidy: Callable[[Quat], Quat] = tidied
     """What becomes of the attitude after a plain sum."""
+    in_lanes: tuple[InLanes, ...] = ()
+    """Other forms with the same bits, to be tried first: they compute the points of a step together, in the lanes of
+    vector registers, which not every torque can do."""
+    keeps_norm: bool = False
+    """Whether the increments keep the norm of the quaternion at one by themselves, also compensated."""
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place."""
-        start, change = self.make(of_any_norm(pull) if self.compensated else pull)
+        if scales is not None and scales.form is not None:
+            return self._bound_in_lanes(self.in_lanes[scales.form], pull, depends)
+        start, change = self.make(of_any_norm(pull) if self.compensated and not self.keeps_norm else pull)
         costs = (self.evaluations_at_start, self.evaluations_per_step)
         if self.compensated:
             return Stepper(*_compensated(start, change, self.memory), LOW + self.memory, *costs)
@@ -160,6 +183,12 @@ class Increments(NamedTuple):
             return State(tidy(new), (m[0] + b[0], m[1] + b[1], m[2] + b[2])), fresh, status
 
         return Stepper(start, step, self.memory, *costs)
+
+    def _bound_in_lanes(self, form: InLanes, pull: Pull, depends: Depends) -> Stepper:
+        before = LOW if self.compensated else 0
+        kept = packing(before, form.vectors, form.width, form.numbers, lanes=form.lanes or form.width)
+        stepper = self._replace(make=form.make, memory=kept.parts - before).bind(pull, depends)
+        return stepper._replace(memory=before + form.vectors * form.width + form.numbers, packing=kept)
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
         """Steps of these fractions in a row, as one step."""

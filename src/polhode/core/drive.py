@@ -13,7 +13,7 @@ from polhode.core.ops import all_of, beginning_at, columns, lane, verdict, view
 from polhode.core.quat import norm2
 from polhode.core.status import ALONE, OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
-from polhode.core.types import Params, Quat, Rotor, State, Stepper, Vec3
+from polhode.core.types import Packing, Params, Quat, Rotor, State, Stepper, Vec3
 
 
 class Counters(NamedTuple):
@@ -32,6 +32,7 @@ class Counters(NamedTuple):
     resumed: int = 10  # 1: the memory at the start is that of an earlier run
     finished: int = 11  # 1: the end of a segment is reached, by steps of their own length
     status: int = 12  # of a body among many
+    others: int = 13  # evaluations of the torque by a corrector, beyond those of starts
 
 
 AT = Counters()
@@ -78,9 +79,13 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
     A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
     are done or a step reports a status; state, memory and counters are left in the caller's arrays either way.
     Listed outputs stand in `plan_index` (grid point before) and `plan_offset` (time after it).
+    Behind a corrector (`Stepper.enter`) the steps are made on states of their own: those in the caller's array and in
+    the output are seen from outside, and the one that the steps go on with stands in front of the memory.
     """
     start, step = stepper.start, stepper.step
-    load_memory, store_memory = tuple_of(stepper.memory), writer_of(stepper.memory)
+    enter, show, change, taken, keep, inside = _passages(stepper)
+    _, load_memory, store_memory = stepper.packing or packing_of(stepper.memory - inside)
+    showing, changing = _costs(stepper)
     recounted = _recounted(stepper)
 
     def drive(
@@ -92,14 +97,30 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
         i, steps = count[AT.done], count[AT.steps]
         first = i
         row, rows, due, every = count[AT.row], count[AT.rows], count[AT.due], count[AT.every]
-        j, times, asides = count[AT.next], count[AT.times], count[AT.asides]
-        memory = start(body, p, t0, s) if i == 0 and count[AT.resumed] == 0 else load_memory(carried, 0)
+        j, times, asides, others = count[AT.next], count[AT.times], count[AT.asides], count[AT.others]
+        held = h  # the length that the state inside is meant for
+        if i == 0 and count[AT.resumed] == 0:
+            held = last if steps == 1 else h
+            s = enter(body, p, t0, s, held)
+            memory = start(body, p, t0, s)
+        else:
+            s, memory = taken(carried, s), load_memory(carried, inside)
         offset = plan_offset[j] if j < times else 0.0
         listed, status, good = every == 0, OK, sound(s)
+        if not all_of(good):
+            status = UNSOUND
         while status == OK:
             due_here = i == due and row < rows
             if due_here and offset == 0.0:
-                store_state(out, STATE * row, s)
+                if i == 0:  # as it was given
+                    store_state(out, STATE * row, load_state(y, 0))
+                else:
+                    seen, good = show(body, p, _time(t0, h, last, i, steps), s, held, good)
+                    others += showing
+                    if not all_of(good):
+                        status = UNSOUND
+                        break
+                    store_state(out, STATE * row, seen)
             else:
                 if i == stop and (not due_here or i > first):
                     break  # a step aside from here waits for the next chunk: this one is done whatever happens there
@@ -112,7 +133,10 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                     length, until = h, min(stop, steps - 1)
                     if listed and row < rows:
                         until = min(until, due)
-                here, s_here, memory_here = i, s, memory
+                here, s_here, memory_here, others_here = i, s, memory, others
+                if length != held:
+                    s, memory = change(body, p, t0 + i * h, s, memory, held, length)
+                    others += changing
                 while i < until:
                     new, fresh, status = step(body, p, t0 + i * h, s, length, memory)
                     good = sound(new)
@@ -123,16 +147,29 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                     s, memory = new, fresh
                     i += 1
                     if i == due and not listed and row < rows:
-                        store_state(out, STATE * row, s)
+                        seen, good = show(body, p, _time(t0, h, last, i, steps), s, length, good)
+                        others += showing
+                        if not all_of(good):
+                            status = UNSOUND
+                            break
+                        store_state(out, STATE * row, seen)
                         row += 1
                         due += every
-                if not due_here:
+                if not due_here and i > here:
+                    held = length
                     continue
                 if status == OK:
-                    store_state(out, STATE * row, s)
-                    asides += 1
-                i, s, memory = here, s_here, recounted(memory_here, memory)  # it was a step aside
+                    seen, good = show(body, p, t0 + here * h + length, s, length, good)
+                    others += showing
+                    if all_of(good):
+                        store_state(out, STATE * row, seen)
+                        asides += 1
+                    else:
+                        status = UNSOUND
+                # It was a step aside, or nothing came of it.
+                i, s, memory = here, s_here, recounted(memory_here, memory)
                 if status != OK:
+                    others = others_here
                     break
             row += 1
             if listed:
@@ -141,13 +178,83 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                 offset = plan_offset[j] if j < times else 0.0
             else:
                 due += every
-        store_state(y, 0, s)
-        store_memory(carried, 0, memory)
+        if i > first:
+            t = _time(t0, h, last, i, steps)
+            seen, seen_well = show(body, p, t, s, held, good)  # not counted: the number of chunks is chance
+            store_state(y, 0, seen if all_of(seen_well) else s)
+            if status == OK and not all_of(seen_well):
+                status, good = UNSOUND, seen_well
+            if held != h:
+                s, memory = change(body, p, t, s, memory, held, h)
+                others += changing
+        keep(carried, s)
+        store_memory(carried, inside, memory)
         count[AT.done], count[AT.row], count[AT.due] = i, row, due
-        count[AT.next], count[AT.asides] = j, asides
+        count[AT.next], count[AT.asides], count[AT.others] = j, asides, others
         return verdict(status, good)
 
     return drive
+
+
+def packing_of(count: int) -> Packing:
+    """A memory of so many floats, as a tuple."""
+    return Packing(count, tuple_of(count), writer_of(count))
+
+
+def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
+    """Of the grid point i."""
+    return t0 + i * h if i < steps or last == h else t0 + (i - 1) * h + last
+
+
+def _passages(stepper: Stepper) -> tuple[Any, Any, Any, Any, Any, int]:
+    """Between the states that are seen and those that the steps are made on: the two sides of a corrector, if any.
+
+    `enter`; `show`, with whether the state shown is sound; `change`, to another length of the steps; `taken` and
+    `keep`, from and to the front of the memory; and how many numbers that takes.
+    """
+    start, enter, leave = stepper.start, stepper.enter, stepper.leave
+
+    def enter_plain(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+        return s
+
+    def show_plain(body: Rotor, p: Params, t: float, s: State, h: float, good: Any) -> tuple[State, Any]:
+        return s, good
+
+    def change_plain(
+        body: Rotor, p: Params, t: float, s: State, memory: Any, h: float, length: float
+    ) -> tuple[State, Any]:
+        return s, memory
+
+    def taken_plain(carried: Any, s: State) -> State:
+        return s
+
+    def keep_plain(carried: Any, s: State) -> None:
+        pass
+
+    if enter is None or leave is None:
+        return enter_plain, show_plain, change_plain, taken_plain, keep_plain, 0
+
+    def show(body: Rotor, p: Params, t: float, s: State, h: float, good: Any) -> tuple[State, Any]:
+        seen = leave(body, p, t, s, h)
+        return seen, sound(seen)
+
+    def change(body: Rotor, p: Params, t: float, s: State, memory: Any, h: float, length: float) -> tuple[State, Any]:
+        new = enter(body, p, t, leave(body, p, t, s, h), length)
+        return new, start(body, p, t, new)
+
+    def taken(carried: Any, s: State) -> State:
+        return load_state(carried, 0)
+
+    def keep(carried: Any, s: State) -> None:
+        store_state(carried, 0, s)
+
+    return enter, show, change, taken, keep, STATE
+
+
+def _costs(stepper: Stepper) -> tuple[int, int]:
+    """Evaluations of the torque: to show a state, and to change to another length of the steps."""
+    each = stepper.evaluations_per_passage
+    return each, stepper.evaluations_at_start + each if each else 0
 
 
 def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
@@ -216,7 +323,7 @@ def packed_fleet(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Cal
             for i in range(lanes):
                 other = beginning_at(count, COUNTERS * crew[i])
                 other[AT.done], other[AT.row], other[AT.due] = own[AT.done], own[AT.row], own[AT.due]
-                other[AT.next], other[AT.asides] = own[AT.next], own[AT.asides]
+                other[AT.next], other[AT.asides], other[AT.others] = own[AT.next], own[AT.asides], own[AT.others]
                 if (blamed >> i) & 1 and other[AT.status] == OK:
                     other[AT.status] = ALONE
                     alone += 1
@@ -333,8 +440,9 @@ def _recounted(stepper: Stepper) -> Any:
     """`recounted(memory, later)`: the memory before a step aside, with the evaluations that it took."""
     if stepper.evaluations_per_step is not None:
         return function("recounted(memory, later)", ["return memory"], {})
-    kept = "".join(f"memory[{k}], " for k in range(stepper.memory - 1))
-    return function("recounted(memory, later)", [f"return ({kept}later[{stepper.memory - 1}],)"], {})
+    parts = stepper.packing.parts if stepper.packing else stepper.memory
+    kept = "".join(f"memory[{k}], " for k in range(parts - 1))
+    return function("recounted(memory, later)", [f"return ({kept}later[{parts - 1}],)"], {})
 
 
 def potential_rows(potential: Any) -> Callable[..., int]:
@@ -345,6 +453,21 @@ def potential_rows(potential: Any) -> Callable[..., int]:
         for i in range(rows):
             k = 4 * i
             out[i] = potential(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), p)
+        return OK
+
+    return fill
+
+
+def potential_of_many(potential: Any) -> Callable[..., int]:
+    """The same for many bodies at common times, each with its own parameters."""
+
+    def fill(values: Any, t: Any, q: Any, out: Any, count: int, rows: int, bodies: int) -> int:
+        for body in range(bodies):
+            p = view(beginning_at(values, count * body), count)
+            for i in range(rows):
+                j = rows * body + i
+                k = 4 * j
+                out[j] = potential(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), p)
         return OK
 
     return fill

@@ -51,6 +51,15 @@ def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool) -> Pul
     return pull
 
 
+_LANES = {"from_lanes": from_lanes}
+
+
+def _packed(lanes: int) -> str:
+    """The torques n0, n1, ... of all lanes as one, in text."""
+    parts = (", ".join(f"n{i}[{k}]" for i in range(lanes)) for k in range(3))
+    return f"({', '.join(f'from_lanes(({part},))' for part in parts)})"
+
+
 def lane_by_lane(torque: UserTorque, lanes: int) -> UserTorque:
     """A torque that cannot be computed for several bodies at once, called for one after the other."""
 
@@ -59,10 +68,19 @@ def lane_by_lane(torque: UserTorque, lanes: int) -> UserTorque:
         return triple(torque(t, attitude, (lane(w[0], i), lane(w[1], i), lane(w[2], i)), p[i]))
 
     calls = [f"n{i} = one(t, q, w, p, {i})" for i in range(lanes)]
-    parts = (", ".join(f"n{i}[{k}]" for i in range(lanes)) for k in range(3))
-    packed = ", ".join(f"from_lanes(({part},))" for part in parts)
-    names = {"one": one, "from_lanes": from_lanes}
-    each: UserTorque = function("each(t, q, w, p)", [*calls, f"return ({packed})"], names)
+    each: UserTorque = function("each(t, q, w, p)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
+    return each
+
+
+def pull_lane_by_lane(pull: Pull, lanes: int) -> Pull:
+    """The torque at several states of one body, which cannot be computed at once: at one after the other."""
+
+    def one(body: Rotor, p: Params, t: float, s: State, i: int) -> Vec3:
+        q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))
+        return pull(body, p, lane(t, i), State(q, (lane(s.m[0], i), lane(s.m[1], i), lane(s.m[2], i))))
+
+    calls = [f"n{i} = one(body, p, t, s, {i})" for i in range(lanes)]
+    each: Pull = function("each(body, p, t, s)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
     return each
 
 

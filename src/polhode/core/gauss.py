@@ -3,24 +3,27 @@
 The solution within a step is the polynomial whose slope is right at the nodes of Gauss's quadrature; with s nodes the
 step has order 2 s, is time-symmetric and keeps quadratic invariants. [hairer2006b, sec. II.1.3 and VIII.6; hairer2008]
 
-The data of a step stand component by component, each a row over the nodes, and everything but the slope is done row
-by row: rows are what vector registers hold. The nodes are symmetric about the middle, so the slopes are split into
-even and odd parts, which halves the matrix product.
+The data of a step stand component by component, each a row over the nodes. Compiled, a row can be one value, in the
+lanes of the vector registers: then one call of the torque serves all nodes. The nodes are symmetric about the middle,
+so the slopes are split into even and odd parts, which halves the matrix product; a row has the nodes of the second half
+of the step first, from the inside, and then their mirror images.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
-from math import sqrt
 from typing import Any, NamedTuple
 
 from polhode.core.coefficients import legendre_point
-from polhode.core.ops import fma
+from polhode.core.compose import Increments, InLanes
+from polhode.core.flows import pull_lane_by_lane
+from polhode.core.ops import exchanged, fma, from_lanes, halves, joined, lane
 from polhode.core.quat import norm2
 from polhode.core.runge_kutta import slope_of
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.core.text import function
-from polhode.core.types import Pull, Start, State
-from polhode.core.vec import dot
+from polhode.core.types import Pull, Start, State, Vec3
+from polhode.core.vec import combine, dot
 
 MOST_ITERATIONS = 60
 """A step that is a third shorter converges faster than a slow iteration."""
@@ -36,36 +39,34 @@ class Collocation(NamedTuple):
     """Nodes and integrals of a step of unit length, in units of it."""
 
     nodes: Row
+    """In the order of a row."""
     weights: Row
-    """Of the quadrature."""
+    """Of the quadrature, for the second half."""
     even: tuple[Row, ...]
     odd: tuple[Row, ...]
-    """For each node of the second half, from the inside: the integral from the start to it and to its mirror image is
-    half the whole integral, plus and minus `even` times the sums, plus `odd` times the differences of mirrored slopes.
-    """
+    """For each node of the second half: the integral from the start to it and to its mirror image is half the whole
+    integral, plus and minus `even` times the sums, plus `odd` times the differences of mirrored slopes."""
     ahead: tuple[Row, ...]
-    """The integrals, from the end of the step to the nodes of the next one and to its end, of the polynomial continued.
-    """
+    """The integrals of the polynomial continued, from the end of the step to the nodes of the next one."""
 
 
 def collocation(count: int) -> Collocation:
-    """The numbers for an even number of nodes, in the order from start to end."""
+    """The numbers for an even number of nodes."""
     with localcontext(prec=60):
-        points = [legendre_point(count, k) for k in range(1, count // 2 + 1)]  # from the greatest down
-        x = [-p for p, _ in points] + [p for p, _ in reversed(points)]  # on (-1, 1), rising
-        w = [p for _, p in points] + [p for _, p in reversed(points)]
-        basis = [_lagrange(x, j) for j in range(count)]
+        points = [legendre_point(count, k) for k in range(count // 2, 0, -1)]  # the second half of (-1, 1), rising
         half = count // 2
+        x = [p for p, _ in points] + [-p for p, _ in points]
+        w = [p for _, p in points] * 2
+        basis = [_lagrange(x, j) for j in range(count)]
         even, odd = [], []
-        for i in range(half, count):
+        for i in range(half):
             to = [(_integral(b, Decimal(-1), x[i]) - w[j] / 2) / 2 for j, b in enumerate(basis)]
-            pairs = [(to[half + j], to[half - 1 - j]) for j in range(half)]
+            pairs = [(to[j], to[half + j]) for j in range(half)]
             even.append(tuple(float((a + b) / 2) for a, b in pairs))
             odd.append(tuple(float((a - b) / 2) for a, b in pairs))
-        ends = [*(2 + a for a in x), Decimal(3)]
-        ahead = [tuple(float(_integral(b, Decimal(1), end) / 2) for b in basis) for end in ends]
+        ahead = [tuple(float(_integral(b, Decimal(1), 2 + a) / 2) for b in basis) for a in x]
         return Collocation(
-            tuple(float((1 + a) / 2) for a in x), tuple(float(a / 2) for a in w),
+            tuple(float((1 + a) / 2) for a in x), tuple(float(a / 2) for a in w[:half]),
             tuple(even), tuple(odd), tuple(ahead),
         )  # fmt: skip
 
@@ -89,109 +90,231 @@ def _integral(polynomial: Sequence[Decimal], a: Decimal, b: Decimal) -> Decimal:
 # --- rows over the nodes ---------------------------------------------------------------------------------------------
 
 
-def _sum(weights: Sequence[float], names: Sequence[str]) -> str:
-    text = f"{weights[0]!r} * {names[0]}"
-    for w, name in zip(weights[1:], names[1:], strict=True):
-        text = f"fma({w!r}, {name}, {text})"
-    return text
+def _sum(weights: Sequence[object], names: Sequence[str]) -> str:
+    """A weighted sum as text: in pairs, which wait for each other less than a chain does."""
+    if len(names) == 1:
+        return f"{weights[0]} * {names[0]}"
+    if len(names) == 2:
+        return f"fma({weights[1]}, {names[1]}, {weights[0]} * {names[0]})"
+    half = len(names) // 2
+    return f"({_sum(weights[:half], names[:half])} + {_sum(weights[half:], names[half:])})"
 
 
-def integrals(c: Collocation) -> Callable[[float, Row], tuple[Row, float]]:
-    """`integrate(h, f)`: of the slopes f of one component, the increments at the nodes and that of the whole step."""
+def _diagonals(matrix: Sequence[Row]) -> list[Row]:
+    """Of a square matrix, for each k: the factors of item i ^ k of a row in item i of the product.
+
+    In lanes these partners are exchanged by cheap moves between and within registers. One number for all lanes, the
+    other way to multiply by a matrix, takes the processor longer to spread.
+    """
+    size = range(len(matrix))
+    return [tuple(matrix[i][i ^ k] for i in size) for k in size]
+
+
+class Dialect(NamedTuple):
+    """How rows are written: as tuples of numbers, or as lanes. The operations on numbers are the same, and the bits."""
+
+    nodes: int
+    integrate: Callable[[float, float, Any], tuple[Any, float]]
+    """`integrate(h, s, f)`: of the slopes f of one component, its values at the nodes and its mean slope."""
+    ahead: Callable[[float, float, Any], Any]
+    """`ahead(h, s, f)`: the values at the nodes, guessed from the slopes f of the last step."""
+    row: Callable[[str], str]
+    """A row in text."""
+    each: Callable[[str, str], str]
+    """`each(name, formula)`: the row of this name from a formula of other rows, in text."""
+    torque: Callable[[Pull], Any]
+    """`torque(body, p, t, h, y0, ..., y6)`: its three rows."""
+    kept: Callable[[int], str]
+    """Row a of the memory, in text."""
+    keep: Callable[[str], str]
+    """A row for the memory, in text."""
+    begin: Callable[[str], str]
+    """A row of equal numbers, for the memory."""
+
+
+STATE = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
+"""The parts of a state, each of which has a row."""
+VALUES = [f"y{a}" for a in range(len(STATE))]
+
+
+def one_by_one(c: Collocation) -> Dialect:
+    """Rows as tuples."""
     count, half = len(c.nodes), len(c.nodes) // 2
-    e, o = [f"e{j}" for j in range(half)], [f"o{j}" for j in range(half)]
-    lines = []
-    for j in range(half):
-        lines += [f"e{j} = f[{half + j}] + f[{half - 1 - j}]", f"o{j} = f[{half + j}] - f[{half - 1 - j}]"]
-    lines.append(f"whole = {_sum(c.weights[half:], e)}")
+
+    def product(matrix: Sequence[Row], i: int, of: str) -> str:
+        factors = [diagonal[i] for diagonal in _diagonals(matrix)]
+        return _sum(factors, [of.format(i ^ k) for k in range(len(matrix))])
+
+    lines = [f"e{j}, o{j} = f[{j}] + f[{half + j}], f[{j}] - f[{half + j}]" for j in range(half)]
     for i in range(half):
-        lines.append(f"x{i} = {_sum(c.even[i], e)}")
-        lines.append(f"y{i} = fma(0.5, whole, {_sum(c.odd[i], o)})")
-    rows = [f"h * (y{half - 1 - i} - x{half - 1 - i})" for i in range(half)]
-    rows += [f"h * (y{i} + x{i})" for i in range(half)]
-    assert len(rows) == count
-    lines.append(f"return ({', '.join(rows)}), h * whole")
-    made: Callable[[float, Row], tuple[Row, float]] = function("integrate(h, f)", lines, {"fma": fma})
-    return made
+        lines.append(f"w{i} = {product([c.weights] * half, i, 'e{}')}")
+        lines.append(f"x{i}, y{i} = {product(c.even, i, 'e{}')}, fma(0.5, w{i}, {product(c.odd, i, 'o{}')})")
+    rows = [f"fma(h, y{i} {sign} x{i}, s)" for sign in "+-" for i in range(half)]
+    integrate = function("integrate(h, s, f)", [*lines, f"return ({', '.join(rows)}), w0"], {"fma": fma})
+
+    rows = [f"fma(h, {product(c.ahead, i, 'f[{}]')}, s)" for i in range(count)]
+    ahead = function("ahead(h, s, f)", [f"return ({', '.join(rows)})"], {"fma": fma})
+
+    def row(name: str) -> str:
+        return f"({', '.join(f'{name}_{i}' for i in range(count))})"
+
+    def each(name: str, formula: str) -> str:
+        at = (re.sub(r"\b([ynv]\d)\b", rf"\1_{i}", formula) for i in range(count))
+        return f"{row(name)} = {', '.join(at)}"
+
+    def torque(pull: Pull) -> Any:
+        lines = []
+        for i, node in enumerate(c.nodes):
+            at = [f"y{a}[{i}]" for a in range(len(STATE))]
+            state = f"State(({', '.join(at[:4])}), ({', '.join(at[4:])}))"
+            lines.append(f"n{i} = pull(body, p, t + {node!r} * h, {state})")
+        rows = (", ".join(f"n{i}[{k}]" for i in range(count)) for k in range(3))
+        lines.append(f"return {', '.join(f'({row})' for row in rows)}")
+        return function(f"torque(body, p, t, h, {', '.join(VALUES)})", lines, {"pull": pull, "State": State})
+
+    def kept(a: int) -> str:
+        return f"({', '.join(f'memory[{a * count + i}]' for i in range(count))})"
+
+    return Dialect(
+        count, integrate, ahead, row, each, torque, kept, lambda name: row(name)[1:-1], lambda x: ", ".join([x] * count)
+    )
 
 
-def extrapolations(c: Collocation) -> Callable[[float, Row], tuple[Row, float]]:
-    """`ahead(h, f)`: of the slopes f of the last step, the increments at the nodes of this one and at its end."""
-    names = [f"f[{j}]" for j in range(len(c.nodes))]
-    *rows, end = [f"h * ({_sum(row, names)})" for row in c.ahead]
-    lines = [f"return ({', '.join(rows)}), {end}"]
-    made: Callable[[float, Row], tuple[Row, float]] = function("ahead(h, f)", lines, {"fma": fma})
-    return made
+def together(c: Collocation, *, torque_too: bool = True) -> Dialect:
+    """Rows as lanes; the torque too, or node by node."""
+    count, half = len(c.nodes), len(c.nodes) // 2
+
+    def lanes(numbers: Sequence[float]) -> str:
+        return f"from_lanes(({', '.join(repr(x) for x in numbers)}))"
+
+    def product(matrix: Sequence[Row], of: str) -> str:
+        partners = [of if k == 0 else f"exchanged({of}, {k})" for k in range(len(matrix))]
+        return _sum([lanes(diagonal) for diagonal in _diagonals(matrix)], partners)
+
+    names = {"fma": fma, "from_lanes": from_lanes, "lane": lane, "halves": halves, "joined": joined}
+    names |= {"exchanged": exchanged}
+    lines = [
+        "a, b = halves(f)",
+        "e, o = a + b, a - b",
+        f"w = {product([c.weights] * half, 'e')}",
+        f"x, y = {product(c.even, 'e')}, fma(0.5, w, {product(c.odd, 'o')})",
+        "return fma(h, joined(y + x, y - x), s), lane(w, 0)",
+    ]
+    integrate = function("integrate(h, s, f)", lines, names)
+
+    ahead = function("ahead(h, s, f)", [f"return fma(h, {product(c.ahead, 'f')}, s)"], names)
+
+    def torque(pull: Pull) -> Any:
+        state = f"State(({', '.join(VALUES[:4])}), ({', '.join(VALUES[4:])}))"
+        lines = [f"return pull(body, p, t + {lanes(c.nodes)} * h, {state})"]
+        here = pull if torque_too else pull_lane_by_lane(pull, count)
+        return function(f"torque(body, p, t, h, {', '.join(VALUES)})", lines, {"pull": here, "State": State, **names})
+
+    def begin(number: str) -> str:
+        return f"from_lanes(({', '.join([number] * count)}))"
+
+    return Dialect(count, integrate, ahead, str, "{} = {}".format, torque, "memory[{}]".format, str, begin)
 
 
-PARTS = 7
-"""Of a state: four of the quaternion, three of the momentum."""
+# --- the step --------------------------------------------------------------------------------------------------------
 
 
-def collocated(count: int) -> tuple[Callable[[Pull], tuple[Start, Any]], int]:
-    """`make(pull)` of a scheme of increments with so many nodes, and the size of its memory.
+SLOPES = {
+    4: "fma(k0 * y5, y6, n0)",
+    5: "fma(k1 * y6, y4, n1)",
+    6: "fma(k2 * y4, y5, n2)",
+    0: "-fma(y3, v2, fma(y2, v1, y1 * v0))",
+    1: "fma(-y3, v1, fma(y2, v2, y0 * v0))",
+    2: "fma(y3, v0, fma(-y1, v2, y0 * v1))",
+    3: "fma(-y2, v0, fma(y1, v1, y0 * v2))",
+}
+"""Euler's equations with the torque n, and the quaternion at the half rate v."""
+GROUPS = ((4,), (5,), (6,), (0, 1), (2, 3))
+"""An iteration goes from one group to the next, each with what is new of those before it: a fifth fewer iterations are
+needed than with all at once, and what they leave is smaller. One component after the other would take a third fewer,
+but then each waits for the last (docs/decisions/0005)."""
 
-    The memory is the slopes of the last step, component by component, whose polynomial continued is the first guess;
-    and the number of evaluations. `Params.tuning[0]` is the error of the iteration that is allowed in a step, relative
-    to the state; zero: round-off.
+
+def gauss(count: int, *, compensated: bool = False) -> Increments:
+    """The scheme with so many nodes.
+
+    The memory is the slopes of the last step, whose polynomial continued is the first guess, and the evaluations.
     """
     c = collocation(count)
-    kept = PARTS * count
+    wide = (InLanes(collocated(d), len(STATE), count, 1) for d in (together(c), together(c, torque_too=False)))
+    return Increments(
+        collocated(one_by_one(c)), len(STATE) * count + 1, 1, None, compensated, in_lanes=tuple(wide), keeps_norm=True
+    )
+
+
+def collocated(dialect: Dialect) -> Callable[[Pull], tuple[Start, Any]]:
+    """`make(pull)` of the scheme, with rows in this dialect.
+
+    `Params.tuning[0]` is the error of the iteration that is allowed in a step, relative to the state; zero: round-off.
+    The norm of the quaternion is kept by the method; what rounding does to it is undone with the next increment.
+    """
+    parts, row = range(len(STATE)), dialect.row
+    sweep = [f"{', '.join(row(f'n{k}') for k in range(3))} = torque(body, p, t, h, {', '.join(map(row, VALUES))})"]
+    for group in GROUPS:
+        if group[0] == 0:
+            sweep += [dialect.each(f"v{k}", f"half{k} * y{4 + k}") for k in range(3)]
+        sweep += [dialect.each(f"f{a}", SLOPES[a]) for a in group]
+        sweep += [f"{row(f'y{a}')}, e{a} = integrate(h, s.{STATE[a]}, {row(f'f{a}')})" for a in group]
+    lines = [
+        *(f"k{k} = body.inverse[{(k + 2) % 3}] - body.inverse[{(k + 1) % 3}]" for k in range(3)),
+        *(f"half{k} = 0.5 * body.inverse[{k}]" for k in range(3)),
+        *(f"{row(f'y{a}')} = ahead(h, s.{STATE[a]}, {dialect.kept(a)})" for a in parts),
+        "d0 = d1 = d2 = d3 = d4 = d5 = d6 = 0.0",
+        "spent, before, status = memory[-1], 0.0, NO_CONVERGENCE",
+        "enough, scale = enough2(p.tuning[0]), 0.0",
+        "for k in range(MOST_ITERATIONS):",
+        *(f"    {line}" for line in sweep),
+        f"    spent += {dialect.nodes}.0",
+        "    dq, dm = (e0 - d0, e1 - d1, e2 - d2, e3 - d3), (e4 - d4, e5 - d5, e6 - d6)",
+        "    if k == 0:",
+        "        scale = inverse_size2(s.m, h, (e4, e5, e6))",
+        "    moved = h * h * max(norm2(dq), scale * dot(dm, dm))",
+        *(f"    d{a} = e{a}" for a in parts),
+        "    shrinks = moved <= 0.25 * before and moved * moved <= enough * before",
+        "    if shrinks or (moved <= SETTLED2 and 0.0 < before <= moved):",
+        "        status = OK",
+        "        break",
+        "    if not moved < 1e300:",  # neither infinite nor NaN can be iterated away
+        "        status = UNSOUND",
+        "        break",
+        "    before = moved if k > 0 else 0.0",  # the first was no change by an iteration
+        "n = 0.5 * (1.0 - norm2(s.q))",
+        f"keep = ({', '.join(dialect.keep(f'f{a}') for a in parts)}, spent)",
+        f"dq = ({', '.join(f'fma(h, d{a}, n * s.q[{a}])' for a in range(4))})",
+        "return State(dq, (h * d4, h * d5, h * d6)), keep, status",
+    ]  # fmt: skip
+    names = {
+        "State": State, "ahead": dialect.ahead, "integrate": dialect.integrate, "fma": fma, "norm2": norm2, "dot": dot,
+        "inverse_size2": inverse_size2, "enough2": enough2, "SETTLED2": SETTLED**2, "MOST_ITERATIONS": MOST_ITERATIONS,
+        "OK": OK, "UNSOUND": UNSOUND, "NO_CONVERGENCE": NO_CONVERGENCE,
+    }  # fmt: skip
+    begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.begin(f'd.{part}') for part in STATE)}, 1.0)"]
 
     def make(pull: Pull) -> tuple[Start, Any]:
-        slope = slope_of(pull)
-        parts = range(PARTS)
+        start: Start = function("start(body, p, t, s)", begin, {"slope": slope_of(pull), "from_lanes": from_lanes})
+        torque = {"torque": dialect.torque(pull)}
+        return start, function("change(body, p, t, s, h, memory)", lines, names | torque)
 
-        def row(k: str) -> str:
-            return ", ".join(f"s{i}.{k}" for i in range(count))
-
-        def last(a: int) -> str:
-            return ", ".join(f"memory[{a * count + i}]" for i in range(count))
-
-        at = [f"q[{a}]" for a in range(4)] + [f"m[{a}]" for a in range(3)]
-        slopes = []
-        for i, node in enumerate(c.nodes):
-            here = [f"s.{at[a]} + z{a}[{i}]" for a in parts]
-            state = f"State(({', '.join(here[:4])}), ({', '.join(here[4:])}))"
-            slopes.append(f"s{i} = slope(body, p, t + {node!r} * h, {state})")
-        lines = [
-            *(f"z{a}, d{a} = ahead(h, ({last(a)}))" for a in parts),
-            f"spent, before, status = memory[{kept}], 0.0, NO_CONVERGENCE",
-            "allowed = max(p.tuning[0], LEFT_OUT)",
-            "for _ in range(MOST_ITERATIONS):",
-            *(f"    {line}" for line in slopes),
-            f"    spent += {float(count)!r}",
-            *(f"    f{a} = ({row(at[a])})" for a in parts),
-            *(f"    z{a}, n{a} = integrate(h, f{a})" for a in parts),
-            "    moved = distance(s, (n0 - d0, n1 - d1, n2 - d2, n3 - d3), (n4 - d4, n5 - d5, n6 - d6), (n4, n5, n6))",
-            *(f"    d{a} = n{a}" for a in parts),
-            "    if not moved < 1e300:",  # neither infinite nor NaN can be iterated away
-            "        status = UNSOUND",
-            "        break",
-            # The next change would be smaller by the same factor, and the sum of all that is left is a geometric one.
-            "    if moved * moved <= allowed * (before - moved) or (moved <= SETTLED and 0.0 < before <= moved):",
-            "        status = OK",
-            "        break",
-            "    before = moved",
-            f"keep = ({', '.join(f'f{a}[{i}]' for a in parts for i in range(count))}, spent)",
-            "return State((d0, d1, d2, d3), (d4, d5, d6)), keep, status",
-        ]
-        names = {
-            "State": State, "slope": slope, "ahead": extrapolations(c), "integrate": integrals(c), "OK": OK,
-            "distance": distance, "UNSOUND": UNSOUND, "NO_CONVERGENCE": NO_CONVERGENCE, "SETTLED": SETTLED,
-            "LEFT_OUT": LEFT_OUT, "MOST_ITERATIONS": MOST_ITERATIONS,
-        }  # fmt: skip
-        first = ", ".join(f"d.{at[a]}" for a in parts for _ in range(count))
-        begin = ["d = slope(body, p, t, s)", f"return ({first}, 1.0)"]
-        start: Start = function("start(body, p, t, s)", begin, {"slope": slope})
-        return start, function("change(body, p, t, s, h, memory)", lines, names)
-
-    return make, kept + 1
+    return make
 
 
-def distance(s: State, dq: Any, dm: Any, gained: Any) -> float:
-    """How far an iteration has moved the end of the step, relative to the state there or at the start."""
-    m = (s.m[0] + gained[0], s.m[1] + gained[1], s.m[2] + gained[2])
-    size = max(dot(s.m, s.m), dot(m, m))
-    turned = sqrt(norm2(dq))
-    return turned if size == 0.0 else max(turned, sqrt(dot(dm, dm) / size))
+def inverse_size2(m: Vec3, h: float, mean: Vec3) -> float:
+    """By what the squares of changes of the momentum are judged: its greater square, at the start or the end."""
+    end = combine(m, h, mean)
+    size = max(dot(m, m), dot(end, end))
+    return 1.0 / size if size > 1e-300 else 0.0
+
+
+def enough2(allowed: float) -> float:
+    """When to end an iteration whose changes shrink by half or more each time.
+
+    The next change would be smaller by the same factor, and the sum of all that is left is a geometric one: at most
+    twice moved^2 / before, which is to be below what is allowed. In squares, moved2^2 <= (allowed / 2)^2 before2.
+    """
+    half = 0.5 * max(allowed, LEFT_OUT)
+    return half * half

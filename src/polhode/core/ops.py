@@ -89,6 +89,24 @@ def from_lanes(numbers: tuple[float, ...]) -> float:
 
 
 @primitive
+def halves(x: Any) -> tuple[Any, Any]:
+    """The first and the second half of the lanes. Compiled only: one lane has no halves."""
+    raise NotImplementedError
+
+
+@primitive
+def exchanged(x: Any, k: int) -> Any:
+    """Lane i of it is lane i ^ k of x, where k is written as a number. Compiled only."""
+    raise NotImplementedError
+
+
+@primitive
+def joined(a: Any, b: Any) -> Any:
+    """Two halves as one. Compiled only."""
+    raise NotImplementedError
+
+
+@primitive
 def columns(x: Any, offsets: tuple[int, ...]) -> Any:
     """The numbers of several bodies, which begin at these offsets: item k of it is x[offset + k] for each."""
     return x[offsets[0] :]

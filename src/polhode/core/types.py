@@ -72,6 +72,19 @@ class Scales(NamedTuple):
     """Whether these are the scales of one body among many: its symmetry is not theirs."""
     packed: bool = False
     """Whether a number stands for several bodies: then flows cannot branch, and give up what needs it (as NaN)."""
+    form: int | None = None
+    """Which of the forms of a scheme that compute the points of a step together is meant, if any."""
+
+
+class Packing(NamedTuple):
+    """A memory that is no tuple of floats while the loop goes: how many parts it has, and how it is read and written.
+
+    `load(x, k)` and `store(x, k, memory)` find its floats at x[k] and after. A count of evaluations is the last part.
+    """
+
+    parts: int
+    load: Callable[[Any, int], Any]
+    store: Callable[[Any, int, Any], None]
 
 
 class Stepper(NamedTuple):
@@ -91,3 +104,10 @@ class Stepper(NamedTuple):
     """Of such a stepper: the memory with which it starts anew beyond a jump of the torque."""
     limited: bool = False
     """Of such a stepper: whether no step is longer than h, which then may be shortened to end at the right time."""
+    enter: Flow | None = None
+    leave: Flow | None = None
+    """Of a stepper with a corrector: from the state that is seen to the one that steps of length h are made on, and
+    back. The latter stands in the first seven numbers of the memory, which neither `start` nor `step` sees."""
+    evaluations_per_passage: int = 0
+    """Of the torque, by one of the two. Those of the first `enter` are among the evaluations at the start."""
+    packing: Packing | None = None

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from polhode import _check
@@ -26,9 +26,14 @@ def catalogue() -> dict[str, Method]:
 
 def find(name: str, **options: Any) -> Method:
     """The method of this name, whatever its case; options as arguments, or in the name: `MR2(axes=231)`."""
+    method = _named(name) if isinstance(name, str) else _named.__wrapped__(name)  # which will say that it is no name
+    return method.having(**options) if options else method
+
+
+@lru_cache(maxsize=256)
+def _named(name: str) -> Method:
     bare, listed = _parts(name)
-    method = catalogue()[_check.choice("method", bare, catalogue())]
-    return method.having(**(listed | options))
+    return catalogue()[_check.choice("method", bare, catalogue())].having(**listed)
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:

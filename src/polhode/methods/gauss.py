@@ -1,8 +1,7 @@
 """Gauss collocation: high order at long steps, for torques of any size and kind."""
 
 from polhode import _check
-from polhode.core.compose import Increments
-from polhode.core.gauss import collocated
+from polhode.core.gauss import gauss
 from polhode.core.types import Depends
 from polhode.methods._method import COMPENSATED, Keeps, Method, Option, with_options
 
@@ -18,8 +17,6 @@ _ABOUT = (
 
 
 def _gauss(name: str, nodes: int) -> Method:
-    make_increments, memory = collocated(nodes)
-
     def make(tolerance: float, compensated: bool) -> Method:
         allowed = _check.number(f"the option tolerance of {name}", tolerance)
         if not 0 <= allowed < 1:
@@ -28,7 +25,7 @@ def _gauss(name: str, nodes: int) -> Method:
         quadratic = Keeps.ENERGY | Keeps.MOMENTUM_NORM if allowed == 0 else Keeps.NOTHING
         return Method(
             name,
-            Increments(make_increments, memory, 1, None, compensated),
+            gauss(nodes, compensated=compensated),
             summary=f"Gauss collocation with {nodes} nodes, of order {2 * nodes}, by fixed-point iteration",
             about=_ABOUT.format(n=nodes),
             cite="hairer2006b,hairer2008",
@@ -37,7 +34,6 @@ def _gauss(name: str, nodes: int) -> Method:
             accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
             keeps=symmetric,
             keeps_when_free=symmetric | quadratic,
-            unscaled=compensated,
             tuning=(allowed, 0.0),
         )
 
