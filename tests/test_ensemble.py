@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 from xarray import open_dataset
 
 import polhode as ph
-from polhode import _ensemble
+from polhode import _fleet, _many
 from polhode.core.types import Quat, Vec3
 from tests.contract._measure import interpreted
 
@@ -53,6 +53,44 @@ def test_the_same_as_one_by_one(method: str) -> None:
             assert np.array_equal(one.t, same.t)
 
 
+ONE: list[tuple[str, ph.Body, Any]] = [
+    ("MR2", BODY, TOP),
+    ("Strang", BODY, TOP),
+    ("Strang", BODIES[1], TOP),
+    ("NMB", BODY, TOP),
+    ("DOP853", BODIES[1], TOP),
+    ("ExactPolished", BODIES[1], None),
+    ("RK4(compensated=true)", BODY, ph.PiecewiseTorque(((0.7, (2.0, 1.0, 0.0)), (1.1, (0.0, 4.0, 3.0))))),
+]
+
+
+@pytest.mark.parametrize(("method", "body", "torque"), ONE)
+def test_an_ensemble_of_one_is_simulate(method: str, body: ph.Body, torque: Any) -> None:
+    outputs: list[dict[str, Any]] = [{"t_eval": [0.0, 0.33, 2.0]}, {"every": 7}]
+    for output in outputs[: 1 if method == "DOP853" else 2]:
+        given: dict[str, Any] = {"omega": RATES[2], "attitude": QUATERNIONS[2], "method": method, **GRID, **output}
+        with interpreted():
+            one, many = ph.simulate(body, torque, **given), ph.ensemble(body, torque, **given)
+        assert len(many) == 1
+        for name in ("t", "quaternion", "momentum", "omega", "last_quaternion", "last_momentum"):
+            assert np.array_equal(getattr(one, name), getattr(many[0], name)), name
+        assert (one.nfev, one.run.steps, one.message, one.memory) == (
+            many[0].nfev, many[0].run.steps, many[0].message, many[0].memory,
+        )  # fmt: skip
+        assert np.array_equal(one.quaternion, many.quaternion[0])
+
+
+@pytest.mark.parametrize("method", ["MR2", "Strang"])
+def test_alike_in_lanes_are_simulate(method: str) -> None:
+    given: dict[str, Any] = {"method": method, "t_eval": [0.0, 0.33, 2.0], **GRID}
+    one = ph.simulate(BODY, TOP, omega=RATES[2], attitude=QUATERNIONS[2], **given)
+    many = ph.ensemble(BODY, TOP, omega=[RATES[2]] * 9, attitude=QUATERNIONS[2], **given)
+    assert many.lanes == 8
+    for k in range(9):
+        assert np.array_equal(one.quaternion, many.quaternion[k])
+        assert np.array_equal(one.momentum, many.momentum[k])
+
+
 @pytest.mark.parametrize("method", ["Strang", "RK4"])
 def test_different_bodies_and_parameters(method: str) -> None:
     torques = [ph.HeavyTop(0.5 + k) for k in range(7)]
@@ -66,6 +104,52 @@ def test_different_bodies_and_parameters(method: str) -> None:
             assert np.abs(one.omega - many.omega[k]).max() < 1e-13
             assert np.abs(one.energy_error - many.each("energy_error")[k]).max() < 1e-13
             assert many[k].body == body
+
+
+def test_what_follows_is_that_of_the_solutions() -> None:
+    rates, bodies = np.vstack([RATES, np.zeros(3)]), [*BODIES, BODY]  # one starts at rest
+    torques = [ph.HeavyTop(0.5 + k, down=(0.3, 0.0, -1.0)) for k in range(8)]
+    given: dict[str, Any] = {"omega": rates, "method": "MR2", "every": 8, **GRID}
+    quantities = ["quaternion", "omega", "spatial_momentum", "kinetic_energy", "potential_energy", "energy"]
+    quantities += ["energy_error", "momentum_error"]
+    with interpreted():
+        falling, free = ph.ensemble(bodies, torques, **given), ph.ensemble(bodies, **given)
+    for many in (falling, free):
+        for name in quantities:
+            expected = np.array([getattr(one, name) for one in many])
+            assert np.allclose(many.each(name), expected, rtol=1e-13, atol=1e-15 * max(1.0, np.abs(expected).max())), (
+                name
+            )
+    assert np.array_equal(falling.each("t"), [falling.t] * 8)  # what the ensemble has only once
+    with interpreted():
+        damped = ph.ensemble(BODY, ph.LinearDamping(0.1), omega=RATES, method="RK4", **GRID)
+    with pytest.raises(AttributeError, match="LinearDamping does not conserve the energy"):
+        damped.each("energy_error")
+
+
+def test_potentials_compiled_and_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    torques = [ph.HeavyTop(0.5 + k) for k in range(7)]
+    with interpreted():
+        slow = ph.ensemble(BODY, torques, omega=RATES, attitude=QUATERNIONS, method="MR2", every=8, **GRID)
+        expected = slow.potential_energy
+    monkeypatch.setattr(_many, "INTERPRETED_ROWS", 10)
+    del slow.__dict__["potential_energy"]
+    assert np.allclose(slow.potential_energy, expected, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "torque",
+    [
+        TOP, ph.GravityGradient(0.3, (0.1, 0.2, 1.0)), ph.OrbitalGravityGradient(0.4), ph.LinearDamping(0.1), ph.Free(),
+        ph.ConstantBodyTorque((1.0, 2.0, 3.0)), ph.CoulombSoftWall(),
+    ],
+    ids=lambda torque: torque.name,
+)  # fmt: skip
+def test_parameters_of_many_bodies(torque: ph.torques.Torque) -> None:
+    rows = torque.parameter_rows(np.array([b.tensor for b in BODIES]))
+    assert len(rows) in (1, 7)
+    expected = [torque.parameters(b) for b in BODIES]
+    assert np.array_equal(np.broadcast_to(rows, np.shape(expected)), expected)
 
 
 def test_threads_and_position_change_no_bit() -> None:
@@ -123,21 +207,21 @@ def test_jumps() -> None:
 def one_by_one() -> Iterator[None]:
     """Without lanes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_ensemble._Fleet, "_packed", lambda fleet: None)
+        patch.setattr(_fleet.Fleet, "_packed", lambda fleet: None)
         yield
 
 
 @contextmanager
 def counted_alone() -> Iterator[list[int]]:
     """How often bodies were left to the loop over single ones."""
-    times, before = [0], _ensemble._Fleet._one_by_one
+    times, before = [0], _fleet.Fleet._one_by_one
 
     def counted(fleet: Any) -> Any:
         times[0] += 1
         return before(fleet)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_ensemble._Fleet, "_one_by_one", counted)
+        patch.setattr(_fleet.Fleet, "_one_by_one", counted)
         yield times
 
 
@@ -398,6 +482,15 @@ def test_one_body_at_a_time() -> None:
         ({"body": [[1.0, 1.0, 5.0]]}, "no body has the moments [1.0, 1.0, 5.0] of row 0"),
         ({"torque": [TOP, ph.Free()]}, "torque[0] is HeavyTop and torque[1] is Free"),
         ({"torque": 3}, "not 3"),
+        (
+            {"torque": [growing, growing.with_parameters([1.0])]},
+            "torque[0] has 2 and torque[1] has 1: fill up the shorter ones",
+        ),
+        ({"torque": [TOP] * 7, "parameters": [1.0]}, "parameters are for one torque, but torque is a list"),
+        ({"torque": growing, "parameters": [[1.0]] * 7}, "growing has 2 parameters, but a row of parameters has 1"),
+        ({"rtol": 1e-6}, "give either rtol, and the step is chosen, or step, not both"),
+        ({"step": None}, "give rtol"),
+        ({"step": None, "rtol": 1e-6, "every": 3}, "the steps with rtol differ from body to body"),
         ({"threads": 0}, "threads must be a positive whole number, not 0"),
         ({"attitude": [[0.0] * 4] * 2}, "attitude[0] must be a rotation"),
         ({"method": "DOP853", "every": 2}, "give t_eval instead of every"),

@@ -11,16 +11,19 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
+    from polhode import samples as samples
     from polhode._auto import ToleranceNotReached as ToleranceNotReached
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode._compare import compare as compare
-    from polhode._ensemble import Ensemble as Ensemble
-    from polhode._ensemble import EnsembleInterrupted as EnsembleInterrupted
     from polhode._ensemble import ensemble as ensemble
     from polhode._events import Event as Event
     from polhode._integration import SimulationFailed as SimulationFailed
     from polhode._integration import SimulationInterrupted as SimulationInterrupted
+    from polhode._many import Ensemble as Ensemble
+    from polhode._many import EnsembleInterrupted as EnsembleInterrupted
+    from polhode._reductions import Reduced as Reduced
+    from polhode._reductions import quantity as quantity
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
     from polhode.body import Body as Body
@@ -49,8 +52,8 @@ _HOME = {
     "ConstantBodyTorque": "torques.constant_body",
     "ConstantSpaceTorque": "torques.constant_space",
     "CoulombSoftWall": "torques.coulomb_soft_wall",
-    "Ensemble": "_ensemble",
-    "EnsembleInterrupted": "_ensemble",
+    "Ensemble": "_many",
+    "EnsembleInterrupted": "_many",
     "Event": "_events",
     "Free": "torques.free",
     "FreeMotion": "free",
@@ -59,6 +62,7 @@ _HOME = {
     "LinearDamping": "torques.damping",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
+    "Reduced": "_reductions",
     "SimulationFailed": "_integration",
     "SimulationInterrupted": "_integration",
     "SinusoidalTorque": "torques.sinusoidal",
@@ -67,6 +71,7 @@ _HOME = {
     "compare": "_compare",
     "ensemble": "_ensemble",
     "load": "solution",
+    "quantity": "_reductions",
     "resume": "_simulate",
     "simulate": "_simulate",
     "to_body": "core.quat",
@@ -74,7 +79,7 @@ _HOME = {
     "torque": "torques",
     "where": "core.ops",
 }
-_MODULES = ("elliptic",)
+_MODULES = ("elliptic", "samples")
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 
@@ -83,7 +88,9 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    found = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = found  # so that it is not asked for again
+    return found
 
 
 def __dir__() -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from polhode import Comparison
     from polhode.io.scenario import Scenario
     from polhode.methods import Method
-    from polhode.solution import Solution
+    from polhode.solution import Run, Solution
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input makes no sense; the user stopped it."""
@@ -118,7 +118,8 @@ def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool) -> list[
             problems.append(str(problem))
             continue
         result = out if out is not None and out.suffix == ".nc" else (out or Path()) / scenario.file
-        files = [result, result.with_suffix(".png")][: 2 if plot or scenario.plot else 1]
+        pictured = (plot or scenario.plot) and scenario.many is None
+        files = [result, result.with_suffix(".png")][: 2 if pictured else 1]
         jobs.append((scenario, files))
         if (first := writers.setdefault(result, path)) is not path:
             problems.append(f"{first} and {path} would both write {result}: give one of them another [output] file")
@@ -156,6 +157,8 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
             method = scenario.method.name if scenario.method else "a method"
             typer.echo(f"compiling {method} with {scenario.torque.name}, once ...", err=True)
 
+    if scenario.many is not None:
+        return _run_many(scenario, files[0], table, quiet, announce)
     try:
         with _progress(scenario.path.stem, quiet) as progress:
             solution = scenario.simulate(progress, announce)
@@ -182,6 +185,38 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
     return 0
 
 
+def _run_many(
+    scenario: Scenario, file: Path, table: _RunTable, quiet: bool, announce: Callable[[], None]
+) -> int:  # fmt: skip
+    """The same for an ensemble. Bodies that failed are part of the result, unless all did."""
+    from polhode import EnsembleInterrupted, Reduced
+
+    code = 0
+    try:
+        with _progress(scenario.path.stem, quiet) as progress:
+            made = scenario.ensemble(progress, announce)
+    except EnsembleInterrupted as stopped:
+        made, code = stopped.ensemble, INTERRUPTED
+        typer.echo(f"polhode: {scenario.path}: interrupted; what was computed is in {file}", err=True)
+    except (ValueError, TypeError, MemoryError) as problem:  # what ensemble says of its input
+        typer.echo(f"polhode: {scenario.path}: {problem}", err=True)
+        return BAD_INPUT
+    count = made.count if isinstance(made, Reduced) else len(made)
+    failed = made.failed if isinstance(made, Reduced) else int((~made.success).sum())
+    if failed and not code:
+        first, why = next(iter(made.messages.items()))
+        typer.echo(f"polhode: {scenario.path}: {failed} of {count} bodies failed; number {first}: {why}", err=True)
+        code = FAILED if failed == count else 0
+    try:
+        made.save(file, overwrite=True)
+    except (OSError, ValueError) as problem:
+        typer.echo(f"polhode: {scenario.path}: cannot save the result: {problem}", err=True)
+        return FAILED
+    if not code:
+        table.cells(scenario, made.run, f"{count} bodies", f"{failed} failed", str(file))
+    return code
+
+
 def _rescued(scenario: Scenario, solution: Solution, file: Path, code: int) -> int:
     """Save what there is of a run that did not reach its end."""
     try:
@@ -205,15 +240,18 @@ class _RunTable:
         self.empty = True
 
     def row(self, scenario: Scenario, solution: Solution, files: list[Path]) -> None:
+        if not self.quiet:
+            self.cells(scenario, solution.run, *_worst_errors(solution), " and ".join(map(str, files)))
+
+    def cells(self, scenario: Scenario, run: Run, energy: str, momentum: str, saved: str) -> None:
+        """A line, with something else in the place of errors where there are none."""
         if self.quiet:
             return
         if self.empty:
             self._line("scenario", "method", "steps", "steps/s", "energy error", "momentum error", "saved as")
         self.empty = False
-        steps, seconds = solution.run.steps, solution.run.seconds
-        rate = f"{steps / seconds:.2g}" if seconds else "-"
-        saved = " and ".join(map(str, files))
-        self._line(scenario.path.stem, solution.method, str(steps), rate, *_worst_errors(solution), saved)
+        rate = f"{run.steps / run.seconds:.2g}" if run.seconds else "-"
+        self._line(scenario.path.stem, run.method.name, str(run.steps), rate, energy, momentum, saved)
 
     def _line(self, *cells: str) -> None:
         name, method, steps, rate, energy, momentum, saved = cells

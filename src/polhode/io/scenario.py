@@ -23,6 +23,14 @@
     file = "fast_top.nc"
     plot = true
 
+    [ensemble]                          # optional: many bodies, of which the above is the nominal one
+    count = 1000
+    seed = 1                            # body k draws the same by the same seed, whatever the count
+    omega = {kind = "Normal", sd = 0.1} # of moments, omega, attitude, parameters: a distribution of polhode.samples,
+    attitude = {kind = "Attitude", sd = 0.05}   # around the nominal value unless another mean is given
+    reduce.rate = "omega.mean(body)"    # optional: what is kept, each as `polhode.quantity` would have it
+    reduce.worst = "energy_error.max(time).quantile(0.99, body)"
+
 Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
 """
 
@@ -37,10 +45,10 @@ import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -54,6 +62,10 @@ from polhode.methods import find as find_method
 from polhode.solution import Solution
 from polhode.torques import CustomTorque, Torque, torque
 from polhode.torques import find as find_torque
+
+if TYPE_CHECKING:
+    from polhode._many import Ensemble
+    from polhode._reductions import Quantity, Reduced
 
 MOST_BYTES = 1_000_000
 """A longer file is refused before it is parsed."""
@@ -210,6 +222,31 @@ class _Output(_Table):
         return self
 
 
+class _Drawn(_Table):
+    model_config = ConfigDict(extra="allow")  # the fields of the distribution, which checks them
+
+    kind: str
+
+
+class _Ensemble(_Table):
+    count: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    moments: _Drawn | None = None
+    omega: _Drawn | None = None
+    attitude: _Drawn | None = None
+    parameters: _Drawn | None = None
+    reduce: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _some(self) -> _Ensemble:
+        if not self.given(*_DRAWN):
+            raise ValueError(f"all bodies would be the same: give a distribution of {', '.join(_DRAWN)}")
+        return self
+
+
+_DRAWN = ("moments", "omega", "attitude", "parameters")
+
+
 class _File(_Table):
     title: str = ""
     body: _Body
@@ -217,11 +254,12 @@ class _File(_Table):
     torque: _Torque = _Torque(model="Free")
     run: _Run
     output: _Output = _Output()
+    ensemble: _Ensemble | None = None
 
 
 _KEYS: dict[tuple[str, ...], type[_Table]] = {
     (): _File, ("body",): _Body, ("initial",): _Initial, ("initial", "euler_deg"): _Euler, ("run",): _Run,
-    ("output",): _Output,
+    ("output",): _Output, ("ensemble",): _Ensemble,
 }  # fmt: skip
 
 
@@ -235,6 +273,17 @@ def _radians(degrees: Sequence[float]) -> tuple[float, ...]:
 
 
 # --- a scenario ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Many:
+    """The bodies of an ensemble."""
+
+    count: int
+    seed: int
+    drawn: dict[str, Any]
+    """Arguments of `polhode.ensemble` that are distributions."""
+    reduce: dict[str, Quantity]
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,6 +306,19 @@ class Scenario:
     file: PurePath
     """What the result is to be called."""
     plot: bool
+    many: Many | None = None
+    """Where there is an [ensemble]."""
+
+    def ensemble(
+        self, progress: Progress | None = None, announce: Callable[[], None] | None = None
+    ) -> Ensemble | Reduced:  # fmt: skip
+        """Run all bodies of an [ensemble]; the arguments, and what is raised, are those of `polhode.ensemble`."""
+        from polhode._ensemble import ensemble
+
+        assert self.many is not None
+        drawn = {"count": self.many.count, "seed": self.many.seed, **self.many.drawn}
+        given: dict[str, Any] = {**self.arguments(), **drawn, "progress": progress, "announce": announce}
+        return ensemble(**given, reduce=self.many.reduce) if self.many.reduce else ensemble(**given)
 
     def simulate(
         self, progress: Progress | None = None, announce: Callable[[], None] | None = None
@@ -326,7 +388,71 @@ def _scenario(path: Path, file: _File) -> Scenario:
     )
     # What simulate would complain about: it names the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))
-    return scenario
+    if file.ensemble is None:
+        return scenario
+    if file.output.plot:
+        raise _Problems("output.plot: there is no picture of an ensemble: remove it, or the ensemble")
+    return replace(scenario, many=_many(file.ensemble, scenario))
+
+
+# --- an ensemble ---------------------------------------------------------------------------------------------------
+
+
+def _many(table: _Ensemble, nominal: Scenario) -> Many:
+    """Distributions are around the nominal body, unless they say where."""
+    centres: dict[str, Any] = {"moments": nominal.body.moments, "omega": nominal.omega, "attitude": nominal.attitude}
+    if table.moments is not None and not nominal.body.aligned:
+        raise _Problems("ensemble.moments: they are drawn for principal axes, but the body has a tensor in other ones")
+    if table.parameters is not None and not isinstance(nominal.torque, CustomTorque):
+        raise _Problems(f"ensemble.parameters: they are those of a function of your own, not of {nominal.torque.name}")
+    if isinstance(nominal.torque, CustomTorque):
+        centres["parameters"] = nominal.torque.values
+    drawn = {
+        "body" if name == "moments" else name: _distribution(f"ensemble.{name}", getattr(table, name), centres[name])
+        for name in table.given(*_DRAWN)
+    }
+    kept = {name: _checked(f"ensemble.reduce.{name}", partial(_quantity, text)) for name, text in table.reduce.items()}
+    return Many(table.count, table.seed, drawn, kept)
+
+
+def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
+    from polhode import _check, samples
+
+    kind = getattr(samples, _checked(f"{key}.kind", lambda: _check.choice("distribution", table.kind, samples.__all__)))
+    given, names = dict(table.model_extra or {}), [f.name for f in fields(kind)]
+    if unknown := given.keys() - set(names):
+        raise _Problems(*(f"{key}.{k}: {_unknown(k, names)}" for k in sorted(unknown)))
+    if kind is samples.Normal:
+        given.setdefault("mean", centre)
+    if kind is samples.Attitude and "sd" in given:
+        given.setdefault("around", centre)
+    return _checked(key, lambda: kind(**given))
+
+
+def _quantity(text: str) -> Quantity:
+    """`omega.quantile([0.1, 0.9], body)` as it would be written in Python, without the quotes."""
+    from polhode._reductions import quantity
+
+    name, *calls = re.split(r"\.(?=[a-z])", text.replace(" ", ""))
+    found = quantity(name)
+    for call in calls:
+        parts = re.fullmatch(r"(\w+)\((.*)\)", call)
+        if parts is None or parts[1] not in REDUCTIONS:
+            raise ValueError(
+                f"{call!r} in {text!r} must be one of {', '.join(REDUCTIONS)}, such as 'omega.mean(body)' or "
+                "'energy_error.max(time).quantile(0.99, body)'"
+            )
+        try:
+            arguments = json.loads(f"[{re.sub('[a-z]+', lambda word: json.dumps(word[0]), parts[2])}]")
+            found = getattr(found, parts[1])(*arguments)
+        except (json.JSONDecodeError, TypeError):
+            raise ValueError(
+                f"{call!r} in {text!r} must be like 'mean(body)' or 'quantile([0.1, 0.9], time)'"
+            ) from None
+    return found
+
+
+REDUCTIONS = ("mean", "std", "cov", "min", "max", "quantile", "last")
 
 
 def _checked(key: str, make: Callable[[], Any]) -> Any:

@@ -13,10 +13,12 @@ import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, overload
 
 from polhode import _check
+from polhode._check import Floats
 from polhode.body import Body
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 
@@ -49,6 +51,15 @@ class Torque(ABC):
         """The numbers that the kernels find in p."""
         return ()
 
+    def parameter_rows(self, tensors: Floats) -> Floats:
+        """`parameters` of many bodies, a row each, from their inertia tensors (bodies, 3, 3).
+
+        One row serves for all if the body is not looked at. A model that looks at it can be quicker than one by one.
+        """
+        some = tensors if reads_body(type(self)) else tensors[:1]
+        rows = [list(self.parameters(Body(tensor, allow_unphysical=True))) for tensor in some]
+        return _check.array("parameters", rows, (len(some), len(rows[0])))
+
     @property
     def breakpoints(self) -> tuple[float, ...]:
         """Times at which the torque jumps: integration stops there and starts anew on the other side."""
@@ -68,6 +79,12 @@ class Torque(ABC):
     def conserves_energy(self) -> bool:
         """Whether kinetic plus potential energy stays constant."""
         return self.potential_kernel is not None and not self.depends & (Depends.TIME | Depends.RATE)
+
+
+@cache
+def reads_body(kind: type[Torque]) -> bool:
+    """Whether the parameters of such a torque depend on the body."""
+    return _inspected("method", kind.parameters, ("self", "body"))[1][1]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from polhode import _check
+from polhode._check import Floats
 from polhode.body import Body
 from polhode.core.quat import to_body
 from polhode.core.types import Quat, UserTorque, Vec3
@@ -17,6 +20,13 @@ def scaled_tensor(body: Body, c: float) -> list[float]:
     tensor = c * body.tensor
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = tensor.tolist()
     return [xx, yy, zz, xy, xz, yz]
+
+
+def scaled_tensors(tensors: Floats, c: float, others: Sequence[float]) -> Floats:
+    """The same for a stack of tensors, a row each, followed by other numbers that are the same for all."""
+    xx, yy, zz, xy, xz, yz = (c * tensors[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    same = (np.full(len(tensors), x) for x in others)
+    return np.stack([xx, yy, zz, xy, xz, yz, *same], axis=1)
 
 
 def tensor_times(p: Any, u: Vec3) -> Vec3:
@@ -74,6 +84,10 @@ class GravityGradient(Torque):
     def parameters(self, body: Body) -> Sequence[float]:
         """c I and the direction."""
         return (*scaled_tensor(body, self.strength), *self.axis)
+
+    def parameter_rows(self, tensors: Floats) -> Floats:
+        """The same for many bodies."""
+        return scaled_tensors(tensors, self.strength, self.axis)
 
     @property
     def axis(self) -> Vec3:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from polhode import _check
+from polhode._check import Floats
 from polhode.body import Body
 from polhode.core.quat import to_body
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.core.vec import cross, dot
 from polhode.torques._torque import Torque, UserPotential
-from polhode.torques.gravity_gradient import scaled_tensor, tensor_times
+from polhode.torques.gravity_gradient import scaled_tensor, scaled_tensors, tensor_times
 
 RIGHT_ANGLE_TOLERANCE = 1e-6
 """Cosine between `normal` and `towards` that is taken for round-off of the input, and removed."""
@@ -92,7 +93,14 @@ class OrbitalGravityGradient(Torque):
 
     def parameters(self, body: Body) -> Sequence[float]:
         """3 n^2 I, the rate, and two directions: to the planet at the start and a quarter of an orbit later."""
+        return (*scaled_tensor(body, 3 * self.orbital_rate**2), *self._orbit())
+
+    def parameter_rows(self, tensors: Floats) -> Floats:
+        """The same for many bodies."""
+        return scaled_tensors(tensors, 3 * self.orbital_rate**2, self._orbit())
+
+    def _orbit(self) -> Sequence[float]:
         n = np.array(_check.direction("normal", self.normal))
         later = _check.direction("towards", np.cross(n, self.towards))
         first = _check.direction("towards", np.cross(later, n))
-        return (*scaled_tensor(body, 3 * self.orbital_rate**2), self.orbital_rate, *first, *later)
+        return (self.orbital_rate, *first, *later)

@@ -1,0 +1,446 @@
+"""Many bodies through one program: what they have in common (`Fleet`), and some of them on their way (`Flight`)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polhode._check import Floats
+from polhode._integration import CHUNK_SECONDS, SIGNATURE, Integration, Segment
+from polhode._many import Ensemble, EnsembleInterrupted
+from polhode._own_clock import OwnClockIntegration
+from polhode._starts import Start, Starts
+from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
+from polhode.core import status as codes
+from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_together
+from polhode.core.flows import lane_by_lane, principal_torque
+from polhode.core.ops import views
+from polhode.core.quat import multiply, to_space
+from polhode.solution import Run
+
+FLEET_SIGNATURE = SIGNATURE + "iiii"
+MOST_MESSAGES = 1000
+"""Failed bodies whose message is made; the others have their status."""
+LANES = 8
+"""Bodies that share the vector registers: two registers of four floats, or one of eight."""
+MOST_LEADERS = 1000
+"""Bodies that are tried before the torque is said to fail for all of them."""
+LARGEST_BLOCK = 4096
+"""Bodies that one thread takes at a time, at most."""
+
+Announce = Callable[[], None] | None
+Report = Callable[[int], None]
+"""Called with the steps that all bodies of a flight together have made."""
+
+
+# --- what all have in common ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """The fastest bodies, the fastest first, and whether bodies are tilted or differ in their symmetry.
+
+    One of them, the fastest that can start, is run like any single body up to the point where the driver would start:
+    it knows the grid, the plan of outputs and the program, which are the same for all.
+    """
+
+    numbers: tuple[int, ...]
+    tilted: bool
+    many: bool
+
+    @classmethod
+    def of(cls, starts: Starts) -> Leaders:
+        """Found in one pass over all bodies, which also checks whatever is drawn."""
+        fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
+        tilted, kinds = False, set[int]()
+        for part in starts.parts():
+            speed = (part.momentum**2).sum(axis=1) / part.bodies.moments.min(axis=1) ** 2
+            fastest = np.concatenate([fastest, speed])
+            numbers = np.concatenate([numbers, np.arange(part.first, part.first + part.count)])
+            order = np.argsort(-fastest, kind="stable")[:MOST_LEADERS]
+            fastest, numbers = fastest[order], numbers[order]
+            tilted = tilted or part.bodies.axes is not None
+            equal = part.bodies.moments == np.roll(part.bodies.moments, 1, axis=1)
+            kinds.update(np.unique(equal @ np.array([1, 2, 4])).tolist())
+        return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1)
+
+
+class Fleet:
+    """One method with one torque and one grid, for any bodies of an ensemble."""
+
+    def __init__(
+        self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders, threads: int, announce: Announce,
+        *, packed: bool = True,
+    ) -> None:  # fmt: skip
+        """Unless they are not to be `packed`, lanes are tried."""
+        self.threads, self.announce, self.count, self.packed = threads, announce, starts.count, packed
+        self.lead = self._leader(run, times, starts, leaders)
+        self.lanes = 1
+        self.unpacked = ""
+        self.spare: Callable[..., int] | None = None  # for bodies that lanes cannot carry on
+        self.fly: Callable[..., int] | None = None
+
+    def _leader(self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders) -> Integration:
+        """A torque that fails for a body at its start is the fault of the torque only if it fails for others too."""
+        kind = OwnClockIntegration if run.method.own_clock else Integration
+        problem: ValueError | None = None
+        for k in leaders.numbers:
+            like = starts.part(k, k + 1).run(0, run)
+            state = (like.quaternion_start, like.momentum_start)
+            try:
+                return kind(like, *state, times, None, self.announce, tilted=leaders.tilted, many=leaders.many)
+            except ValueError as refused:
+                problem = problem or refused
+        assert problem is not None
+        raise problem
+
+    def ready(self) -> Callable[..., int]:
+        """The program, made when it is first wanted."""
+        if self.fly is None:
+            self.fly = self._packed() or self._one_by_one()
+        return self.fly
+
+    def alone(self) -> Callable[..., int]:
+        """The program for bodies that lanes cannot carry on."""
+        self.spare = self.spare or self._one_by_one()
+        return self.spare
+
+    def _one_by_one(self) -> Callable[..., int]:
+        """The program for one body after the other."""
+        lead = self.lead
+        return lead.program(lambda stepper: fleet(stepper, lead._driver(stepper)), FLEET_SIGNATURE, self.announce)
+
+    def _packed(self) -> Callable[..., int] | None:
+        """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
+        lead = self.lead
+        if not self.packed or self.count < LANES or lead.run.method.own_clock or not compiles():
+            return None
+        torque = lead.run.torque
+        kernel = torque.torque_kernel
+        for kernel_in_lanes, load_values in (
+            (kernel, values_together(lead.values.size)),
+            (lane_by_lane(kernel, LANES), views),
+        ):
+            pull = principal_torque(kernel_in_lanes, tilted=lead.tilted, windowed=len(torque.breakpoints) > 0)
+            stepper = lead.run.method.scheme.bind(pull, torque.depends, lead._scales()._replace(packed=True))
+            fly = packed_fleet(stepper, driver(stepper, load_values), LANES)
+            try:
+                made = program(fly, FLEET_SIGNATURE, self.announce, tentative=True)
+            except CompilationFailed as problem:
+                self.unpacked = str(problem)
+                if _blames_method(self.unpacked):
+                    return None
+            else:
+                self.lanes = LANES
+                return made
+        return None
+
+    @property
+    def steps(self) -> int:
+        """Of one body, from the start to the end."""
+        return sum(piece.steps for piece in self.lead.pieces)
+
+    @property
+    def rows(self) -> int:
+        """Of output, for one body."""
+        return int(self.lead.out.shape[0])
+
+
+def _blames_method(problem: str) -> bool:
+    """Whether the line that cannot be compiled stands in our own code: another way to call the torque will not help."""
+    blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parent
+    return any(blamed.is_relative_to(here / part) for part in ("core", "methods"))
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# --- some of them on their way -------------------------------------------------------------------------------------
+
+
+class Flight:
+    """Some bodies of a fleet, each in its row of every array; threads take them block by block."""
+
+    def __init__(self, shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None) -> None:
+        """They start with another momentum, if one is given."""
+        self.fleet, self.start, self.report = shared, start, report
+        self.lead = lead = shared.lead
+        n = start.count
+        self.values = np.ascontiguousarray(start.parameters)
+        q, m = start.quaternion, start.momentum if momentum is None else momentum
+        self.axes = None
+        if lead.tilted:
+            axes = start.bodies.axes
+            self.axes = np.broadcast_to([1.0, 0.0, 0.0, 0.0] if axes is None else axes, (n, 4))
+        if shared.count == 1:
+            states = lead._inward(q[0], m[0])[None, :]
+        else:
+            if self.axes is not None:
+                q, m = _turned(q, m, self.axes, INWARD)
+            states = np.concatenate([q, m], axis=1)
+        self.states = np.concatenate([states, np.zeros((n, lead.state.size - STATE))], axis=1)
+        self.carried = np.zeros((n, lead.carried.size))
+        self.count = np.zeros((n, lead.count.size), dtype=np.int64)
+        self.count[:, AT.values] = self.values.shape[1]
+        self.count[:, AT.rows] = shared.rows
+        self.out = _room(n, *lead.out.shape)
+        self.steps = np.zeros(n, dtype=np.int64)
+        self.evaluations = np.zeros(n, dtype=np.int64)
+        self.piece = np.zeros(n, dtype=np.int64)  # the segment that each body has come to
+        self.seconds = 0.0
+        self.stopped = threading.Event()
+        self.report_raised = False
+
+    def run(self) -> None:
+        """To the end. Whatever stops it, the arrays hold what was computed."""
+        fly = self.fleet.ready()
+        clock = time.perf_counter()
+        try:
+            for piece in self.lead.pieces:
+                self._through(piece, fly)
+        finally:
+            self.seconds = time.perf_counter() - clock
+
+    def _through(self, piece: Segment, fly: Callable[..., int]) -> None:
+        """One segment for all bodies."""
+        lead, n, threads = self.lead, self.start.count, self.fleet.threads
+        lead.piece = piece
+        lead.before = int(sum(p.steps for p in lead.pieces[: lead.pieces.index(piece)]))
+        index, offset = lead._outputs(piece)
+        fresh = [AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished]
+        going = self.count[:, AT.status] == codes.OK
+        self.count[np.ix_(going, fresh)] = lead.count[fresh]
+        self.piece[going] = lead.pieces.index(piece)
+        self.states[going, STATE:] = 0.0
+        setting = self._settings(piece)
+        sizes = (self.states.shape[1], self.out.shape[2])
+        arrays = (setting, self.values, self.states, self.carried)
+
+        def to(stop: int, first: int, beyond: int) -> None:
+            arguments = (
+                *(a.reshape(-1) for a in arrays), offset, self.out.reshape(-1), index, self.count.reshape(-1),
+                piece.t0, piece.h, lead._end(piece), stop, first, beyond, *sizes,
+            )  # fmt: skip
+            try:
+                alone = fly(*arguments)
+            finally:
+                status = self.count[first:beyond, AT.status]
+                status[status == codes.ALONE] = codes.OK
+            if alone:
+                self.fleet.alone()(*arguments)  # all others are where they should be
+
+        def run(block: tuple[int, int]) -> None:
+            with np.errstate(all="ignore"):  # in plain Python NumPy would warn of what a status will tell
+                self._block(piece, to, *block)
+
+        try:
+            with ThreadPoolExecutor(threads) as pool:
+                waiting = [pool.submit(run, block) for block in _blocks(n, threads, self.fleet.lanes)]
+                try:
+                    for job in waiting:
+                        while not job.done():
+                            self._report()
+                            _wait(job)
+                        job.result()
+                except BaseException:
+                    self.stopped.set()
+                    pool.shutdown(cancel_futures=True)
+                    raise
+            self._report()
+        finally:
+            self.steps[going] += self.count[going, AT.done]
+            if lead.stepper.evaluations_per_step is None:
+                self.evaluations[going] += self.carried[going, -1].astype(np.int64)
+
+    def _block(self, piece: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
+        """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
+        count, most = self.count[first:beyond], piece.steps if not self.lead.run.method.own_clock else 1 << 62
+        chunk = 1
+        while not self.stopped.is_set():
+            going = count[:, AT.status] == codes.OK
+            if self.lead.run.method.own_clock:
+                going &= count[:, AT.finished] == 0
+            else:
+                going &= count[:, AT.done] < most
+            if not going.any():
+                return
+            stop = min(most, int(count[going, AT.done].min()) + chunk)
+            clock = time.perf_counter()
+            try:
+                to(stop, first, beyond)
+            except KernelRaised:
+                behind = going & (count[:, AT.done] < stop) & (count[:, AT.status] == codes.OK)
+                guilty = first + int(np.argmax(behind))
+                self._find_step(to, guilty, stop)
+                continue
+            spent = time.perf_counter() - clock
+            chunk = max(1, int(chunk * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
+
+    def _find_step(self, to: Callable[[int, int, int], None], k: int, stop: int) -> None:
+        """Bring a body whose torque raises to the very step before, and leave it there."""
+        while True:
+            done = int(self.count[k, AT.done])
+            try:
+                to(stop, k, k + 1)
+                return  # it was another step; the caller goes on
+            except KernelRaised:
+                if stop - done == 1:
+                    self.count[k, AT.status] = codes.RAISED
+                    return
+                stop = done + (stop - done) // 2
+
+    def _settings(self, piece: Segment) -> Floats:
+        moments = self.start.moments
+        rows = np.tile(self.lead._setting(piece), (self.start.count, 1))
+        rows[:, :3], rows[:, 3:6] = moments, 1.0 / moments
+        rows[:, 6:10] = [1.0, 0.0, 0.0, 0.0] if self.axes is None else self.axes
+        return rows
+
+    def _report(self) -> None:
+        """In steps of all bodies; where these choose their length, as many as the user's step would make."""
+        if not self.report:
+            return
+        lead, n = self.lead, self.start.count
+        done = self.steps.sum() + self.count[:, AT.done].sum()
+        if lead.run.method.own_clock:
+            done = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
+        try:
+            self.report(min(int(done), n * self.fleet.steps))
+        except Exception as problem:
+            problem.add_note("raised by `progress`; what was computed is the `ensemble` of this exception")
+            self.report_raised = True
+            raise
+
+    # --- what is left of it
+
+    def _ends(self) -> tuple[Any, Floats]:
+        """Whether each body has come to the end, and the time that it has come to."""
+        pieces, done = self.lead.pieces, self.count[:, AT.done]
+        t0, t1, h, _, steps = np.array(pieces)[self.piece].T
+        if self.lead.run.method.own_clock:
+            through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, STATE]
+        else:
+            through, t = done == steps, t0 + done * h
+        return through & (self.piece == len(pieces) - 1), np.where(through, t1, t)
+
+    def ensemble(self) -> Ensemble:
+        """Everything computed so far."""
+        lead = self.lead
+        ended, t_last = self._ends()
+        status = self.count[:, AT.status].copy()
+        status[(status == codes.OK) & ~ended] = codes.INTERRUPTED
+        rows = self.count[:, AT.row]
+        t = lead.times if lead.times is not None else lead._grid_times(lead.total, self.fleet.rows)
+        states = self.out[:, :, -STATE:]
+        ragged = lead.times is None and lead.ragged
+        if ragged:
+            states[ended, -1] = self.states[ended, :STATE]
+            rows = rows + ended
+        states[np.arange(t.size) >= rows[:, None]] = np.nan
+        each = lead.stepper.evaluations_per_step
+        evaluations = self.evaluations
+        if each is not None:
+            steps = self.steps + self.count[:, AT.asides]
+            evaluations = each * steps + (self.piece + 1) * lead.stepper.evaluations_at_start
+            evaluations += self.count[:, AT.others]
+        (q, m), (last_q, last_m) = self._outward(states), self._outward(self.states[:, None, :], as_computed=True)
+        run = replace(lead.run, seconds=self.seconds, nfev=int(evaluations.sum()), steps=int(self.steps.sum()))
+        failed = np.flatnonzero(status != codes.OK)
+        messages = {int(k): self._told(int(k), int(status[k]), t_last[k]) for k in failed[:MOST_MESSAGES]}
+        return Ensemble(
+            run, t.copy(), q, m, status, t_last, self.steps.copy(), evaluations, last_q[:, 0], last_m[:, 0],
+            self.carried[:, : lead.stepper.memory].copy(), messages, self.start, rows, self.fleet.lanes,
+            self.fleet.unpacked,
+        )  # fmt: skip
+
+    def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
+        """States (bodies, rows, 7) in the users' axes."""
+        if self.fleet.count == 1:
+            q, m = self.lead._outward(states[0], as_computed=as_computed)
+            return q[None], m[None]
+        q, m = states[..., :4], states[..., 4:STATE]
+        if self.lead.run.method.unscaled and not as_computed:
+            q = q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
+        return (q, m) if self.axes is None else _turned(q, m, self.axes[:, None, :], OUTWARD)
+
+    def _told(self, k: int, status: int, t_last: float) -> str:
+        """What happened to a body that stopped."""
+        try:
+            return self._alone(k)._message(status, t_last, int(self.steps[k]))
+        except ValueError as problem:  # alone it could not even have started
+            return str(problem)
+
+    def _alone(self, k: int) -> Integration:
+        """One body where it stopped, as a run of its own that can say what happened."""
+        run = self.start.run(k, self.lead.run)
+        kind = type(self.lead)
+        alone = kind(run, run.quaternion_start, run.momentum_start, self.lead.times, None, None)
+        alone.state, alone.count, alone.carried = self.states[k], self.count[k], self.carried[k]
+        alone.piece = alone.pieces[int(self.piece[k])]
+        alone.before = int(self.steps[k] - self.count[k, AT.done])
+        return alone
+
+
+def flown(shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None) -> Ensemble:
+    """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
+    flight = Flight(shared, start, report, momentum)
+    try:
+        flight.run()
+    except KeyboardInterrupt:
+        raise EnsembleInterrupted(flight.ensemble()) from None
+    except Exception as problem:
+        if flight.report_raised:
+            problem.ensemble = flight.ensemble()  # type: ignore[attr-defined]
+        raise
+    return flight.ensemble()
+
+
+INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.0])
+"""From the users' axes to the principal ones, and back: which turns the state is multiplied by."""
+
+
+def _turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Floats]:
+    """States in other body axes; `axes` broadcasts against them."""
+    by, back = axes * way, axes * way * OUTWARD
+
+    def columns(x: Floats) -> Any:
+        return tuple(np.moveaxis(x, -1, 0))
+
+    return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
+
+
+def _room(n: int, rows: int, width: int) -> Floats:
+    try:
+        return np.empty((n, rows, width))
+    except (MemoryError, ValueError):
+        size = n * rows * width * 8 / 2**30
+        raise MemoryError(
+            f"{n} bodies with {rows} rows of output need {size:.3g} GiB: ask for fewer with every= or t_eval=, "
+            "or for reductions with reduce="
+        ) from None
+
+
+def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """Several blocks a thread, so that no thread waits long for another; with as few lanes empty as can be."""
+    size = lanes * max(1, -(-min(LARGEST_BLOCK, n // (4 * threads)) // lanes))
+    for first in range(0, n, size):
+        yield first, min(n, first + size)
+
+
+def _wait(job: Any) -> None:
+    from concurrent.futures import TimeoutError as StillGoing
+
+    try:
+        job.exception(timeout=CHUNK_SECONDS)
+    except StillGoing:
+        return

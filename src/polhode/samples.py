@@ -1,0 +1,206 @@
+"""Distributions to draw an ensemble from, in place of arrays.
+
+    ph.ensemble(body, omega=samples.Normal([0, 0, 5], 0.1), attitude=samples.Attitude(), count=1000, seed=1, ...)
+
+Any function `f(rng, n)` of a NumPy generator that returns n rows will do as well. What body k draws depends on the seed
+and on k alone: not on how many bodies there are, nor on what else is drawn, nor on threads. The generator is Philox
+[salmon2011], begun anew for every block of bodies; NumPy may change how it makes normal numbers of it, once in years.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._check import Floats
+from polhode.core.quat import multiply
+
+__all__ = ["Attitude", "Isotropic", "Normal", "Uniform"]
+
+BLOCK = 1024
+"""Bodies drawn together: always all of them, whether needed or not, so that body k always draws the same."""
+ARGUMENTS = ("body", "omega", "attitude", "parameters")
+"""What can be drawn. Each has a stream of its own, which no other disturbs."""
+
+
+class Distribution:
+    """Something to draw rows from: `draw(rng, n)`."""
+
+    def draw(self, rng: np.random.Generator, n: int) -> Any:
+        """So many rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Normal(Distribution):
+    """Normally distributed numbers: around `mean`, with the standard deviation `sd` or with a covariance matrix.
+
+    `sd` is one number, or one for each component.
+    """
+
+    mean: Any
+    sd: Any = None
+    covariance: Any = None
+
+    def __post_init__(self) -> None:
+        mean = _check.row("mean", self.mean)
+        if (self.sd is None) == (self.covariance is None):
+            raise ValueError("give sd, the standard deviation, or a covariance matrix: one of the two")
+        if self.sd is not None:
+            sd = _broadcast("sd", self.sd, mean.size)
+            if (sd < 0).any():
+                raise ValueError(f"sd must not be negative, but it is {self.sd!r}")
+        else:
+            matrix = _check.array("covariance", self.covariance, (mean.size, mean.size))
+            largest = np.abs(matrix).max()
+            if np.abs(matrix - matrix.T).max() > 1e-12 * largest or np.linalg.eigvalsh(matrix).min() < -1e-12 * largest:
+                raise ValueError("covariance must be symmetric, without negative eigenvalues")
+
+    @cached_property
+    def _root(self) -> Floats:
+        """What to multiply independent numbers of unit variance by."""
+        size = _check.row("mean", self.mean).size
+        if self.sd is not None:
+            return np.diag(_broadcast("sd", self.sd, size))
+        values, vectors = np.linalg.eigh(np.array(self.covariance, dtype=np.float64))
+        root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """So many rows."""
+        mean = _check.row("mean", self.mean)
+        rows: Floats = mean + np.einsum("ni,ji->nj", rng.standard_normal((n, mean.size)), self._root)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform(Distribution):
+    """Numbers that are equally likely anywhere between `low` and `high`."""
+
+    low: Any
+    high: Any
+
+    def __post_init__(self) -> None:
+        self._bounds()
+
+    def _bounds(self) -> tuple[Floats, Floats]:
+        low, high = _check.row("low", self.low), _check.row("high", self.high)
+        size = max(low.size, high.size)
+        low, high = _broadcast("low", low, size), _broadcast("high", high, size)
+        if (low > high).any():
+            raise ValueError(f"low must not lie above high, but {self.low!r} does somewhere above {self.high!r}")
+        return low, high
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """So many rows."""
+        low, high = self._bounds()
+        rows: Floats = low + (high - low) * rng.random((n, low.size))
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Isotropic(Distribution):
+    """Vectors of a given length in all directions alike; the length may be a range, as a pair of numbers."""
+
+    length: Any = 1.0
+
+    def __post_init__(self) -> None:
+        self._bounds()
+
+    def _bounds(self) -> tuple[float, float]:
+        least, most = _broadcast("length", self.length, 2).tolist()
+        if not 0 <= least <= most:
+            raise ValueError(f"length must be a positive number, or a pair of them that rises, not {self.length!r}")
+        return least, most
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """So many rows."""
+        least, most = self._bounds()
+        # By Archimedes the height of a point on the sphere is uniform, and so is its longitude.
+        z, longitude = 2.0 * rng.random(n) - 1.0, 2.0 * np.pi * rng.random(n)
+        r = np.sqrt((1.0 - z) * (1.0 + z))
+        length = least + (most - least) * rng.random(n)
+        rows: Floats = length[:, None] * np.stack([r * np.cos(longitude), r * np.sin(longitude), z], axis=1)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Attitude(Distribution):
+    """Attitudes: all alike, or near one.
+
+    With `sd`, in radians, the attitude is `around` (any that `simulate` takes; default: none), then a turn about the
+    body axes by a normally distributed rotation vector: one deviation, or one for each axis.
+    """
+
+    around: Any = None
+    sd: Any = None
+
+    def __post_init__(self) -> None:
+        _check.quaternion("around", self.around)
+        if self.sd is None and self.around is not None:
+            raise ValueError("give sd, the deviation from `around` in radians; without both, all attitudes are alike")
+        if self.sd is not None and (_broadcast("sd", self.sd, 3) < 0).any():
+            raise ValueError(f"sd must not be negative, but it is {self.sd!r}")
+
+    def draw(self, rng: np.random.Generator, n: int) -> Floats:
+        """So many rows, as quaternions."""
+        if self.sd is None:
+            return _check.unit(
+                rng.standard_normal((n, 4))
+            )  # whose direction is uniform on the sphere in four dimensions
+        v = 0.5 * _broadcast("sd", self.sd, 3) * rng.standard_normal((n, 3))
+        x, y, z = v.T
+        half = np.sqrt(x * x + y * y + z * z)
+        turns = (np.cos(half), *(np.sinc(half / np.pi) * v.T))
+        around: Any = tuple(_check.quaternion("around", self.around).tolist())
+        return np.stack(multiply(around, turns), axis=1)
+
+
+def _broadcast(name: str, value: Any, size: int) -> Floats:
+    row = _check.row(name, value)
+    if row.size not in (1, size):
+        raise ValueError(f"{name} must be one number or {size} of them, not {row.size}")
+    return np.broadcast_to(row, (size,))
+
+
+# --- draws ---------------------------------------------------------------------------------------------------------
+
+
+def is_drawn(value: Any) -> bool:
+    """Whether something stands for rows that are to be drawn."""
+    return isinstance(value, Distribution) or (callable(value) and not isinstance(value, type))
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The rows of one argument, drawn as they are wanted."""
+
+    name: str
+    source: Distribution | Callable[[np.random.Generator, int], Any]
+    seed: int
+    read: Callable[[str, Any], Floats]
+    """Checks what was drawn, and makes an array of it."""
+
+    def rows(self, first: int, beyond: int) -> Floats:
+        """Those of the bodies from `first` on."""
+        blocks = range(first // BLOCK, -(-beyond // BLOCK))
+        drawn = np.concatenate([self._block(b) for b in blocks])
+        return drawn[first - blocks.start * BLOCK : beyond - blocks.start * BLOCK]
+
+    def _block(self, block: int) -> Floats:
+        seeds = np.random.SeedSequence(self.seed, spawn_key=(ARGUMENTS.index(self.name), block))
+        rng = np.random.Generator(np.random.Philox(seeds))
+        drawn = self.source.draw(rng, BLOCK) if isinstance(self.source, Distribution) else self.source(rng, BLOCK)
+        try:
+            rows = self.read(self.name, drawn)
+        except (TypeError, ValueError) as problem:
+            problem.add_note(f"drawn for the bodies from {block * BLOCK} on, with the seed {self.seed}")
+            raise
+        if len(rows) != BLOCK:
+            raise ValueError(f"{self.name}(rng, n) must return n rows, but for n = {BLOCK} there are {len(rows)}")
+        return rows

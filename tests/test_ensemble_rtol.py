@@ -1,0 +1,142 @@
+"""A tolerance for many bodies: reached by each, with an estimate that holds, whatever the company."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode import _ensemble
+from polhode.core.types import Quat, Vec3
+from tests.contract._measure import interpreted
+
+BODY = ph.Body([1.0, 1.4, 2.1])
+DRAW = np.random.default_rng(2)
+RATES, QUATERNIONS = DRAW.normal(size=(24, 3)), DRAW.normal(size=(24, 4))
+RATES[5] *= 20.0  # it needs shorter steps than the others
+TIMES = np.array([0.0, 1.5, 4.0])
+GIVEN: dict[str, Any] = {"t_span": (0.0, 4.0), "t_eval": TIMES}
+STRONG, WEAK = ph.HeavyTop(0.5), ph.HeavyTop(1e-5)
+
+
+def errors(many: ph.Ensemble, torque: Any) -> Any:
+    """Against runs of single bodies to a much tighter tolerance."""
+    found = []
+    for k in range(len(many)):
+        true = ph.simulate(BODY, torque, omega=RATES[k], attitude=QUATERNIONS[k], rtol=1e-11, method="DOP853", **GIVEN)
+        q = [np.linalg.norm(many.quaternion[k] - sign * true.quaternion, axis=1) for sign in (1, -1)]
+        rates = np.linalg.norm(many.omega[k] - true.omega, axis=1) / np.linalg.norm(true.omega, axis=1).max()
+        found.append(max(2 * np.minimum(*q).max(), rates.max()))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("torque", "rtol"), [(STRONG, 1e-6), (WEAK, 1e-9)])
+def test_every_body_reaches_the_tolerance(torque: Any, rtol: float) -> None:
+    with interpreted():
+        many = ph.ensemble(BODY, torque, omega=RATES[:6], attitude=QUATERNIONS[:6], rtol=rtol, **GIVEN)
+        true = errors(many, torque)
+    assert many.success.all()
+    assert many.error_estimate is not None
+    assert (many.error_estimate <= rtol).all()
+    assert (true <= many.error_estimate + 2e-12).all()
+    assert true.max() > 1e-3 * many.error_estimate.max()
+    assert many[3].error_estimate == many.error_estimate[3]
+    assert many[3].run.step == many.runs[many.level[3]].step
+    assert (many.evaluations > 0).all()
+    assert "errors at most" in repr(many)
+    assert "error_estimate" in many.to_xarray()
+
+
+def test_bodies_that_need_more_get_more() -> None:
+    many = ph.ensemble(
+        BODY, STRONG, omega=RATES, attitude=QUATERNIONS, rtol=1e-4, method="MR2", **GIVEN
+    )  # fmt: skip
+    assert many.error_estimate is not None
+    assert many.error_estimate.max() <= 1e-4
+    assert len(many.runs) > 1
+    assert abs(many[5].run.step) < 0.5 * np.median([abs(many[k].run.step) for k in range(24)])
+    assert many[5].run.steps > many[4].run.steps
+    again = ph.simulate(
+        BODY, STRONG, omega=RATES[5], attitude=QUATERNIONS[5], method="MR2", step=many[5].run.step, **GIVEN
+    )
+    assert np.array_equal(again.quaternion, many.quaternion[5])
+
+
+def test_company_threads_and_batches_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = np.resize(RATES, (300, 3))
+    given: dict[str, Any] = {"omega": rates, "rtol": 1e-4, "method": "MR2", "t_span": (0.0, 1.0)}
+    many = ph.ensemble(BODY, STRONG, threads=1, **given)
+    monkeypatch.setattr(_ensemble, "BATCH_BYTES", 1)
+    kept = ph.ensemble(
+        BODY, STRONG, threads=3, **given,
+        reduce={
+            "q": ph.quantity("quaternion"),
+            "e": ph.quantity("error_estimate"),
+            "worst": ph.quantity("error_estimate").max("body"),
+        },
+    )  # fmt: skip
+    assert np.array_equal(kept["q"], many.quaternion)
+    assert np.array_equal(kept["e"], many.error_estimate)
+    assert kept["worst"] == kept["e"].max()
+
+
+def test_one_body_is_simulate() -> None:
+    for torque in (STRONG, None):
+        given: dict[str, Any] = {"omega": RATES[0], "attitude": QUATERNIONS[0], "rtol": 1e-6, **GIVEN}
+        with interpreted():
+            one, many = ph.simulate(BODY, torque, **given), ph.ensemble(BODY, torque, **given)
+        assert np.array_equal(many.quaternion[0], one.quaternion)
+        assert np.array_equal(many.omega[0], one.omega)
+        assert (many[0].method, many[0].nfev, many[0].error_estimate) == (one.method, one.nfev, one.error_estimate)
+
+
+def test_free_bodies_are_exact() -> None:
+    with interpreted():
+        many = ph.ensemble(BODY, omega=RATES, attitude=QUATERNIONS, rtol=1e-9, **GIVEN)
+    assert many.run.method.name == "Exact"
+    assert many.error_estimate is not None
+    assert many.error_estimate.max() < 1e-12
+    assert many.momentum_error.max() < 1e-14
+
+
+@ph.torque
+def forbidden(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    return (0.5 if w[0] < 1.0 else math.nan, 0.0, 0.0)
+
+
+def test_a_body_that_fails_stops_alone() -> None:
+    with interpreted():
+        many = ph.ensemble(BODY, forbidden, omega=[[0.0, 0.0, 1.0], [0.9, 0.0, 0.0]], t_span=(0.0, 1.0), rtol=1e-6)
+    assert many.success.tolist() == [True, False]
+    assert many.error_estimate is not None
+    assert np.isnan(many.error_estimate[1])
+    assert "the torque forbidden returned (nan, 0, 0)" in many[1].message
+
+
+def test_a_tolerance_out_of_reach_is_told() -> None:
+    with pytest.warns(ph.ToleranceNotReached, match="was not reached for 9 of 9 bodies"):
+        many = ph.ensemble(
+            BODY, STRONG, omega=RATES[:9], t_span=(0.0, 4.0), rtol=1e-15, method="RK4"
+        )  # fmt: skip
+    assert many.error_estimate is not None
+    assert (many.error_estimate < 1e-10).all()
+
+
+@pytest.mark.parametrize("passes", [0, 1, 3])
+def test_interruption_keeps_what_there_is(passes: int) -> None:
+    seen = 0
+
+    def stop(done: int, total: int) -> None:
+        nonlocal seen
+        if seen >= passes:
+            raise KeyboardInterrupt
+        seen += done == total
+
+    with pytest.raises(ph.EnsembleInterrupted) as caught:
+        ph.ensemble(BODY, STRONG, omega=RATES, t_span=(0.0, 4.0), rtol=1e-4, method="MR2", progress=stop)
+    many = caught.value.ensemble
+    known = np.isfinite(many.error_estimate)
+    assert known.all() if passes == 3 else not known.any()
+    assert many.success.all() or passes == 0
+    assert np.isfinite(many.last_quaternion).all()
