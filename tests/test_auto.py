@@ -184,21 +184,39 @@ def character(depends: Depends = Depends.POSITION, **others: Any) -> Character:
 
 
 @pytest.mark.parametrize(
-    ("given", "rtol", "method"),
+    ("given", "rtol", "outputs", "method"),
     [
-        (character(Depends.NOTHING, weakness=0.0), 1e-9, "Exact"),
-        (character(weakness=1e-7), 1e-9, "SABA8"),
-        (character(weakness=1e-4), 1e-11, "ABA1064"),
-        (character(weakness=1e-3), 1e-9, "DOP853"),
-        (character(weakness=1e-3, symmetric=True), 1e-9, "ABA1064"),
-        (character(Depends.POSITION | Depends.TIME, weakness=1e-7), 1e-9, "SABA8"),
-        (character(Depends.POSITION | Depends.RATE, weakness=1e-7), 1e-9, "DOP853"),
-        (character(weakness=1.0), 1e-13, "G8(compensated=true)"),
-        (character(weakness=math.inf), 1e-3, "DOP853"),
+        (character(Depends.NOTHING, weakness=0.0), 1e-9, 1, "Exact"),
+        (character(weakness=1e-7, span=1e3), 1e-9, 1, "Strang(corrector=17)"),
+        (character(weakness=1e-7, span=1e3), 1e-9, 1000, "SABA8"),
+        (character(weakness=1e-7), 1e-9, 1, "SABA8"),
+        (character(weakness=1e-7), 1e-9, None, "SABA8"),
+        (character(Depends.POSITION | Depends.TIME, weakness=1e-7, span=1e3), 1e-9, 1, "Strang(corrector=17)"),
+        (character(weakness=1e-4, symmetric=True), 1e-9, 1, "ABA1064"),
+        (character(weakness=1e-4), 1e-11, 1, "G8(compensated=true)"),
+        (character(weakness=1e-3, symmetric=True), 1e-9, 1, "G8(compensated=true)"),
+        (character(Depends.POSITION | Depends.RATE, weakness=1e-7), 1e-9, 1, "G8(compensated=true)"),
+        (character(weakness=math.inf), 1e-3, 1, "G8(compensated=true)"),
     ],
 )
-def test_choice(given: Character, rtol: float, method: str) -> None:
-    assert chosen(given, rtol, listed=True).method.name == method
+def test_choice(given: Character, rtol: float, outputs: int | None, method: str) -> None:
+    assert chosen(given, rtol, outputs).method.name == method
+
+
+def test_a_torque_that_cannot_be_computed_at_several_points_at_once_gets_runge_kutta() -> None:
+    @ph.torque(parameters=[0.3])
+    def bent(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[0] * q[1], 0.0, 0.0) if q[1] > 0.0 else (0.0, 0.0, 0.0)
+
+    @ph.torque(parameters=[0.3])
+    def smooth(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[0] * q[1], 0.0, 0.0)
+
+    bent_run, smooth_run = (
+        ph.simulate(BODY, torque, omega=[1, 2, 3], t_span=(0, 2), rtol=1e-6) for torque in (bent, smooth)
+    )
+    assert bent_run.method.startswith("DOP853")
+    assert smooth_run.method.startswith("G8")
 
 
 def test_character_of_a_problem() -> None:

@@ -165,35 +165,88 @@ def _tolerant(n: float) -> Method:
 
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
     """Collocation, its equations solved as well as it matters."""
-    allowed = 10.0 ** math.floor(math.log10(0.1 * rtol / steps))
+    allowed = _allowed(rtol, steps)
     return method.having(tolerance=allowed if allowed > 1e-15 else 0.0)
+
+
+def _allowed(rtol: float, steps: float) -> float:
+    """Error of an iteration that does not show in the answer. A power of ten: there are few methods, not many."""
+    return math.pow(10.0, math.floor(math.log10(max(0.1 * rtol / steps, 1e-17))))
 
 
 # --- the choice ------------------------------------------------------------------------------------------------------
 
 
-def chosen(c: Character, rtol: float, listed: bool) -> Ladder:
-    """The method that gets there soonest, by the measurements in docs/auto.md.
+def chosen(c: Character, rtol: float, outputs: int | None) -> Ladder:
+    """The method that gets there soonest, by the measurements in docs/auto.md; outputs at listed times, or at steps.
 
     A free body goes to listed times in one step each; without a list it makes two steps a radian, for rows to look at.
     """
     if c.depends is Depends.NOTHING:
-        return Ladder(find_method("Exact"), 0.0, 1.0 if listed else min(max(1.0, 2.0 * c.turn), 1e4), FACTOR)
-    return ladder(find_method(_best(c, rtol)), c, rtol)
+        steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
+        return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
+    return ladder(find_method(_best(c, rtol, outputs)), c, rtol)
 
 
-WEAK_ENOUGH = {False: 5e-4, True: 4e-3}
-"""Below this, compositions of the exact flow and kicks beat Runge-Kutta; for symmetric bodies the flow is cheap."""
-SECOND_POWER = 1.2e-2
-"""Of the error of SABA8 in the second power of the torque, per radian of the motion, at steps of two radians."""
-COLLOCATION_FROM = 3e-12
-"""Tolerances below which collocation, whose sums are compensated, is as cheap as Runge-Kutta and rounds less."""
+class Model(NamedTuple):
+    """What a step of a method costs and brings.
+
+    The estimate of the error grows like the sum, over the powers k of the torque, of eps^k (turn in a step)^order
+    coefficient, for each radian of the motion. Rough: the control loop does the rest.
+    """
+
+    longest: float
+    """Turn in a step."""
+    coefficients: tuple[float, ...]
+    flows: float = 0.0
+    """In a step."""
+    stronger: float = 0.0
+    """By so much the error grows with eps, of a method that is not made for weak torques."""
 
 
-def _best(c: Character, rtol: float) -> str:
-    if not c.depends & Depends.RATE and c.weakness < WEAK_ENOUGH[c.symmetric]:
-        return "SABA8" if SECOND_POWER * c.weakness**2 * c.turn < rtol else "ABA1064"
-    return "DOP853" if rtol > COLLOCATION_FROM else "G8(compensated=true)"
+CORRECTED = "Strang(corrector=17)"
+COLLOCATION = "G8(compensated=true)"
+MODELS = {
+    "Strang": Model(1.8, (6.6e-5, 0.11), 1.0),
+    "SABA8": Model(5.5, (1.4e-15, 4e-3), 8.0),
+    "ABA1064": Model(6.0, (3.7e-9, 1.4e-4, 1e-4), 8.0),
+    "G8": Model(4.0, (7e-16,), stronger=300.0),
+    "G4": Model(1.9, (3e-8,)),
+}
+FLOW = {False: 115.0, True: 50.0}
+"""Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body."""
+ROUNDING = 2.4e-15
+"""Of a flow, in the estimate; that of collocation, whose sums are compensated, is less."""
+PASSAGE = 100.0
+"""Flows that a corrector makes for an output between grid points."""
+STEP, ITERATION = 100.0, 90.0
+"""Nanoseconds of a step of G8, and of each iteration in it."""
+
+
+def _best(c: Character, rtol: float, outputs: int | None) -> str:
+    """Near the borders the costs are equal, so that it matters little which is taken."""
+    costs = {COLLOCATION: _collocation_cost(c, rtol)}
+    if not c.depends & Depends.RATE:
+        for name in ("SABA8", "ABA1064"):
+            costs[name] = _splitting_cost(name, c, rtol)
+        if outputs is not None:
+            costs[CORRECTED] = _splitting_cost("Strang", c, rtol) + outputs * PASSAGE * FLOW[c.symmetric]
+    return min(costs, key=lambda name: costs[name])
+
+
+def _splitting_cost(name: str, c: Character, rtol: float) -> float:
+    """Nanoseconds."""
+    turn, _ = _first_turn(find_method(CORRECTED if name == "Strang" else name), c, rtol)
+    flows = c.turn / turn * MODELS[name].flows
+    return flows * FLOW[c.symmetric] if ROUNDING * flows < 0.5 * rtol else math.inf
+
+
+def _collocation_cost(c: Character, rtol: float) -> float:
+    """Nanoseconds: each iteration brings fewer digits the longer the step is."""
+    turn, _ = _first_turn(find_method(COLLOCATION), c, rtol)
+    steps = max(c.turn / turn, 1.0)
+    digits = -math.log10(_allowed(rtol, steps))
+    return steps * (STEP + ITERATION * (0.9 + 0.66 * digits * math.pow(0.5 * turn, 0.6)))
 
 
 FACTORS = {"G4": 1.0, "G8": 1.0, "DOP853": 3.0, "SABA8": 10.0}
@@ -213,38 +266,26 @@ def ladder(method: Method, c: Character, rtol: float) -> Ladder:
         return Ladder(method, 8.0, first, factor, least=max(16.0, 2 * c.pieces))
     if not orders:
         return Ladder(method, 0.0, max(1.0, c.turn), factor)
-    powers = method.generalised_order or (min(orders),)
-    # Of a perturbed method the first power of the torque falls faster than the others, which show later.
-    order, radian = 0.5 * (powers[0] + min(orders)), 1.0 / max(c.rate, 1e-300)
+    turn, order = _first_turn(method, c, rtol)
+    radian = 1.0 / max(c.rate, 1e-300)
     # Two steps between jumps, so that those of the companion are others there, too.
-    return Ladder(method, order, max(2.0, 2 * c.pieces, c.turn / _first_turn(method, c, rtol)), factor, radian)
+    return Ladder(method, order, max(2.0, 2 * c.pieces, c.turn / turn), factor, radian)
 
 
-class Guess(NamedTuple):
-    """The estimate grows like the sum, over the powers k of the torque, of eps^k (turn in a step)^order coefficient."""
-
-    longest: float
-    coefficients: tuple[float, ...]
-
-
-GUESSES = {
-    "SABA8": Guess(6.0, (8e-13, 2.8e-3)),
-    "ABA1064": Guess(4.0, (6e-10, 6e-5, 6e-5)),
-    "G8": Guess(1.6, (1e-9,)),
-    "G4": Guess(1.6, (1e-4,)),
-}
-"""For each radian of the motion. Rough: the control loop does the rest."""
-
-
-def _first_turn(method: Method, c: Character, rtol: float) -> float:
-    """The angle by which the body turns in a step that is likely to do."""
-    powers = method.generalised_order or (min(n for n in (method.order, method.attitude_order) if n is not None),)
-    guess = GUESSES.get(method.name.partition("(")[0], Guess(1.0, (1.0,) * len(powers)))
-    turn, eps = guess.longest, min(1.0, c.weakness) if method.generalised_order else 1.0
-    for k, (order, coefficient) in enumerate(zip(powers, guess.coefficients, strict=False), 1):
-        share = max(coefficient * eps**k * c.turn, 1e-300)
-        turn = min(turn, math.pow(rtol / share, 1 / order))
-    return turn
+def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
+    """The angle by which the body turns in a step that is likely to do; the order of the error that allows no more."""
+    orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
+    powers = method.generalised_order or (min(orders),)
+    model = MODELS.get(method.name.partition("(")[0], Model(1.0, (1.0,) * len(powers)))
+    if method.name == "Strang":  # without its corrector
+        model = Model(1.0, (1.0, 1.0))
+    turn, limiting, eps = model.longest, float(min(powers)), min(1.0, c.weakness)
+    for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
+        size = eps**k if method.generalised_order else model.stronger * eps + 1.0
+        share = max(coefficient * size * c.turn, 1e-300)
+        if (allowed := math.pow(rtol / share, 1 / order)) < turn:
+            turn, limiting = allowed, float(order)
+    return turn, limiting
 
 
 # --- the runs --------------------------------------------------------------------------------------------------------
@@ -396,5 +437,16 @@ def answer(
 ) -> Solution:  # fmt: skip
     """The motion with an error below rtol, by this method or by the one that suits best."""
     c = character(run)
-    rungs = chosen(c, rtol, times is not None) if method is None else ladder(method, c, rtol)
+    rungs = ladder(method, c, rtol) if method else chosen(c, rtol, None if times is None else times.size)
+    if (
+        method is None
+        and rungs.method.name == COLLOCATION
+        and not computed_together(rungs.made(run, 2.0, rtol), announce)
+    ):
+        rungs = ladder(find_method(ANY), c, rtol)
     return Search(run, times, rtol, least_error(run, c.turn), progress, announce).answer(rungs)
+
+
+def computed_together(run: Run, announce: Callable[[], None] | None) -> bool:
+    """Whether the torque can be had at all nodes of a step at once. If not, Runge-Kutta needs fewer evaluations."""
+    return Integration(run, run.quaternion_start, run.momentum_start, np.array([run.t_end]), None, announce).in_lanes()
