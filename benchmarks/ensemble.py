@@ -12,7 +12,7 @@ import numpy as np
 import polhode as ph
 from benchmarks.harness import interleave
 from benchmarks.page import command, markdown
-from polhode import _ensemble
+from polhode import _fleet
 
 BODIES, STEPS, H = 256, 40_000, 0.05
 ROUNDS = 7
@@ -37,14 +37,14 @@ ONE_BY_ONE = 10 * BODIES
 
 def run(method: str, torque: str, lanes: int, threads: int) -> ph.Ensemble:
     """All steps of all bodies."""
-    before, _ensemble.LANES = _ensemble.LANES, lanes
+    before, _fleet.LANES = _fleet.LANES, lanes
     try:
         return ph.ensemble(
             BODY, TORQUES[torque], omega=RATES, attitude=ATTITUDES, t_span=(0, STEPS * H), step=H, method=method,
             threads=threads,
         )  # fmt: skip
     finally:
-        _ensemble.LANES = before
+        _fleet.LANES = before
 
 
 def measured() -> str:

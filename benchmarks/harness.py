@@ -17,10 +17,14 @@ class Timing(NamedTuple):
     ratio: float
     """Median over the rounds of this candidate's time over the first candidate's in the same round."""
     ratio_of_best: float
+    median: float = 0.0
+    """Seconds."""
 
 
-def interleave(candidates: dict[str, Callable[[], object]], rounds: int = 11) -> list[Timing]:
-    """Time every candidate once a round, in turn, after one round to warm up."""
+def rounds_of(
+    candidates: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
+    """Seconds of every candidate in every round: once a round, in turn, after one round to warm up."""
     for run in candidates.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in candidates}
@@ -29,11 +33,17 @@ def interleave(candidates: dict[str, Callable[[], object]], rounds: int = 11) ->
         for k in range(rounds):
             order = list(candidates.items())
             for name, run in order if k % 2 == 0 else reversed(order):
-                start = time.perf_counter()
+                start = clock()
                 run()
-                times[name].append(time.perf_counter() - start)
+                times[name].append(clock() - start)
     finally:
         gc.enable()
+    return times
+
+
+def interleave(candidates: dict[str, Callable[[], object]], rounds: int = 11) -> list[Timing]:
+    """Time every candidate once a round, in turn."""
+    times = rounds_of(candidates, rounds)
     reference = next(iter(times.values()))
     return [
         Timing(
@@ -41,6 +51,7 @@ def interleave(candidates: dict[str, Callable[[], object]], rounds: int = 11) ->
             min(mine),
             statistics.median(a / b for a, b in zip(mine, reference, strict=True)),
             min(mine) / min(reference),
+            statistics.median(mine),
         )
         for name, mine in times.items()
     ]

@@ -5,36 +5,82 @@ import datetime
 import os
 import platform
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 
+def processor() -> str:
+    """Its name."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.partition(":")[2] for line in lines if line.startswith("model name")]
+    return models[0].strip() if models else platform.processor() or platform.machine()
+
+
 def conditions(*packages: str) -> str:
     """The day, the machine, how busy it is, and these packages' versions."""
-    info = Path("/proc/cpuinfo")
-    models = [line.partition(":")[2] for line in info.read_text().splitlines() if line.startswith("model name")]
-    processor = models[0].strip() if models else platform.processor() or platform.machine()
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
-        f"{datetime.date.today()}; {processor}, {os.cpu_count()} cores, load averages {load}; "
+        f"{datetime.date.today()}; {processor()}, {os.cpu_count()} cores, load averages {load}; "
         f"Python {platform.python_version()}, {versions}."
     )
+
+
+PACKAGES = (
+    "polhode", "numba", "llvmlite", "numpy", "scipy", "heyoka", "diffrax", "jax", "rebound", "mujoco", "orekit-jpype",
+    "bsk",
+)  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """What a result was measured on, for files."""
+    info = Path("/proc/cpuinfo")
+    flags = info.read_text().partition("flags")[2].partition("\n")[0].split() if info.exists() else []
+    found = {}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "processor": processor(),
+        "cores": os.cpu_count(), "vectors": [f for f in ("fma", "avx2", "avx512f") if f in flags],
+        "load": os.getloadavg(), "system": platform.platform(), "python": platform.python_version(),
+        "packages": found, "missing": [name for name in PACKAGES if name not in found],
+    }  # fmt: skip
+
+
+def described(machine: dict[str, Any]) -> str:
+    """The same as a sentence."""
+    load = ", ".join(f"{x:.1f}" for x in machine["load"])
+    versions = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
+    vectors = " with AVX-512" if "avx512f" in machine["vectors"] else " with AVX2" if machine["vectors"] else ""
+    missing = f" Not installed: {', '.join(machine['missing'])}." if machine["missing"] else ""
+    return (
+        f"{machine['date'][:10]}; {machine['processor']}{vectors}, {machine['cores']} cores, load averages {load}; "
+        f"Python {machine['python']}, {versions}.{missing}"
+    )
+
+
+def put(path: Path, name: str, text: str) -> None:
+    """Put a text into a page, between the marks of this name."""
+    begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    page = path.read_text()
+    head, _, rest = page.partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise ValueError(f"{path.name} has no marks {begin} and {end}")
+    path.write_text(f"{head}{begin}\n{text}\n{end}{tail}")
 
 
 def report(name: str, text: str, write: bool) -> None:
     """Print the text; if asked to, put it into the page between the marks of this name."""
     print(text, flush=True)
     if write:
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        page = PAGE.read_text()
-        head, _, rest = page.partition(begin)
-        _, found, tail = rest.partition(end)
-        if not found:
-            raise ValueError(f"{PAGE.name} has no marks {begin} and {end}")
-        PAGE.write_text(f"{head}{begin}\n{text}\n{end}{tail}")
+        put(PAGE, name, text)
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:

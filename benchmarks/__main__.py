@@ -1,0 +1,156 @@
+"""Every measurement beside the peers: `python -m benchmarks`, or one of its parts.
+
+    python -m benchmarks                  # all parts, a process each; results in bench/
+    python -m benchmarks --quick          # a glance at all of them
+    python -m benchmarks map --eps 1e-6 --bodies asymmetric --peers heyoka --candidates
+    python -m benchmarks report --write   # tables and plots again, from bench/results.json, into the documentation
+
+Each part prints as it goes and leaves `bench/PART.json`; the report puts them together.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+OUT = Path("bench")
+
+
+def say(text: str) -> None:
+    """At once, so that whoever waits sees it."""
+    print(text, flush=True)
+
+
+def _map(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks import map as cells
+
+    return cells.main([*rest, *(["--quick"] if quick else [])])
+
+
+def _papers(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks import work_precision
+    from benchmarks.contenders import PEERS
+
+    return work_precision.measured(quick, rest or (("heyoka", "rebound") if quick else tuple(PEERS)), log=say)
+
+
+def _tops(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks import tops
+
+    return tops.measured(quick, rest or (tops.METHODS[:1] if quick else tops.METHODS), log=say)
+
+
+def _scaling(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks import scaling
+
+    return scaling.measured(quick, log=say)
+
+
+def _bound(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks import bound
+    from benchmarks.contenders import Unable
+
+    try:
+        found = bound.measured(quick)
+    except Unable as reason:
+        say(str(reason))
+        return {"unable": str(reason)}
+    for r in found:
+        say(f"{r['method']}, {r['torque']}: {r['step_best'] * 1e9:.1f} ns, {100 * r['fraction']:.0f} % of the bound")
+    return found
+
+
+def _long(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks import long_runs
+
+    return long_runs.measured(quick, log=say)
+
+
+def _reference(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks.problems import cell, papers
+    from benchmarks.reference import checked, growth
+
+    found = []
+    for problem in (cell("asymmetric", 1.0), cell("symmetric", 1.0), *(() if quick else papers())):
+        distance, grown = checked(problem), growth(problem)
+        found.append({"problem": problem.name, "angle": problem.angle, "distance": distance, "growth": grown})
+        say(f"{problem.name}: {distance:.1e} from 40 digits; changes of the start grow by {grown:.1e}")
+    return found
+
+
+PARTS: dict[str, Callable[[Sequence[str], bool], Any]] = {
+    "reference": _reference, "map": _map, "papers": _papers, "tops": _tops, "scaling": _scaling, "bound": _bound,
+    "long": _long,
+}  # fmt: skip
+OTHERS = {
+    "fresh memory": ["benchmarks.peers", "--table", "fresh memory"],
+    "memory kept": ["benchmarks.peers", "--table", "memory kept"],
+    "far": ["benchmarks.peers", "--table", "far"],
+    "flow": ["benchmarks.flow"],
+    "lanes": ["benchmarks.ensemble"],
+    "foundation": ["benchmarks.foundation"],
+}
+"""Measurements that print a table of their own, by the name of its place in docs/benchmarks.md."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """All parts, or one."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("part", nargs="?", default="all", choices=("all", "report", *PARTS))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", type=Path, default=OUT, help="where results go")
+    asked, rest = parser.parse_known_args(arguments)
+    asked.out.mkdir(parents=True, exist_ok=True)
+    if asked.part == "report":
+        from benchmarks import report
+
+        return report.main([*rest, "--out", str(asked.out)])
+    if asked.part == "all":
+        return _all(asked.quick, asked.out)
+    from benchmarks.page import machine
+
+    clock = time.perf_counter()
+    before = machine()
+    found = PARTS[asked.part](rest, asked.quick)
+    result = {
+        "part": asked.part, "quick": asked.quick, "options": rest, "machine": before,
+        "seconds": time.perf_counter() - clock, "found": found,
+    }  # fmt: skip
+    _write(asked.out / f"{asked.part}.json", result)
+    return 0
+
+
+def _all(quick: bool, out: Path) -> int:
+    """Each in a process of its own, so that one that breaks does not take the others along."""
+    broken = []
+    for part in PARTS:
+        say(f"--- {part}")
+        command = [sys.executable, "-m", "benchmarks", part, "--out", str(out), *(["--quick"] if quick else [])]
+        if subprocess.run(command).returncode:
+            broken.append(part)
+    for name, module in ({} if quick else OTHERS).items():
+        say(f"--- {name}")
+        done = subprocess.run([sys.executable, "-m", *module], stdout=subprocess.PIPE, text=True)
+        say(done.stdout)
+        if done.returncode:
+            broken.append(name)
+        else:
+            _write(out / f"{name.replace(' ', '_')}.json", {"part": name, "text": done.stdout.strip()})
+    from benchmarks import report
+
+    report.main(["--out", str(out)])
+    if broken:
+        say(f"these parts failed: {', '.join(broken)}")
+    return 1 if broken else 0
+
+
+def _write(path: Path, result: Any) -> None:
+    path.write_text(json.dumps(result, indent=1, default=float) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

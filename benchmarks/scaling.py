@@ -1,0 +1,90 @@
+"""How the cost grows with bodies, steps and threads; and what a million bodies take."""
+
+import statistics
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+import polhode as ph
+from benchmarks.harness import rounds_of
+from benchmarks.problems import Floats
+
+BODY, TOP = ph.Body([1.0, 2.0, 2.7]), ph.HeavyTop(1.0)
+H = 0.05
+METHODS = ("MR2", "Strang")
+BODIES = (1, 8, 64, 512, 4096, 32768)
+STEPS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+WORK = 2**22
+"""Steps of all bodies together, where the number of bodies is varied."""
+THREADED = (4096, 4_000)
+"""Bodies and steps with which threads are compared."""
+MANY = (1_000_000, 1_000)
+ROUNDS = 7
+
+
+@cache
+def starts(bodies: int) -> tuple[Floats, Floats]:
+    """Rates and attitudes, all different."""
+    draw = np.random.default_rng(1)
+    return draw.normal(size=(bodies, 3)), draw.normal(size=(bodies, 4))
+
+
+def fleet(method: str, bodies: int, steps: int, threads: int) -> ph.Ensemble:
+    """Tops that all start otherwise; output at the end."""
+    rates, attitudes = starts(bodies)
+    return ph.ensemble(
+        BODY, TOP, omega=rates, attitude=attitudes,
+        t_span=(0.0, steps * H), step=H, method=method, threads=threads,
+    )  # fmt: skip
+
+
+def one(method: str, steps: int) -> ph.Solution:
+    """A top alone, through `simulate`, with output at the end."""
+    return ph.simulate(
+        BODY, TOP, omega=[0.3, 0.9, 0.4], t_span=(0.0, steps * H), step=H, method=method, t_eval=[steps * H]
+    )
+
+
+def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[str, Any]:
+    """Seconds a step of a body against bodies, steps and threads."""
+    rounds = 3 if quick else ROUNDS
+    found: dict[str, Any] = {"bodies": [], "steps": [], "threads": []}
+    for method in METHODS:
+        for bodies in BODIES:
+            steps = max(1, WORK // bodies // (4 if quick else 1))
+            times = rounds_of({"1": partial(fleet, method, bodies, steps, 1)}, rounds)["1"]
+            row: dict[str, Any] = _row(times, bodies * steps) | {"method": method, "bodies": bodies, "steps": steps}
+            found["bodies"].append(row)
+            log(f"{method}, {bodies} bodies: {row['best'] * 1e9:.1f} ns a step")
+        for steps in STEPS[:-1] if quick else STEPS:
+            times = rounds_of({"1": partial(one, method, steps)}, rounds)["1"]
+            loop = min(one(method, steps).run.seconds for _ in range(rounds))
+            row = _row(times, steps) | {"method": method, "steps": steps, "loop": loop / steps}
+            found["steps"].append(row)
+            log(f"{method}, {steps} steps: {row['best'] * 1e9:.1f} ns a step, {row['loop'] * 1e9:.1f} in the loop")
+        bodies, steps = THREADED
+        both = rounds_of({str(n): partial(fleet, method, bodies, steps, n) for n in (1, 2)}, rounds)
+        ratio = statistics.median(a / b for a, b in zip(both["1"], both["2"], strict=True))
+        row = {
+            "method": method, "bodies": bodies, "steps": steps, "ratio": ratio,
+            "ratio_of_best": min(both["1"]) / min(both["2"]), "one": min(both["1"]), "two": min(both["2"]),
+        }  # fmt: skip
+        found["threads"].append(row)
+        log(f"{method}, two threads: {ratio:.2f} times one, {row['ratio_of_best']:.2f} of the quickest")
+    bodies, steps = (MANY[0] // 10, MANY[1]) if quick else MANY
+    fleet("MR2", 64, 10, 2)
+    starts(bodies)
+    clock = time.perf_counter()
+    threads = 2
+    fleet("MR2", bodies, steps, threads)
+    seconds = time.perf_counter() - clock
+    found["many"] = {"bodies": bodies, "steps": steps, "threads": threads, "seconds": seconds, "method": "MR2"}
+    log(f"{bodies:,} bodies, {steps:,} steps of MR2 on two threads: {seconds:.1f} s")
+    return found
+
+
+def _row(times: list[float], work: int) -> dict[str, Any]:
+    return {"best": min(times) / work, "median": statistics.median(times) / work}

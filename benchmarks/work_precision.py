@@ -1,0 +1,39 @@
+"""Work against precision on the papers' problems: celledoni2006's three, krysl2004's tops and soft wall, vilmart2008's.
+
+As on the map, every competitor meets the error at its cheapest setting, and all take turns. All peers are tried; who
+cannot do a problem says why.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks import map as cells
+from benchmarks.contenders import PEERS, Contender
+from benchmarks.problems import papers
+
+TARGETS = (1e-3, 1e-6, 1e-9, 1e-11)
+ROUNDS = 7
+LONGEST = 0.5
+"""Seconds of a run beyond which a competitor is not refined further."""
+
+
+def measured(
+    quick: bool = False, names: Sequence[str] = tuple(PEERS), log: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Records as on the map, and the failures: problem, competitor, reason."""
+    peers: list[Contender] = [PEERS[name]() for name in names]
+    failures: list[tuple[str, str, str]] = []
+    records = []
+    for problem in papers():
+
+        def failed(name: str, reason: str, problem: str = problem.name) -> None:
+            if (problem, name, reason) not in failures:
+                failures.append((problem, name, reason))
+                log(f"  {name}: {reason}")
+
+        targets = TARGETS[1::2] if quick else TARGETS
+        longest = 0.3 if quick else LONGEST
+        for record in cells.measured(problem, targets, peers, (), 3 if quick else ROUNDS, failed, longest):
+            records.append(record)
+            log(cells.line(record))
+    return {"records": records, "failures": failures, "longest": LONGEST}
