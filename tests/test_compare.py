@@ -259,6 +259,7 @@ def test_the_picture_of_a_free_body_counts_steps(free: Comparison) -> None:
     assert "steps" in {axes.get_xlabel() for axes in figure.axes}
 
 
+@pytest.mark.usefixtures("plain")
 def test_many_methods_can_be_told_apart() -> None:
     names = [f"MR2(axes={a})" for a in ("123", "132", "213", "231", "312", "321")] + ["RK4", "NMB", "DMV2"]
     done = ph.compare(BODY, **FREE, methods=names, steps=[0.1], repeats=1)

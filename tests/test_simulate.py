@@ -97,6 +97,7 @@ def test_one_far_time_only() -> None:
     assert solution.energy_error[0] == run().energy_error[-1]  # measured from the start, not from the first row
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
 def test_tilted_body_moves_like_the_aligned_one(method: str) -> None:
     """The same body with the tensor given in other axes: the motion is the same, seen from those axes."""
@@ -131,6 +132,7 @@ def test_attitude_as_rotation_quaternion_or_matrix() -> None:
     np.testing.assert_allclose(one.attitude[0].as_matrix(), rotation.as_matrix(), atol=1e-15)
 
 
+@pytest.mark.usefixtures("plain")
 def test_body_at_rest_stays_at_rest() -> None:
     for method in ("MR2", "RK4", "NMB"):
         solution = run(torque=None, omega=[0, 0, 0], method=method)
@@ -173,6 +175,7 @@ def on_and_off(t: float, q: Any, w: Any, p: Any) -> Any:
     return (1.0, 0.0, 0.0) if t < 0.23 else (0.0, 0.0, 0.0)
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
 @pytest.mark.parametrize("step", [0.1, -0.1])
 def test_jump_is_met_exactly(method: str, step: float) -> None:
@@ -190,6 +193,7 @@ def test_jump_is_met_exactly(method: str, step: float) -> None:
     assert abs(blind.momentum[-1, 0] - impulse) > 1e-3
 
 
+@pytest.mark.usefixtures("plain")
 def test_output_times_across_breakpoints() -> None:
     torque = ph.torque(breakpoints=[0.23, 0.5])(on_and_off)
     times = [0, 0.1, 0.23, 0.26, 0.35, 0.5, 0.51, 1]
@@ -202,6 +206,7 @@ def test_output_times_across_breakpoints() -> None:
     np.testing.assert_allclose(grid.momentum[:, 0], np.minimum(grid.t, 0.23), atol=1e-15)
 
 
+@pytest.mark.usefixtures("plain")
 def test_breakpoints_outside_the_span_are_ignored() -> None:
     torque = ph.torque(breakpoints=[-1.0, 0.0, 2.0, 7.0])(on_and_off)
     assert run(torque=torque).run.steps == 20
@@ -210,6 +215,7 @@ def test_breakpoints_outside_the_span_are_ignored() -> None:
 # --- going on ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
 def test_continued_run_equals_the_whole(method: str) -> None:
     whole = run(method=method, step=0.125)
@@ -379,7 +385,16 @@ def test_torque_that_fails_at_once(function: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["MR2", "RK4", "NMB"])
+@pytest.mark.usefixtures("plain")
 def test_torque_that_turns_nan_midway(method: str) -> None:
+    turns_nan_midway(method)
+
+
+def test_compiled_torque_that_turns_nan_midway() -> None:
+    turns_nan_midway("RK4")
+
+
+def turns_nan_midway(method: str) -> None:
     torque = ph.torque(parameters=[1.05])(fails_late)
     with pytest.raises(
         ph.SimulationFailed, match=r"fails_late returned \(nan, 0, 0\) after 10 of 20 steps, at t = 1;"
@@ -464,6 +479,7 @@ def swelling(t: float, q: Any, w: Any, p: Any) -> Any:
     return (5 * math.sin(t), 3 * math.sin(t), math.sin(t))
 
 
+@pytest.mark.usefixtures("plain")
 def test_resumed_flow_keeps_its_resolution() -> None:
     options: dict[str, Any] = {"torque": ph.torque(swelling), "omega": [0, 0, 0], "step": 1 / 64, "method": "Strang"}
     whole, half = run(**options), run(**options, t_span=(0, 1))
@@ -495,6 +511,7 @@ def test_torque_that_cannot_be_compiled_shows_the_line() -> None:
     assert "test_simulate.py" in str(caught.value)
 
 
+@pytest.mark.usefixtures("plain")
 def test_newton_that_cannot_converge() -> None:
     """With steps of many turns the implicit equation has no solution near by: a status, not garbage."""
     with pytest.raises(ph.SimulationFailed, match=r"NMB (could not solve|left).* shorter step") as caught:
@@ -534,6 +551,7 @@ def test_interrupt_keeps_what_was_computed() -> None:
     np.testing.assert_array_equal(ph.resume(solution, 300_000).last_momentum, whole.last_momentum)
 
 
+@pytest.mark.usefixtures("plain")
 def test_a_method_of_ones_own() -> None:
     """Composition gives a Method that simulate takes like any other."""
     mr4 = compose(find("MR2"), triple_jump(2), name="MR4", order=4)

@@ -30,6 +30,8 @@ EPS = float(np.finfo(float).eps)
 TENSOR = np.array([[5.0, 1.0, 0.2], [1.0, 4.0, 0.5], [0.2, 0.5, 3.0]])
 TILT = Rotation.from_euler("XYZ", [0.3, -0.2, 0.5])
 
+pytestmark = pytest.mark.usefixtures("plain")
+
 
 def hanging(t: float, q: Any, w: Any, p: Any) -> Any:
     """The torque of a weight p[0] at the point (0, 0, 1)."""
@@ -150,7 +152,7 @@ def empty() -> Solution:
     def explodes(t: float, q: Any, w: Any, p: Any) -> Any:
         return (0.0, 0.0, 0.0 if t < 0.05 else 1e308 * (10.0 + t))
 
-    with pytest.raises(ph.SimulationFailed) as failure:
+    with np.errstate(all="ignore"), pytest.raises(ph.SimulationFailed) as failure:
         run(explodes, t_eval=[1.0])
     assert failure.value.solution.t.size == 0
     return failure.value.solution

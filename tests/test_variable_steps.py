@@ -211,6 +211,7 @@ def until_one(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
     return (math.sin(10.0 * t), 0.0, 0.0)
 
 
+@pytest.mark.usefixtures("plain")
 def test_a_tolerance_looks_at_no_torque_beyond_the_end() -> None:
     solution = ph.simulate(TOP, until_one, omega=[0.0, 0.1, 1.0], t_span=(0.0, 1.0), step=0.3, method="DOP853")
     assert solution.t[-1] == 1.0

@@ -263,7 +263,7 @@ def flown(fly: Any, stepper: Stepper, ranges: list[tuple[int, int]]) -> Arrays:
     return arrays
 
 
-@pytest.mark.parametrize("method", ["MR2", "Strang"])
+@pytest.mark.parametrize("method", ["MR2", pytest.param("Strang", marks=pytest.mark.evidence)])
 def test_nothing_is_written_out_of_bounds(method: str) -> None:
     stepper, signature = stepper_for(method), _integration.SIGNATURE + "iiii"
     scalar = program(fleet(stepper, driver(stepper)), signature)

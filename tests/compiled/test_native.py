@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -155,6 +155,88 @@ def test_what_has_no_name_is_compiled_once_a_process(empty_cache: Path) -> None:
     assert native.compilations == 1
     assert not empty_cache.exists()
     assert any(value is shape for value in native._alive)  # its identity cannot pass to another value
+
+
+# --- parts that programs share ----------------------------------------------------------------------------------------
+
+
+def squared(y: float) -> float:
+    return y * y
+
+
+@pytest.fixture
+def parts(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
+    """What programs to come may share, empty to begin with."""
+    from polhode.compiled import link
+
+    monkeypatch.setattr(link, "_shared", {})
+    return link._shared
+
+
+def value_of(kernel: Any) -> float:
+    x = np.array([3.0])
+    program(kernel, "pi")(x, 1)
+    return float(x[0])
+
+
+def test_a_part_of_two_programs_is_compiled_once(parts: dict[Any, Any]) -> None:
+    def once(x: Any, n: int) -> int:
+        x[0] = squared(x[0])
+        return 0
+
+    def twice(x: Any, n: int) -> int:
+        x[0] = squared(squared(x[0])) + squared(n)
+        return 0
+
+    assert value_of(once) == 9.0
+    (part,) = parts.values()
+    (first,) = part.overloads.values()
+    assert value_of(twice) == 82.0
+    assert list(parts.values()) == [part]
+    assert first in part.overloads.values()
+    assert len(part.overloads) == 2  # for a float and for an integer
+    assert native.compilations == 2
+
+
+@pytest.mark.filterwarnings("ignore:compiled for this process only")
+def test_a_part_that_may_change_is_not_shared(parts: dict[Any, Any]) -> None:
+    shape = np.dtype("f8")
+
+    def sized(x: Any, n: int) -> int:
+        x[0] = squared(np.zeros(n, shape).sum() + n)
+        return 0
+
+    assert value_of(sized) == 1.0
+    assert not parts
+
+
+def test_a_class_defined_again_is_another_class(parts: dict[Any, Any]) -> None:
+    def kernel() -> Any:
+        class Pair(NamedTuple):
+            a: float
+            b: float
+
+        def pair(y: float) -> Pair:
+            return Pair(y, 1.0)
+
+        def chosen(x: Any, n: int) -> int:
+            p = pair(x[0]) if n > 0 else Pair(0.0, float(n))  # one type, or it is not compiled
+            x[0] = p.a + p.b
+            return 0
+
+        return chosen
+
+    one, other = kernel(), kernel()
+
+    def first(x: Any, n: int) -> int:
+        return int(one(x, n))
+
+    def second(x: Any, n: int) -> int:
+        return int(other(x, n)) + 0
+
+    assert value_of(first) == 4.0
+    assert value_of(second) == 4.0
+    assert native.compilations == 2
 
 
 # --- what cannot be compiled -----------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ def error(case: str, run: ph.Solution) -> float:
 # --- the book toss -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("step", [0.05, 0.07, 0.3])
 def test_book_toss_ends_with_the_exact_impulse(step: float) -> None:
     """The spatial momentum is the integral of a torque constant in space, which MR2 adds up to round-off.
@@ -55,6 +56,7 @@ def test_book_toss_ends_with_the_exact_impulse(step: float) -> None:
     assert {2.0, 2.05} <= set(run.t.tolist())
 
 
+@pytest.mark.usefixtures("plain")
 def test_book_toss_begins_and_ends_at_any_time() -> None:
     """Only what lies inside the run counts, forward and backward, from a breakpoint or from within a segment."""
     book = ph.Body.named("book")
@@ -88,6 +90,7 @@ def test_problems_of_the_papers_end_in_the_reference_state(case: str, torque: To
     assert error(case, run_of(case, torque, step=step, method="RK4")) < 3e-12
 
 
+@pytest.mark.usefixtures("plain")
 def test_gravity_gradient_moves_a_tilted_body_like_the_same_body_in_principal_axes() -> None:
     tilted = ph.Body([[2.0, 0.3, -0.2], [0.3, 3.0, 0.4], [-0.2, 0.4, 4.0]])
     axes = Rotation.from_matrix(tilted.axes)
@@ -118,6 +121,7 @@ def test_orbital_gravity_gradient_conserves_the_energy_of_the_orbiting_frame() -
     assert math.log2(defects[0] / defects[1]) == pytest.approx(4, abs=0.1)  # the order of the method
 
 
+@pytest.mark.usefixtures("plain")
 def test_a_body_in_orbit_rests_in_the_orbiting_frame() -> None:
     """The least moment towards the planet, the greatest along the normal, turning once an orbit: an equilibrium.
 
@@ -134,6 +138,7 @@ def test_a_body_in_orbit_rests_in_the_orbiting_frame() -> None:
 # --- motions with a formula ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("plain")
 def test_damping_stops_a_sphere_exponentially() -> None:
     """w = exp(-D t / I) w0: a sphere has no gyroscopic torque."""
     from scipy.linalg import expm
@@ -146,6 +151,7 @@ def test_damping_stops_a_sphere_exponentially() -> None:
     np.testing.assert_allclose(run.omega[-1], expm(-2.0 * d) @ omega, rtol=0, atol=1e-12)
 
 
+@pytest.mark.usefixtures("plain")
 def test_sinusoidal_torque_about_a_principal_axis() -> None:
     """w = w0 + (a / I nu) (sin(nu t + phi) - sin phi)."""
     run = ph.simulate(
