@@ -45,9 +45,17 @@ KINDS: dict[str, Depends] = {
 
 
 def _kernel(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    c = 1.0 + p[6] * (math.cos(p[7] * t + p[8]) - 1.0)
+    return _torque(1.0 + p[6] * (math.cos(p[7] * t + p[8]) - 1.0), q, w, p)
+
+
+def _jumping_kernel(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """With a branch, so that it cannot be computed at several times at once."""
     if p[11] * (t - p[9]) > 0.0:
-        c *= p[10]
+        return _torque(p[10], q, w, p)
+    return _torque(1.0, q, w, p)
+
+
+def _torque(c: float, q: Quat, w: Vec3, p: Any) -> Vec3:
     n = cross((p[0], p[1], p[2]), ph.to_body(q, (c * p[3], c * p[4], c * p[5])))
     z = ph.to_body(q, (0.0, 0.0, 3.0 * p[12]))
     u = ph.to_body(q, (0.0, 0.0, 1.0))
@@ -95,8 +103,10 @@ class RandomProblem:
         """The torque, as polhode's."""
         if self.kind == "free":
             return ph.Free()
-        jumps = (float(self.values[9]),) if self.kind == "jump" else ()
-        return CustomTorque(_kernel, tuple(self.values.tolist()), None, jumps, KINDS[self.kind])
+        values = tuple(self.values.tolist())
+        if self.kind == "jump":
+            return CustomTorque(_jumping_kernel, values, None, (float(self.values[9]),), KINDS[self.kind])
+        return CustomTorque(_kernel, values, None, (), KINDS[self.kind])
 
     @property
     def times(self) -> Floats:

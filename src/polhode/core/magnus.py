@@ -36,25 +36,29 @@ def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tup
             m = combine(m, 1.0, move(body, m, h / count)[2])
         return m
 
-    def advanced(body: Rotor, m: Vec3, h: float) -> tuple[Vec3, Vec3]:
-        excess = h * h * effort(body, m, False)[1] * (1.0 / longest)
-        if excess > TOO_MANY_PIECES**2:
-            return (0.0, 0.0, 0.0), (nan, nan, nan)
-        if excess > 1.0:  # false for NaN, which the caller of the step will see
-            before = after(body, m, 0.5 * (1.0 - node) * h, excess)
-            behind = after(body, before, node * h, excess)
-            end = after(body, behind, 0.5 * (1.0 - node) * h, excess)
-            even, odd = _mean(behind, 1.0, before), _mean(behind, -1.0, before)
-        else:
-            even, odd, delta = move(body, m, h)
-            end = combine(m, 1.0, delta)
+    def turned(body: Rotor, even: Vec3, odd: Vec3, h: float) -> Vec3:
         w = times(even, body.inverse)
         if node == 0.0:  # (9)
-            return (h * w[0], h * w[1], h * w[2]), end
+            return (h * w[0], h * w[1], h * w[2])
         # h (w1 + w2) / 2 + sqrt(3) / 12 h^2 w1 x w2: the fourth order, which is not printed
         c = cross(w, times(odd, body.inverse))
         k = 0.5 * node * h * h
-        return combine((k * c[0], k * c[1], k * c[2]), h, w), end
+        return combine((k * c[0], k * c[1], k * c[2]), h, w)
+
+    def in_pieces(body: Rotor, m: Vec3, h: float, excess: float) -> tuple[Vec3, Vec3]:
+        if excess > TOO_MANY_PIECES**2:
+            return (0.0, 0.0, 0.0), (nan, nan, nan)
+        before = after(body, m, 0.5 * (1.0 - node) * h, excess)
+        behind = after(body, before, node * h, excess)
+        end = after(body, behind, 0.5 * (1.0 - node) * h, excess)
+        return turned(body, _mean(behind, 1.0, before), _mean(behind, -1.0, before), h), end
+
+    def advanced(body: Rotor, m: Vec3, h: float) -> tuple[Vec3, Vec3]:
+        excess = h * h * effort(body, m, False)[1] * (1.0 / longest)
+        if excess > 1.0:  # false for NaN, which the caller of the step will see
+            return in_pieces(body, m, h, excess)
+        even, odd, delta = move(body, m, h)
+        return turned(body, even, odd, h), combine(m, 1.0, delta)
 
     return advanced
 

@@ -80,7 +80,7 @@ def _figure(outcome: Outcome) -> str:
     if outcome.problem:
         return f"{head}<p><strong>Could not be run:</strong> {html.escape(outcome.problem)}</p>"
     picture = next(f for f in outcome.files if f.suffix == ".png")
-    png = _small(picture, picture.stat().st_mtime_ns)
+    png = small(picture, picture.stat().st_mtime_ns)
     image = f'<img alt="{html.escape(study.title)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
     made = f"papers/{study.paper}/{study.name}.py, {outcome.seconds:.1f} s"
     badges = " ".join(_badge(c.verdict) for c in outcome.claims)
@@ -91,7 +91,7 @@ def _figure(outcome: Outcome) -> str:
 
 
 @cache
-def _small(picture: Path, made: int) -> bytes:
+def small(picture: Path, made: int) -> bytes:
     """The picture in a palette of colours: a third of the size, and hardly to be told from it.
 
     The page is written after each study, so what was made before is kept.
