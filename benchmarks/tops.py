@@ -27,7 +27,7 @@ COUNT, JUDGED = 10_000, 1_000
 SPAN = 5.0
 TARGETS = (1e-6, 1e-9, 1e-11)
 ROUNDS = 7
-METHODS = ("SABA8", "Strang(corrector=17)", "ABA1064", "SABA10")
+METHODS = ("SABA8", "Strang(corrector=17)", "ABA1064", "G8")
 SLOWER = 3.0
 """Methods that take so many times as long as the best so far are not refined further."""
 LONGEST = 5.0

@@ -114,6 +114,21 @@ def test_a_body_that_fails_stops_alone() -> None:
     assert "the torque forbidden returned (nan, 0, 0)" in many[1].message
 
 
+def test_bodies_of_which_nothing_is_known_are_told() -> None:
+    @ph.torque(parameters=(1.0,))
+    def edge(t: float, q: Quat, m: Vec3, p: Any) -> Vec3:
+        """None at the edge, and not a number beyond, where the companion starts."""
+        return (0.0 if m[0] <= p[0] else math.nan, 0.0, 0.0)
+
+    limits = np.array([[5.0], [1.0], [5.0]])  # of momenta of 1
+    with interpreted(), pytest.warns(ph.ToleranceNotReached, match="errors of 1 of 3 bodies are not known"):
+        many = ph.ensemble(BODY, edge, omega=[1.0, 0.0, 0.0], parameters=limits, rtol=1e-6, t_span=(0.0, 0.5))
+    assert many.success.all()
+    assert many.error_estimate is not None
+    assert np.isnan(many.error_estimate).tolist() == [False, True, False]
+    assert "not known for 1" in repr(many)
+
+
 def test_a_tolerance_out_of_reach_is_told() -> None:
     with pytest.warns(ph.ToleranceNotReached, match="was not reached for 9 of 9 bodies"):
         many = ph.ensemble(

@@ -41,6 +41,7 @@ reduce.rate = "omega.mean(body)"
 reduce.spread = "omega.quantile([0.1, 0.9], body)"
 reduce.worst = "energy_error.max(time).quantile(0.99, body)"
 reduce.final = "quaternion.last()"
+reduce.low = "omega.quantile(1e-3, body)"
 """
 
 
@@ -80,6 +81,7 @@ def test_reductions_are_written_as_in_python(write: Callable[[str], Path]) -> No
         "spread": q("omega").quantile([0.1, 0.9], "body"),
         "worst": q("energy_error").max("time").quantile(0.99, "body"),
         "final": q("quaternion").last(),
+        "low": q("omega").quantile(1e-3, "body"),
     }
     with interpreted():
         many, wanted = load_scenario(write(NOMINAL + DRAWN + KEPT)).ensemble(), expected(reduce=reduce)
@@ -139,6 +141,7 @@ def test_ctrl_c_saves_what_was_computed(write: Callable[[str], Path], monkeypatc
         ('omega = {kind = "Normal", sd = -1}', "ensemble.omega: sd must not be negative"),
         ('omega = {kind = "Normal", sdd = 1}', "ensemble.omega.sdd: unknown key; did you mean 'sd'?"),
         ('omega = {sd = 1}', "ensemble.omega.kind: missing"),
+        ('omega = {kind = "Uniform", low = 1}', "ensemble.omega.high: missing"),
         ('omga = {kind = "Normal", sd = 1}', "ensemble.omga: unknown key; did you mean 'omega'?"),
         ('parameters = {kind = "Normal", sd = 1}', "they are those of a function of your own, not of HeavyTop"),
         (DRAWN + 'reduce.x = "omga.mean(body)"', "ensemble.reduce.x: there is no quantity 'omga'"),

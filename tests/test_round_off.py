@@ -37,6 +37,7 @@ def test_moser_veselov_walks_and_compensation_shortens_its_steps() -> None:
     assert (np.abs(compensated.scores) < 4.5).all()
 
 
+@pytest.mark.evidence
 def test_papers_algorithms_walk() -> None:
     """Algorithm 4.1 walks, and the standard implementation leaves it far behind."""
     better, standard = short("Jacobi41"), short("Jacobi31")

@@ -129,6 +129,7 @@ def test_functions_bodies_and_parameters() -> None:
         ({"seed": -1}, "seed must be a whole number from 0 on, not -1"),
         ({"seed": 1.5}, "not 1.5"),
         ({"count": 0}, "count must be a positive whole number of bodies, not 0"),
+        ({"omega": samples.Isotropic}, "omega must not be a class: write Isotropic(...)"),
         ({"omega": [0.0, 0.0, 1.0]}, "seed is given, but nothing is drawn"),
         ({"attitude": np.eye(4)}, "attitude for 4, count for 3"),
         ({"attitude": np.eye(4), "count": 1}, "count is 1, but there are rows for 4 bodies"),

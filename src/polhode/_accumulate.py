@@ -5,6 +5,7 @@ Where a body has no value it has NaN, and is left out. The blocks are always the
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,8 @@ class Kept:
         """Some more bodies."""
         if self.all is None:
             self.all = np.empty((self.count, *x.shape[1:]), dtype=x.dtype)
+        if (both := np.result_type(self.all, x)) != self.all.dtype:  # whole numbers up to here, fractions from now on
+            self.all = self.all.astype(both)
         self.all[self.filled : self.filled + len(x)] = x
         self.filled += len(x)
 
@@ -68,7 +71,7 @@ class Moments:
             d = np.where(there, x - mean, 0.0)
             between = self.n * (n / total)
             if self.kind == "cov":
-                within = (d[..., :, None] * d[..., None, :]).sum(axis=0)
+                within = np.einsum("n...i,n...j->...ij", d, d)  # which needs no room for the products of each body
                 self.squares = self.squares + (within + off[..., :, None] * off[..., None, :] * between[..., None])
             else:
                 self.squares = self.squares + ((d * d).sum(axis=0) + off * off * between)
@@ -103,15 +106,31 @@ class Fold:
     """The user's."""
 
     def __init__(self, function: Callable[[Any, Any], Any], start: Any) -> None:
-        self.function, self.total = function, start
+        self.function = function
+        self.total = copy.deepcopy(start)  # which the function may change in place, and the user may use again
+        self.begun = False
 
     def add(self, x: Any) -> None:
         """A block of bodies."""
         self.total = self.function(self.total, x)
+        if not self.begun:  # later would be too late: the run would be lost
+            _check_numbers(self.total)
+        self.begun = True
 
     def result(self) -> Any:
         """Whatever it has become."""
         return np.asarray(self.total)
+
+
+def _check_numbers(total: Any) -> None:
+    try:
+        fits = np.asarray(total).dtype.kind in "biufc"
+    except ValueError:  # of rows that differ in their length
+        fits = False
+    if not fits:
+        raise TypeError(
+            f"what a fold makes must be a number or an array of numbers, not {total!r}: use a fold for each of them"
+        )
 
 
 class Quantiles:
@@ -121,7 +140,7 @@ class Quantiles:
     of two such rows every other number of both together is kept, standing for two, and so on. A number that stands
     for w of them is wrong by no more than w in its rank after each joining; there are at most n / (2 k w) joinings of
     such rows among n bodies, so that every level adds no more than n / (2 k), and the number that is found in the end
-    stands for n / k of them. [munro1980, manku1998]
+    stands for n / k of them. Bodies without a value count as infinite ones until the end. [munro1980, manku1998]
     """
 
     def __init__(self, levels: tuple[float, ...], count: int) -> None:
@@ -132,7 +151,18 @@ class Quantiles:
         self.filled = 0
         self.rows: list[Any] = []  # at most one row of sorted numbers for each power of two
         self.turns: list[int] = []
-        self.rank_error = 0.0
+        self.bound = 0.0
+        """Of the error of a rank, as a part of all bodies."""
+        self.added = 0
+        self.there: Any = None
+        """The numbers in each column."""
+
+    @property
+    def rank_error(self) -> float:
+        """At most, as a part of the bodies that have a value: where few are left, it is more of them."""
+        if self.there is None or not self.there.any():
+            return self.bound
+        return float(min(1.0, self.bound * self.added / self.there[self.there > 0].min()))
 
     def _begin(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
@@ -143,13 +173,14 @@ class Quantiles:
             self.k = 2 ** math.floor(math.log2(room))
             while self.k >= LEAST_KEPT and (self._doublings() + 3) * self.k > room:
                 self.k //= 2
-            self.rank_error = (0.5 * self._doublings() + 1.0) / self.k
-            if self.k < LEAST_KEPT or self.rank_error > WORST_RANK:
+            self.bound = (0.5 * self._doublings() + 1.0) / self.k
+            if self.k < LEAST_KEPT or self.bound > WORST_RANK:
                 raise ValueError(
                     f"quantiles over bodies of {columns} numbers each (times, components) do not fit: ask for fewer "
                     "output times, or reduce over time first"
                 )
         self.waiting = np.full((columns, self.k), np.nan)
+        self.there = np.zeros(columns, dtype=np.int64)
 
     def _doublings(self) -> int:
         return max(1, math.ceil(math.log2(self.count / self.k)))
@@ -160,6 +191,7 @@ class Quantiles:
         if self.waiting is None:
             self._begin(x.shape[1:])
         x = x.reshape(len(x), -1).T
+        self.added, self.there = self.added + x.shape[1], self.there + (~np.isnan(x)).sum(axis=1)
         while x.shape[1]:
             taken = min(self.k - self.filled, x.shape[1])
             self.waiting[:, self.filled : self.filled + taken] = x[:, :taken]
@@ -199,8 +231,9 @@ class Quantiles:
                 found[:, column] = np.nan
                 continue
             below = np.cumsum(weights[order])  # the rank of a number is that of the last one it stands for
-            ranks = np.array(self.levels) * (below[-1] - 1.0)
-            found[:, column] = x[order[np.searchsorted(below, ranks, side="right")]]
+            ranks = np.array(self.levels) * (self.there[column] - 1.0)
+            places = np.searchsorted(below, ranks, side="right")
+            found[:, column] = x[order[np.minimum(places, order.size - 1)]]
         return found.reshape(len(self.levels), *self.shape)
 
 

@@ -140,7 +140,8 @@ class Ladder:
             steps = max(1, math.floor(COARSER * steps))
         method = self.method
         if any(o.name == "tolerance" for o in method.options):
-            method = _iterated(method, rtol, steps)
+            # The companion solves its equations better, or neither would show what is left of them.
+            method = _iterated(method, 0.1 * rtol if coarser else rtol, steps)
         step = span / steps
         return replace(run, method=method, step=step, longest_step=self._ready(step, steps))
 
@@ -210,8 +211,8 @@ MODELS = {
     "Strang": Model(1.8, (6.6e-5, 0.11), 1.0),
     "SABA8": Model(5.5, (1.4e-15, 4e-3), 8.0),
     "ABA1064": Model(6.0, (3.7e-9, 1.4e-4, 1e-4), 8.0),
-    "G8": Model(4.0, (7e-16,), stronger=300.0),
-    "G4": Model(1.9, (3e-8,)),
+    "G8": Model(4.0, (1.4e-15,), stronger=300.0),
+    "G4": Model(1.9, (6e-8,)),
 }
 FLOW = {False: 115.0, True: 50.0}
 """Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body."""
@@ -249,7 +250,7 @@ def _collocation_cost(c: Character, rtol: float) -> float:
     return steps * (STEP + ITERATION * (0.9 + 0.66 * digits * math.pow(0.5 * turn, 0.6)))
 
 
-FACTORS = {"G4": 1.0, "G8": 1.0, "DOP853": 3.0, "SABA8": 10.0}
+FACTORS = {"G4": 2.0, "G8": 2.0, "DOP853": 3.0, "SABA8": 10.0}
 """Where another than `FACTOR` was measured."""
 FACTOR = 5.0
 """For splittings, and for round-off, of which the two runs share a part."""

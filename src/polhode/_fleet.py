@@ -62,7 +62,8 @@ class Leaders:
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
         tilted, kinds = False, set[int]()
         for part in starts.parts():
-            speed = (part.momentum**2).sum(axis=1) / part.bodies.moments.min(axis=1) ** 2
+            with np.errstate(over="ignore"):  # the driver will tell what is wrong
+                speed = (part.momentum**2).sum(axis=1) / part.bodies.moments.min(axis=1) ** 2
             fastest = np.concatenate([fastest, speed])
             numbers = np.concatenate([numbers, np.arange(part.first, part.first + part.count)])
             order = np.argsort(-fastest, kind="stable")[:MOST_LEADERS]

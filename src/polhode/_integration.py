@@ -103,11 +103,14 @@ def _plan(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
 # --- the run -------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=128, typed=True)
 def bound(
     scheme: Scheme, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales
 ) -> Stepper:
-    """A scheme with its torque in place. The same for the same, so that a short run need not be taken apart again."""
+    """A scheme with its torque in place. The same for the same, so that a short run need not be taken apart again.
+
+    Schemes are tuples, which compare without their classes: two of different classes may be equal.
+    """
     return scheme.bind(principal_torque(kernel, tilted=tilted, windowed=windowed), depends, scales)
 
 

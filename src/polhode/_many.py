@@ -236,6 +236,8 @@ class Ensemble:
             return f"step {self.run.step:.6g} s"
         known = self.error_estimate[np.isfinite(self.error_estimate)]
         worst = f"errors at most {known.max():.1e}" if known.size else "errors not known"
+        if known.size and (unknown := int((self.success & np.isnan(self.error_estimate)).sum())):
+            worst += f", not known for {unknown:,}"
         steps = sorted({abs(run.step) for run in self.runs})
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
 
@@ -289,8 +291,15 @@ class Ensemble:
         return {"error_estimate": (("body",), self.error_estimate, {"long_name": "estimate of the largest error"})}
 
     def _about(self) -> dict[str, str | float]:
-        seed = {} if self.seed is None else {"seed": float(self.seed)}
-        return {"method": self.run.method.name, "torque": self.run.torque.name, "step": self.run.step, **seed}
+        run = self.run
+        return {"method": run.method.name, "torque": run.torque.name, "step": run.step, **told_seed(self.seed)}
+
+
+def told_seed(seed: int | None) -> dict[str, str | float]:
+    """As files have it: in digits where a float would not hold it."""
+    if seed is None:
+        return {}
+    return {"seed": float(seed) if seed <= 2**53 else str(seed)}
 
 
 def of_one(solution: Solution, start: Start, t: Floats) -> Ensemble:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from polhode import _check
-from polhode._accumulate import EXTREMES, Accumulator, Kept, Quantiles, accumulator, quantiles_of
+from polhode._accumulate import EXTREMES, Accumulator, Fold, Kept, Quantiles, accumulator, quantiles_of
 from polhode._check import Floats
-from polhode._many import TIMED, Ensemble, unavailable
+from polhode._many import TIMED, Ensemble, told_seed, unavailable
 from polhode.core import status as codes
 from polhode.solution import Run, spoken
 
@@ -31,6 +32,8 @@ OVER_BODIES, OVER_TIME = "quantile", "quantile_over_time"
 """Dimensions of several quantiles."""
 
 DIMENSIONS = ("body", "time", *filter(None, TIMED.values()), OVER_BODIES, OVER_TIME)
+ATTRIBUTES = ("method", "torque", "step", "bodies", "failed", "seed")
+"""What is told of a run in files and tables."""
 
 SINGLE = ("status", "t_last", "steps", "evaluations", "error_estimate")
 """What every body has one of."""
@@ -160,8 +163,10 @@ def checked(reduce: Any, run: Run, *, estimated: bool) -> dict[str, Quantity]:
     for name, wanted in reduce.items():
         if not isinstance(name, str):
             raise TypeError(f"the names in reduce must be text, not {name!r}")
-        if name in DIMENSIONS:
+        if name.removeprefix("other_") in DIMENSIONS or any(name in _level_names(other) for other in reduce):
             raise ValueError(f"reduce[{name!r}]: that is the name of a dimension, choose another one")
+        if name in ATTRIBUTES:
+            raise ValueError(f"reduce[{name!r}]: tables and files have another {name}, choose another name")
         if not isinstance(wanted, Quantity):
             raise TypeError(f"reduce[{name!r}] must be a polhode.quantity(...), not {wanted!r}")
         if isinstance(wanted.what, str):
@@ -170,6 +175,11 @@ def checked(reduce: Any, run: Run, *, estimated: bool) -> dict[str, Quantity]:
             if wanted.what == "error_estimate" and not estimated:
                 raise ValueError(f"reduce[{name!r}]: errors are estimated with rtol=, not with a given step")
     return dict(reduce)
+
+
+def _level_names(name: str) -> tuple[str, str]:
+    """What the dimensions of its quantiles are called, where those of others have other levels."""
+    return f"{name}_{OVER_BODIES}", f"{name}_{OVER_TIME}"
 
 
 # --- over time, for some bodies ------------------------------------------------------------------------------------
@@ -192,7 +202,8 @@ def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
     kind, argument = wanted.over_time
     x, dims = values.data, tuple(d for d in values.dims if d != "time")
     if kind == "own":
-        made = np.asarray(argument(x, axis=1))
+        with _blamed(name):
+            made = np.asarray(argument(x, axis=1))
         if made.shape[:1] != x.shape[:1]:
             raise ValueError(f"the function of reduce[{name!r}] must keep the {len(x)} bodies, not make {made.shape}")
         return Values(made, ("body", *_extra(name, made.ndim - 1)) if made.ndim != len(dims) else dims)
@@ -220,11 +231,8 @@ def _found(name: str, what: What, bodies: Ensemble) -> Values:
         if what in SINGLE:
             return Values(np.asarray(getattr(bodies, what)), ("body",))
         return Values(getattr(bodies, what), ("body", "time", *([TIMED[what]] if TIMED[what] else [])))
-    try:
+    with _blamed(name):
         made = np.asarray(what(bodies))
-    except Exception as problem:
-        problem.add_note(f"raised by the function of reduce[{name!r}]")
-        raise
     n, rows = len(bodies), bodies.t.size
     if made.shape == (n,):
         return Values(made, ("body",))
@@ -234,6 +242,16 @@ def _found(name: str, what: What, bodies: Ensemble) -> Values:
             f"at {rows} times, not of shape {made.shape}"
         )
     return Values(made, ("body", "time", *_extra(name, made.ndim - 2)))
+
+
+@contextmanager
+def _blamed(name: str) -> Iterator[None]:
+    """Whatever is raised comes from a function of the user's."""
+    try:
+        yield
+    except Exception as problem:
+        problem.add_note(f"raised by the function of reduce[{name!r}]")
+        raise
 
 
 def _extra(name: str, count: int) -> tuple[str, ...]:
@@ -263,14 +281,9 @@ class Reductions:
 
     def add(self, bodies: Ensemble) -> None:
         """Some more bodies, at the place of those before them."""
-        for name, wanted in self.wanted.items():
-            values = of_bodies(name, wanted, bodies)
-            self.dims[name] = values.dims
-            if (step := wanted.over_bodies) is not None and step.kind == "cov" and values.data.ndim < 2:
-                raise ValueError(f"reduce[{name!r}]: covariances are those of components, of which there are none")
-            whole = isinstance(self.parts[name], Kept)
-            for first in range(0, len(bodies), len(bodies) if whole else BLOCK):
-                self.parts[name].add(values.data[first : None if whole else first + BLOCK])
+        with np.errstate(over="ignore", invalid="ignore"):  # bodies that blow up may be near the largest number
+            for name in self.wanted:
+                self._add(name, bodies)
         for k, message in bodies.messages.items():
             if len(self.messages) < MOST_MESSAGES:
                 self.messages[self.count + k] = message
@@ -280,6 +293,20 @@ class Reductions:
         self.seconds += bodies.run.seconds
         self.how = (bodies.run, bodies.lanes, bodies.unpacked)
 
+    def _add(self, name: str, bodies: Ensemble) -> None:
+        part, wanted = self.parts[name], self.wanted[name]
+        values = of_bodies(name, wanted, bodies)
+        self.dims[name] = values.dims
+        if (step := wanted.over_bodies) is not None and step.kind == "cov" and values.data.ndim < 2:
+            raise ValueError(f"reduce[{name!r}]: covariances are those of components, of which there are none")
+        blocks = [values.data[first : first + BLOCK] for first in range(0, len(bodies), BLOCK)]
+        for block in [values.data] if isinstance(part, Kept) else blocks:
+            if isinstance(part, Fold):
+                with _blamed(name):
+                    part.add(block)
+            else:
+                part.add(block)
+
     def result(self, run: Run, t: Floats) -> Reduced:
         """Of the bodies so far."""
         values, dims, about = dict[str, Any](), dict[str, tuple[str, ...]](), dict[str, dict[str, Any]]()
@@ -287,7 +314,9 @@ class Reductions:
         for name, wanted in self.wanted.items():
             if name not in self.dims:
                 continue
-            made, left, step = self.parts[name].result(), self.dims[name], wanted.over_bodies
+            with np.errstate(over="ignore", invalid="ignore"):
+                made = self.parts[name].result()
+            left, step = self.dims[name], wanted.over_bodies
             about[name] = _told(wanted)
             for dim, over in ((OVER_TIME, wanted.over_time), (OVER_BODIES, step)):
                 if over is not None and over.kind == "quantile" and not over.argument[1]:
@@ -431,13 +460,12 @@ class Reduced(Mapping[str, Any]):
     def _levels_named(self, name: str, dim: str) -> str:
         """The dimension of several quantiles: one for all, if all are the same."""
         all_levels = {levels for (_, d), levels in self.levels.items() if d == dim}
-        return dim if len(all_levels) == 1 else f"{name}_{dim}"
+        return dim if len(all_levels) == 1 else _level_names(name)[dim == OVER_TIME]
 
     def _attributes(self) -> dict[str, str | float]:
-        seed = {} if self.seed is None else {"seed": float(self.seed)}
         return {
             "method": self.run.method.name, "torque": self.run.torque.name, "step": self.run.step,
-            "bodies": float(self.count), "failed": float(self.failed), **seed,
+            "bodies": float(self.count), "failed": float(self.failed), **told_seed(self.seed),
         }  # fmt: skip
 
 

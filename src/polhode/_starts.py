@@ -296,6 +296,9 @@ class Starts:
         """From the arguments of `ensemble`, which are checked here."""
         given = {"body": body, "omega": omega, "attitude": attitude, "parameters": parameters}
         drawn = [name for name, value in given.items() if is_drawn(value)]
+        for name, value in given.items():
+            if isinstance(value, type):
+                raise TypeError(f"{name} must not be a class: write {value.__name__}(...)")
         wanted = None if count is None else _check.count("count", count, " of bodies")
         if drawn and seed is None:
             raise ValueError(

@@ -1,8 +1,8 @@
 """A tolerance for many bodies: one method and one step for all, from a pilot on a few; shorter steps where needed.
 
 As for one body (`_auto.py`) the error of each is estimated from the distance to a companion over the whole span. The
-numbers of steps are those of a fixed ladder, on which every body climbs by its own estimates alone: its result does not
-depend on the others, but for the method.
+pilots set up a ladder of numbers of steps, on which every body climbs by its own estimates alone: its result does not
+depend on the others, but for the method and for where the ladder begins.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Tolerant:
         sign = math.copysign(1.0, run.t_end - run.t_start)
         self.check_rows = np.searchsorted(sign * times, sign * self.checks)
         self.fleets: dict[int, tuple[Fleet, Fleet]] = {}
-        self.missed, self.worst = 0, 0.0
+        self.missed, self.worst, self.unknown = 0, 0.0, 0
         spread = np.linspace(0, starts.count - 1, min(PILOTS - 1, starts.count)).round().astype(int)
         self.pilots: Start | None = starts.some(np.unique([leaders.numbers[0], *spread]))
         self.ladder = self._ladder(self.pilots, method)
@@ -138,7 +138,9 @@ class Tolerant:
         late = np.isfinite(best.error) & (best.error > self.rtol)
         if late.any():
             self.missed, self.worst = self.missed + int(late.sum()), max(self.worst, float(best.error[late].max()))
-        return self._assembled(part, best)
+        made = self._assembled(part, best)
+        self.unknown += int((made.success & np.isinf(best.error)).sum())
+        return made
 
     def _one(self, part: Start) -> Ensemble:
         """One body is what `simulate` makes of it."""
@@ -156,14 +158,20 @@ class Tolerant:
         return of_one(found, part, self.times)
 
     def tell(self) -> None:
-        """Warn if the tolerance was out of reach for some."""
+        """Warn if the tolerance was out of reach for some, or if nothing is known of it."""
+        count, told = f"{self.starts.count:,}", []
         if self.missed:
-            warnings.warn(
-                f"the tolerance {self.rtol:g} was not reached for {self.missed:,} of {self.starts.count:,} bodies: the "
-                f"errors are estimated as up to {self.worst:.1e}, and shorter steps do not lower them",
-                _auto.ToleranceNotReached,
-                stacklevel=3,
+            told.append(
+                f"the tolerance {self.rtol:g} was not reached for {self.missed:,} of {count} bodies: the errors are "
+                f"estimated as up to {self.worst:.1e}, and shorter steps do not lower them"
             )
+        if self.unknown:
+            told.append(
+                f"the errors of {self.unknown:,} of {count} bodies are not known, because runs from almost the same "
+                "start fail: see where error_estimate is NaN"
+            )
+        for message in told:
+            warnings.warn(message, _auto.ToleranceNotReached, stacklevel=3)
 
     # --- the ladder
 

@@ -197,12 +197,15 @@ def _run_many(
             made = scenario.ensemble(progress, announce)
     except EnsembleInterrupted as stopped:
         made, code = stopped.ensemble, INTERRUPTED
-        typer.echo(f"polhode: {scenario.path}: interrupted; what was computed is in {file}", err=True)
     except (ValueError, TypeError, MemoryError) as problem:  # what ensemble says of its input
-        typer.echo(f"polhode: {scenario.path}: {problem}", err=True)
+        told = "; ".join([str(problem), *getattr(problem, "__notes__", [])])
+        typer.echo(f"polhode: {scenario.path}: {told}", err=True)
         return BAD_INPUT
     count = made.count if isinstance(made, Reduced) else len(made)
     failed = made.failed if isinstance(made, Reduced) else int((~made.success).sum())
+    if code and not made.run.steps:
+        typer.echo(f"polhode: {scenario.path}: interrupted; nothing was saved", err=True)
+        return code
     if failed and not code:
         first, why = next(iter(made.messages.items()))
         typer.echo(f"polhode: {scenario.path}: {failed} of {count} bodies failed; number {first}: {why}", err=True)
@@ -212,6 +215,8 @@ def _run_many(
     except (OSError, ValueError) as problem:
         typer.echo(f"polhode: {scenario.path}: cannot save the result: {problem}", err=True)
         return FAILED
+    if code == INTERRUPTED:
+        typer.echo(f"polhode: {scenario.path}: interrupted; what was computed is in {file}", err=True)
     if not code:
         table.cells(scenario, made.run, f"{count} bodies", f"{failed} failed", str(file))
     return code

@@ -195,10 +195,10 @@ class Draws:
     def _block(self, block: int) -> Floats:
         seeds = np.random.SeedSequence(self.seed, spawn_key=(ARGUMENTS.index(self.name), block))
         rng = np.random.Generator(np.random.Philox(seeds))
-        drawn = self.source.draw(rng, BLOCK) if isinstance(self.source, Distribution) else self.source(rng, BLOCK)
         try:
+            drawn = self.source.draw(rng, BLOCK) if isinstance(self.source, Distribution) else self.source(rng, BLOCK)
             rows = self.read(self.name, drawn)
-        except (TypeError, ValueError) as problem:
+        except Exception as problem:
             problem.add_note(f"drawn for the bodies from {block * BLOCK} on, with the seed {self.seed}")
             raise
         if len(rows) != BLOCK:

@@ -222,8 +222,8 @@ def test_plain_python_with_checked_arrays(fresh: Fresh) -> None:
     """An index out of bounds, which compiled code would not notice, is an error here."""
     plain = fresh.code(PLAIN, NUMBA_DISABLE_JIT="1")
     assert plain["compilations"] == 0
-    compiled = fresh.code(PLAIN)
-    assert compiled["compilations"] == 3
+    compiled: dict[str, Any] = {}
+    exec(PLAIN, {"report": compiled.update})
     for one, other in zip(plain["ends"], compiled["ends"], strict=True):
         # Twenty steps of numbers of size ten; fused operations are rounded twice in Python.
         np.testing.assert_allclose(one, other, rtol=0, atol=2e-14)

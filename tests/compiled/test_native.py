@@ -179,6 +179,17 @@ def value_of(kernel: Any) -> float:
     return float(x[0])
 
 
+def instructions(kernel: Any) -> list[bytes]:
+    """The machine code without the names in it, in which Numba counts."""
+    import llvmlite.binding as llvm
+
+    code, _ = native._compile(kernel, "pi", None, None)
+    sections = llvm.ObjectFileRef.from_data(code.object).sections()
+    found = [s.data() for s in sections if s.is_text() and s.size()]
+    assert found
+    return found
+
+
 def test_a_part_of_two_programs_is_compiled_once(parts: dict[Any, Any]) -> None:
     def once(x: Any, n: int) -> int:
         x[0] = squared(x[0])
@@ -196,6 +207,9 @@ def test_a_part_of_two_programs_is_compiled_once(parts: dict[Any, Any]) -> None:
     assert first in part.overloads.values()
     assert len(part.overloads) == 2  # for a float and for an integer
     assert native.compilations == 2
+    together = instructions(twice)
+    parts.clear()
+    assert instructions(twice) == together  # what was compiled before does not show
 
 
 @pytest.mark.filterwarnings("ignore:compiled for this process only")
@@ -211,32 +225,30 @@ def test_a_part_that_may_change_is_not_shared(parts: dict[Any, Any]) -> None:
 
 
 def test_a_class_defined_again_is_another_class(parts: dict[Any, Any]) -> None:
-    def kernel() -> Any:
+    from polhode.compiled.link import link
+
+    def kernel(offset: float) -> Any:
         class Pair(NamedTuple):
             a: float
-            b: float
 
         def pair(y: float) -> Pair:
-            return Pair(y, 1.0)
+            return Pair(y)
 
         def chosen(x: Any, n: int) -> int:
-            p = pair(x[0]) if n > 0 else Pair(0.0, float(n))  # one type, or it is not compiled
-            x[0] = p.a + p.b
+            x[0] = pair(x[0]).a + offset
             return 0
 
         return chosen
 
-    one, other = kernel(), kernel()
+    def part(of: Any) -> Any:
+        """What stands for `pair` in the program."""
+        cells = link(of, runtime=False).py_func.__closure__
+        return next(c.cell_contents for c in cells if not isinstance(c.cell_contents, float))
 
-    def first(x: Any, n: int) -> int:
-        return int(one(x, n))
-
-    def second(x: Any, n: int) -> int:
-        return int(other(x, n)) + 0
-
-    assert value_of(first) == 4.0
-    assert value_of(second) == 4.0
-    assert native.compilations == 2
+    one, other = kernel(0.0), kernel(1.0)
+    assert part(one) is part(one)
+    assert part(other) is not part(one)
+    assert (value_of(one), value_of(other)) == (3.0, 4.0)
 
 
 # --- what cannot be compiled -----------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path, PurePath
@@ -426,6 +426,8 @@ def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
         given.setdefault("mean", centre)
     if kind is samples.Attitude and "sd" in given:
         given.setdefault("around", centre)
+    if missing := [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]:
+        raise _Problems(*(f"{key}.{name}: missing" for name in missing))
     return _checked(key, lambda: kind(**given))
 
 
@@ -443,8 +445,8 @@ def _quantity(text: str) -> Quantity:
                 "'energy_error.max(time).quantile(0.99, body)'"
             )
         try:
-            arguments = json.loads(f"[{re.sub('[a-z]+', lambda word: json.dumps(word[0]), parts[2])}]")
-            found = getattr(found, parts[1])(*arguments)
+            quoted = re.sub(r"\b[a-z]+", lambda word: json.dumps(word[0]), parts[2])  # but not the e of 1e-3
+            found = getattr(found, parts[1])(*json.loads(f"[{quoted}]"))
         except (json.JSONDecodeError, TypeError):
             raise ValueError(
                 f"{call!r} in {text!r} must be like 'mean(body)' or 'quantile([0.1, 0.9], time)'"
