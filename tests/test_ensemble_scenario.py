@@ -1,6 +1,7 @@
 """Ensembles from scenario files and from the shell."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,10 +119,15 @@ def test_failures_are_part_of_the_result(write: Callable[[str], Path]) -> None:
     assert codes == [0, FAILED]
 
 
-def test_ctrl_c_saves_what_was_computed(write: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("begun", [True, False])
+def test_ctrl_c_saves_what_was_computed(
+    begun: bool, write: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     with interpreted():
         path = write(NOMINAL + DRAWN)
         made = load_scenario(path).ensemble()
+        if not begun:
+            made = replace(made, run=replace(made.run, steps=0))
 
         def interrupted(*_: Any, **__: Any) -> Any:
             raise ph.EnsembleInterrupted(made)
@@ -129,8 +135,8 @@ def test_ctrl_c_saves_what_was_computed(write: Callable[[str], Path], monkeypatc
         monkeypatch.setattr("polhode._ensemble.ensemble", interrupted)
         done = CliRunner().invoke(app, ["run", str(path)])
     assert done.exit_code == INTERRUPTED
-    assert "what was computed is in many.nc" in done.stderr
-    assert Path("many.nc").exists()
+    assert ("what was computed is in many.nc" if begun else "nothing was saved") in done.stderr
+    assert Path("many.nc").exists() == begun
 
 
 @pytest.mark.parametrize(

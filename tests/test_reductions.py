@@ -168,6 +168,21 @@ def test_whole_numbers_in_the_first_batch_only(monkeypatch: pytest.MonkeyPatch) 
     assert (found["x"][256:] == 0.5).all()
 
 
+def test_truth_values_are_numbers() -> None:
+    def upright(many: ph.Ensemble) -> Any:
+        return tilt(many) > 0
+
+    true = ph.quantity(upright)
+    wanted = {"some": true.mean("body"), "half": true.quantile(0.5, "time"), "ever": true.max("time").min("body")}
+    with interpreted():
+        found = ph.ensemble(BODY, TOP, count=9, reduce=wanted, **GIVEN)
+        many = ph.ensemble(BODY, TOP, count=9, **GIVEN)
+    rows = upright(many).astype(float)
+    assert np.allclose(found["some"], rows.mean(axis=0))
+    assert np.array_equal(found["half"], np.median(rows, axis=1))
+    assert found["ever"] == rows.max(axis=1).min()
+
+
 @pytest.mark.parametrize("make", [lambda f: ph.quantity("omega").reduce(f), lambda f: ph.quantity("omega").fold(f, 0)])
 def test_functions_that_raise_are_named(make: Any) -> None:
     def broken(*_: Any, **__: Any) -> Any:
@@ -180,11 +195,14 @@ def test_functions_that_raise_are_named(make: Any) -> None:
 
 def test_bodies_near_the_largest_number_do_not_warn() -> None:
     energy = ph.quantity("kinetic_energy")
+    endless = ph.quantity(lambda many: np.full(len(many), np.inf))
     with interpreted():
         found = ph.ensemble(
             BODY, omega=[[1e160, 0.0, 1e160], [1.0, 2.0, 3.0]], t_span=(0.0, 0.1), step=0.1, method="RK4",
-            reduce={"mean": energy.mean("body"), "std": energy.std("body"), "q": energy.quantile(0.1, "body")},
+            reduce={"mean": energy.mean("body"), "std": energy.std("body"), "q": energy.quantile(0.1, "body"),
+                    "endless": endless.quantile(0.1, "body")},
         )  # fmt: skip
+    assert found["endless"] == np.inf
     assert found.failed == 1
     assert np.isinf(found["mean"][0])
     assert np.isfinite(found["mean"][1])
@@ -316,6 +334,8 @@ def broken(many: ph.Ensemble) -> Any:
         (lambda: {"step": ph.quantity("steps").max("body")}, "tables and files have another step"),
         (lambda: ph.quantity("omega").fold(lambda _, x: (len(x), x[0]), 0), "use a fold for each of them"),
         (lambda: "omega", "reduce['x'] must be a polhode.quantity(...), not 'omega'"),
+        (lambda: ph.quantity(lambda many: 1j * many.omega), "an array of real numbers, not of complex128"),
+        (lambda: ph.quantity("omega").reduce(lambda x, axis: None), "an array of real numbers, not of object"),
         (lambda: ph.quantity(broken), "must return an array (bodies, times, ...) or (bodies,)"),
         (lambda: ph.quantity("kinetic_energy").last().cov(), "covariances are those of components"),
         (lambda: ph.quantity("error_estimate"), "errors are estimated with rtol="),

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._integration import segments
+from polhode._integration import bound, segments
 from polhode.core import status as codes
 from polhode.core.compose import triple_jump
 from polhode.methods import compose, find
@@ -166,6 +166,14 @@ def test_progress_and_announcement() -> None:
     run(t_span=(0, 500), every=5000, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (5000, 5000)
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+
+
+@pytest.mark.parametrize("first", ["DOP853", "ExactPolished", "JE0"])
+def test_methods_whose_schemes_are_equal_tuples_are_not_mixed_up(first: str) -> None:
+    names = [first, *sorted({"DOP853", "ExactPolished", "JE0"} - {first})]
+    bound.cache_clear()
+    ends = [run(torque=ph.Free(), method=name).quaternion[-1] for name in names]
+    np.testing.assert_allclose(ends, [ends[0]] * 3, atol=1e-6)
 
 
 # --- breakpoints ---------------------------------------------------------------------------------------------------

@@ -246,7 +246,7 @@ def quantiles_of(x: Floats, n: Any, levels: tuple[float, ...]) -> Floats:
         above = np.minimum(below + 1, np.maximum(n - 1, 0))
         a, b = (np.take_along_axis(x, k[None], axis=0)[0] for k in (below, above))
         part = position - below
-        found.append(np.where(part > 0, a + part * (b - a), a))
+        found.append(np.where((part > 0) & (a != b), a + part * (b - a), a))
     return np.array(found)
 
 

@@ -210,7 +210,7 @@ COLLOCATION = "G8(compensated=true)"
 MODELS = {
     "Strang": Model(1.8, (6.6e-5, 0.11), 1.0),
     "SABA8": Model(5.5, (1.4e-15, 4e-3), 8.0),
-    "ABA1064": Model(6.0, (3.7e-9, 1.4e-4, 1e-4), 8.0),
+    "ABA1064": Model(5.5, (3.7e-9, 1.4e-4, 1e-4), 8.0),
     "G8": Model(4.0, (1.4e-15,), stronger=300.0),
     "G4": Model(1.9, (6e-8,)),
 }
@@ -230,7 +230,8 @@ def _best(c: Character, rtol: float, outputs: int | None) -> str:
     if not c.depends & Depends.RATE:
         for name in ("SABA8", "ABA1064"):
             costs[name] = _splitting_cost(name, c, rtol)
-        if outputs is not None:
+        # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
+        if outputs is not None and not c.depends & Depends.TIME:
             costs[CORRECTED] = _splitting_cost("Strang", c, rtol) + outputs * PASSAGE * FLOW[c.symmetric]
     return min(costs, key=lambda name: costs[name])
 
@@ -404,14 +405,20 @@ def estimate(factor: float, d: float, floor: float) -> float:
     return max(factor * d, min(FACTOR * d, MAYBE_ROUND_OFF)) + floor
 
 
-def least_error(run: Run, turn: float) -> float:
+def least_error(run: Run, rate: float) -> float:
     """What no companion sees, because it has the same: the roundings of the moments and their inverses, and of times.
 
     The principal moments of a tilted tensor are known to some ulps of the largest one only.
     """
+    turn = rate * abs(run.t_end - run.t_start)
     largest, smallest = float(run.body.moments.max()), float(run.body.moments.min())
     each = 3.0 if run.body.aligned else 3.0 + 2.0 * largest / smallest
-    return 2.0**-52 * (4.0 + each * turn)
+    return 2.0**-52 * (4.0 + each * turn + rate * far_from_zero(run))
+
+
+def far_from_zero(run: Run) -> float:
+    """How much greater times are than the span: they are rounded that much more coarsely."""
+    return max(abs(run.t_start), abs(run.t_end), abs(run.t_end - run.t_start)) - abs(run.t_end - run.t_start)
 
 
 def spread(times: Floats) -> Floats:
@@ -445,7 +452,7 @@ def answer(
         and not computed_together(rungs.made(run, 2.0, rtol), announce)
     ):
         rungs = ladder(find_method(ANY), c, rtol)
-    return Search(run, times, rtol, least_error(run, c.turn), progress, announce).answer(rungs)
+    return Search(run, times, rtol, least_error(run, c.rate), progress, announce).answer(rungs)
 
 
 def computed_together(run: Run, announce: Callable[[], None] | None) -> bool:

@@ -16,7 +16,6 @@ from polhode import _check
 from polhode._check import Floats
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
-from polhode.core.compose import Scheme
 from polhode.core.drive import AT, SETTING, STATE, Counters, driver
 from polhode.core.flows import principal_torque
 from polhode.core.quat import conjugate, multiply, to_space
@@ -103,15 +102,26 @@ def _plan(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
 # --- the run -------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=128, typed=True)
-def bound(
-    scheme: Scheme, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales
-) -> Stepper:
-    """A scheme with its torque in place. The same for the same, so that a short run need not be taken apart again.
+class Itself:
+    """A value that is equal to itself only. Schemes are tuples, and tuples of different classes can be equal."""
 
-    Schemes are tuples, which compare without their classes: two of different classes may be equal.
-    """
-    return scheme.bind(principal_torque(kernel, tilted=tilted, windowed=windowed), depends, scales)
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@lru_cache(maxsize=128)
+def bound(
+    scheme: Itself, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales
+) -> Stepper:
+    """A scheme with its torque in place. The same for the same, so that a short run need not be taken apart again."""
+    made: Stepper = scheme.value.bind(principal_torque(kernel, tilted=tilted, windowed=windowed), depends, scales)
+    return made
 
 
 _driver_of = lru_cache(maxsize=128)(driver)
@@ -176,7 +186,9 @@ class Integration:
     def _bind(self, form: int | None = None) -> Stepper:
         torque, scales = self.run.torque, self._scales()._replace(form=form)
         windowed = len(torque.breakpoints) > 0
-        return bound(self.run.method.scheme, torque.torque_kernel, self.tilted, windowed, torque.depends, scales)
+        return bound(
+            Itself(self.run.method.scheme), torque.torque_kernel, self.tilted, windowed, torque.depends, scales
+        )
 
     def _scales(self) -> Scales:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""

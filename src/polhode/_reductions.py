@@ -203,7 +203,8 @@ def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
     x, dims = values.data, tuple(d for d in values.dims if d != "time")
     if kind == "own":
         with _blamed(name):
-            made = np.asarray(argument(x, axis=1))
+            returned = argument(x, axis=1)
+        made = _real(name, returned)
         if made.shape[:1] != x.shape[:1]:
             raise ValueError(f"the function of reduce[{name!r}] must keep the {len(x)} bodies, not make {made.shape}")
         return Values(made, ("body", *_extra(name, made.ndim - 1)) if made.ndim != len(dims) else dims)
@@ -213,7 +214,7 @@ def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
         return Values(EXTREMES[kind].reduce(x, axis=1), dims)
     if kind == "quantile":
         levels, single = argument
-        x = np.moveaxis(np.sort(x, axis=1), 1, 0)
+        x = np.moveaxis(np.sort(np.asarray(x, dtype=np.float64), axis=1), 1, 0)
         found = quantiles_of(x, np.sum(~np.isnan(x), axis=0), levels)
         return Values(found[0], dims) if single else Values(np.moveaxis(found, 0, 1), ("body", OVER_TIME, *dims[1:]))
     there = ~np.isnan(x)
@@ -232,7 +233,8 @@ def _found(name: str, what: What, bodies: Ensemble) -> Values:
             return Values(np.asarray(getattr(bodies, what)), ("body",))
         return Values(getattr(bodies, what), ("body", "time", *([TIMED[what]] if TIMED[what] else [])))
     with _blamed(name):
-        made = np.asarray(what(bodies))
+        returned = what(bodies)
+    made = _real(name, returned)
     n, rows = len(bodies), bodies.t.size
     if made.shape == (n,):
         return Values(made, ("body",))
@@ -242,6 +244,13 @@ def _found(name: str, what: What, bodies: Ensemble) -> Values:
             f"at {rows} times, not of shape {made.shape}"
         )
     return Values(made, ("body", "time", *_extra(name, made.ndim - 2)))
+
+
+def _real(name: str, values: Any) -> Any:
+    made = np.asarray(values)
+    if made.dtype.kind not in "biuf":
+        raise TypeError(f"the function of reduce[{name!r}] must return an array of real numbers, not of {made.dtype}")
+    return made
 
 
 @contextmanager

@@ -270,7 +270,7 @@ class Tolerant:
         turn = abs(self.run.t_end - self.run.t_start) * rate
         tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])
         each = 3.0 + np.where(tilted, 2.0 * part.moments.max(axis=1) / part.moments.min(axis=1), 0.0)
-        floor: Floats = 2.0**-52 * (4.0 + each * turn)
+        floor: Floats = 2.0**-52 * (4.0 + each * turn + rate * _auto.far_from_zero(self.run))
         return floor
 
     def _assembled(self, part: Start, best: Best | None) -> Ensemble:

@@ -27,10 +27,6 @@ class Scheme(Protocol):
         """Steps of these fractions in a row, as one step."""
         ...
 
-    def __hash__(self) -> int:
-        """Schemes are values: two that are equal make the same step."""
-        ...
-
 
 def nothing(body: Rotor, p: Params, t: float, s: State) -> Memory:
     """The memory of a method that has none."""
