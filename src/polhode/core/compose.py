@@ -238,13 +238,16 @@ class Kicked(NamedTuple):
     """Half kicks around a step of the free body: a potential by Strang splitting. The torque is carried in front."""
 
     drift: Scheme
+    tidy: Callable[[Quat], Quat] | None = None
+    """What becomes of the attitude in the end, if the drift leaves it to be done: the torque need not wait for it."""
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place, or the free step."""
         base = self.drift.bind(pull, Depends.NOTHING, scales)
         if depends is Depends.NOTHING:
-            return base
-        names = {"start": base.start, "drift": base.step, "push": push, "pull": pull}
+            return base if self.tidy is None else base._replace(step=_tidying(base.step, self.tidy))
+        names = {"start": base.start, "drift": base.step, "push": push, "pull": pull, "State": State, "tidy": self.tidy}
+        new = "push(s, 0.5 * h, n)" if self.tidy is None else "push(State(tidy(s.q), s.m), 0.5 * h, n)"
         own = "(" + "".join(f"memory[{3 + k}], " for k in range(base.memory)) + ")"
         theirs = "".join(f"fresh[{k}], " for k in range(base.memory))
         begin = ["fresh = start(body, p, t, s)", "n = pull(body, p, t, s)", f"return (n[0], n[1], n[2], {theirs})"]
@@ -252,7 +255,7 @@ class Kicked(NamedTuple):
             "s = push(s, 0.5 * h, memory)",
             f"s, fresh, status = drift(body, p, t, s, h, {own})",
             "n = pull(body, p, t + h, s)",
-            f"return push(s, 0.5 * h, n), (n[0], n[1], n[2], {theirs}), status",
+            f"return {new}, (n[0], n[1], n[2], {theirs}), status",
         ]
         return Stepper(
             function("begin(body, p, t, s)", begin, names),
@@ -263,6 +266,14 @@ class Kicked(NamedTuple):
     def composed(self, fractions: Sequence[float]) -> "Composed":
         """Steps of these fractions in a row, as one step."""
         return Composed(self, tuple(fractions))
+
+
+def _tidying(step: Any, tidy: Callable[[Quat], Quat]) -> Any:
+    def tidied_step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+        new, fresh, status = step(body, p, t, s, h, memory)
+        return State(tidy(new.q), new.m), fresh, status
+
+    return tidied_step
 
 
 class Composed(NamedTuple):

@@ -68,6 +68,8 @@ class Magnus(NamedTuple):
 
     order: int
     """Of the attitude: 2 or 4."""
+    tidy: bool = True
+    """Whether the norm of the attitude is seen to."""
 
     def composed(self, fractions: Sequence[float]) -> Composed:
         """Steps of these fractions in a row, as one step."""
@@ -76,10 +78,11 @@ class Magnus(NamedTuple):
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step, prepared for runs of these scales."""
         fine = finest() if scales is None else needed(scales, HEADROOM)[0]
-        advanced = advance(fine, NODES[self.order])
+        advanced, tidy = advance(fine, NODES[self.order]), self.tidy
 
         def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
             v, m = advanced(body, s.m, h)
-            return State(tidied(turn(s.q, v)), m), memory, OK
+            q = turn(s.q, v)
+            return State(tidied(q) if tidy else q, m), memory, OK
 
         return Stepper(nothing, step, 0, 0, 0)

@@ -7,6 +7,7 @@ the momentum by elliptic functions and leaves out some motions; here it comes fr
 
 from polhode.core.compose import Kicked
 from polhode.core.magnus import Magnus
+from polhode.core.quat import tidied
 from polhode.core.types import Depends
 from polhode.methods._method import Keeps, Method
 
@@ -33,7 +34,7 @@ def _free(name: str, order: int, summary: str, how: str) -> Method:
 def _kicked(name: str, order: int, summary: str, how: str) -> Method:
     return Method(
         name,
-        Kicked(Magnus(order)),
+        Kicked(Magnus(order, tidy=False), tidied),
         summary=summary,
         about=f"Half a kick of the torque, a step of the free body with exact momentum and an attitude{how}, half a"
         " kick. Time-symmetric, of second order; not symplectic, as celledoni2006 says. Costs one torque evaluation"
