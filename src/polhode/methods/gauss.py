@@ -7,12 +7,13 @@ from polhode.methods._method import COMPENSATED, Keeps, Method, Option, with_opt
 
 _ABOUT = (
     "Quaternion and momentum follow, within a step, the polynomial of degree {n} whose slope is right at the {n} nodes "
-    "of Gauss's quadrature. The equations are solved by fixed-point iteration, which begins with the polynomial of the "
-    "last step, continued: some 5 to 15 iterations of {n} torque evaluations where the body turns by about a radian in "
-    "a step. The iteration ends at round-off, or at the error a step that the option tolerance allows; it does not "
-    "converge if the body turns by much more than two radians in a step. Takes any torque. Keeps what is quadratic: "
-    "the norm of the quaternion, and of a free body energy and momentum norm; time-symmetric. Not symplectic, because "
-    "quaternion and body momentum are not canonical."
+    "of Gauss's quadrature. The equations are solved by fixed-point iteration, component after component, which begins "
+    "with the polynomial of the last step, continued: to round-off some 10 to 15 iterations of {n} torque evaluations "
+    "where the body turns by one or two radians in a step. The nodes are computed together, in vector registers, where "
+    "the torque can be. The iteration ends at round-off, or at the error a step that the option tolerance allows; it "
+    "does not converge if the body turns by more than three to five radians in a step. Takes any torque. Keeps what is "
+    "quadratic: the norm of the quaternion, and of a free body energy and momentum norm; time-symmetric. Not "
+    "symplectic, because quaternion and body momentum are not canonical."
 )
 
 
