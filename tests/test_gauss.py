@@ -33,9 +33,9 @@ def whole(count: int) -> Floats:
     a = np.empty((count, count))
     for i in range(half):
         for j in range(half):
-            e, o, b = c.even[i][j], c.odd[i][j], c.weights[j] / 2
-            a[i, j], a[i, half + j] = b + e + o, b + e - o
-            a[half + i, j], a[half + i, half + j] = b - e + o, b - e - o
+            later, earlier, o = c.later[i][j], c.earlier[i][j], c.odd[i][j]
+            a[i, j], a[i, half + j] = later + o, later - o
+            a[half + i, j], a[half + i, half + j] = earlier + o, earlier - o
     return a
 
 

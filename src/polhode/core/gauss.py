@@ -42,10 +42,11 @@ class Collocation(NamedTuple):
     """In the order of a row."""
     weights: Row
     """Of the quadrature, for the second half."""
-    even: tuple[Row, ...]
+    later: tuple[Row, ...]
+    earlier: tuple[Row, ...]
     odd: tuple[Row, ...]
-    """For each node of the second half: the integral from the start to it and to its mirror image is half the whole
-    integral, plus and minus `even` times the sums, plus `odd` times the differences of mirrored slopes."""
+    """For each node of the second half: the integral from the start to it is `later` times the sums of mirrored slopes,
+    to its mirror image `earlier` times them; both plus `odd` times the differences."""
     ahead: tuple[Row, ...]
     """The integrals of the polynomial continued, from the end of the step to the nodes of the next one."""
 
@@ -58,16 +59,18 @@ def collocation(count: int) -> Collocation:
         x = [p for p, _ in points] + [-p for p, _ in points]
         w = [p for _, p in points] * 2
         basis = [_lagrange(x, j) for j in range(count)]
-        even, odd = [], []
+        later, earlier, odd = [], [], []
         for i in range(half):
-            to = [(_integral(b, Decimal(-1), x[i]) - w[j] / 2) / 2 for j, b in enumerate(basis)]
-            pairs = [(to[j], to[half + j]) for j in range(half)]
-            even.append(tuple(float((a + b) / 2) for a, b in pairs))
-            odd.append(tuple(float((a - b) / 2) for a, b in pairs))
+            to = [_integral(b, Decimal(-1), x[i]) / 2 for b in basis]
+            back = [_integral(b, Decimal(-1), -x[i]) / 2 for b in basis]
+            pairs = [(j, half + j) for j in range(half)]
+            later.append(tuple(float((to[j] + to[k]) / 2) for j, k in pairs))
+            earlier.append(tuple(float((back[j] + back[k]) / 2) for j, k in pairs))
+            odd.append(tuple(float((to[j] - to[k]) / 2) for j, k in pairs))
         ahead = [tuple(float(_integral(b, Decimal(1), 2 + a) / 2) for b in basis) for a in x]
         return Collocation(
             tuple(float((1 + a) / 2) for a in x), tuple(float(a / 2) for a in w[:half]),
-            tuple(even), tuple(odd), tuple(ahead),
+            tuple(later), tuple(earlier), tuple(odd), tuple(ahead),
         )  # fmt: skip
 
 
@@ -146,11 +149,12 @@ def one_by_one(c: Collocation) -> Dialect:
         return _sum(factors, [of.format(i ^ k) for k in range(len(matrix))])
 
     lines = [f"e{j}, o{j} = f[{j}] + f[{half + j}], f[{j}] - f[{half + j}]" for j in range(half)]
-    for i in range(half):
-        lines.append(f"w{i} = {product([c.weights] * half, i, 'e{}')}")
-        lines.append(f"x{i}, y{i} = {product(c.even, i, 'e{}')}, fma(0.5, w{i}, {product(c.odd, i, 'o{}')})")
-    rows = [f"fma(h, y{i} {sign} x{i}, s)" for sign in "+-" for i in range(half)]
-    integrate = function("integrate(h, s, f)", [*lines, f"return ({', '.join(rows)}), w0"], {"fma": fma})
+    lines += [f"o{i}_ = {product(c.odd, i, 'o{}')}" for i in range(half)]
+    rows = [f"fma(h, {product(m, i, 'e{}')} + o{i}_, s)" for m in (c.later, c.earlier) for i in range(half)]
+    mean = [f"{w!r} * e{j}" for j, w in enumerate(c.weights)]
+    while len(mean) > 1:
+        mean = [f"({a} + {b})" for a, b in zip(mean[: len(mean) // 2], mean[len(mean) // 2 :], strict=True)]
+    integrate = function("integrate(h, s, f)", [*lines, f"return ({', '.join(rows)}), {mean[0]}"], {"fma": fma})
 
     rows = [f"fma(h, {product(c.ahead, i, 'f[{}]')}, s)" for i in range(count)]
     ahead = function("ahead(h, s, f)", [f"return ({', '.join(rows)})"], {"fma": fma})
@@ -196,9 +200,11 @@ def together(c: Collocation, *, torque_too: bool = True) -> Dialect:
     lines = [
         "a, b = halves(f)",
         "e, o = a + b, a - b",
-        f"w = {product([c.weights] * half, 'e')}",
-        f"x, y = {product(c.even, 'e')}, fma(0.5, w, {product(c.odd, 'o')})",
-        "return fma(h, joined(y + x, y - x), s), lane(w, 0)",
+        f"odd = {product(c.odd, 'o')}",
+        f"values = fma(h, joined({product(c.later, 'e')} + odd, {product(c.earlier, 'e')} + odd), s)",
+        f"w = {lanes(c.weights)} * e",
+        *(f"w = w + exchanged(w, {2**k})" for k in reversed(range((half - 1).bit_length()))),
+        "return values, lane(w, 0)",
     ]
     integrate = function("integrate(h, s, f)", lines, names)
 
