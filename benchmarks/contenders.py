@@ -124,7 +124,9 @@ class Polhode:
             return TOLERANCES
         if self.method.order is None:  # exact: one step to each output time
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
-        return Settings(max(1.0, problem.angle / LONGEST), problem.angle / SHORTEST, 1.25)
+        model = _auto.MODELS.get(self.method.name.partition("(")[0])
+        longest = model.longest if model else LONGEST  # beyond it, exact flows cost more than they save
+        return Settings(max(1.0, problem.angle / longest), problem.angle / SHORTEST, 1.25)
 
     def steps(self, problem: Problem, setting: float) -> int:
         """As many for each output interval, so that output times are steps."""

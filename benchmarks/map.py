@@ -38,6 +38,9 @@ LONGEST = 1.0
 CURIOUS, LEAST = 4.0, 0.05
 """Candidates that take so many times as long as a peer, and so many seconds, are not refined further."""
 
+STRONGEST = 1.0
+"""From this eps on motions part so fast that only a tenth of the angle can be followed."""
+
 Record = dict[str, Any]
 
 
@@ -179,7 +182,7 @@ def line(record: Record) -> str:
 
 def problems(bodies: Sequence[str], eps: Sequence[float], angle: float) -> list[tuple[str, float, Problem]]:
     """The cells."""
-    return [(body, x, cell(body, x, angle)) for body in bodies for x in eps]
+    return [(body, x, cell(body, x, angle / 10 if x >= STRONGEST else angle)) for body in bodies for x in eps]
 
 
 def run(

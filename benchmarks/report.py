@@ -83,7 +83,8 @@ def map_tables(found: Record) -> str:
         return f"{number(won(r))} {told}{beside}".strip()
 
     parts = [
-        f"The quickest peer over polhode, whole calls, {found['angle']:g} radians, median of {found['rounds']} rounds; "
+        f"The quickest peer over polhode, whole calls, {found['angle']:g} radians (a tenth at eps = 1), median of "
+        f"{found['rounds']} rounds; "
         "the peer is heyoka unless named:",
         table(called),
         "The quickest peer over polhode's compiled loop, without what a call from Python costs:",

@@ -208,7 +208,7 @@ class Model(NamedTuple):
 CORRECTED = "Strang(corrector=17)"
 COLLOCATION = "G8(compensated=true)"
 MODELS = {
-    "Strang": Model(1.8, (6.6e-5, 0.11), 1.0),
+    "Strang": Model(1.1, (6.6e-5, 0.11), 1.0),
     "SABA8": Model(5.5, (1.4e-15, 4e-3), 8.0),
     "ABA1064": Model(5.5, (3.7e-9, 1.4e-4, 1e-4), 8.0),
     "G8": Model(4.0, (1.4e-15,), stronger=300.0),
