@@ -9,6 +9,7 @@ and on k alone: not on how many bodies there are, nor on what else is drawn, nor
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,12 +29,12 @@ ARGUMENTS = ("body", "omega", "attitude", "parameters")
 """What can be drawn. Each has a stream of its own, which no other disturbs."""
 
 
-class Distribution:
+class Distribution(ABC):
     """Something to draw rows from: `draw(rng, n)`."""
 
+    @abstractmethod
     def draw(self, rng: np.random.Generator, n: int) -> Any:
         """So many rows."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
