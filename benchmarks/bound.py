@@ -7,6 +7,8 @@ least that a step can take, if nothing ever waits for a result and nothing is lo
 """
 
 import ctypes
+import heapq
+import itertools
 import os
 import re
 import shutil
@@ -73,29 +75,57 @@ def counted(method: str, torque: str) -> Mix:
                 mixes += _loops(listed.stdout)
     if not mixes:
         raise Unable(f"no loop on vector registers was found in the program of {method}")
-    most = max(_operations(mix) for mix in mixes)
-    # The loop over steps is the shortest one that holds nearly all of the arithmetic.
-    return min((mix for mix in mixes if _operations(mix) > 0.7 * most), key=lambda mix: mix.instructions)
+    return max(mixes, key=_operations)
 
 
 def _operations(mix: Mix) -> int:
     return mix.fma + mix.mul + mix.add + mix.div + mix.sqrt
 
 
+Instruction = tuple[int, str, str]
+"""Address, operation, arguments."""
+
+
 def _loops(listing: str) -> list[Mix]:
-    """What lies between a jump back and its target, for each such jump."""
+    """The loop over steps: the shortest way round that passes the block with the most arithmetic, if there is one.
+
+    What is hardly ever done, such as output and angles that are not short, is no part of it.
+    """
     found = re.findall(r"^\s+([0-9a-f]+):\s+(\S+)[ \t]*(.*)$", listing, re.MULTILINE)
     code = [(int(address, 16), operation, arguments) for address, operation, arguments in found]
     place = {address: k for k, (address, _, _) in enumerate(code)}
-    loops = []
-    for k, (address, operation, arguments) in enumerate(code):
-        target = re.match(r"[0-9a-f]+", arguments)
-        if operation.startswith("j") and target and (to := int(target[0], 16)) < address and to in place:
-            loops.append(_mix(code[place[to] : k + 1]))
-    return [mix for mix in loops if _operations(mix) > 0]
+    targets = {k: place[to] for k, one in enumerate(code) if (to := _target(one)) in place}
+    leaves = {k for k, (_, operation, _) in enumerate(code) if operation.startswith(("j", "ret"))}
+    starts = sorted({0, *targets.values(), *(k + 1 for k in leaves)} - {len(code)})
+    blocks = {a: code[a:b] for a, b in itertools.pairwise([*starts, len(code)])}
+    after: dict[int, list[int]] = {}
+    for start, block in blocks.items():
+        last = start + len(block) - 1
+        after[start] = [targets[last]] if last in targets else []
+        if not block[-1][1].startswith(("jmp", "ret")) and last + 1 in blocks:
+            after[start].append(last + 1)
+    heaviest = max(blocks, key=lambda start: _operations(_mix(blocks[start])))
+    waiting: list[tuple[int, int, tuple[int, ...]]] = [(0, heaviest, (heaviest,))]
+    seen = set[int]()
+    while waiting:
+        length, here, way = heapq.heappop(waiting)
+        if here == heaviest and length > 0:
+            return [_mix([one for start in way[:-1] for one in blocks[start]])]
+        if here not in seen:
+            seen.add(here)
+            for there in after[here]:
+                heapq.heappush(waiting, (length + len(blocks[there]), there, (*way, there)))
+    return []
 
 
-def _mix(code: list[tuple[int, str, str]]) -> Mix:
+def _target(instruction: Instruction) -> int | None:
+    """Where a jump goes."""
+    _, operation, arguments = instruction
+    to = re.match(r"[0-9a-f]+", arguments)
+    return int(to[0], 16) if to and operation.startswith("j") else None
+
+
+def _mix(code: list[Instruction]) -> Mix:
     register, width = ("zmm", 8) if any("zmm" in a for _, _, a in code) else ("ymm", 4)
     counts = Counter(
         name

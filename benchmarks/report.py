@@ -228,9 +228,12 @@ def scaling_tables(found: Record) -> str:
         ]
         return markdown(rows)
 
-    threads = [["method", "two threads over one", "of the quickest"]] + [
-        [r["method"], f"{r['ratio']:.2f}", f"{r['ratio_of_best']:.2f}"] for r in found["threads"]
-    ]
+    gains = {
+        "ratio": "two threads over one", "ratio_of_best": "of the quickest",
+        "of_arithmetic": "of nothing but arithmetic", "best_of_arithmetic": "of the quickest",
+    }  # fmt: skip
+    threads = [["method", *gains.values()]]
+    threads += [[r["method"], *(f"{r[k]:.2f}" if k in r else "" for k in gains)] for r in found["threads"]]
     many = found["many"]
     return "\n\n".join([
         "A step of a body in an ensemble on one thread, ns, quickest of the rounds:",

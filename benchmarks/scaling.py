@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any
 
@@ -21,6 +22,8 @@ WORK = 2**22
 """Steps of all bodies together, where the number of bodies is varied."""
 THREADED = (4096, 4_000)
 """Bodies and steps with which threads are compared."""
+CALLS = 100
+"""Of the loop that is nothing but arithmetic: as long as those fleets take, more or less."""
 MANY = (1_000_000, 1_000)
 ROUNDS = 7
 
@@ -48,6 +51,23 @@ def one(method: str, steps: int) -> ph.Solution:
     )
 
 
+def arithmetic(threads: int) -> Callable[[], object]:
+    """The same amount of mere arithmetic on so many threads: what a second one can bring on this machine, now."""
+    from benchmarks.bound import Mix, runner
+
+    runs = [runner(Mix(fma=200, mul=120, add=60, div=0, sqrt=0, instructions=380, width=4)) for _ in range(threads)]
+
+    def share(run: Callable[[], object]) -> None:
+        for _ in range(CALLS // threads):
+            run()
+
+    def all_shares() -> object:
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(share, runs))
+
+    return all_shares
+
+
 def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[str, Any]:
     """Seconds a step of a body against bodies, steps and threads."""
     rounds = 3 if quick else ROUNDS
@@ -66,14 +86,20 @@ def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[st
             found["steps"].append(row)
             log(f"{method}, {steps} steps: {row['best'] * 1e9:.1f} ns a step, {row['loop'] * 1e9:.1f} in the loop")
         bodies, steps = THREADED
-        both = rounds_of({str(n): partial(fleet, method, bodies, steps, n) for n in (1, 2)}, rounds)
-        ratio = statistics.median(a / b for a, b in zip(both["1"], both["2"], strict=True))
+        candidates: dict[str, Callable[[], object]] = {}
+        for n in (1, 2):
+            candidates |= {f"fleet {n}": partial(fleet, method, bodies, steps, n), f"arithmetic {n}": arithmetic(n)}
+        both = rounds_of(candidates, rounds)
+        ratio, ratio_of_best = _gain(both, "fleet")
+        of_arithmetic, best_of_arithmetic = _gain(both, "arithmetic")
         row = {
-            "method": method, "bodies": bodies, "steps": steps, "ratio": ratio,
-            "ratio_of_best": min(both["1"]) / min(both["2"]), "one": min(both["1"]), "two": min(both["2"]),
+            "method": method, "bodies": bodies, "steps": steps, "ratio": ratio, "ratio_of_best": ratio_of_best,
+            "of_arithmetic": of_arithmetic, "best_of_arithmetic": best_of_arithmetic,
+            "one": min(both["fleet 1"]), "two": min(both["fleet 2"]),
         }  # fmt: skip
         found["threads"].append(row)
-        log(f"{method}, two threads: {ratio:.2f} times one, {row['ratio_of_best']:.2f} of the quickest")
+        log(f"{method}, two threads: {ratio:.2f} times one, {ratio_of_best:.2f} of the quickest")
+        log(f"  nothing but arithmetic: {of_arithmetic:.2f} and {best_of_arithmetic:.2f}")
     bodies, steps = (MANY[0] // 10, MANY[1]) if quick else MANY
     fleet("MR2", 64, 10, 2)
     starts(bodies)
@@ -84,6 +110,12 @@ def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[st
     found["many"] = {"bodies": bodies, "steps": steps, "threads": threads, "seconds": seconds, "method": "MR2"}
     log(f"{bodies:,} bodies, {steps:,} steps of MR2 on two threads: {seconds:.1f} s")
     return found
+
+
+def _gain(times: dict[str, list[float]], name: str) -> tuple[float, float]:
+    """How many times as fast two threads are as one: the median of the rounds, and of the quickest."""
+    one, two = times[f"{name} 1"], times[f"{name} 2"]
+    return statistics.median(a / b for a, b in zip(one, two, strict=True)), min(one) / min(two)
 
 
 def _row(times: list[float], work: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from polhode.core.flows import principal_torque
 from polhode.core.ops import all_of, beginning_at, columns, fma, from_lanes, lane, two_product, verdict, view, where
 from polhode.core.quat import normalised, rescaled, tidied, turn
 from polhode.core.text import writer_of
-from polhode.core.trig import sine_versine
+from polhode.core.trig import sine_versine, sine_versine_of_step
 from polhode.core.types import Depends, Scales, Stepper
 from polhode.methods import find
 from tests.compiled.fresh import Fresh
@@ -44,7 +44,7 @@ def everything(a: float, b: float, c: float) -> tuple[float, ...]:
         where(~(a < b), a, c), where(1.0 < 2.0, a, c),
         math.sin(a), math.cos(b), math.tan(c), math.exp(a), math.log(abs(b)), math.atan2(a, b), math.hypot(a, b),
         math.pow(abs(a), c), math.copysign(a, b), math.tanh(a), math.atan(2 * c), math.expm1(b), math.log1p(abs(c)),
-        *sine_versine(a), *turn(q, (b, c, 0.1)), *tidied(q), *rescaled(q), *normalised(q),
+        *sine_versine(a), *sine_versine_of_step(b), *turn(q, (b, c, 0.1)), *tidied(q), *rescaled(q), *normalised(q),
     )  # fmt: skip
 
 

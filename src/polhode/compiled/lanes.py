@@ -69,7 +69,10 @@ NUMBER = (types.Float, types.Integer)
 
 
 class _VectorModel(models.PrimitiveModel):
-    """In registers a vector; in memory that Numba's runtime hands out, which knows no wide alignment, an array."""
+    """In registers a vector; in memory, of which Numba's runtime hands out some that knows no wide alignment, packed.
+
+    Item by item it would be in vain: where two ways on need the items, LLVM takes them out beforehand, at every step.
+    """
 
     item: Any = DOUBLE
 
@@ -78,16 +81,13 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.VectorType(self.item, kind.count))
 
     def get_data_type(self) -> Any:
-        return ir.ArrayType(self.item, self.count)
+        return ir.LiteralStructType([self.get_value_type()], packed=True)
 
     def as_data(self, builder: Any, value: Any) -> Any:
-        data = ir.Constant(self.get_data_type(), ir.Undefined)
-        for i in range(self.count):
-            data = builder.insert_value(data, builder.extract_element(value, INT32(i)), i)
-        return data
+        return builder.insert_value(ir.Constant(self.get_data_type(), ir.Undefined), value, 0)
 
     def from_data(self, builder: Any, data: Any) -> Any:
-        return _packed(builder, [builder.extract_value(data, i) for i in range(self.count)])
+        return builder.extract_value(data, 0)
 
 
 @register_model(Lanes)
@@ -336,6 +336,25 @@ def broken(typing_context: Any, mask: Any) -> Any:
 
 
 @intrinsic
+def holds(typing_context: Any, condition: Any) -> Any:
+    """Whether it holds, in all lanes if there are several. It nearly always does: what else happens is put aside."""
+    if not isinstance(condition, Mask | types.Boolean):
+        return None
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        (whole,) = args
+        if isinstance(condition, Mask):
+            name = f"llvm.vector.reduce.and.v{condition.count}i1"
+            declared = ir.FunctionType(BIT, [whole.type])
+            whole = builder.call(cgutils.get_or_insert_function(builder.module, declared, name), [whole])
+        declared = ir.FunctionType(BIT, [BIT, BIT])
+        expect = cgutils.get_or_insert_function(builder.module, declared, "llvm.expect.i1")
+        return builder.call(expect, [whole, BIT(1)])
+
+    return types.boolean(condition), emit
+
+
+@intrinsic
 def extracted(typing_context: Any, x: Any, i: Any) -> Any:
     """The float in lane i."""
 
@@ -469,6 +488,20 @@ def views(typing_context: Any, x: Any, n: Any) -> Any:
         return context.make_tuple(builder, kind, [view_of(context, builder, place, args[1]) for place in places])
 
     return kind(x, n), emit
+
+
+CACHE_LINE = 64
+
+
+def align_stack(builder: Any) -> None:
+    """Begin the memory for what does not fit into registers on a boundary: by the function that all become part of.
+
+    LLVM learns too late of such vectors to see to it. Then it is up to the caller whether half of them lie across two
+    cache lines: that took a third more time (docs/decisions/0004).
+    """
+    attributes = builder.function.attributes
+    attributes.add("nounwind")  # an alignment that is the only attribute is left out by llvmlite
+    attributes.alignstack = CACHE_LINE
 
 
 def view_of(context: Any, builder: Any, pointer: Any, length: Any) -> Any:

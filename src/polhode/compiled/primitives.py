@@ -21,6 +21,7 @@ broken: Any = lanes.broken
 @intrinsic
 def _view(typing_context: Any, x: Any, n: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lanes.align_stack(builder)  # who looks at the caller's arrays is the outermost
         return lanes.view_of(context, builder, *args)
 
     return types.Array(types.float64, 1, "C")(x, n), emit
@@ -30,6 +31,7 @@ def _view(typing_context: Any, x: Any, n: Any) -> Any:
 def _beginning_at(typing_context: Any, x: Any, k: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer, offset = args
+        lanes.align_stack(builder)
         return builder.gep(pointer, [offset])
 
     return x(x, k), emit
@@ -68,13 +70,6 @@ def _overload_where(condition, a, b):
     return lambda condition, a, b: a if condition else b
 
 
-@overload(ops.all_of)
-def _overload_all_of(condition):
-    if isinstance(condition, lanes.Mask):
-        return lambda condition: broken(condition) == 0
-    return lambda condition: condition
-
-
 @overload(ops.verdict)
 def _overload_verdict(status, good):
     if isinstance(good, lanes.Mask):
@@ -96,9 +91,10 @@ COMPILED: dict[Any, Any] = {
     ops.views: lanes.views,
     ops.lane: lanes.extracted,
     ops.from_lanes: lanes.collected,
+    ops.all_of: lanes.holds,
     ops.halves: lanes.halves,
     ops.joined: lanes.joined,
     ops.exchanged: lanes.exchanged,
-    **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.all_of, ops.verdict)},
+    **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.verdict)},
 }
 """What the linker puts in the place of a primitive. (An overload may not return an array it was not given.)"""

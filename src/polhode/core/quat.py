@@ -3,7 +3,7 @@
 from math import sqrt
 
 from polhode.core.ops import fma, where
-from polhode.core.trig import sine_versine
+from polhode.core.trig import sine_versine_of_step
 from polhode.core.types import Quat, Vec3
 from polhode.core.vec import cross, dot
 
@@ -58,7 +58,7 @@ def to_body(q: Quat, v: Vec3) -> Vec3:
 def turn(q: Quat, v: Vec3) -> Quat:
     """q exp(v): the body turns by the rotation vector v, in body axes. Exact, and an increment for small v."""
     half = 0.5 * sqrt(dot(v, v))
-    s, e = sine_versine(half)
+    s, e = sine_versine_of_step(half)
     s = 0.5 * s / max(half, 1e-300)
     return advanced(q, e, (s * v[0], s * v[1], s * v[2]))
 

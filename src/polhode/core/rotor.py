@@ -7,7 +7,7 @@ from math import sqrt
 
 from polhode.core.ops import fma
 from polhode.core.quat import normalised
-from polhode.core.trig import sine_versine
+from polhode.core.trig import sine_versine_of_step
 from polhode.core.types import Quat, Vec3
 from polhode.core.vec import combine, cross, dot
 
@@ -15,7 +15,7 @@ from polhode.core.vec import combine, cross, dot
 def exponential(v: Vec3) -> tuple[float, Vec3]:
     """exp(v), up to a common sign that a rotation does not see."""
     half = 0.5 * sqrt(dot(v, v))
-    s, e = sine_versine(half)
+    s, e = sine_versine_of_step(half)
     s = 0.5 * s / max(half, 1e-300)
     return e, (s * v[0], s * v[1], s * v[2])
 
