@@ -104,10 +104,34 @@ class Splitting(NamedTuple):
                 lines += ["memory = pull(body, p, t + h, s)", f"s = push(s, {s.fraction!r} * h, memory)"]
             else:
                 lines += [f"s = flow{flows.index(s.flow)}(body, p, {time}, s, {s.fraction!r} * h)"]
+        if scales and scales.packed and _alternate(stages):
+            lines, names = _looped(stages, times, names)
         lines += ["return State(tidied(s.q), s.m), memory, OK"]
         step = function("step(body, p, t, s, h, memory)", lines, names)
         start: Start = pull if carried else nothing
         return Stepper(start, step, 3 if carried else 0, int(carried), kicks - int(carried))
+
+
+def _alternate(stages: Sequence[Stage]) -> bool:
+    """Whether one drift begins, ends, and is everywhere else between two kicks."""
+    drifts, kicks = stages[::2], stages[1::2]
+    return len(kicks) > 1 and len({s.flow for s in drifts}) == 1 and all(s.flow is kick for s in kicks)
+
+
+def _looped(stages: Sequence[Stage], times: Sequence[float], names: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Drifts and kicks in turn as a loop: in lanes flows are long, and many copies of one would not fit the caches."""
+    clock = [1.0 if abs(c - 1.0) < 1e-14 else c for c in times]
+    lists: dict[str, Any] = {
+        "drifts": tuple(s.fraction for s in stages[::2]), "drift_times": tuple(clock[::2]),
+        "kicks": (*(s.fraction for s in stages[1::2]), 0.0), "kick_times": (*clock[1::2], 1.0),
+    }  # fmt: skip
+    lines = [
+        f"for k in range({len(stages[::2])}):",
+        "    s = flow0(body, p, t + drift_times[k] * h, s, drifts[k] * h)",
+        "    if kicks[k] != 0.0:",
+        "        s = flow1(body, p, t + kick_times[k] * h, s, kicks[k] * h)",
+    ]
+    return lines, names | lists
 
 
 class Routine(NamedTuple):
@@ -161,6 +185,9 @@ class Increments(NamedTuple):
     vector registers, which not every torque can do."""
     keeps_norm: bool = False
     """Whether the increments keep the norm of the quaternion at one by themselves, also compensated."""
+    in_halves: bool = False
+    """Whether, compensated, the change is of both halves: `change(body, p, t, s, low, h, memory) -> (increment of the
+    state, what rounding left out of it, memory, status)`."""
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place."""
@@ -169,7 +196,8 @@ class Increments(NamedTuple):
         start, change = self.make(of_any_norm(pull) if self.compensated and not self.keeps_norm else pull)
         costs = (self.evaluations_at_start, self.evaluations_per_step)
         if self.compensated:
-            return Stepper(*_compensated(start, change, self.memory), LOW + self.memory, *costs)
+            made = _compensated(start, change, self.memory, in_halves=self.in_halves)
+            return Stepper(*made, LOW + self.memory, *costs)
         tidy = self.tidy
 
         def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
@@ -204,7 +232,7 @@ LOW = 7
 """Low halves: four of the quaternion, three of the momentum."""
 
 
-def _compensated(start: Start, change: Any, count: int) -> tuple[Start, Any]:
+def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> tuple[Start, Any]:
     """Start and step that carry the low halves of the state in front of the memory of the routine."""
     own = "(" + "".join(f"memory[{LOW + k}], " for k in range(count)) + ")"
     theirs = "".join(f"fresh[{k}], " for k in range(count))
@@ -214,21 +242,23 @@ def _compensated(start: Start, change: Any, count: int) -> tuple[Start, Any]:
         {"start": start},
     )
 
-    def summed(s: State, d: State, low: Any) -> tuple[State, Any]:
+    def summed(s: State, d: State, low: Any, rest: Any) -> tuple[State, Any]:
         q, m, a, b = s.q, s.m, d.q, d.m
-        q0, r0 = added(q[0], low[0], a[0], 0.0)
-        q1, r1 = added(q[1], low[1], a[1], 0.0)
-        q2, r2 = added(q[2], low[2], a[2], 0.0)
-        q3, r3 = added(q[3], low[3], a[3], 0.0)
-        m0, l0 = added(m[0], low[4], b[0], 0.0)
-        m1, l1 = added(m[1], low[5], b[1], 0.0)
-        m2, l2 = added(m[2], low[6], b[2], 0.0)
+        q0, r0 = added(q[0], low[0], a[0], rest[0])
+        q1, r1 = added(q[1], low[1], a[1], rest[1])
+        q2, r2 = added(q[2], low[2], a[2], rest[2])
+        q3, r3 = added(q[3], low[3], a[3], rest[3])
+        m0, l0 = added(m[0], low[4], b[0], rest[4])
+        m1, l1 = added(m[1], low[5], b[1], rest[5])
+        m2, l2 = added(m[2], low[6], b[2], rest[6])
         k = rescaling((q0, q1, q2, q3))
         return State((k * q0, k * q1, k * q2, k * q3), (m0, m1, m2)), (k * r0, k * r1, k * r2, k * r3, l0, l1, l2)
 
     lines = [
-        f"d, fresh, status = change(body, p, t, s, h, {own})",
-        "new, low = summed(s, d, memory)",
+        f"d, rest, fresh, status = change(body, p, t, s, memory, h, {own})"
+        if in_halves
+        else f"(d, fresh, status), rest = change(body, p, t, s, h, {own}), {(0.0,) * LOW}",
+        "new, low = summed(s, d, memory, rest)",
         f"return new, ({''.join(f'low[{k}], ' for k in range(LOW))}{theirs}), status",
     ]
     return begin, function("step(body, p, t, s, h, memory)", lines, {"change": change, "summed": summed})

@@ -11,9 +11,10 @@ _ABOUT = (
     "with the polynomial of the last step, continued: to round-off some 10 to 15 iterations of {n} torque evaluations "
     "where the body turns by one or two radians in a step. The nodes are computed together, in vector registers, where "
     "the torque can be. The iteration ends at round-off, or at the error a step that the option tolerance allows; it "
-    "does not converge if the body turns by more than three to five radians in a step. Takes any torque. Keeps what is "
-    "quadratic: the norm of the quaternion, and of a free body energy and momentum norm; time-symmetric. Not "
-    "symplectic, because quaternion and body momentum are not canonical."
+    "does not converge if the body turns by more than three to five radians in a step. Compensated and without a "
+    "tolerance, what rounding leaves out of matrix, increments and state is carried along, so that invariants do not "
+    "drift. Takes any torque. Keeps what is quadratic: the norm of the quaternion, and of a free body energy and "
+    "momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not canonical."
 )
 
 
