@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._integration import bound, segments
+from polhode._integration import FEW, bound, plan, segments
 from polhode.core import status as codes
 from polhode.core.compose import triple_jump
 from polhode.methods import compose, find
@@ -51,6 +51,22 @@ def test_last_step_is_adapted() -> None:
     single = run(t_span=(0, 0.04))
     assert single.run.steps == 1
     np.testing.assert_array_equal(single.t, [0, 0.04])
+
+
+@pytest.mark.parametrize(("span", "h"), [((0.0, 7.0), 0.1), ((1e6, 1e6 - 3.05), -0.25), ((-2.0, 5.3), 0.7)])
+def test_times_are_placed_alike_one_by_one_and_together(span: tuple[float, float], h: float) -> None:
+    """On the grid, an ulp or ten beside it, anywhere else, and at the ends."""
+    (piece,), (low, high) = segments(*span, h, ()), sorted(span)
+    grid = np.append(piece.t0 + h * np.arange(piece.steps), piece.t1)
+    beside = [grid + k * np.spacing(grid) for k in (-10, -1, 1, 10)]
+    anywhere = np.random.default_rng(5).uniform(low, high, 100)
+    times = np.clip(np.concatenate([grid, *beside, anywhere]), low, high)
+    assert times.size > FEW
+    index, offset = plan(piece, times)
+    alone = [plan(piece, times[k : k + 1]) for k in range(times.size)]
+    np.testing.assert_array_equal(index, [k[0] for k, _ in alone])
+    np.testing.assert_array_equal(offset, [x[0] for _, x in alone])
+    assert (offset[: grid.size] == 0.0).all()
 
 
 def test_span_that_misses_the_grid_by_round_off() -> None:
@@ -441,6 +457,20 @@ def test_torque_that_raises_in_the_first_step() -> None:
     ) as caught:
         run(torque=ph.torque(raises_soon), method="RK4")
     np.testing.assert_array_equal(caught.value.solution.t, [0])
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(("method", "done"), [("RK4", "0 of 20"), ("DOP853", "0"), ("MR2", "0 of 20")])
+def test_torque_that_raises_in_plain_python(method: str, done: str) -> None:
+    """As compiled code has it; what is raised by anything but the torque is shown as it is."""
+    with pytest.raises(ph.SimulationFailed, match=f"raises_soon raised ValueError: enough after {done} steps"):
+        run(torque=ph.torque(raises_soon), method=method)
+
+    def nothing_soon(t: float, q: Any, w: Any, p: Any) -> Any:
+        return None if t > 0.5 else (0.1, 0.0, 0.0)
+
+    with pytest.raises(TypeError, match="NoneType"):
+        run(torque=ph.torque(nothing_soon), method=method)
 
 
 @ph.torque(parameters=[0.1])

@@ -36,8 +36,12 @@ def count(name: str, value: Any, of: str = "") -> int:
 
 def shape_of(name: str, value: Any) -> tuple[int, ...]:
     """The shape of what the user gave, which may be anything."""
+    return _rows_of(name, value).shape
+
+
+def _rows_of(name: str, value: Any) -> NDArray[Any]:
     try:
-        return np.shape(value)
+        return np.asarray(value)
     except ValueError:
         raise TypeError(f"{name} must hold rows of one length, not {value!r}") from None
 
@@ -54,7 +58,7 @@ def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
         raise TypeError(f"{name} must hold numbers in the shape {shape}, not {value!r}") from None
     if x.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {x.shape}")
-    if not np.isfinite(x).all():
+    if np.count_nonzero(np.isfinite(x)) != x.size:
         bad = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
         raise ValueError(f"{name} must be finite, but {name}[{', '.join(map(str, bad))}] is {x[bad]}")
     return x
@@ -62,27 +66,35 @@ def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
 
 def row(name: str, values: Any) -> Floats:
     """Finite numbers in a row; a single one is a row of one."""
-    shape = shape_of(name, values) or (1,)
-    if len(shape) != 1:
-        raise ValueError(f"{name} must be a list of numbers, not of shape {shape}")
-    return array(name, np.atleast_1d(values), shape)
+    given = values if isinstance(values, np.ndarray) and values.ndim else np.atleast_1d(_rows_of(name, values))
+    if given.ndim != 1:
+        raise ValueError(f"{name} must be a list of numbers, not of shape {given.shape}")
+    return array(name, given, given.shape)
+
+
+def numbers(name: str, value: Any, count: int) -> tuple[float, ...]:
+    """So many finite floats: what `array` does, but quick for what is plain already."""
+    plain = isinstance(value, tuple | list) and len(value) == count and {*map(type, value)} == {float}
+    if plain and math.isfinite(sum(value)):
+        return tuple(value)
+    return tuple(array(name, value, (count,)).tolist())
 
 
 def vector(name: str, value: Any) -> tuple[float, float, float]:
     """Three finite floats."""
-    x, y, z = array(name, value, (3,)).tolist()
+    x, y, z = numbers(name, value, 3)
     return (x, y, z)
 
 
 def direction(name: str, value: Any) -> tuple[float, float, float]:
     """Three finite floats, scaled to unit length."""
-    v = array(name, value, (3,))
-    largest = float(np.abs(v).max())
+    x, y, z = vector(name, value)
+    largest = max(abs(x), abs(y), abs(z))
     if largest == 0.0:
         raise ValueError(f"{name} must point somewhere, not be zero")
-    v = v / largest
-    x, y, z = (v / math.sqrt(float(v @ v))).tolist()
-    return (x, y, z)
+    x, y, z = x / largest, y / largest, z / largest
+    length = math.sqrt(x * x + y * y + z * z)
+    return (x / length, y / length, z / length)
 
 
 def quaternion(name: str, attitude: Any) -> Floats:

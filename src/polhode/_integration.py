@@ -2,9 +2,9 @@
 
 import math
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from polhode import _check
 from polhode._check import Floats
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
-from polhode.core.drive import AT, SETTING, STATE, Counters, driver
+from polhode.core.drive import AT, COUNTERS, SETTING, STATE, driver
 from polhode.core.flows import principal_torque
 from polhode.core.quat import conjugate, multiply, to_space
 from polhode.core.types import Depends, Params, Rotor, Scales, State, Stepper, UserTorque, Vec3
@@ -28,6 +28,8 @@ SIGNATURE = "ppppppnndddi"
 
 CHUNK_SECONDS = 0.05
 """Compiled code returns about so often, for progress and Ctrl-C."""
+FEW = 50
+"""Up to so many listed times are dealt with one by one."""
 FIRST_CHUNK = 1000
 """Steps before it is known how long they take, where nobody waits to hear of it: even slow ones do not take seconds,
 and many runs have no more."""
@@ -70,6 +72,8 @@ class Segment(NamedTuple):
 
 def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> list[Segment]:
     """The run cut at the breakpoints that lie inside it, each piece with a grid of its own."""
+    if not breakpoints:
+        return [_segment(t0, t1, h)]
     inside = [b for b in breakpoints if min(t0, t1) < b < max(t0, t1)]
     ends = [t0, *(inside if t1 > t0 else reversed(inside)), t1]
     return [_segment(a, b, h) for a, b in pairwise(ends)]
@@ -87,16 +91,31 @@ def _segment(a: float, b: float, h: float) -> Segment:
     return Segment(a, b, h, last, steps)
 
 
-def _plan(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
+def plan(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
     """For each listed time the grid point before it and how far it lies beyond; on the grid that is exactly zero."""
-    index = np.clip(np.floor((times - piece.t0) / piece.h), 0, piece.steps - 1).astype(np.int64)
-    offset = times - (piece.t0 + index * piece.h)
-    ends = np.where(index == piece.steps - 1, piece.last, piece.h)
-    near = 8 * np.spacing(np.maximum(np.abs(times), abs(piece.t0)))
-    after = np.abs(offset - ends) <= near
-    index = index + after
+    if times.size <= FEW:
+        return _plan_of_few(piece, times)
+    t0, _, h, last, steps = piece
+    before = np.minimum(np.floor((times - t0) / h), steps - 1)
+    offset = times - (t0 + before * h)
+    near = 8 * np.spacing(np.maximum(np.abs(times), abs(t0)))
+    after = np.abs(offset - np.where(before == steps - 1, last, h)) <= near
     offset[after | (np.abs(offset) <= near)] = 0.0
-    return index, offset
+    return (before + after).astype(np.int64), offset
+
+
+def _plan_of_few(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """The same one by one: for a few times the calls of NumPy take longer."""
+    t0, _, h, last, steps = piece
+    index, offsets = list[int](), list[float]()
+    for t in times.tolist():
+        before = min(math.floor((t - t0) / h), steps - 1)
+        offset = t - (t0 + before * h)
+        near = 8 * math.ulp(max(abs(t), abs(t0)))
+        after = abs(offset - (last if before == steps - 1 else h)) <= near
+        index.append(before + after)
+        offsets.append(0.0 if after or abs(offset) <= near else offset)
+    return np.array(index, dtype=np.int64), np.array(offsets)
 
 
 # --- the run -------------------------------------------------------------------------------------------------------
@@ -133,18 +152,17 @@ class Integration:
     def __init__(
         self, run: Run, q: Floats, m: Floats, times: Floats | None,
         progress: Progress | None, announce: Callable[[], None] | None, memory: tuple[float, ...] = (),
-        *, tilted: bool = False, many: bool = False,
+        *, tilted: bool = False, many: bool = False, effort: tuple[float, float] = (0.0, 0.0),
     ) -> None:  # fmt: skip
-        """`tilted` and `many` are for a body that stands for others, which may be tilted or less symmetric."""
+        """The last three are for a body that stands for others: they may be tilted, less symmetric or faster."""
         self.run, self.times, self.progress, self.announce = run, times, progress, announce
-        self.tilted, self.many = tilted or not run.body.aligned, many
+        self.tilted, self.many, self.effort = tilted or not run.body.aligned, many, effort
         self.pieces = segments(run.t_start, run.t_end, run.step * run.method.advance, run.torque.breakpoints)
-        self.values = _check.array(
-            "parameters", list(run.torque.parameters(run.body)), (len(run.torque.parameters(run.body)),)
-        )
+        values = list(run.torque.parameters(run.body))
+        self.values = np.array(_check.numbers("parameters", values, len(values)))
         self.axes = tuple(run.body.axes_quaternion.tolist())
         self.state = self._inward(q, m)
-        self.count = np.zeros(len(Counters()), dtype=np.int64)
+        self.count = np.zeros(COUNTERS, dtype=np.int64)
         self.count[AT.values] = self.values.size
         self._reserve()
         self.before = 0  # steps in the segments that are finished
@@ -153,7 +171,7 @@ class Integration:
         self.seconds = 0.0
         size = self._probe()
         if run.torque_size is None:  # else the run is resumed, and keeps its scales
-            self.run = replace(run, torque_size=size)
+            self.run = run.having(torque_size=size)
         self.stepper = self._bind()
         self.carried = np.zeros(max(1, self.stepper.memory))
         self.evaluations = 0  # in finished segments, of a stepper that counts its own
@@ -184,7 +202,9 @@ class Integration:
         return solution
 
     def _bind(self, form: int | None = None) -> Stepper:
-        torque, scales = self.run.torque, self._scales()._replace(form=form)
+        torque, scales = self.run.torque, self._scales()
+        if form is not None:
+            scales = scales._replace(form=form)
         windowed = len(torque.breakpoints) > 0
         return bound(
             Itself(self.run.method.scheme), torque.torque_kernel, self.tilted, windowed, torque.depends, scales
@@ -193,10 +213,13 @@ class Integration:
     def _scales(self) -> Scales:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""
         run = self.run
-        momentum = run.momentum_start @ run.body.axes
-        changes = bool(run.torque.depends & (Depends.TIME | Depends.RATE)) or bool(run.torque.breakpoints)
+        momentum = run.momentum_start if run.body.aligned else run.momentum_start @ run.body.axes
+        depends = run.torque.depends
+        changes = Depends.TIME in depends or Depends.RATE in depends or bool(run.torque.breakpoints)
         step = (run.longest_step or run.step) * run.method.advance
-        return Scales(_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0, changes, self.many)
+        conserves = run.torque.potential_kernel is not None and not changes
+        size = (_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0)
+        return Scales(*size, changes, conserves, self.many, self.effort)
 
     def _all(self) -> int:
         drive = self.program(self._driver, SIGNATURE, self.announce)
@@ -221,7 +244,8 @@ class Integration:
 
     def _forms(self) -> int:
         """How many forms there are that compute the points of a step together."""
-        return len(getattr(self.run.method.scheme, "in_lanes", ())) if compiles() else 0
+        forms = len(getattr(self.run.method.scheme, "in_lanes", ()))
+        return forms if forms and compiles() else 0
 
     def in_lanes(self) -> bool:
         """Whether all points of a step can be computed together, the torque included."""
@@ -256,12 +280,14 @@ class Integration:
             clock = time.perf_counter()
             try:
                 status = to(stop)
-            except KernelRaised:
-                if stop - done == 1:
-                    self._outputs_before_failure(to, done)
-                    return codes.RAISED
-                chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
-                continue
+            except Exception as problem:  # compiled code says KernelRaised, plain Python what the torque has raised
+                if stop - done > 1:
+                    chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
+                    continue
+                if not isinstance(problem, KernelRaised) and not self._complaint(self._grid(done)):
+                    raise
+                self._outputs_before_failure(to, done)
+                return codes.RAISED
             spent = time.perf_counter() - clock
             self.seconds += spent
             self._collect()
@@ -272,7 +298,7 @@ class Integration:
             if self.progress:
                 self._tell(self.progress)
         self.before += int(self.count[AT.done])
-        self.count[[AT.done, AT.resumed]] = 0
+        self.count[AT.done] = self.count[AT.resumed] = 0
         self.evaluations += self._counted()
         return codes.OK
 
@@ -321,7 +347,7 @@ class Integration:
     def _outputs_before_failure(self, to: Callable[[int], int], done: int) -> None:
         """Save, row by row, what is due before the step or the step aside that raises."""
         rows = int(self.count[AT.rows])
-        with suppress(KernelRaised):
+        with suppress(Exception):
             while (row := int(self.count[AT.row])) < rows:
                 self.count[AT.rows] = row + 1
                 to(done)
@@ -331,30 +357,47 @@ class Integration:
 
     def _outputs(self, piece: Segment) -> tuple[NDArray[np.int64], Floats]:
         """Tell the driver what is due in this segment: every so many steps, or a list of times."""
-        first = piece is self.pieces[0]
-        index, offset = np.zeros(1, dtype=np.int64), np.zeros(1)
         count = self.count
-        count[[AT.done, AT.steps]] = 0, piece.steps
-        if self.times is None:
-            every = _positive(self.run.every)
-            count[[AT.every, AT.due]] = every, 0 if first else every - self.before % every
-            return index, offset
-        sign = math.copysign(1.0, piece.h)
-        beyond, within = sign * (self.times - piece.t0), sign * (piece.t1 - self.times)
-        here = self.times[((beyond > 0) | (first & (beyond == 0))) & (within >= 0)]
-        if here.size:
-            index, offset = _plan(piece, here)
-        count[[AT.next, AT.times, AT.due]] = 0, here.size, index[0] if here.size else piece.steps + 1
+        count[AT.done], count[AT.steps] = 0, piece.steps
+        here = None if self.times is None else self._listed(piece, self.times)
+        if here is None:
+            count[AT.every], count[AT.due] = self._strides(piece)
+        else:
+            count[AT.next], count[AT.times], count[AT.due] = 0, here.size, piece.steps + 1
+        if here is None or not here.size:
+            return np.zeros(1, dtype=np.int64), np.zeros(1)
+        index, offset = plan(piece, here)
+        count[AT.due] = index[0]
         return index, offset
 
+    def _strides(self, piece: Segment) -> tuple[int, int]:
+        """Every how many steps there is output in this segment, and after how many for the first time."""
+        every = _positive(self.run.every)
+        return every, 0 if piece is self.pieces[0] else every - self.before % every
+
+    def _listed(self, piece: Segment, times: Floats) -> Floats:
+        """The times, in the order of the run, that lie in this segment. The start is in the first one only."""
+        if len(self.pieces) == 1:
+            return times
+        sign = math.copysign(1.0, piece.h)
+        after = bisect_left if piece is self.pieces[0] else bisect_right
+        first = after(times, sign * piece.t0, key=lambda t: sign * t)
+        return times[first : bisect_right(times, sign * piece.t1, key=lambda t: sign * t)]
+
     def _setting(self, piece: Segment) -> Floats:
-        """The fixed numbers of a segment. Times are seen strictly inside it: jumps belong to neither side."""
-        moments = self.run.body.moments
-        low, high = sorted((piece.t0, piece.t1))
-        window = (math.nextafter(low, math.inf), math.nextafter(high, -math.inf))
-        setting = np.array([*moments, *(1.0 / moments), *self.axes, *window, *self.run.method.tuning])
+        """The fixed numbers of a segment."""
+        body, p = self._kernel_arguments(piece)
+        setting = np.array([*body.inertia, *body.inverse, *p.axes, *p.window, *p.tuning])
         assert setting.size == SETTING
         return setting
+
+    def _kernel_arguments(self, piece: Segment) -> tuple[Rotor, Params]:
+        """The same for kernels. Times are seen strictly inside the segment: jumps belong to neither side."""
+        a, b, c = self.run.body.moments.tolist()
+        low, high = sorted((piece.t0, piece.t1))
+        window = (math.nextafter(low, math.inf), math.nextafter(high, -math.inf))
+        body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
+        return body, Params(self.values, self.axes, window, self.run.method.tuning)
 
     # --- from the user's axes and back
 
@@ -363,7 +406,7 @@ class Integration:
         if not self.run.body.aligned:
             q = np.array(multiply(tuple(q.tolist()), self.axes))
             m = m @ self.run.body.axes
-        return np.ascontiguousarray([*q, *m], dtype=np.float64)
+        return np.concatenate((q, m))
 
     def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
         """Rows of states in the user's axes."""
@@ -375,6 +418,13 @@ class Integration:
             q, m = np.stack(back, axis=1), m @ self.run.body.axes.T
         return q, m
 
+    def _last(self) -> tuple[Floats, Floats]:
+        """The state that was reached in the user's axes, as computed."""
+        q, m = self.state[:4], self.state[4:STATE]
+        if self.run.body.aligned:
+            return q, m
+        return np.array(multiply(tuple(q.tolist()), conjugate(self.axes))), m @ self.run.body.axes.T
+
     # --- the result
 
     def _assembled(self, status: int) -> Solution:
@@ -383,11 +433,11 @@ class Integration:
         t_last = self._grid(int(self.count[AT.done]))
         t, states = self._output(status, done)
         q, m = self._outward(states)
-        last_q, last_m = self._outward(self.state[None, :STATE], as_computed=True)
-        run = replace(self.run, steps=done, nfev=self._evaluations(done), seconds=self.seconds)
+        last_q, last_m = self._last()
+        run = self.run.having(steps=done, nfev=self._evaluations(done), seconds=self.seconds)
         message = self._message(status, t_last, done)
         memory = tuple(self.carried[: self.stepper.memory].tolist()) if done else ()
-        return Solution(run, t, q, m, status, message, t_last, last_q[0], last_m[0], memory)
+        return Solution(run, t, q, m, status, message, t_last, last_q, last_m, memory)
 
     def _evaluations(self, done: int) -> int:
         """Of the torque, in so many steps and all steps aside."""
@@ -426,10 +476,10 @@ class Integration:
         return t
 
     def _message(self, status: int, t: float, done: int) -> str:
-        method, h = self.run.method.name, self.run.step
-        where = f"after {self._steps_told(done)} steps, at t = {t:.12g}; what was computed is in the solution"
         if status == codes.OK:
             return f"reached t = {t:.12g} in {done} steps"
+        method, h = self.run.method.name, self.run.step
+        where = f"after {self._steps_told(done)} steps, at t = {t:.12g}; what was computed is in the solution"
         if status == codes.INTERRUPTED:
             return f"interrupted {where}"
         if complaint := self._complaint(t):
@@ -457,41 +507,49 @@ class Integration:
         """What the torque did wrong, found by making the failed step again in plain Python."""
         torque = self.run.torque.torque_kernel
         complaints: list[str] = []
+        span = sorted((self.run.t_start, self.run.t_end))
+
+        def complain(what: str, t: float) -> None:
+            beyond = f" at t = {t:.12g}, beyond the ends of the span, where correctors look (take a method without one)"
+            complaints.append(what if stepper.enter is None or span[0] <= t <= span[1] else what + beyond)
 
         def watched(t: float, q: Any, w: Any, p: Any) -> Any:
             try:
                 n = torque(t, q, w, p)
             except Exception as problem:  # the user's code may raise anything
-                complaints.append(f"raised {type(problem).__name__}: {problem}")
+                complain(f"raised {type(problem).__name__}: {problem}", t)
                 raise
             sound = np.isfinite(w).all() and all(abs(x) < 10.0 for x in q)  # no attitude tells a torque nothing
             if sound and not np.isfinite(np.asarray(n, dtype=float)).all():
-                complaints.append(f"returned ({', '.join(f'{x:g}' for x in n)})")
+                complain(f"returned ({', '.join(f'{x:g}' for x in n)})", t)
             return n
 
         pull = principal_torque(watched, tilted=self.tilted, windowed=bool(self.run.torque.breakpoints))
         stepper = self.run.method.scheme.bind(pull, self.run.torque.depends, self._scales())
-        s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:STATE].tolist()))
-        body, p = self._kernel_arguments()
+        s = self._kernel_state()
+        body, p = self._kernel_arguments(self.piece)
         with np.errstate(all="ignore"), suppress(Exception):  # in plain Python a division by zero raises, also of ours
-            memory = stepper.start(body, p, t, s)
             for length in self._lengths_from_here():
-                if not complaints:
-                    stepper.step(body, p, t, s, length, memory)
+                inside = s if stepper.enter is None else stepper.enter(body, p, t, s, length)
+                memory = stepper.start(body, p, t, inside)
+                new, _, _ = stepper.step(body, p, t, inside, length, memory)
+                if stepper.leave is not None:
+                    stepper.leave(body, p, t + length, new, length)
+                if complaints:
+                    break
         return complaints[0] if complaints else None
 
     def _lengths_from_here(self) -> list[float]:
         """Of the steps aside that were due where the run stopped, and of the step after them."""
         done, asides = int(self.count[AT.done]), list[float]()
         if self.times is not None:
-            index, offset = _plan(self.piece, self.times[int(self.count[AT.row]) :])
+            index, offset = plan(self.piece, self.times[int(self.count[AT.row]) :])
             asides = offset[(index == done) & (offset != 0.0)].tolist()
         return [*asides, self.piece.last if done == self.piece.steps - 1 else self.piece.h]
 
-    def _kernel_arguments(self) -> tuple[Rotor, Params]:
-        x = self._setting(self.piece).tolist()
-        body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
-        return body, Params(self.values, (x[6], x[7], x[8], x[9]), (x[10], x[11]), (x[12], x[13]))
+    def _kernel_state(self) -> State:
+        q0, q1, q2, q3, m0, m1, m2 = self.state[:STATE].tolist()
+        return State((q0, q1, q2, q3), (m0, m1, m2))
 
     def _probe(self) -> float:
         """Call the torque once in plain Python: a mistake in it is best told before anything is compiled.
@@ -499,10 +557,11 @@ class Integration:
         Returns its size.
         """
         torque, t = self.run.torque, self.run.t_start
-        body, p = self._kernel_arguments()
-        s = State(tuple(self.state[:4].tolist()), tuple(self.state[4:STATE].tolist()))
-        q = multiply(s.q, conjugate(p.axes))
-        w = to_space(p.axes, products(s.m, body.inverse))
+        body, p = self._kernel_arguments(self.piece)
+        s = self._kernel_state()
+        q, w = s.q, products(s.m, body.inverse)
+        if not self.run.body.aligned:
+            q, w = multiply(q, conjugate(p.axes)), to_space(p.axes, w)
         t_seen = min(max(t, p.window[0]), p.window[1]) if torque.breakpoints else t
         try:
             n = torque.torque_kernel(t_seen, q, w, self.values)
@@ -510,13 +569,15 @@ class Integration:
             raise ValueError(
                 f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
             ) from problem
-        if np.shape(n) != (3,):
+        given = np.asarray(n)
+        if given.shape != (3,):
             raise ValueError(f"the torque {torque.name} must return three numbers, not {n!r}")
-        if not np.isfinite(np.asarray(n, dtype=float)).all():
+        size = math.hypot(*given.astype(float).tolist())
+        if not math.isfinite(size) and not np.isfinite(given.astype(float)).all():
             raise ValueError(f"the torque {torque.name} returned {tuple(n)} at t = {t:g}, at the very start")
         if torque.potential_kernel is not None:
             self._probe_potential(torque.potential_kernel, t_seen, q)
-        return math.hypot(*(float(x) for x in n))
+        return size
 
     def _probe_potential(self, potential: Any, t: float, q: Any) -> None:
         name = self.run.torque.name

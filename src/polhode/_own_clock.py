@@ -1,6 +1,7 @@
 """Runs whose steps choose their length: the same as others, but for the grid."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ ROOM = 4096
 """Rows of output that are made before they are put aside."""
 
 
+_driver_of = lru_cache(maxsize=128)(own_clock_driver)
+
+
 class OwnClockIntegration(Integration):
     """A run that learns its times as it goes."""
 
@@ -26,22 +30,18 @@ class OwnClockIntegration(Integration):
         self.full: list[Floats] = []
 
     def _driver(self, stepper: Stepper) -> Callable[..., int]:
-        return own_clock_driver(stepper)
+        return _driver_of(stepper)
 
     def _outputs(self, piece: Segment) -> tuple[NDArray[np.int64], Floats]:
-        first, count = piece is self.pieces[0], self.count
+        count = self.count
         self.state[STATE:] = 0.0
         count[AT.finished] = 0
         nothing = np.zeros(1, dtype=np.int64)
         if self.times is None:
-            every = self.run.every or 1
-            count[[AT.every, AT.due]] = every, 0 if first else every - self.before % every
+            count[AT.every], count[AT.due] = self._strides(piece)
             return nothing, np.zeros(1)
-        sign = np.sign(piece.h)
-        since = sign * (self.times - piece.t0)
-        here = ((since > 0) | (first & (since == 0))) & (sign * (piece.t1 - self.times) >= 0)
-        listed = self.times[here] - piece.t0
-        count[[AT.next, AT.times]] = 0, listed.size
+        listed = self._listed(piece, self.times) - piece.t0
+        count[AT.next], count[AT.times] = 0, listed.size
         return nothing, listed if listed.size else np.zeros(1)
 
     def _end(self, piece: Segment) -> float:

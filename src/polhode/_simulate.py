@@ -129,10 +129,10 @@ def checked_arguments(
     t0, t1 = _span(t_span)
     named = None if is_auto(method) else method
     tolerance = _tolerance(rtol, step, named)
-    run, times = planned(
+    run, times = _planned(
         body,
         torque,
-        t_span=(t0, t1),
+        (t0, t1),
         step=t1 - t0 if step is None else step,
         method=_auto.ANY if named is None else named,
         **others,
@@ -141,18 +141,24 @@ def checked_arguments(
 
 
 def planned(
+    body: Body, torque: Torque | None = None, *, t_span: tuple[float, float], **others: Any
+) -> tuple[Run, Floats | None]:
+    """What `simulate` would do with these arguments, checked, and the output times if they are listed."""
+    return _planned(body, torque, _span(t_span), **others)
+
+
+def _planned(
     body: Body,
-    torque: Torque | None = None,
+    torque: Torque | None,
+    span: tuple[float, float],
     *,
     omega: Any,
     attitude: Any = None,
-    t_span: tuple[float, float],
     step: float,
     method: str | Method,
     t_eval: Any = None,
     every: int | None = None,
 ) -> tuple[Run, Floats | None]:
-    """What `simulate` would do with these arguments, checked, and the output times if they are listed."""
     torque = Free() if torque is None else checked(torque)
     if not isinstance(body, Body):
         raise TypeError(
@@ -161,14 +167,14 @@ def planned(
         )
     chosen = method if isinstance(method, Method) else find_method(method)
     _check_accepted(chosen, torque)
-    t0, t1 = _span(t_span)
+    t0, t1 = span
     h = _step(step, t0, t1)
     if every is not None and t_eval is not None:
         raise ValueError("give either t_eval or every, not both")
     stride = None if t_eval is not None else _check.count("every", 1 if every is None else every, " of steps")
     times = None if t_eval is None else _times(t_eval, t0, t1)
     q = _check.quaternion("attitude", attitude)
-    w = _check.array("omega", omega, (3,))
+    w = np.array(_check.vector("omega", omega))
     return Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w)), times
 
 
@@ -251,13 +257,14 @@ PLAIN_CHOICES = ("Strang", "MR2", "RK4", "DOP853")
 
 
 def _check_accepted(method: Method, torque: Torque) -> None:
-    if refused := method.refuses(torque.depends):
+    if torque.depends not in method.accepts:
         from polhode.methods import catalogue
 
         able = [m.name for m in catalogue().values() if not m.refuses(torque.depends)]
         others = [name for name in PLAIN_CHOICES if name in able] or able[:3]
         what = " and ".join(
-            {Depends.POSITION: "the attitude", Depends.TIME: "time", Depends.RATE: "the rate"}[d] for d in refused
+            {Depends.POSITION: "the attitude", Depends.TIME: "time", Depends.RATE: "the rate"}[d]
+            for d in method.refuses(torque.depends)
         )
         raise ValueError(
             f"{method.name} does not accept {torque.name}, a torque that depends on {what}: use {' or '.join(others)}, "
@@ -266,7 +273,7 @@ def _check_accepted(method: Method, torque: Torque) -> None:
 
 
 def _span(t_span: Any) -> tuple[float, float]:
-    t0, t1 = _check.array("t_span", t_span, (2,)).tolist()
+    t0, t1 = _check.numbers("t_span", t_span, 2)
     if t0 == t1:
         raise ValueError(f"t_span must have a length: it starts and ends at {t0:g}")
     return t0, t1
@@ -306,14 +313,15 @@ def _times(t_eval: Any, t0: float, t1: float) -> Floats:
     if times.size == 0:
         raise ValueError("t_eval must be a list of times, not empty")
     sign = 1.0 if t1 > t0 else -1.0
-    if (sign * np.diff(times) <= 0).any():
-        bad = int(np.argmax(sign * np.diff(times) <= 0))
+    forward = sign * times
+    rises = forward[1:] > forward[:-1]
+    if np.count_nonzero(rises) < rises.size:
+        bad = int(np.argmin(rises))
         raise ValueError(
             f"t_eval must run from t_span[0] to t_span[1] without repetition, "
             f"but {times[bad]:g} is followed by {times[bad + 1]:g}: sort it, and remove duplicates with numpy.unique"
         )
-    outside = (sign * times < sign * t0) | (sign * times > sign * t1)
-    if outside.any():
-        bad = int(np.argmax(outside))
+    if forward[0] < sign * t0 or forward[-1] > sign * t1:
+        bad = int(np.argmax((forward < sign * t0) | (forward > sign * t1)))
         raise ValueError(f"t_eval[{bad}] = {float(times[bad])!r} lies outside t_span ({t0!r}, {t1!r})")
     return times

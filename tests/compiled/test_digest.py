@@ -157,6 +157,26 @@ def test_helpers_of_helpers() -> None:
     assert name(build(1.0)) == name(build(1.0))
 
 
+def test_what_a_function_of_others_reads_may_change() -> None:
+    """Functions of this package keep their names, but for those of others that they reach."""
+    users = reading(1.0)
+    between = made("def f(x):\n    return g(x)", g=users, __name__="polhode.made")
+    outer = made("def f(x):\n    return h[0](x)", h=(between,), __name__="polhode.made")
+    first = name(outer)
+    assert name(outer) == first
+    users.__globals__["a"] = 2.0
+    second = name(outer)
+    assert second != first
+    assert name(made("def f(x):\n    return k(x)", k=between, __name__="polhode.made")) != name(between)
+    users.__globals__["a"] = [1.0]
+    assert digest(outer).volatile
+    users.__globals__["a"] = 2.0
+    assert name(outer) == second
+    assert not digest(outer).volatile
+    users.__globals__["a"] = 1.0
+    assert name(outer) == first
+
+
 def test_attributes_of_attributes() -> None:
     def build(k: float) -> Function:
         deep = module("deep", g=made(f"def f(x):\n    return {k}"), unused=k)

@@ -165,57 +165,73 @@ def _constant_text(value: Any) -> str:
     return scalar_text(value) or f"{type(value).__name__}:{value!r}"
 
 
-_settled: WeakKeyDictionary[types.FunctionType, str] = WeakKeyDictionary()
-"""The names of this package's own functions that reach nothing else: what they read does not change while they live.
-Others, such as a user's torque, may read a global that is given another value between two runs."""
+class Named(NamedTuple):
+    """A function with its name, and those functions of others that it reaches first, with theirs."""
+
+    name: str
+    others: dict[types.FunctionType, str]
+
+
+_settled: WeakKeyDictionary[types.FunctionType, Named] = WeakKeyDictionary()
+"""This package's own functions: what they read does not change while they live, so that their names are the same as
+long as those of the others are. Others, such as a user's torque, may read a global that is given another value between
+two runs."""
 
 
 class Walk:
-    """One walk over everything a function reaches. Each function is described once; a quick walk stops at those whose
-    names are settled."""
+    """One walk over everything a function reaches. Each function is described once; a quick walk describes only those
+    of others again."""
 
     def __init__(self, *, quick: bool = False) -> None:
-        self.settled: Mapping[types.FunctionType, str] = _settled if quick else {}
-        self.known: dict[types.FunctionType, str] = {}
+        self.settled: Mapping[types.FunctionType, Named] = _settled if quick else {}
+        self.known: dict[types.FunctionType, Named] = {}
         self.records: dict[str, type] = {}
-        self.open: list[types.FunctionType] = []
-        self.unsettled = 0
+        self.open: dict[types.FunctionType, dict[types.FunctionType, str]] = {}
         self.reading = ""
         self.volatile: str | None = None
         self.unnamed: list[Any] = []
 
     def function(self, f: types.FunctionType) -> str:
         """The name of one function."""
-        if f in self.settled:
-            return self.settled[f]
-        if f in self.known:  # and not settled: nor is what calls it
-            self.unsettled += 1
         if f in self.open:
-            cycle = [g.__qualname__ for g in (*self.open[self.open.index(f) + 1 :], f)]
+            opened = list(self.open)
+            cycle = [g.__qualname__ for g in (*opened[opened.index(f) + 1 :], f)]
             raise Recursion(f"{f.__qualname__} calls {' which calls '.join(cycle)}: recursion; write it as a loop")
         if f not in self.known:
-            self.open.append(f)
-            unsettled = self.unsettled
-            attributes = names_read(f.__code__).attributes
-            defaults = [("a default", f.__defaults__), *sorted((f.__kwdefaults__ or {}).items())]
-            parts = [code_text(f.__code__)]
-            for name, value in (*defaults, *captured(f)):
-                self.reading = f"{f.__qualname__} reads {name}"
-                parts.append(f"{name}={self.value(value, attributes)}")
-            self.open.pop()
-            self.known[f] = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-            if (f.__module__ or "").partition(".")[0] != "polhode":
-                self.unsettled += 1
-            if self.unsettled == unsettled and not self.volatile:
-                _settled[f] = self.known[f]
-        return self.known[f]
+            self.known[f] = self.as_before(f) or self.described(f)
+        found = self.known[f]
+        if self.open:
+            caller = next(reversed(self.open))
+            self.open[caller].update(found.others)
+        return found.name
+
+    def as_before(self, f: types.FunctionType) -> Named | None:
+        """What is known of f from earlier walks, if it holds."""
+        found = self.settled.get(f)
+        return found if found and all(self.function(g) == name for g, name in found.others.items()) else None
+
+    def described(self, f: types.FunctionType) -> Named:
+        """f by all that it refers to."""
+        reached = self.open[f] = {}
+        attributes = names_read(f.__code__).attributes
+        defaults = [("a default", f.__defaults__), *sorted((f.__kwdefaults__ or {}).items())]
+        parts = [code_text(f.__code__)]
+        for name, value in (*defaults, *captured(f)):
+            self.reading = f"{f.__qualname__} reads {name}"
+            parts.append(f"{name}={self.value(value, attributes)}")
+        del self.open[f]
+        name = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        if (f.__module__ or "").partition(".")[0] != "polhode":
+            return Named(name, {f: name})
+        found = Named(name, reached)
+        if not self.volatile:
+            _settled[f] = found
+        return found
 
     def value(self, value: Any, attributes: frozenset[str], inside: tuple[types.ModuleType, ...] = ()) -> str:
         """A text that is equal for two values only if a kernel cannot tell them apart."""
         value = plain(value)
         kind = type(value)
-        if kind is types.FunctionType and value in self.settled:
-            return self.settled[value]
         if (text := scalar_text(value)) is not None:
             return text
         if kind is tuple or is_record(kind):

@@ -73,7 +73,7 @@ def cache_directory() -> Path | None:
         return None
 
 
-_programs: dict[str, Program | CompilationFailed] = {}
+_programs: dict[tuple[str, str], Program | CompilationFailed] = {}
 _alive: list[Any] = []  # engines own the memory of their code; values named by identity must keep it
 _lock = threading.RLock()
 compilations = 0
@@ -94,10 +94,11 @@ def program(f: Any, signature: str, announce: Announce = None, *, tentative: boo
             name, volatile, unnamed = digest(f)
         except Recursion as why:
             raise CompilationFailed(str(why)) from None
-        key = hashlib.sha256(repr((name, signature, _here())).encode()).hexdigest()[:40]
+        key = (name, signature)
         if key not in _programs:
             directory = None if volatile else cache_directory()
-            path = directory and directory / f"{key}.code"
+            file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
+            path = directory and directory / f"{file}.code"
             made = _kept(path, signature) if path else None
             if made is None:
                 try:
@@ -210,9 +211,10 @@ def _load(code: _Code, signature: str) -> Program | CompilationFailed:
     # Numba's calling convention: a place for the result, a place for an exception, then the arguments.
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *[_C_TYPES[k] for k in signature])
     call = prototype(engine.get_function_address(code.symbol))
+    items = [_ITEMS.get(k) for k in signature]
 
     def run(*args: Any) -> int:
-        raw = [_address(a, _ITEMS[k]) if k in _ITEMS else a for a, k in zip(args, signature, strict=True)]
+        raw = [a if item is None else _address(a, item) for a, item in zip(args, items, strict=True)]
         result, error = ctypes.c_int64(), ctypes.c_void_p()  # of this call: threads share the function
         if call(ctypes.addressof(result), ctypes.addressof(error), *raw):
             raise KernelRaised("compiled code raised an exception")
@@ -223,8 +225,11 @@ def _load(code: _Code, signature: str) -> Program | CompilationFailed:
 
 def _address(array: Any, item: Any) -> int:
     """Where the numbers of an array begin. Compiled code walks on from there, whatever it finds."""
-    if array.dtype != item or not array.flags.c_contiguous:
+    flags = array.flags
+    if array.dtype != item or not flags.c_contiguous:
         raise TypeError(f"a program wants contiguous {item} arrays, not {array.dtype} with strides {array.strides}")
+    if array.size and flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # four times as fast as the other, which always works
     address: int = array.ctypes.data
     return address
 

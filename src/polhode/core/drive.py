@@ -83,7 +83,7 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
     the output are seen from outside, and the one that the steps go on with stands in front of the memory.
     """
     start, step = stepper.start, stepper.step
-    enter, show, change, taken, keep, inside = _passages(stepper)
+    enter, put, put_last, change, taken, keep, inside = _passages(stepper)
     _, load_memory, store_memory = stepper.packing or packing_of(stepper.memory - inside)
     showing, changing = _costs(stepper)
     recounted = _recounted(stepper)
@@ -92,47 +92,38 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int,
     ) -> int:  # fmt: skip
+        # Compilers take their time for each line here, and once for all programs for what stands in functions below.
         body, p = load_setting(setting, load_values(values, count[AT.values]))
         s = load_state(y, 0)
-        i, steps = count[AT.done], count[AT.steps]
+        i, steps, row, rows, due, every, j, times, asides, others, resumed = load_counters(count)
         first = i
-        row, rows, due, every = count[AT.row], count[AT.rows], count[AT.due], count[AT.every]
-        j, times, asides, others = count[AT.next], count[AT.times], count[AT.asides], count[AT.others]
         held = h  # the length that the state inside is meant for
-        if i == 0 and count[AT.resumed] == 0:
+        shown, place = -1, 0  # the last grid point that was shown, and its row
+        if i == 0 and resumed == 0:
             held = last if steps == 1 else h
             s = enter(body, p, t0, s, held)
             memory = start(body, p, t0, s)
         else:
             s, memory = taken(carried, s), load_memory(carried, inside)
         offset = plan_offset[j] if j < times else 0.0
-        listed, status, good = every == 0, OK, sound(s)
-        if not all_of(good):
-            status = UNSOUND
+        good = sound(s)
+        status = _status(OK, good)
         while status == OK:
             due_here = i == due and row < rows
             if due_here and offset == 0.0:
                 if i == 0:  # as it was given
                     store_state(out, STATE * row, load_state(y, 0))
                 else:
-                    seen, good = show(body, p, _time(t0, h, last, i, steps), s, held, good)
+                    good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, held, good)
                     others += showing
-                    if not all_of(good):
-                        status = UNSOUND
+                    if status != OK:
                         break
-                    store_state(out, STATE * row, seen)
+                    shown, place = i, row
             else:
                 if i == stop and (not due_here or i > first):
                     break  # a step aside from here waits for the next chunk: this one is done whatever happens there
                 # A stretch of steps of one length: the compiler takes what depends on it out of the loop.
-                if due_here:
-                    length, until = offset, i + 1
-                elif i == steps - 1:
-                    length, until = last, steps
-                else:
-                    length, until = h, min(stop, steps - 1)
-                    if listed and row < rows:
-                        until = min(until, due)
+                length, until = _stretch(due_here, offset, h, last, i, steps, stop, row, rows, due, every)
                 here, s_here, memory_here, others_here = i, s, memory, others
                 if length != held:
                     s, memory = change(body, p, t0 + i * h, s, memory, held, length)
@@ -140,60 +131,91 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                 while i < until:
                     new, fresh, status = step(body, p, t0 + i * h, s, length, memory)
                     good = sound(new)
-                    if status == OK and not all_of(good):
-                        status = UNSOUND
+                    status = _status(status, good)
                     if status != OK:
                         break
                     s, memory = new, fresh
                     i += 1
-                    if i == due and not listed and row < rows:
-                        seen, good = show(body, p, _time(t0, h, last, i, steps), s, length, good)
+                    if i == due and every > 0 and row < rows:
+                        good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, length, good)
                         others += showing
-                        if not all_of(good):
-                            status = UNSOUND
+                        if status != OK:
                             break
-                        store_state(out, STATE * row, seen)
+                        shown, place = i, row
                         row += 1
                         due += every
                 if not due_here and i > here:
                     held = length
                     continue
                 if status == OK:
-                    seen, good = show(body, p, t0 + here * h + length, s, length, good)
+                    good, status = put(out, row, body, p, t0 + here * h + length, s, length, good)
                     others += showing
-                    if all_of(good):
-                        store_state(out, STATE * row, seen)
-                        asides += 1
-                    else:
-                        status = UNSOUND
                 # It was a step aside, or nothing came of it.
                 i, s, memory = here, s_here, recounted(memory_here, memory)
                 if status != OK:
                     others = others_here
                     break
+                asides += 1
             row += 1
-            if listed:
-                j += 1
-                due = plan_index[j] if j < times else steps + 1
-                offset = plan_offset[j] if j < times else 0.0
-            else:
-                due += every
+            j, due, offset = _next_output(plan_index, plan_offset, j, times, steps, due, every)
         if i > first:
             t = _time(t0, h, last, i, steps)
-            seen, seen_well = show(body, p, t, s, held, good)  # not counted: the number of chunks is chance
-            store_state(y, 0, seen if all_of(seen_well) else s)
-            if status == OK and not all_of(seen_well):
-                status, good = UNSOUND, seen_well
+            # Not counted: the number of chunks is chance.
+            seen_well, problem = put_last(y, out, place if shown == i else -1, body, p, t, s, held, good)
+            if status == OK:
+                status, good = problem, seen_well
             if held != h:
                 s, memory = change(body, p, t, s, memory, held, h)
                 others += changing
         keep(carried, s)
         store_memory(carried, inside, memory)
-        count[AT.done], count[AT.row], count[AT.due] = i, row, due
-        count[AT.next], count[AT.asides], count[AT.others] = j, asides, others
+        store_counters(count, i, row, due, j, asides, others)
         return verdict(status, good)
 
     return drive
+
+
+def load_counters(count: Any) -> tuple[int, ...]:
+    """What the loop goes on with."""
+    return (
+        count[AT.done], count[AT.steps], count[AT.row], count[AT.rows], count[AT.due], count[AT.every],
+        count[AT.next], count[AT.times], count[AT.asides], count[AT.others], count[AT.resumed],
+    )  # fmt: skip
+
+
+def store_counters(count: Any, done: int, row: int, due: int, following: int, asides: int, others: int) -> None:
+    """What the loop has changed."""
+    count[AT.done], count[AT.row], count[AT.due] = done, row, due
+    count[AT.next], count[AT.asides], count[AT.others] = following, asides, others
+
+
+def _status(status: int, good: Any) -> int:
+    """Of a step that was made, if its state is sound."""
+    return UNSOUND if status == OK and not all_of(good) else status
+
+
+def _stretch(
+    due_here: bool, offset: float, h: float, last: float, i: int, steps: int, stop: int,
+    row: int, rows: int, due: int, every: int,
+) -> tuple[float, int]:  # fmt: skip
+    """The length of the next steps, and the grid point up to which they have it."""
+    if due_here:
+        return offset, i + 1
+    if i == steps - 1:
+        return last, steps
+    until = min(stop, steps - 1)
+    return h, min(until, due) if every == 0 and row < rows else until
+
+
+def _next_output(
+    plan_index: Any, plan_offset: Any, j: int, times: int, steps: int, due: int, every: int
+) -> tuple[int, int, float]:
+    """The listed time after the last, if times are listed; the grid point at or before the next output; the rest."""
+    if every > 0:
+        return j, due + every, 0.0
+    if j + 1 < times:
+        return j + 1, plan_index[j + 1], plan_offset[j + 1]
+    return j + 1, steps + 1, 0.0
 
 
 def packing_of(count: int) -> Packing:
@@ -206,19 +228,29 @@ def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
     return t0 + i * h if i < steps or last == h else t0 + (i - 1) * h + last
 
 
-def _passages(stepper: Stepper) -> tuple[Any, Any, Any, Any, Any, int]:
+def _passages(stepper: Stepper) -> tuple[Any, Any, Any, Any, Any, Any, int]:
     """Between the states that are seen and those that the steps are made on: the two sides of a corrector, if any.
 
-    `enter`; `show`, with whether the state shown is sound; `change`, to another length of the steps; `taken` and
-    `keep`, from and to the front of the memory; and how many numbers that takes.
+    `enter`; `put`, a state as it is seen into a row, if it is sound; `put_last`, the same at the end of a chunk, where
+    it may stand in a row already; `change`, to another length of the steps; `taken` and `keep`, from and to the front
+    of the memory; and how many numbers that takes.
     """
     start, enter, leave = stepper.start, stepper.enter, stepper.leave
 
     def enter_plain(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         return s
 
-    def show_plain(body: Rotor, p: Params, t: float, s: State, h: float, good: Any) -> tuple[State, Any]:
-        return s, good
+    def put_plain(
+        out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float, good: Any
+    ) -> tuple[Any, int]:
+        store_state(out, STATE * row, s)
+        return good, OK
+
+    def put_last_plain(
+        y: Any, out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float, good: Any
+    ) -> tuple[Any, int]:
+        store_state(y, 0, s)
+        return good, OK
 
     def change_plain(
         body: Rotor, p: Params, t: float, s: State, memory: Any, h: float, length: float
@@ -232,11 +264,26 @@ def _passages(stepper: Stepper) -> tuple[Any, Any, Any, Any, Any, int]:
         pass
 
     if enter is None or leave is None:
-        return enter_plain, show_plain, change_plain, taken_plain, keep_plain, 0
+        return enter_plain, put_plain, put_last_plain, change_plain, taken_plain, keep_plain, 0
 
-    def show(body: Rotor, p: Params, t: float, s: State, h: float, good: Any) -> tuple[State, Any]:
+    def put(out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float, good: Any) -> tuple[Any, int]:
         seen = leave(body, p, t, s, h)
-        return seen, sound(seen)
+        seen_well = sound(seen)
+        if not all_of(seen_well):
+            return seen_well, UNSOUND
+        store_state(out, STATE * row, seen)
+        return seen_well, OK
+
+    def put_last(
+        y: Any, out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float, good: Any
+    ) -> tuple[Any, int]:
+        if row >= 0:
+            store_state(y, 0, load_state(out, STATE * row))
+            return good, OK
+        seen_well, status = put(y, 0, body, p, t, s, h, good)
+        if status != OK:
+            store_state(y, 0, s)
+        return seen_well, status
 
     def change(body: Rotor, p: Params, t: float, s: State, memory: Any, h: float, length: float) -> tuple[State, Any]:
         new = enter(body, p, t, leave(body, p, t, s, h), length)
@@ -248,7 +295,7 @@ def _passages(stepper: Stepper) -> tuple[Any, Any, Any, Any, Any, int]:
     def keep(carried: Any, s: State) -> None:
         store_state(carried, 0, s)
 
-    return enter, show, change, taken, keep, STATE
+    return enter, put, put_last, change, taken, keep, STATE
 
 
 def _costs(stepper: Stepper) -> tuple[int, int]:

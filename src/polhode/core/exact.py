@@ -391,9 +391,11 @@ def needed(scales: Scales, headroom: float) -> tuple[Resolution, bool, int]:
     i1, i2, i3 = scales.inertia
     unphysical = 2.0 * max(scales.inertia) > (i1 + i2 + i3) * (1 + 1e-12)
     body = Rotor(scales.inertia, (1.0 / i1, 1.0 / i2, 1.0 / i3))
-    rate2, series = effort(body, scales.momentum, unphysical)
+    rate2, series = map(max, effort(body, scales.momentum, unphysical), scales.effort)
     gain = 4.0 * scales.torque / min(scales.inertia)  # of |w|^2, if the torque works over two radians
     rate2, series = rate2 + gain, series + 0.5 * gain
+    if scales.conserves and rate2 > 0.0:  # the torque may be stronger elsewhere, but hardly a hundred times
+        headroom = min(headroom, 1.0 + 100.0 * gain / rate2)
     h = headroom * abs(scales.step)
     if scales.may_quicken:  # whatever the start is like, the body may become as fast as the step suits
         moderate = (TURNS[5] / h) ** 2

@@ -12,7 +12,7 @@ from polhode.core.exact import Resolution, cuts, excess, finest, increment, need
 from polhode.core.ops import fma, from_lanes, lane, triple, where
 from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
 from polhode.core.text import function
-from polhode.core.trig import sine_versine
+from polhode.core.trig import sine_versine_of_step
 from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.core.vec import combine, times
 
@@ -116,7 +116,7 @@ def _mixed(a: float, b: float, s: float, e: float) -> float:
 def turned1(s: State, half: float) -> State:
     """The body turned about its axis 1 by twice the angle `half`, the momentum fixed in space."""
     q, m = s.q, s.m
-    n, e = sine_versine(half)
+    n, e = sine_versine_of_step(half)
     m2, m3 = _rotated(m[1], m[2], n, e)
     new: Quat = (
         _mixed(q[0], -q[1], n, e),
@@ -130,7 +130,7 @@ def turned1(s: State, half: float) -> State:
 def turned2(s: State, half: float) -> State:
     """The same about axis 2."""
     q, m = s.q, s.m
-    n, e = sine_versine(half)
+    n, e = sine_versine_of_step(half)
     m3, m1 = _rotated(m[2], m[0], n, e)
     new: Quat = (
         _mixed(q[0], -q[2], n, e),
@@ -144,7 +144,7 @@ def turned2(s: State, half: float) -> State:
 def turned3(s: State, half: float) -> State:
     """The same about axis 3."""
     q, m = s.q, s.m
-    n, e = sine_versine(half)
+    n, e = sine_versine_of_step(half)
     m1, m2 = _rotated(m[0], m[1], n, e)
     new: Quat = (
         _mixed(q[0], -q[3], n, e),

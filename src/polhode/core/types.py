@@ -68,8 +68,12 @@ class Scales(NamedTuple):
     """Its size at the start: from it a body at rest may gain speed."""
     may_quicken: bool = False
     """Whether the torque changes with time or rate, so that its size at the start says little."""
+    conserves: bool = False
+    """Whether the torque has a potential, so that a body gains no more speed than that can give."""
     many: bool = False
     """Whether these are the scales of one body among many: its symmetry is not theirs."""
+    effort: tuple[float, float] = (0.0, 0.0)
+    """Of the most demanding among many bodies, as `exact.effort` has it."""
     packed: bool = False
     """Whether a number stands for several bodies: then flows cannot branch, and give up what needs it (as NaN)."""
     form: int | None = None
