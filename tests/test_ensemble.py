@@ -14,7 +14,9 @@ from xarray import open_dataset
 
 import polhode as ph
 from polhode import _fleet, _many
-from polhode.core.types import Quat, Vec3
+from polhode._starts import Starts
+from polhode.core.exact import effort
+from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, Vec3
 from tests.contract._measure import interpreted
 
 BODY = ph.Body([1.0, 2.0, 2.7])
@@ -263,6 +265,33 @@ def test_lanes_change_no_bit(method: str) -> None:
         assert np.array_equal(alone.quaternion[order], shuffled.quaternion)
         assert np.array_equal(alone.momentum[order], shuffled.momentum)
     assert repr(many).endswith("lanes   8")
+
+
+def test_a_loop_of_kicks_changes_no_bit() -> None:
+    """In lanes the flows of a long step are made in a loop."""
+    pull, scales = (lambda body, p, t, s: (t, s.q[1], s.q[2])), Scales((2.0, 2.0, 1.0), (0.3, 0.4, 1.0), 0.7)
+    for name in ("SABA8", "ABA1064", "SABA2"):
+        scheme: Any = ph.methods.find(name).scheme
+        ends = []
+        for packed in (False, True):
+            stepper = scheme.bind(pull, Depends.POSITION | Depends.TIME, scales._replace(packed=packed))
+            body, p = Rotor((2.0, 2.0, 1.0), (0.5, 0.5, 1.0)), Params((), (1.0, 0.0, 0.0, 0.0), (-9.0, 9.0))
+            ends.append(stepper.step(body, p, 1.0, State((1.0, 0.0, 0.0, 0.0), (0.3, 0.4, 1.0)), 0.7, ()))
+            looped = "kicks" in stepper.step.__code__.co_names
+            assert looped == packed
+        assert ends[0] == ends[1]
+
+
+def test_what_the_most_demanding_body_asks() -> None:
+    """So much flows are prepared for, whichever body leads."""
+    part = Starts.given(BODIES, None, RATES, QUATERNIONS, None, None, None).part(0, 7)
+    each = []
+    for body, rate in zip(BODIES, RATES, strict=True):
+        i1, i2, i3 = body.moments.tolist()
+        m1, m2, m3 = (body.momentum(rate) @ body.axes).tolist()
+        each.append(effort(Rotor((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3)), (m1, m2, m3), unphysical=False))
+    assert _fleet._effort(part) == pytest.approx(np.max(each, axis=0))
+    assert _fleet._effort(part.some([2, 3])) == pytest.approx(np.max(each[2:4], axis=0))
 
 
 def test_lanes_and_tilted_bodies_and_jumps() -> None:

@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polhode._check import Floats
-from polhode._integration import CHUNK_SECONDS, SIGNATURE, Integration, Segment
+from polhode._integration import CHUNK_SECONDS, SIGNATURE, Integration, Itself, Segment
 from polhode._many import Ensemble, EnsembleInterrupted
 from polhode._own_clock import OwnClockIntegration
 from polhode._starts import Start, Starts
@@ -24,6 +25,7 @@ from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_to
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.ops import views
 from polhode.core.quat import multiply, to_space
+from polhode.core.types import Depends, Scales, UserTorque
 from polhode.solution import Run
 
 FLEET_SIGNATURE = SIGNATURE + "iiii"
@@ -35,6 +37,8 @@ MOST_LEADERS = 1000
 """Bodies that are tried before the torque is said to fail for all of them."""
 LARGEST_BLOCK = 4096
 """Bodies that one thread takes at a time, at most."""
+FIRST_STEPS = 2**16
+"""Steps of all bodies of a block before it is known how long they take, where nobody waits to hear of it."""
 
 Announce = Callable[[], None] | None
 Report = Callable[[int], None]
@@ -46,7 +50,7 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Leaders:
-    """The fastest bodies, the fastest first, and whether bodies are tilted or differ in their symmetry.
+    """The fastest bodies, the fastest first, whether bodies are tilted or differ in their symmetry, and what they ask.
 
     One of them, the fastest that can start, is run like any single body up to the point where the driver would start:
     it knows the grid, the plan of outputs and the program, which are the same for all.
@@ -55,12 +59,14 @@ class Leaders:
     numbers: tuple[int, ...]
     tilted: bool
     many: bool
+    effort: tuple[float, float]
+    """Of exact flows, at most, as `exact.effort` has it."""
 
     @classmethod
     def of(cls, starts: Starts) -> Leaders:
         """Found in one pass over all bodies, which also checks whatever is drawn."""
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
-        tilted, kinds = False, set[int]()
+        tilted, kinds, effort = False, set[int](), np.zeros(2)
         for part in starts.parts():
             with np.errstate(over="ignore"):  # the driver will tell what is wrong
                 speed = (part.momentum**2).sum(axis=1) / part.bodies.moments.min(axis=1) ** 2
@@ -71,7 +77,24 @@ class Leaders:
             tilted = tilted or part.bodies.axes is not None
             equal = part.bodies.moments == np.roll(part.bodies.moments, 1, axis=1)
             kinds.update(np.unique(equal @ np.array([1, 2, 4])).tolist())
-        return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1)
+            effort = np.fmax(effort, _effort(part))
+        rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
+        return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1, (rate2, series))
+
+
+def _effort(part: Start) -> Floats:
+    """The most that exact flows of some bodies have to cover, as `exact.effort` has it for one."""
+    i, m = part.moments, part.momentum
+    if part.bodies.axes is not None:
+        m = _turned(part.quaternion, m, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
+    with np.errstate(all="ignore"):  # the driver will tell what is wrong
+        j, s = 1.0 / i, m * m
+        a = (np.roll(i, -1, axis=1) - np.roll(i, -2, axis=1)) * np.roll(j, -1, axis=1) * np.roll(j, -2, axis=1)
+        high, low = j.max(axis=1), j.min(axis=1)
+        rate2 = (high + low) * (s * j).sum(axis=1) - high * low * s.sum(axis=1)
+        extent = np.ptp(np.roll(a, -1, axis=1) * np.roll(a, -2, axis=1) * s, axis=1)
+        most = np.array([rate2, 0.5 * extent])
+        return np.asarray(np.where(np.isfinite(most), most, 0.0).max(axis=1))
 
 
 class Fleet:
@@ -97,7 +120,10 @@ class Fleet:
             like = starts.part(k, k + 1).run(0, run)
             state = (like.quaternion_start, like.momentum_start)
             try:
-                return kind(like, *state, times, None, self.announce, tilted=leaders.tilted, many=leaders.many)
+                return kind(
+                    like, *state, times, None, self.announce,
+                    tilted=leaders.tilted, many=leaders.many, effort=leaders.effort,
+                )  # fmt: skip
             except ValueError as refused:
                 problem = problem or refused
         assert problem is not None
@@ -117,22 +143,17 @@ class Fleet:
     def _one_by_one(self) -> Callable[..., int]:
         """The program for one body after the other."""
         lead = self.lead
-        return lead.program(lambda stepper: fleet(stepper, lead._driver(stepper)), FLEET_SIGNATURE, self.announce)
+        return lead.program(lambda stepper: _fleet_of(stepper, lead._driver(stepper)), FLEET_SIGNATURE, self.announce)
 
     def _packed(self) -> Callable[..., int] | None:
         """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
         lead = self.lead
         if not self.packed or self.count < LANES or lead.run.method.own_clock or not compiles():
             return None
-        torque = lead.run.torque
-        kernel = torque.torque_kernel
-        for kernel_in_lanes, load_values in (
-            (kernel, values_together(lead.values.size)),
-            (lane_by_lane(kernel, LANES), views),
-        ):
-            pull = principal_torque(kernel_in_lanes, tilted=lead.tilted, windowed=len(torque.breakpoints) > 0)
-            stepper = lead.run.method.scheme.bind(pull, torque.depends, lead._scales()._replace(packed=True))
-            fly = packed_fleet(stepper, driver(stepper, load_values), LANES)
+        torque, scheme = lead.run.torque, Itself(lead.run.method.scheme)
+        kind = (torque.torque_kernel, lead.values.size, lead.tilted, len(torque.breakpoints) > 0, torque.depends)
+        for together in (True, False):
+            fly = _packed_of(scheme, *kind, lead._scales()._replace(packed=True), together)
             try:
                 made = program(fly, FLEET_SIGNATURE, self.announce, tentative=True)
             except CompilationFailed as problem:
@@ -155,6 +176,22 @@ class Fleet:
         return int(self.lead.out.shape[0])
 
 
+# The same functions for the same, so that a short run need not be taken apart again.
+
+_fleet_of = lru_cache(maxsize=128)(fleet)
+
+
+@lru_cache(maxsize=128)
+def _packed_of(
+    scheme: Itself, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends, scales: Scales,
+    together: bool,
+) -> Callable[..., int]:  # fmt: skip
+    """The loop over several bodies at a time, whose torques are computed together or one after the other."""
+    pull = principal_torque(kernel if together else lane_by_lane(kernel, LANES), tilted=tilted, windowed=windowed)
+    stepper = scheme.value.bind(pull, depends, scales)
+    return packed_fleet(stepper, driver(stepper, values_together(values) if together else views), LANES)
+
+
 def _blames_method(problem: str) -> bool:
     """Whether the line that cannot be compiled stands in our own code: another way to call the torque will not help."""
     blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parent
@@ -175,6 +212,7 @@ class Flight:
     def __init__(self, shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None) -> None:
         """They start with another momentum, if one is given."""
         self.fleet, self.start, self.report = shared, start, report
+        self.unheard = compiles() and not report
         self.lead = lead = shared.lead
         n = start.count
         self.values = np.ascontiguousarray(start.parameters)
@@ -244,29 +282,38 @@ class Flight:
             with np.errstate(all="ignore"):  # in plain Python NumPy would warn of what a status will tell
                 self._block(piece, to, *block)
 
+        blocks = list(_blocks(n, threads, self.fleet.lanes))
         try:
-            with ThreadPoolExecutor(threads) as pool:
-                waiting = [pool.submit(run, block) for block in _blocks(n, threads, self.fleet.lanes)]
-                try:
-                    for job in waiting:
-                        while not job.done():
-                            self._report()
-                            _wait(job)
-                        job.result()
-                except BaseException:
-                    self.stopped.set()
-                    pool.shutdown(cancel_futures=True)
-                    raise
+            if self.unheard and (threads == 1 or len(blocks) == 1):
+                for block in blocks:
+                    run(block)
+            else:
+                self._shared_out(run, blocks)
             self._report()
         finally:
             self.steps[going] += self.count[going, AT.done]
             if lead.stepper.evaluations_per_step is None:
                 self.evaluations[going] += self.carried[going, -1].astype(np.int64)
 
+    def _shared_out(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
+        """Blocks to threads."""
+        with ThreadPoolExecutor(self.fleet.threads) as pool:
+            waiting = [pool.submit(run, block) for block in blocks]
+            try:
+                for job in waiting:
+                    while not job.done():
+                        self._report()
+                        _wait(job)
+                    job.result()
+            except BaseException:
+                self.stopped.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
     def _block(self, piece: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
         """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
         count, most = self.count[first:beyond], piece.steps if not self.lead.run.method.own_clock else 1 << 62
-        chunk = 1
+        chunk = max(1, FIRST_STEPS // (beyond - first)) if self.unheard else 1
         while not self.stopped.is_set():
             going = count[:, AT.status] == codes.OK
             if self.lead.run.method.own_clock:

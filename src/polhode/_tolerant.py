@@ -17,10 +17,11 @@ import numpy as np
 
 from polhode import _auto
 from polhode._check import Floats
-from polhode._fleet import Fleet, Flight, Leaders, flown
+from polhode._fleet import LANES, Fleet, Flight, Leaders, flown
 from polhode._integration import Progress, SimulationFailed, SimulationInterrupted
 from polhode._many import Ensemble, EnsembleInterrupted, of_one
 from polhode._starts import Start, Starts
+from polhode.core.types import Depends
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Run
@@ -34,6 +35,11 @@ ENOUGH = 0.75
 MOST_FAILURES = 6
 LONGEST_CLIMB = 12
 """Levels at a time: a factor of 15."""
+MOST_DESCENTS = 4
+SPLITTING = "ABA1064"
+"""What is tried beside collocation."""
+IN_POINTS = 0.5
+"""The price of an evaluation in collocation, where one of a splitting, with its flow of a symmetric body, has 1."""
 
 
 @dataclass
@@ -63,16 +69,21 @@ class Tolerant:
         self.checks = _auto.spread(after)
         sign = math.copysign(1.0, run.t_end - run.t_start)
         self.check_rows = np.searchsorted(sign * times, sign * self.checks)
-        self.fleets: dict[int, tuple[Fleet, Fleet]] = {}
         self.missed, self.worst, self.unknown = 0, 0.0, 0
         spread = np.linspace(0, starts.count - 1, min(PILOTS - 1, starts.count)).round().astype(int)
         self.pilots: Start | None = starts.some(np.unique([leaders.numbers[0], *spread]))
-        self.ladder = self._ladder(self.pilots, method)
-        self.most = self.ladder.most(run)
-        self.first = 0
+        self.ladders = self._ladders(self.pilots, method)
+        self._take(self.ladders[0])
 
-    def _ladder(self, pilots: Start, method: Method | None) -> _auto.Ladder:
-        """For what most of the pilots need at most: those that need more will get it."""
+    def _take(self, ladder: _auto.Ladder) -> None:
+        self.ladder, self.most, self.first = ladder, ladder.most(self.run), 0
+        self.fleets: dict[int, tuple[Fleet, Fleet]] = {}
+
+    def _ladders(self, pilots: Start, method: Method | None) -> list[_auto.Ladder]:
+        """For what most of the pilots need at most: those that need more will get it. If there are two, they decide.
+
+        What the spin of a symmetric body about its axis means to a torque, maybe nothing, their sizes do not tell.
+        """
         each = [_auto.character(pilots.run(k, self.run)) for k in range(pilots.count)]
 
         def most_of(sizes: list[float]) -> float:
@@ -85,34 +96,53 @@ class Tolerant:
         )
         self.least = max(2.0, 2.0 * c.pieces)
         if method is not None:
-            return _auto.ladder(method, c, self.rtol)
-        rungs = _auto.chosen(c, self.rtol, self.times.size)
+            return [_auto.ladder(method, c, self.rtol)]
+        rungs = _auto.chosen(c, self.rtol, self.times.size, many=self.starts.count >= LANES)
         if rungs.method.name == _auto.COLLOCATION:
             run = rungs.made(pilots.run(0, self.run), self.least, self.rtol)
             if not _auto.computed_together(run, self.announce):
                 rungs = _auto.ladder(find_method(_auto.ANY), c, self.rtol)
-        return rungs
+            elif c.symmetric and not c.depends & Depends.RATE and self.starts.count >= LANES:
+                return [rungs, _auto.ladder(find_method(SPLITTING), c, self.rtol)]
+        return [rungs]
 
     def _begin(self) -> None:
-        """Find the level that is enough for most of the pilots; if these are all, there is nothing to be spared.
+        """Find the level that is enough for most of the pilots; if these are all, there is nothing to be spared."""
+        if self.pilots is not None and self.pilots.count < self.starts.count:
+            tried = []
+            for ladder in self.ladders:
+                self._take(ladder)
+                tried.append((self._settle(self.pilots), self.first, self.fleets))
+            costs = [cost for cost, _, _ in tried]
+            best = costs.index(min(costs))
+            self._take(self.ladders[best])
+            _, self.first, self.fleets = tried[best]
+        self.pilots = None
+
+    def _settle(self, pilots: Start) -> float:
+        """Begin at the level that is enough for most of the pilots. Returns what that costs, in evaluations.
 
         The first guess may have been too careful: then they go down, and show whether it was.
         """
-        if self.pilots is not None and self.pilots.count < self.starts.count:
-            self.first = self._enough(self.pilots, lower=True)
-            if self.first < 0:
-                self.first = self._enough(self.pilots, lower=False)
-        self.pilots = None
+        for _ in range(MOST_DESCENTS):
+            best = self._new(pilots)
+            self._climb(pilots, best, None)
+            enough = self._enough(best)
+            if enough >= self.first:
+                break
+            self.first = enough
+        self.first = max(enough, self.first)
+        assert best.rows is not None
+        price = IN_POINTS if self.ladder.method.name.startswith(_auto.COLLOCATION.partition("(")[0]) else 1.0
+        return price * float(np.median(best.rows.evaluations))
 
-    def _enough(self, pilots: Start, *, lower: bool) -> int:
-        """The level that most of them end at, or the one at which they could have."""
-        best = self._new(pilots)
-        self._climb(pilots, best, None)
+    def _enough(self, best: Best) -> int:
+        """The level at which most of the pilots could have ended."""
         known = np.isfinite(best.error)
         levels, order = best.level[known], self.ladder.order
         if levels.size == 0:
             return self.first
-        if lower and order > 0.0:
+        if order > 0.0:
             spared = (0.5 * self.rtol / best.error[known]) ** (1 / order) / 1.1
             down = np.floor(np.log(np.maximum(spared, 1.0)) / math.log(FINER)).astype(int)
             room = math.floor(math.log(max(self.ladder.first / self.least, 1.0)) / math.log(FINER))
@@ -225,8 +255,7 @@ class Tolerant:
         best.seconds += run.run.seconds + other.run.seconds
         sound = run.success & other.success
         apart = np.where(sound, self._distance(run, other), 0.0)
-        estimated = np.vectorize(_auto.estimate, otypes=[float])(self.ladder.factor, apart, self._floor(part, run))
-        error = np.where(sound, estimated, np.inf)
+        error = np.where(sound, _auto.estimate(self.ladder.factor, apart, self._floor(part, run)), np.inf)
         known = best.error[which]
         better = ~(error >= known)  # also where nothing is known yet
         if run is not best.rows:

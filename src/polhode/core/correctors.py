@@ -13,12 +13,13 @@ to be the difference: 2 sum_k b_k sinh(k a x) = (g(x) - 1) / x, power by power o
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import comb, sqrt
+from math import ceil, comb, sqrt
 from typing import NamedTuple
 
 from polhode.core.compose import Splitting
 from polhode.core.flows import free, kick
-from polhode.core.quat import tidied
+from polhode.core.polished import PolishedSplitting
+from polhode.core.quat import normalised, tidied
 from polhode.core.types import Depends, Flow, Params, Pull, Rotor, Scales, State, Stepper
 
 SPACING2 = Fraction(7, 40)
@@ -56,20 +57,24 @@ def bernoulli(n: int) -> Fraction:
     return known[n]
 
 
-def passage(flow: Flow, kicked: Flow, b: Sequence[float], spacing: float) -> Flow:
+def passage(flow: Flow, kicked: Flow, b: Sequence[float], spacing: float, *, unscaled: bool) -> Flow:
     """The corrector as a walk: back by as many spacings as there are weights, forth to the other side, and back.
 
-    On the way forth there is a kick -b_k or +b_k wherever it comes by, except in the middle. With the opposite spacing
-    it is the inverse.
+    On the way forth there is a kick -b_k or +b_k wherever it comes by, except in the middle. The ways back, without
+    kicks, are made in as few flows as are no longer than a step. With the opposite spacing it is the inverse.
+    Unscaled quaternions get their norm first.
     """
     n = len(b)
-    ways = (-1.0,) * n + (1.0,) * (2 * n) + (-1.0,) * n
-    kicks = (0.0,) * (n - 1) + (*(-x for x in reversed(b)), 0.0, *b) + (0.0,) * n
-    places = (0.0,) * (n - 1) + tuple(float(k) for k in range(-n, n + 1)) + (0.0,) * n
+    back = ceil(n * abs(spacing))
+    ways = (-n / back,) * back + (1.0,) * (2 * n) + (-n / back,) * back
+    kicks = (0.0,) * (back - 1) + (*(-x for x in reversed(b)), 0.0, *b) + (0.0,) * back
+    places = (0.0,) * (back - 1) + tuple(float(k) for k in range(-n, n + 1)) + (0.0,) * back
     count = len(ways)
 
     def passed(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         x = spacing * h
+        if unscaled:
+            s = State(normalised(s.q), s.m)
         for k in range(count):
             s = flow(body, p, t, s, ways[k] * x)
             if kicks[k] != 0.0:
@@ -82,7 +87,7 @@ def passage(flow: Flow, kicked: Flow, b: Sequence[float], spacing: float) -> Flo
 class Corrected(NamedTuple):
     """Leapfrog, half a kick at either end, with the corrector of an odd order."""
 
-    leapfrog: Splitting
+    leapfrog: Splitting | PolishedSplitting
     order: int
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
@@ -92,15 +97,16 @@ class Corrected(NamedTuple):
             return base
         flow = free(scales)
         b = weights(self.order)
-        # Spacings are shorter than steps: in lanes, where a flow gives up on a body that has become too fast, this one
-        # goes on for longer than that of the steps.
-        enter, leave = (passage(flow, kick(pull), b, a) for a in (SPACING, -SPACING))
+        # No flow here is longer than a step: in lanes, where it gives up on a body that has become too fast, it goes on
+        # for longer than that of the steps.
+        unscaled = isinstance(self.leapfrog, PolishedSplitting)
+        enter, leave = (passage(flow, kick(pull), b, a, unscaled=unscaled) for a in (SPACING, -SPACING))
         each = 2 * len(b)
         return base._replace(
             memory=7 + base.memory, evaluations_at_start=base.evaluations_at_start + each,
             enter=enter, leave=leave, evaluations_per_passage=each,
         )  # fmt: skip
 
-    def composed(self, fractions: Sequence[float]) -> Splitting:
+    def composed(self, fractions: Sequence[float]) -> Splitting | PolishedSplitting:
         """Steps of these fractions in a row, as one step: of leapfrog, since a corrector belongs to one length."""
         return self.leapfrog.composed(fractions)
