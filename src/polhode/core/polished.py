@@ -4,16 +4,21 @@ The memory holds the low halves: three of the momentum, four of the quaternion. 
 powers of two.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, NamedTuple
 
-from polhode.core.compose import nothing_of
+from polhode.core.compose import Splitting, nothing_of, of_any_norm
+from polhode.core.dd import add, divide, two_sum
 from polhode.core.exact import added, fine_differences, finest, increment, needed, pieces, polish, polished_turn
-from polhode.core.flows import TOO_MANY_PIECES
-from polhode.core.ops import two_product
+from polhode.core.flows import HEADROOM, TOO_MANY_PIECES, kick
+from polhode.core.ops import fma, two_product
 from polhode.core.quat import rescaling
 from polhode.core.status import OK, UNSOUND
+from polhode.core.text import function
+from polhode.core.trig import sine_versine
 from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper, Vec3
+from polhode.core.vec import dot
 
 DD = tuple[float, float]
 Low = tuple[float, float, float, float, float, float, float]
@@ -62,27 +67,188 @@ class Polished(NamedTuple):
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step, prepared for runs of these scales."""
-        fine, unphysical = (finest(), True) if scales is None else needed(scales, 1.0)[:2]
-        move = increment(fine.nodes, fine.terms)
-        passes = next(n for turn, n in PASSES.items() if fine.longest_turn <= turn or turn == 1.3)
+        glide = gliding(scales, 1.0)
 
         def step(body: Rotor, p: Params, t: float, s: State, h: float, low: Low) -> tuple[State, Low, int]:
-            q, m = s.q, s.m
-            ql: Quat = (low[3], low[4], low[5], low[6])
-            ml: Vec3 = (low[0], low[1], low[2])
-            count = pieces(fine, unphysical, body, m, h)
-            if count > TOO_MANY_PIECES:
-                return s, low, UNSOUND
-            length = h / max(count, 1)
-            a, a_low = fine_differences(body.inertia)
-            for _ in range(count):
-                delta, _e, _v, k, mu = move(body, m, length)
-                delta, rest = polish(a, a_low, mu, m, ml, delta, passes)
-                q, ql = _attitude(q, ql, polished_turn(k, m, ml, delta, rest))
-                x = added(m[0], ml[0], delta[0], rest[0])
-                y = added(m[1], ml[1], delta[1], rest[1])
-                z = added(m[2], ml[2], delta[2], rest[2])
-                m, ml = (x[0], y[0], z[0]), (x[1], y[1], z[1])
-            return State(q, m), (ml[0], ml[1], ml[2], ql[0], ql[1], ql[2], ql[3]), OK
+            return glide(body, s, h, low)
 
-        return Stepper(nothing_of(7), step, 7, 0, 0)
+        return Stepper(nothing_of(LOW), step, LOW, 0, 0)
+
+
+LOW = 7
+"""Low halves: three of the momentum, four of the quaternion."""
+
+
+Glide = Callable[[Rotor, State, float, Low], tuple[State, Low, int]]
+"""The free motion, of a state with its low halves."""
+
+
+def gliding(scales: Scales | None, headroom: float) -> Glide:
+    """Prepared for runs of these scales."""
+    if scales is not None and not scales.many:
+        i1, i2, i3 = scales.inertia
+        if i1 == i2 or i2 == i3 or i3 == i1:
+            return _symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
+    return _triaxial(scales, headroom)
+
+
+LONGEST_HALF = 0.7
+"""Of the angles of a symmetric body: longer steps are cut, so that tangents stay moderate."""
+
+
+def _symmetric(axis: int) -> Glide:
+    """Two moments equal: a turn about the momentum, then one about the axis of symmetry.
+
+    Whatever its tangent is, the first leaves the momentum where it is; the second has one tangent for momentum and
+    attitude. So the tangents may be doubles.
+    """
+    k, a, b = axis - 1, axis % 3, (axis + 1) % 3  # the axis, and the equatorial ones
+
+    def glide(body: Rotor, s: State, h: float, low: Low) -> tuple[State, Low, int]:
+        i, j, m = body.inertia, body.inverse, s.m
+        size = sqrt(dot(m, m))
+        if size == 0.0:
+            return s, low, OK
+        precession, spin = 0.5 * h * j[a] * size, m[k] * (0.5 * h * (i[a] - i[k]) * j[a] * j[k])
+        cuts = max(abs(precession), abs(spin)) * (1.0 / LONGEST_HALF)
+        if not cuts < TOO_MANY_PIECES:
+            return s, low, UNSOUND
+        count = int(cuts) + 1
+        about, tangent = _tangent(precession / count) / size, _tangent(spin / count)
+        sine = _sine_of_double(tangent)
+        q, ql, ml = s.q, (low[3], low[4], low[5], low[6]), (low[0], low[1], low[2])
+        for _ in range(count):
+            q, ql = _attitude(
+                q, ql, (_product(about, m[0], ml[0]), _product(about, m[1], ml[1]), _product(about, m[2], ml[2]))
+            )
+            q, ql = _spun(k, q, ql, tangent)
+            d, d_low = _across(sine, tangent, m[a], ml[a], m[b], ml[b])
+            e, e_low = _across(sine, tangent, m[b], ml[b], -m[a], -ml[a])
+            x, y = added(m[a], ml[a], d, d_low), added(m[b], ml[b], e, e_low)
+            m, ml = _placed(k, m[k], x[0], y[0]), _placed(k, ml[k], x[1], y[1])
+        return State(q, m), (ml[0], ml[1], ml[2], ql[0], ql[1], ql[2], ql[3]), OK
+
+    return glide
+
+
+def _tangent(x: float) -> float:
+    sine, versine = sine_versine(x)
+    return sine / (1.0 - versine)
+
+
+def _sine_of_double(t: float) -> DD:
+    """2 t / (1 + t^2), the sine of the double angle."""
+    return divide((2.0 * t, 0.0), add((1.0, 0.0), two_product(t, t)))
+
+
+def _product(k: float, x: float, low: float) -> DD:
+    p, e = two_product(k, x)
+    return p, fma(k, low, e)
+
+
+def _across(sine: DD, t: float, x: float, dx: float, y: float, dy: float) -> DD:
+    """By how much x changes if (x, y) turns clockwise by the angle with this sine, the tangent of whose half is t."""
+    p, e = two_product(t, x)
+    u, f = two_sum(y, -p)
+    rest = f - e + fma(-t, dx, dy)
+    g, g_low = two_product(sine[0], u)
+    return g, g_low + fma(sine[0], rest, sine[1] * u)
+
+
+def _placed(k: int, along: float, x: float, y: float) -> Vec3:
+    """A vector from its component on axis k and the two after it."""
+    return (along, x, y) if k == 0 else (y, along, x) if k == 1 else (x, y, along)
+
+
+def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
+    """q (1, t e) with the unit vector e of axis k."""
+    u, v = (k + 1) % 3 + 1, (k + 2) % 3 + 1
+    d = _product(-t, q[k + 1], low[k + 1])
+    real = added(q[0], low[0], d[0], d[1])
+    d = _product(t, q[0], low[0])
+    along = added(q[k + 1], low[k + 1], d[0], d[1])
+    d = _product(t, q[v], low[v])
+    x = added(q[u], low[u], d[0], d[1])
+    d = _product(-t, q[u], low[u])
+    y = added(q[v], low[v], d[0], d[1])
+    n, n_low = _placed(k, along[0], x[0], y[0]), _placed(k, along[1], x[1], y[1])
+    c = rescaling((real[0], n[0], n[1], n[2]))
+    return (c * real[0], c * n[0], c * n[1], c * n[2]), (c * real[1], c * n_low[0], c * n_low[1], c * n_low[2])
+
+
+def _triaxial(scales: Scales | None, headroom: float) -> Glide:
+    fine, unphysical = (finest(), True) if scales is None else needed(scales, headroom)[:2]
+    move = increment(fine.nodes, fine.terms)
+    passes = next(n for turn, n in PASSES.items() if fine.longest_turn <= turn or turn == 1.3)
+
+    def glide(body: Rotor, s: State, h: float, low: Low) -> tuple[State, Low, int]:
+        q, m = s.q, s.m
+        ql: Quat = (low[3], low[4], low[5], low[6])
+        ml: Vec3 = (low[0], low[1], low[2])
+        count = pieces(fine, unphysical, body, m, h)
+        if count > TOO_MANY_PIECES:
+            return s, low, UNSOUND
+        length = h / max(count, 1)
+        a, a_low = fine_differences(body.inertia)
+        for _ in range(count):
+            delta, _e, _v, k, mu = move(body, m, length)
+            delta, rest = polish(a, a_low, mu, m, ml, delta, passes)
+            q, ql = _attitude(q, ql, polished_turn(k, m, ml, delta, rest))
+            x = added(m[0], ml[0], delta[0], rest[0])
+            y = added(m[1], ml[1], delta[1], rest[1])
+            z = added(m[2], ml[2], delta[2], rest[2])
+            m, ml = (x[0], y[0], z[0]), (x[1], y[1], z[1])
+        return State(q, m), (ml[0], ml[1], ml[2], ql[0], ql[1], ql[2], ql[3]), OK
+
+    return glide
+
+
+def pushed(s: State, low: Low, h: float, n: Vec3) -> tuple[State, Low]:
+    """The torque n acts on the momentum for a time h."""
+    m = s.m
+    x = added(m[0], low[0], h * n[0], 0.0)
+    y = added(m[1], low[1], h * n[1], 0.0)
+    z = added(m[2], low[2], h * n[2], 0.0)
+    return State(s.q, (x[0], y[0], z[0])), (x[1], y[1], z[1], low[3], low[4], low[5], low[6])
+
+
+class PolishedSplitting(NamedTuple):
+    """Kicks and the exact flow in turn, with their low halves: round-off does not change the energy by and by.
+
+    In doubles it does, like a random walk, and the angles that depend on it are off by the power 3/2 of the number of
+    steps. Quaternions are left unscaled.
+    """
+
+    splitting: Splitting
+
+    def composed(self, fractions: Sequence[float]) -> "PolishedSplitting":
+        """Steps of these fractions in a row, as one step."""
+        return PolishedSplitting(self.splitting.composed(fractions))
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """One step as one function. Of kicks at both ends, one is carried to the next step, as in `Splitting`."""
+        if depends is Depends.NOTHING:
+            return Polished().bind(pull, depends, scales)
+        stages, times = self.splitting.stages, self.splitting.times()
+        carried = stages[0].flow is kick and stages[-1].flow is kick and not depends & Depends.RATE
+        longest = max(abs(s.fraction) for s in stages if s.flow is not kick)
+        torque = of_any_norm(pull)
+        names: dict[str, Any] = {"glide": gliding(scales and scales._replace(step=longest * scales.step), HEADROOM)}
+        names |= {"pushed": pushed, "pull": torque, "OK": OK}
+
+        lines = [f"low = ({', '.join(f'memory[{k}]' for k in range(LOW))})"]
+        for k, (s, c) in enumerate(zip(stages, times, strict=True)):
+            if s.flow is not kick:
+                lines += [f"s, low, status = glide(body, s, {s.fraction!r} * h, low)"]
+                lines += ["if status != OK:", "    return s, memory, status"]
+                continue
+            here = f"pull(body, p, t + {c!r} * h, s)"
+            n = f"(memory[{LOW}], memory[{LOW + 1}], memory[{LOW + 2}])" if carried and k == 0 else here
+            lines += [f"n = {n}", f"s, low = pushed(s, low, {s.fraction!r} * h, n)"]
+        kept = ", ".join(f"low[{k}]" for k in range(LOW)) + (", n[0], n[1], n[2]" if carried else "")
+        step = function("step(body, p, t, s, h, memory)", [*lines, f"return s, ({kept}), OK"], names)
+        kicks = sum(s.flow is kick for s in stages) - int(carried)
+        if not carried:
+            return Stepper(nothing_of(LOW), step, LOW, 0, kicks)
+        begin = ["n = pull(body, p, t, s)", f"return ({'0.0, ' * LOW}n[0], n[1], n[2])"]
+        return Stepper(function("begin(body, p, t, s)", begin, names), step, LOW + 3, 1, kicks)

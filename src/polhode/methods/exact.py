@@ -12,9 +12,9 @@ stretches between outputs: the same steps, with an error of the second power of 
 
 from polhode.core.correctors import Corrected
 from polhode.core.flows import free, kick
-from polhode.core.polished import Polished
+from polhode.core.polished import Polished, PolishedSplitting
 from polhode.core.types import Depends
-from polhode.methods._method import Keeps, Method, Option, split, with_options
+from polhode.methods._method import COMPENSATED, Keeps, Method, Option, split, with_options
 
 _FREE = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM
 
@@ -50,8 +50,9 @@ ExactPolished = Method(
 )
 
 
-def _strang(corrector: int) -> Method:
-    leapfrog = split((kick, 1 / 2), (free, 1), (kick, 1 / 2))
+def _strang(corrector: int, compensated: bool) -> Method:
+    plain = split((kick, 1 / 2), (free, 1), (kick, 1 / 2))
+    leapfrog = PolishedSplitting(plain) if compensated else plain
     keeps = Keeps.SYMPLECTIC | Keeps.AXIAL_MOMENTUM
     return Method(
         "Strang",
@@ -72,10 +73,12 @@ def _strang(corrector: int) -> Method:
         keeps=keeps if corrector else keeps | Keeps.REVERSIBLE,
         keeps_when_free=_FREE,
         generalised_order=(corrector + 1, 2) if corrector else (2, 2),
+        unscaled=compensated,
     )
 
 
 Strang = with_options(
     _strang,
     Option("corrector", 0, "order of the symplectic corrector; 0: none", choices=(0, 3, 5, 7, 11, 17)),
+    COMPENSATED,
 )

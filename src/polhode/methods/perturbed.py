@@ -12,8 +12,9 @@ from polhode.core import coefficients
 from polhode.core.coefficients import Alternating
 from polhode.core.compose import Splitting
 from polhode.core.flows import free, kick
+from polhode.core.polished import PolishedSplitting
 from polhode.core.types import Depends
-from polhode.methods._method import Keeps, Method, split
+from polhode.methods._method import COMPENSATED, Keeps, Method, split, with_options
 from polhode.methods.exact import Strang
 
 
@@ -28,19 +29,25 @@ def _method(
     name: str, row: Alternating, summary: str, about: str, cite: str, order: int, generalised: tuple[int, ...]
 ) -> Method:
     evaluations = min(len(row.kicks), len(row.drifts))  # kicks at both ends share one with their neighbours
-    return Method(
-        name,
-        alternating(row),
-        summary=summary,
-        about=f"{about} Torque evaluations and exact flows a step: {evaluations} and {len(row.drifts)}.",
-        cite=cite,
-        order=order,
-        attitude_order=order,
-        accepts=Depends.POSITION | Depends.TIME,
-        keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
-        keeps_when_free=Strang.keeps_when_free,
-        generalised_order=generalised,
-    )
+
+    def make(compensated: bool) -> Method:
+        plain = alternating(row)
+        return Method(
+            name,
+            PolishedSplitting(plain) if compensated else plain,
+            summary=summary,
+            about=f"{about} Torque evaluations and exact flows a step: {evaluations} and {len(row.drifts)}.",
+            cite=cite,
+            order=order,
+            attitude_order=order,
+            accepts=Depends.POSITION | Depends.TIME,
+            keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
+            keeps_when_free=Strang.keeps_when_free,
+            generalised_order=generalised,
+            unscaled=compensated,
+        )
+
+    return with_options(make, COMPENSATED)
 
 
 # --- torques of any size
