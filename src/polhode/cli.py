@@ -218,7 +218,7 @@ def _run_many(
     if code == INTERRUPTED:
         typer.echo(f"polhode: {scenario.path}: interrupted; what was computed is in {file}", err=True)
     if not code:
-        table.cells(scenario, made.run, f"{count} bodies", f"{failed} failed", str(file))
+        table.cells(scenario, made.run, "-", "-", f"{file}, {count} bodies{f', {failed} failed' if failed else ''}")
     return code
 
 
@@ -249,7 +249,7 @@ class _RunTable:
             self.cells(scenario, solution.run, *_worst_errors(solution), " and ".join(map(str, files)))
 
     def cells(self, scenario: Scenario, run: Run, energy: str, momentum: str, saved: str) -> None:
-        """A line, with something else in the place of errors where there are none."""
+        """A line, also of what has no errors of its own."""
         if self.quiet:
             return
         if self.empty:
@@ -564,6 +564,11 @@ def show(
     picture = result.parent / f"{result.stem}.png"
     if plot and (problem := _unwritable(picture, force)):
         _stop(problem)
+    if (many := _summary_of_many(result)) is not None:
+        if plot:
+            _stop(f"{result} holds an ensemble, of which there is no picture: leave --plot out")
+        many()
+        return
     try:
         solution = polhode.load(result)
     except (OSError, ValueError, TypeError) as problem:
@@ -589,3 +594,49 @@ def show(
     if plot:
         solution.plot(picture)
         typer.echo(f"plotted as {picture}")
+
+
+def _summary_of_many(result: Path) -> Callable[[], None] | None:
+    """How to show an ensemble or what was kept of one; None for any other file."""
+    import numpy as np
+
+    from polhode.io import netcdf
+
+    try:
+        variables, about = netcdf.read(result)
+    except (OSError, ValueError):  # which `load` will tell
+        return None
+    reduced = "bodies" in about
+    if not (reduced or ("status" in variables and variables["status"].dimensions == ("body",))):
+        return None
+    status = None if reduced else variables["status"].data
+    count, failed = (about["bodies"], about["failed"]) if status is None else (status.size, np.count_nonzero(status))
+
+    def show() -> None:
+        typer.echo(f"ensemble  {count:.0f} bodies, {failed or 0:.0f} failed")
+        typer.echo(f"torque    {about['torque']}")
+        typer.echo(f"method    {about['method']}, step {about['step']:g} s")
+        if "time" in variables and (t := variables["time"].data).size:
+            typer.echo(f"time      {t[0]:g} to {t[-1]:g} s, {t.size} rows")
+        if "seed" in about:
+            typer.echo(
+                f"seed      {about['seed']:.0f}" if isinstance(about["seed"], float) else f"seed      {about['seed']}"
+            )
+        typer.echo()
+        coordinates = {name for name, v in variables.items() if v.dimensions == (name,)}
+        rows = []
+        for name, v in variables.items():
+            if name in coordinates or v.data.dtype.kind != "f":
+                continue
+            known = v.data[np.isfinite(v.data)]
+            shape = " x ".join(f"{size} {d}" for size, d in zip(v.data.shape, v.dimensions, strict=True))
+            least, mean, most = (f"{f(known):.6g}" if known.size else "-" for f in (np.min, np.mean, np.max))
+            rows.append((name, str(v.attributes.get("units", "")), shape, least, mean, most))
+        known_names = {"method", "torque", "step", "seed", "bodies", "failed"}
+        rows += [
+            (k, "", "", f"{x:.6g}", "", "") for k, x in about.items() if k not in known_names and isinstance(x, float)
+        ]
+        _table(["what", "unit", "shape", "least", "mean", "greatest"], rows)
+        typer.echo(f"\nfor the numbers themselves: xarray.open_dataset({str(result)!r})")
+
+    return show
