@@ -103,6 +103,8 @@ class Polhode:
     """One method of polhode, through `simulate`, with output at the listed times."""
 
     method: Method
+    looser: float = 1.0
+    """Where equations are solved by iteration: so many times what `simulate(rtol=...)` allows."""
 
     @cached_property
     def _options(self) -> frozenset[str]:
@@ -126,6 +128,8 @@ class Polhode:
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
         model = _auto.MODELS.get(self.method.name.partition("(")[0])
         longest = model.longest if model else LONGEST  # beyond it, exact flows cost more than they save
+        if model and not model.flows:
+            longest /= _auto.COARSER  # `simulate` leaves room for its companion
         return Settings(max(1.0, problem.angle / longest), problem.angle / SHORTEST, 1.25)
 
     def steps(self, problem: Problem, setting: float) -> int:
@@ -139,7 +143,7 @@ class Polhode:
             return Settled(method, problem.span / problem.outputs, None)
         plan = checked_arguments(problem.body, problem.torque, **_start(problem), step=problem.span, method=self.method)
         rungs = _auto.ladder(self.method, _auto.character(plan[0]), target)
-        made = rungs.made(plan[0], self.steps(problem, setting), target)
+        made = rungs.made(plan[0], self.steps(problem, setting), self.looser * target)
         return Settled(made.method, made.step, made.longest_step)
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:

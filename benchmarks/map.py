@@ -10,6 +10,7 @@ import math
 import statistics
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from benchmarks.contenders import (
@@ -85,7 +86,9 @@ def _target(
         record["auto"] = told
         entries[AUTO] = {"told": told["method"], "error": told["error"], "estimate": told["estimate"]}
         runs[AUTO] = repeated(lambda: rows(automatic(problem, target)), 0.0, least=0.0)
-        found = Search(mine, problem, reference(problem), longest).cheapest(target)
+        ways = [mine, replace(mine, looser=10.0)] if isinstance(mine, Polhode) and mine.of_target else [mine]
+        tried = [(way, Search(way, problem, reference(problem), longest).cheapest(target)) for way in ways]
+        mine, found = min(tried, key=lambda pair: pair[1].seconds if pair[1] else math.inf)
         if found is None:
             failed(MINE, f"{mine.name} misses {target:g} on {problem.name}")
         else:

@@ -212,7 +212,7 @@ def character(depends: Depends = Depends.POSITION, **others: Any) -> Character:
         (character(Depends.NOTHING, weakness=0.0), 1e-9, 1, "Exact"),
         (character(weakness=1e-7, span=1e3), 1e-9, 1, "Strang(corrector=17)"),
         (character(weakness=1e-7, span=1e3), 1e-9, 1000, "SABA8"),
-        (character(weakness=1e-7), 1e-9, 1, "SABA8"),
+        (character(weakness=1e-7, span=50.0), 1e-9, 1, "SABA8"),
         (character(weakness=1e-7), 1e-9, None, "SABA8"),
         (character(Depends.POSITION | Depends.TIME, weakness=1e-7, span=1e3), 1e-9, 1, "SABA8"),
         (character(weakness=1e-4, symmetric=True), 1e-9, 1, "ABA1064"),

@@ -11,17 +11,20 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polhode._aside import both, cores
 from polhode._check import Floats
-from polhode._integration import Integration, Progress, SimulationFailed, segments
+from polhode._integration import Integration, Itself, Progress, SimulationFailed, segments
 from polhode._own_clock import OwnClockIntegration
 from polhode._rows import lengths
-from polhode.core.exact import greatest_rate2
-from polhode.core.types import Depends
+from polhode.compiled import compiles
+from polhode.core.exact import finest, greatest_rate2
+from polhode.core.types import Depends, Quat
 from polhode.core.variable import Adaptive
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -35,6 +38,8 @@ MOST_LEVELS = 24
 MOST_STEPS = 1e9
 MOST_PIECES = 1e4
 """Stretches between jumps that are shorter than this part of the span get one step each."""
+LONG_ENOUGH = 3000
+"""Steps from which on a thread for the companion pays."""
 LONG_RUN = 1e5
 """Steps from which on it pays to compile anew for a shorter step."""
 NEAR_ROUND_OFF = 1e-9
@@ -59,7 +64,7 @@ class Character(NamedTuple):
 
     span: float
     rate: float
-    """The greatest rate of the free motion, or the one that the torque alone would bring about."""
+    """The greatest rate of the free motion, and what a fall by the torque adds to it."""
     weakness: float
     """eps: the largest torque over twice the kinetic energy at the start."""
     depends: Depends
@@ -73,16 +78,13 @@ class Character(NamedTuple):
         return self.span * self.rate
 
 
-SAMPLES = 32
-
-
 def character(run: Run) -> Character:
     """Of a problem, from its start and from the torque at attitudes and times that are spread out."""
     body, m = run.body, run.momentum_start @ run.body.axes
     j = 1.0 / body.moments
     twice_kinetic, size = float((m * m) @ j), _largest_torque(run)
     rate2 = greatest_rate2(tuple(j), tuple(m), tuple(m * m))
-    rate = math.sqrt(max(rate2, 0.0)) if twice_kinetic > size else math.sqrt(max(rate2, 0.0) + size * float(j.max()))
+    rate = math.sqrt(max(rate2, 0.0) + size * float(j.max()))
     a, b, c = sorted(body.moments.tolist())
     weakness = size / twice_kinetic if twice_kinetic > 0 else math.inf if size > 0 else 0.0
     span = abs(run.t_end - run.t_start)
@@ -91,19 +93,29 @@ def character(run: Run) -> Character:
     return Character(span, rate, weakness, run.torque.depends, a == b or b == c, min(pieces, MOST_PIECES))
 
 
+@cache
+def _attitudes(count: int) -> list[Quat]:
+    """Spread at random, always the same."""
+    rows = np.random.default_rng(7).normal(size=(count, 4))
+    return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
+
+
+LOOKS, FEW_LOOKS = 32, 8
+"""At a torque that changes in time, and at one that does not."""
+
+
 def _largest_torque(run: Run) -> float:
     """Where the torque cannot be had, it is left out: the run will tell if it comes there."""
     if run.torque.depends is Depends.NOTHING:
         return 0.0
-    draw = np.random.default_rng(7)
-    attitudes = np.vstack([run.quaternion_start, draw.normal(size=(SAMPLES, 4))])
-    attitudes /= lengths(attitudes)[:, None]
-    times = run.t_start + (run.t_end - run.t_start) * np.linspace(0.0, 1.0, SAMPLES + 1)
+    others = _attitudes(LOOKS if run.torque.depends & Depends.TIME else FEW_LOOKS)
+    apart = (run.t_end - run.t_start) / len(others)
     w, p = tuple(run.body.rate(run.momentum_start).tolist()), np.array(run.torque.parameters(run.body), dtype=float)
     largest = 0.0
-    for t, q in zip(times.tolist(), attitudes.tolist(), strict=True):
+    for k, q in enumerate([tuple(run.quaternion_start.tolist()), *others]):
         with suppress(Exception):  # the user's code may raise anything
-            size = math.hypot(*(float(x) for x in run.torque.torque_kernel(t, tuple(q), w, p)))
+            x, y, z = run.torque.torque_kernel(run.t_start + k * apart, q, w, p)
+            size = math.hypot(x, y, z)
             if math.isfinite(size):
                 largest = max(largest, size)
     return largest
@@ -123,10 +135,12 @@ class Ladder:
     """The number of steps to begin with."""
     factor: float
     """The estimate is the distance to the companion times this."""
-    radian: float = 1.0
-    """The time in which the body turns by about a radian."""
+    stretch: float = 1.0
+    """The time in which the body turns as far as an exact flow goes in one piece."""
     least: float = 16.0
     """Steps of a method that chooses them: so that it sees the whole span, and all that happens between jumps."""
+    growth: float = 1.0
+    """What becomes of errors of the iteration: they are biased, and change the energy, on which all angles depend."""
 
     def made(self, run: Run, n: float, rtol: float, *, coarser: bool = False) -> Run:
         """The run with n steps, or its companion."""
@@ -141,15 +155,15 @@ class Ladder:
         method = self.method
         if any(o.name == "tolerance" for o in method.options):
             # The companion solves its equations better, or neither would show what is left of them.
-            method = _iterated(method, 0.1 * rtol if coarser else rtol, steps)
+            method = _iterated(method, 0.1 * rtol if coarser else rtol, steps * self.growth)
         step = span / steps
         return replace(run, method=method, step=step, longest_step=self._ready(step, steps))
 
     def _ready(self, step: float, steps: float) -> float:
         """The step that exact flows are made ready for. Short runs share one program; long ones are worth their own."""
         if steps < LONG_RUN:
-            doublings = max(0, math.ceil(math.log2(abs(step) / (COARSER * self.radian))))
-            return math.copysign(math.ldexp(self.radian, doublings), step)
+            doublings = max(-2, math.ceil(math.log2(abs(step) / (COARSER * self.stretch))))
+            return math.copysign(math.ldexp(self.stretch, doublings), step)
         return math.copysign(math.ldexp(1.0, math.ceil(math.log2(abs(step) / COARSER))), step)
 
     def most(self, run: Run) -> float:
@@ -171,14 +185,21 @@ def _iterated(method: Method, rtol: float, steps: float) -> Method:
 
 
 def _allowed(rtol: float, steps: float) -> float:
-    """Error of an iteration that does not show in the answer. A power of ten: there are few methods, not many."""
-    return math.pow(10.0, math.floor(math.log10(max(0.1 * rtol / steps, 1e-17))))
+    """Error of an iteration that does not show in the answer. 1 or 3 times a power of ten: a name for a person."""
+    most = max(ITERATED * rtol / steps, 1e-17)
+    power = math.floor(math.log10(most))
+    return float(f"{3 if most >= 3 * 10.0**power else 1}e{power}")
+
+
+def _growth(c: Character) -> float:
+    """Of the errors of iterations, by so much they count more than their sum."""
+    return 2.0 + 0.06 * min(1.0, c.weakness) * c.turn
 
 
 # --- the choice ------------------------------------------------------------------------------------------------------
 
 
-def chosen(c: Character, rtol: float, outputs: int | None) -> Ladder:
+def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False) -> Ladder:
     """The method that gets there soonest, by the measurements in docs/auto.md; outputs at listed times, or at steps.
 
     A free body goes to listed times in one step each; without a list it makes two steps a radian, for rows to look at.
@@ -186,7 +207,8 @@ def chosen(c: Character, rtol: float, outputs: int | None) -> Ladder:
     if c.depends is Depends.NOTHING:
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
-    return ladder(find_method(_best(c, rtol, outputs)), c, rtol)
+    flow = (FLOW_OF_MANY if many else FLOW)[c.symmetric]
+    return ladder(find_method(_best(c, rtol, outputs, flow)), c, rtol)
 
 
 class Model(NamedTuple):
@@ -202,61 +224,81 @@ class Model(NamedTuple):
     flows: float = 0.0
     """In a step."""
     stronger: float = 0.0
-    """By so much the error grows with eps, of a method that is not made for weak torques."""
+    """A method that is not made for weak torques sees turns as longer with eps: by 1 + this times eps."""
+    shorter: float = 0.0
+    """Its longest turn falls with eps: by 1 + this times eps."""
 
 
 CORRECTED = "Strang(corrector=17)"
+POLISHED = "Strang(corrector=17, compensated=true)"
 COLLOCATION = "G8(compensated=true)"
 MODELS = {
-    "Strang": Model(1.1, (6.6e-5, 0.11), 1.0),
+    "Strang": Model(0.93, (6.6e-5, 0.11), 1.0),
     "SABA8": Model(5.5, (1.4e-15, 4e-3), 8.0),
-    "ABA1064": Model(5.5, (3.7e-9, 1.4e-4, 1e-4), 8.0),
-    "G8": Model(4.0, (1.4e-15,), stronger=300.0),
+    "ABA1064": Model(5.5, (3.7e-9, 1.4e-4, 1.4e-4), 8.0),
+    "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
     "G4": Model(1.9, (6e-8,)),
 }
 FLOW = {False: 115.0, True: 50.0}
 """Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body."""
+FLOW_OF_MANY = {False: 30.0, True: 20.0}
+"""The same where several bodies share the vector registers. Collocation has its points there, and gains nothing."""
 ROUNDING = 2.4e-15
 """Of a flow, in the estimate; that of collocation, whose sums are compensated, is less."""
-PASSAGE = 100.0
-"""Flows that a corrector makes for an output between grid points."""
-STEP, ITERATION = 100.0, 90.0
+POLISHING = 2.6
+"""By so much more a flow costs whose rounding does not count. It is made for one body at a time."""
+PASSAGE = 72.0
+"""Flows that a corrector makes for an output between grid points; for the start and the end together, two thirds."""
+STEP, ITERATION = 110.0, 70.0
 """Nanoseconds of a step of G8, and of each iteration in it."""
+UTMOST = 150.0
+"""More of them for a step whose round-off is not to accumulate."""
 
 
-def _best(c: Character, rtol: float, outputs: int | None) -> str:
+def _best(c: Character, rtol: float, outputs: int | None, flow: float) -> str:
     """Near the borders the costs are equal, so that it matters little which is taken."""
     costs = {COLLOCATION: _collocation_cost(c, rtol)}
     if not c.depends & Depends.RATE:
         for name in ("SABA8", "ABA1064"):
-            costs[name] = _splitting_cost(name, c, rtol)
+            costs[name] = _splitting_cost(name, c, rtol, flow)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
         if outputs is not None and not c.depends & Depends.TIME:
-            costs[CORRECTED] = _splitting_cost("Strang", c, rtol) + outputs * PASSAGE * FLOW[c.symmetric]
+            passages = (outputs - 1 / 3) * PASSAGE * flow
+            costs[CORRECTED] = _splitting_cost("Strang", c, rtol, flow) + passages
+            costs[POLISHED] = _flows("Strang", c, rtol) * POLISHING * FLOW[c.symmetric] + passages
     return min(costs, key=lambda name: costs[name])
 
 
-def _splitting_cost(name: str, c: Character, rtol: float) -> float:
-    """Nanoseconds."""
+def _splitting_cost(name: str, c: Character, rtol: float, flow: float) -> float:
+    """Nanoseconds, with so many for a flow."""
+    flows = _flows(name, c, rtol)
+    return flows * flow if ROUNDING * flows < 0.5 * rtol else math.inf
+
+
+def _flows(name: str, c: Character, rtol: float) -> float:
     turn, _ = _first_turn(find_method(CORRECTED if name == "Strang" else name), c, rtol)
-    flows = c.turn / turn * MODELS[name].flows
-    return flows * FLOW[c.symmetric] if ROUNDING * flows < 0.5 * rtol else math.inf
+    return c.turn / turn * MODELS[name].flows
 
 
 def _collocation_cost(c: Character, rtol: float) -> float:
     """Nanoseconds: each iteration brings fewer digits the longer the step is."""
     turn, _ = _first_turn(find_method(COLLOCATION), c, rtol)
     steps = max(c.turn / turn, 1.0)
-    digits = -math.log10(_allowed(rtol, steps))
-    return steps * (STEP + ITERATION * (0.9 + 0.66 * digits * math.pow(0.5 * turn, 0.6)))
+    allowed = _allowed(rtol, steps * _growth(c))
+    iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
+    return steps * (STEP + ITERATION * iterations + (0.0 if allowed > 1e-15 else UTMOST))
 
 
+ITERATED = 0.03
+"""The part of the tolerance that iterations may use up."""
 FACTORS = {"G4": 2.0, "G8": 2.0, "DOP853": 3.0, "SABA8": 10.0}
 """Where another than `FACTOR` was measured."""
 FACTOR = 5.0
 """For splittings, and for round-off, of which the two runs share a part."""
-MAYBE_ROUND_OFF = 1e-11
-"""Estimates below this may be made of round-off."""
+ATTAINABLE = 8.0
+"""Estimates of so many times the least error are round-off: shorter steps would not lower them."""
+MAYBE_ROUND_OFF = 100.0
+"""Estimates of so many times the least error may be made of round-off, in which a run and its companion are alike."""
 
 
 def ladder(method: Method, c: Character, rtol: float) -> Ladder:
@@ -269,9 +311,9 @@ def ladder(method: Method, c: Character, rtol: float) -> Ladder:
     if not orders:
         return Ladder(method, 0.0, max(1.0, c.turn), factor)
     turn, order = _first_turn(method, c, rtol)
-    radian = 1.0 / max(c.rate, 1e-300)
+    stretch = finest().longest_turn / max(c.rate, 1e-300)
     # Two steps between jumps, so that those of the companion are others there, too.
-    return Ladder(method, order, max(2.0, 2 * c.pieces, c.turn / turn), factor, radian)
+    return Ladder(method, order, max(2.0, 2 * c.pieces, c.turn / turn), factor, stretch, growth=_growth(c))
 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
@@ -279,11 +321,12 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
     orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
     powers = method.generalised_order or (min(orders),)
     model = MODELS.get(method.name.partition("(")[0], Model(1.0, (1.0,) * len(powers)))
-    if method.name == "Strang":  # without its corrector
+    if method.generalised_order == (2, 2):  # Strang without its corrector
         model = Model(1.0, (1.0, 1.0))
-    turn, limiting, eps = model.longest, float(min(powers)), min(1.0, c.weakness)
+    limiting, eps = float(min(powers)), min(1.0, c.weakness)
+    turn = model.longest / (1.0 + model.shorter * eps)
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
-        size = eps**k if method.generalised_order else model.stronger * eps + 1.0
+        size = eps**k if method.generalised_order else math.pow(1.0 + model.stronger * eps, order)
         share = max(coefficient * size * c.turn, 1e-300)
         if (allowed := math.pow(rtol / share, 1 / order)) < turn:
             turn, limiting = allowed, float(order)
@@ -309,14 +352,17 @@ class Search:
     tried: list[tuple[float, float]] = field(default_factory=list)
     """Numbers of steps and estimates."""
 
-    def made(self, run: Run, times: Floats | None, *, nudged: bool = False) -> Solution:
+    def _begun(self, run: Run, times: Floats | None, *, nudged: bool = False) -> Integration:
         m = run.momentum_start
         if nudged:
             m = m * (1.0 + NUDGE * np.array([1.0, -1.0, 1.0]))
         kind = OwnClockIntegration if run.method.own_clock else Integration
         run = replace(run, every=None if times is not None else run.every)
+        return kind(run, run.quaternion_start, m, times, self.progress, self.announce)
+
+    def _made(self, begun: Integration) -> Solution:
         try:
-            solution = kind(run, run.quaternion_start, m, times, self.progress, self.announce).solution()
+            solution = begun.solution()
         except SimulationFailed as failure:
             self._count(failure.solution)
             raise
@@ -330,11 +376,31 @@ class Search:
     def pair(self, ladder: Ladder, n: float) -> tuple[Solution, float]:
         """A run and its estimated error."""
         few = self.times if self.times is None else spread(self.times)
-        run = self.made(ladder.made(self.run, n, self.rtol), few)
-        checks = spread(run.t[1:] if run.t.size > 1 and run.t[0] == self.run.t_start else run.t)
-        other = self.made(ladder.made(self.run, n, self.rtol, coarser=True), checks, nudged=True)
+        main = self._begun(ladder.made(self.run, n, self.rtol), few)
+        coarser = ladder.made(self.run, n, self.rtol, coarser=True)
+        if few is not None and n >= LONG_ENOUGH and compiles() and cores() > 1:
+            checks = self._checks(few)
+            run, other = self._both(main, self._begun(coarser, checks, nudged=True))
+        else:
+            run = self._made(main)
+            checks = self._checks(run.t)
+            other = self._made(self._begun(coarser, checks, nudged=True))
         rows = np.searchsorted(math.copysign(1.0, self.run.step) * run.t, math.copysign(1.0, self.run.step) * checks)
-        return run, estimate(ladder.factor, distance(run, rows, other), self.floor)
+        return run, float(estimate(ladder.factor, distance(run, rows, other), self.floor))
+
+    def _checks(self, t: Floats) -> Floats:
+        """Times at which the two are compared, of those of the run: the start is what it is."""
+        return spread(t[1:] if t.size > 1 and t[0] == self.run.t_start else t)
+
+    def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
+        try:
+            run, other = both(main, companion)
+        except SimulationFailed as failure:
+            self._count(failure.solution)
+            raise
+        self._count(run)
+        self._count(other)
+        return run, other
 
     def answer(self, ladder: Ladder) -> Solution:
         """Refine until the estimate is below the tolerance, or does not fall any more."""
@@ -353,7 +419,7 @@ class Search:
             self.tried.append((n, error))
             if best is None or error < best[1]:
                 best = (solution, error)
-            if error <= self.rtol or n >= most or self._stuck() or ladder.order == 0.0:
+            if error <= max(self.rtol, ATTAINABLE * self.floor) or n >= most or self._stuck() or ladder.order == 0.0:
                 break
             n = self._next(ladder, n, error)
         assert best is not None
@@ -383,7 +449,7 @@ class Search:
 
     def _finished(self, solution: Solution, error: float) -> Solution:
         if self.times is not None and solution.t.size < self.times.size:
-            solution = self.made(solution.run, self.times)
+            solution = self._made(self._begun(solution.run, self.times))
         solution = replace(
             solution,
             run=replace(solution.run, nfev=self.nfev, seconds=self.seconds),
@@ -400,9 +466,9 @@ class Search:
         return solution
 
 
-def estimate(factor: float, d: float, floor: float) -> float:
+def estimate(factor: float, d: Any, floor: Any) -> Any:
     """The error of a run whose companion is at the distance d: by the factor of its method, or by that of round-off."""
-    return max(factor * d, min(FACTOR * d, MAYBE_ROUND_OFF)) + floor
+    return np.maximum(factor * d, np.minimum(FACTOR * d, MAYBE_ROUND_OFF * floor)) + floor
 
 
 def least_error(run: Run, rate: float) -> float:
@@ -413,7 +479,7 @@ def least_error(run: Run, rate: float) -> float:
     turn = rate * abs(run.t_end - run.t_start)
     largest, smallest = float(run.body.moments.max()), float(run.body.moments.min())
     each = 3.0 if run.body.aligned else 3.0 + 2.0 * largest / smallest
-    return 2.0**-52 * (4.0 + each * turn + rate * far_from_zero(run))
+    return 2.0**-52 * (8.0 + each * turn + rate * far_from_zero(run))
 
 
 def far_from_zero(run: Run) -> float:
@@ -455,6 +521,17 @@ def answer(
     return Search(run, times, rtol, least_error(run, c.rate), progress, announce).answer(rungs)
 
 
+_together: dict[tuple[object, ...], bool] = {}
+"""Of torques that were asked about before: short runs are not to wait for the answer again."""
+
+
 def computed_together(run: Run, announce: Callable[[], None] | None) -> bool:
     """Whether the torque can be had at all nodes of a step at once. If not, Runge-Kutta needs fewer evaluations."""
-    return Integration(run, run.quaternion_start, run.momentum_start, np.array([run.t_end]), None, announce).in_lanes()
+    kernel, scheme = Itself(run.torque.torque_kernel), Itself(run.method.scheme)
+    known = (kernel, scheme, run.torque.depends, len(run.torque.breakpoints) > 0, run.body.aligned, compiles())
+    if known not in _together:
+        if len(_together) >= 1000:  # each keeps a function of the user's alive
+            _together.clear()
+        start = (run.quaternion_start, run.momentum_start, np.array([run.t_end]))
+        _together[known] = Integration(run, *start, None, announce).in_lanes()
+    return _together[known]
