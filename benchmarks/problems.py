@@ -7,6 +7,7 @@ programs that trace it, compile it or differentiate it. polhode gets its own tor
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -56,12 +57,12 @@ class Problem:
         """I w . w at the start."""
         return sum(i * w * w for i, w in zip(self.moments, self.omega, strict=True))
 
-    @property
+    @cached_property
     def body(self) -> ph.Body:
         """For polhode. The water molecule breaks the triangle inequality by 0.2 %."""
         return ph.Body(self.moments, allow_unphysical=True)
 
-    @property
+    @cached_property
     def torque(self) -> Torque | None:
         """For polhode."""
         match self.kind:

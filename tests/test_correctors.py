@@ -165,7 +165,7 @@ def test_output_does_not_change_the_run() -> None:
 def test_chunks_do_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compiled_run(C17, 0.5, weight(1e-2), every=3)
     monkeypatch.setattr(_integration, "CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(_integration, "FIRST_CHUNK", 1)
+    monkeypatch.setattr(_integration, "FIRST_EVALUATIONS", 1)
     pieces = compiled_run(C17, 0.5, weight(1e-2), every=3)
     assert np.array_equal(whole.momentum, pieces.momentum)
     assert np.array_equal(whole.quaternion, pieces.quaternion)

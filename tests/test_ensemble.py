@@ -1,5 +1,6 @@
 """Many bodies at once: the same as one by one, whatever the threads, and nobody goes down with another."""
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -552,3 +553,25 @@ def test_file(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         many.save(tmp_path / "many.nc")
     many.save(tmp_path / "many.nc", overwrite=True)
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("output", [{"every": 100}, {"every": 10}, {"t_eval": [0.0, 1.0]}, {"t_eval": [0.5]}])
+def test_a_body_that_cannot_be_shown_does_not_harm_its_neighbours(output: dict[str, Any]) -> None:
+    """A corrector looks beyond the end, where the torque of one of nine bodies has no value."""
+
+    @ph.torque
+    def fading(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[1] * math.sqrt(p[0] - t) * q[1], p[1] * q[2], p[1] * q[3])
+
+    parameters = np.full((9, 2), (100.0, 1e-3))
+    parameters[2, 0] = 1.0
+    omega = np.random.default_rng(0).normal(size=(9, 3))
+    given: dict[str, Any] = {"t_span": (0.0, 1.0), "step": 0.1, "method": "Strang(corrector=17)", **output}
+    body = ph.Body([1.0, 1.5, 2.2])
+    many = ph.ensemble(body, fading, omega=omega, parameters=parameters, **given)
+    assert np.flatnonzero(many.status).tolist() == [2]
+    for k in (1, 8):
+        one = ph.ensemble(body, fading, omega=omega[[k]], parameters=parameters[[k]], **given)
+        assert np.abs(many.quaternion[k] - one.quaternion[0]).max() < 4e-16
+        assert np.abs(many.last_quaternion[k] - one.last_quaternion[0]).max() < 4e-16

@@ -108,6 +108,30 @@ def test_continued_runs_are_runs_in_one_go() -> None:
     assert np.abs(part.quaternion - whole.quaternion).max() < 2 * EPS  # rows were scaled on the way
 
 
+@pytest.mark.parametrize("other", [{"method": "SABA10"}, {"torque": ph.HeavyTop(0.2)}])
+def test_other_methods_and_torques_go_on_from_unit_quaternions(other: dict[str, Any]) -> None:
+    body, torque = ph.Body([1.0, 1.4, 2.1]), ph.HeavyTop(0.3)
+    ends = []
+    with interpreted():
+        for method in ("SABA10", "SABA10(compensated=true)"):
+            half = ph.simulate(body, torque, omega=(0.9, -0.7, 1.1), t_span=(0.0, 2.0), step=0.2, method=method)
+            ends.append(ph.resume(half, 4.0, **other))
+    assert np.abs(ends[0].quaternion - ends[1].quaternion).max() < 100 * EPS
+    assert np.abs(np.linalg.norm(ends[1].quaternion, axis=1) - 1).max() < 4 * EPS
+
+
+@pytest.mark.parametrize("unit", [1e-162, 1e-150, 1e140])
+def test_units_do_not_matter_to_symmetric_bodies(unit: float) -> None:
+    i = (unit, unit, 1.4 * unit)
+    body = Rotor(i, (1 / i[0], 1 / i[1], 1 / i[2]))
+    m = (0.9 * unit, -0.7 * unit, 1.1 * unit)
+    small = Rotor((1.0, 1.0, 1.4), (1.0, 1.0, 1 / 1.4))
+    s, _, status = gliding(Scales(i, m, 0.5), 1.0)(body, State(ATTITUDE, m), 0.5, (0.0,) * LOW)  # type: ignore[arg-type]
+    true, _, _ = gliding(Scales(small.inertia, MOMENTUM, 0.5), 1.0)(small, State(ATTITUDE, MOMENTUM), 0.5, (0.0,) * LOW)  # type: ignore[arg-type]
+    assert status == OK
+    assert np.abs(np.subtract(s.q, true.q)).max() < 4 * EPS
+
+
 def test_round_off_does_not_grow() -> None:
     """Ten thousand radians: plain steps of two lengths part by 1e-11 and more, polished ones by a tenth of it."""
     body, torque = ph.Body([1.0, 1.0, 1.6]), ph.HeavyTop(1e-8)

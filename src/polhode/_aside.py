@@ -16,11 +16,14 @@ class _Stopped(Exception):
     """The first run has no use for the second any more."""
 
 
-def both(first: Integration, second: Integration) -> tuple[Solution, Solution]:
-    """The solutions of two runs at the same time; what is raised is what the first raises, or else the second.
+def both(first: Integration, second: Integration) -> tuple[Solution, Solution | BaseException]:
+    """The solutions of two runs at the same time; what the second raises takes the place of its solution.
 
-    A thread is made for each call: one that waits for more would be missing after a fork.
+    A thread is made for each call: one that waits for more would be missing after a fork. Compilations are done, and
+    announced, before.
     """
+    for one in (first, second):
+        one.compiled()
     stop = threading.Event()
     made: list[Solution | BaseException] = []
 
@@ -46,7 +49,4 @@ def both(first: Integration, second: Integration) -> tuple[Solution, Solution]:
     finally:
         stop.set()
         thread.join()
-    (other,) = made
-    if isinstance(other, BaseException):
-        raise other
-    return solution, other
+    return solution, made[0]

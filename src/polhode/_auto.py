@@ -38,8 +38,8 @@ MOST_LEVELS = 24
 MOST_STEPS = 1e9
 MOST_PIECES = 1e4
 """Stretches between jumps that are shorter than this part of the span get one step each."""
-LONG_ENOUGH = 3000
-"""Steps from which on a thread for the companion pays."""
+LONG_ENOUGH = 4000
+"""Flows, about half a millisecond, from which on a thread for the companion pays."""
 LONG_RUN = 1e5
 """Steps from which on it pays to compile anew for a shorter step."""
 NEAR_ROUND_OFF = 1e-9
@@ -139,6 +139,8 @@ class Ladder:
     """The time in which the body turns as far as an exact flow goes in one piece."""
     least: float = 16.0
     """Steps of a method that chooses them: so that it sees the whole span, and all that happens between jumps."""
+    effort: float = 1.0
+    """What a step costs, in flows."""
     growth: float = 1.0
     """What becomes of errors of the iteration: they are biased, and change the energy, on which all angles depend."""
 
@@ -245,6 +247,8 @@ FLOW_OF_MANY = {False: 30.0, True: 20.0}
 """The same where several bodies share the vector registers. Collocation has its points there, and gains nothing."""
 ROUNDING = 2.4e-15
 """Of a flow, in the estimate; that of collocation, whose sums are compensated, is less."""
+COLLOCATING = 8.0
+"""Flows that a step of collocation costs, more or less."""
 POLISHING = 2.6
 """By so much more a flow costs whose rounding does not count. It is made for one body at a time."""
 PASSAGE = 72.0
@@ -313,16 +317,20 @@ def ladder(method: Method, c: Character, rtol: float) -> Ladder:
     turn, order = _first_turn(method, c, rtol)
     stretch = finest().longest_turn / max(c.rate, 1e-300)
     # Two steps between jumps, so that those of the companion are others there, too.
-    return Ladder(method, order, max(2.0, 2 * c.pieces, c.turn / turn), factor, stretch, growth=_growth(c))
+    model = MODELS.get(method.name.partition("(")[0])
+    effort = model.flows or COLLOCATING if model else 1.0
+    first = max(2.0, 2 * c.pieces, c.turn / turn)
+    return Ladder(method, order, first, factor, stretch, effort=effort, growth=_growth(c))
 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     """The angle by which the body turns in a step that is likely to do; the order of the error that allows no more."""
     orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
     powers = method.generalised_order or (min(orders),)
-    model = MODELS.get(method.name.partition("(")[0], Model(1.0, (1.0,) * len(powers)))
+    unknown = Model(1.0, (0.02,) * len(powers))
+    model = MODELS.get(method.name.partition("(")[0], unknown)
     if method.generalised_order == (2, 2):  # Strang without its corrector
-        model = Model(1.0, (1.0, 1.0))
+        model = unknown
     limiting, eps = float(min(powers)), min(1.0, c.weakness)
     turn = model.longest / (1.0 + model.shorter * eps)
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
@@ -345,10 +353,14 @@ class Search:
     rtol: float
     floor: float
     """The least error that is believed."""
+    round_off: float
+    """What is to be expected of it, if the axes of the body are known."""
     progress: Progress | None
     announce: Callable[[], None] | None
     nfev: int = 0
     seconds: float = 0.0
+    solved: float = math.inf
+    """The tolerance to which iterations are solved, if it is less than that of the answer."""
     tried: list[tuple[float, float]] = field(default_factory=list)
     """Numbers of steps and estimates."""
 
@@ -376,9 +388,10 @@ class Search:
     def pair(self, ladder: Ladder, n: float) -> tuple[Solution, float]:
         """A run and its estimated error."""
         few = self.times if self.times is None else spread(self.times)
-        main = self._begun(ladder.made(self.run, n, self.rtol), few)
-        coarser = ladder.made(self.run, n, self.rtol, coarser=True)
-        if few is not None and n >= LONG_ENOUGH and compiles() and cores() > 1:
+        solved = min(self.rtol, self.solved)
+        main = self._begun(ladder.made(self.run, n, solved), few)
+        coarser = ladder.made(self.run, n, solved, coarser=True)
+        if few is not None and n * ladder.effort >= LONG_ENOUGH and compiles() and cores() > 1:
             checks = self._checks(few)
             run, other = self._both(main, self._begun(coarser, checks, nudged=True))
         else:
@@ -399,6 +412,10 @@ class Search:
             self._count(failure.solution)
             raise
         self._count(run)
+        if isinstance(other, BaseException):
+            if isinstance(other, SimulationFailed):
+                self._count(other.solution)
+            raise other
         self._count(other)
         return run, other
 
@@ -419,11 +436,20 @@ class Search:
             self.tried.append((n, error))
             if best is None or error < best[1]:
                 best = (solution, error)
-            if error <= max(self.rtol, ATTAINABLE * self.floor) or n >= most or self._stuck() or ladder.order == 0.0:
+            if self._enough(error) or n >= most or self._stuck() or ladder.order == 0.0:
                 break
+            self.solved = min(self.solved, self.rtol * self.rtol / error)
             n = self._next(ladder, n, error)
         assert best is not None
         return self._finished(*best)
+
+    def _enough(self, error: float) -> bool:
+        """Whether an estimate is below the tolerance, or made of round-off: then shorter steps would not lower it."""
+        if error <= self.rtol:
+            return True
+        if self.rtol <= max(self.floor, 2.0 * self.round_off):
+            return error <= ATTAINABLE * self.floor
+        return len(self.tried) > 1 and error <= ATTAINABLE * self.round_off
 
     def _next(self, ladder: Ladder, n: float, error: float) -> float:
         """By the order of the method, or by the one that was seen, if that is lower."""
@@ -441,6 +467,8 @@ class Search:
         if len(self.tried) > 1:
             (a, x), (b, y) = self.tried[-2:]
             if y < NEAR_ROUND_OFF and b > 1.3 * a and y * b > x * a:
+                return True
+            if x < 1e-2 and b > 4.0 * a and y * b > x * a:  # round-off that the motion makes grow
                 return True
         if len(self.tried) < 4:
             return False
@@ -471,14 +499,14 @@ def estimate(factor: float, d: Any, floor: Any) -> Any:
     return np.maximum(factor * d, np.minimum(FACTOR * d, MAYBE_ROUND_OFF * floor)) + floor
 
 
-def least_error(run: Run, rate: float) -> float:
+def least_error(run: Run, rate: float, *, tilted: bool = True) -> float:
     """What no companion sees, because it has the same: the roundings of the moments and their inverses, and of times.
 
     The principal moments of a tilted tensor are known to some ulps of the largest one only.
     """
     turn = rate * abs(run.t_end - run.t_start)
     largest, smallest = float(run.body.moments.max()), float(run.body.moments.min())
-    each = 3.0 if run.body.aligned else 3.0 + 2.0 * largest / smallest
+    each = 3.0 + 2.0 * largest / smallest if tilted and not run.body.aligned else 3.0
     return 2.0**-52 * (8.0 + each * turn + rate * far_from_zero(run))
 
 
@@ -511,6 +539,11 @@ def answer(
 ) -> Solution:  # fmt: skip
     """The motion with an error below rtol, by this method or by the one that suits best."""
     c = character(run)
+    if not math.isfinite(c.turn):
+        raise ValueError(
+            f"the body turns at {c.rate:g} rad/s for {c.span:g} s, which cannot be computed with: choose units in which"
+            " moments and momentum are nearer to one"
+        )
     rungs = ladder(method, c, rtol) if method else chosen(c, rtol, None if times is None else times.size)
     if (
         method is None
@@ -518,7 +551,8 @@ def answer(
         and not computed_together(rungs.made(run, 2.0, rtol), announce)
     ):
         rungs = ladder(find_method(ANY), c, rtol)
-    return Search(run, times, rtol, least_error(run, c.rate), progress, announce).answer(rungs)
+    floors = (least_error(run, c.rate), least_error(run, c.rate, tilted=False))
+    return Search(run, times, rtol, *floors, progress, announce).answer(rungs)
 
 
 _together: dict[tuple[object, ...], bool] = {}

@@ -17,7 +17,7 @@ def number(name: str, value: Any, *, positive: bool = False) -> float:
         if isinstance(value, str | bytes | bool):
             raise TypeError
         x = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must be a number, not {value!r}") from None
     if not math.isfinite(x):
         raise ValueError(f"{name} must be finite, not {x}")
@@ -54,7 +54,7 @@ def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
         if kind not in "iufO" or (kind == "O" and any(isinstance(v, str) for v in given.flat)):
             raise TypeError
         x = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must hold numbers in the shape {shape}, not {value!r}") from None
     if x.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {x.shape}")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polhode._check import Floats
-from polhode._integration import CHUNK_SECONDS, SIGNATURE, Integration, Itself, Segment
+from polhode._integration import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Integration, Itself, Segment
 from polhode._many import Ensemble, EnsembleInterrupted
 from polhode._own_clock import OwnClockIntegration
 from polhode._starts import Start, Starts
@@ -37,8 +37,8 @@ MOST_LEADERS = 1000
 """Bodies that are tried before the torque is said to fail for all of them."""
 LARGEST_BLOCK = 4096
 """Bodies that one thread takes at a time, at most."""
-FIRST_STEPS = 2**16
-"""Steps of all bodies of a block before it is known how long they take, where nobody waits to hear of it."""
+FIRST_EVALUATIONS = 2**16
+"""Of the torque, for all bodies of a block, before it is known how long they take: where nobody waits to hear of it."""
 
 Announce = Callable[[], None] | None
 Report = Callable[[int], None]
@@ -189,7 +189,8 @@ def _packed_of(
     """The loop over several bodies at a time, whose torques are computed together or one after the other."""
     pull = principal_torque(kernel if together else lane_by_lane(kernel, LANES), tilted=tilted, windowed=windowed)
     stepper = scheme.value.bind(pull, depends, scales)
-    return packed_fleet(stepper, driver(stepper, values_together(values) if together else views), LANES)
+    load = values_together(values) if together else views
+    return packed_fleet(stepper, driver(stepper, load, together=True), LANES)
 
 
 def _blames_method(problem: str) -> bool:
@@ -313,7 +314,9 @@ class Flight:
     def _block(self, piece: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
         """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
         count, most = self.count[first:beyond], piece.steps if not self.lead.run.method.own_clock else 1 << 62
-        chunk = max(1, FIRST_STEPS // (beyond - first)) if self.unheard else 1
+        each = self.lead.stepper.evaluations_per_step
+        some = FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each)
+        chunk = max(1, some // (beyond - first)) if self.unheard else 1
         while not self.stopped.is_set():
             going = count[:, AT.status] == codes.OK
             if self.lead.run.method.own_clock:

@@ -30,9 +30,10 @@ CHUNK_SECONDS = 0.05
 """Compiled code returns about so often, for progress and Ctrl-C."""
 FEW = 50
 """Up to so many listed times are dealt with one by one."""
-FIRST_CHUNK = 1000
-"""Steps before it is known how long they take, where nobody waits to hear of it: even slow ones do not take seconds,
-and many runs have no more."""
+FIRST_EVALUATIONS = 1000
+"""Of the torque, before it is known how long they take, where nobody waits to hear of it: many runs have no more."""
+MANY_EVALUATIONS = 64
+"""In a step that makes as many as it needs: eight iterations at eight nodes."""
 
 HARMLESS = 1e75
 """Fourth powers of numbers between this and its inverse are floats."""
@@ -221,8 +222,12 @@ class Integration:
         size = (_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0)
         return Scales(*size, changes, conserves, self.many, self.effort)
 
+    def compiled(self) -> Callable[..., int]:
+        """The loop, ready to run."""
+        return self.program(self._driver, SIGNATURE, self.announce)
+
     def _all(self) -> int:
-        drive = self.program(self._driver, SIGNATURE, self.announce)
+        drive = self.compiled()
         for piece in self.pieces:
             status = self._through(piece, drive)
             if status != codes.OK:
@@ -272,7 +277,9 @@ class Integration:
                 piece.t0, piece.h, self._end(piece), stop,
             )  # fmt: skip
 
-        chunk = FIRST_CHUNK if compiles() and not self.progress else 1
+        each = self.stepper.evaluations_per_step
+        some = max(1, FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each))
+        chunk = some if compiles() and not self.progress else 1
         self.starts += 1 - int(self.count[AT.resumed])
         while not self._finished(piece):
             done = int(self.count[AT.done])

@@ -206,15 +206,18 @@ def resume(
     times = None if t_eval is None else _times(t_eval, solution.t_last, end)
     chosen = find_method(method) if isinstance(method, str) else method or old.method
     acting = old.torque if torque is None else checked(torque)
-    state = (solution.last_quaternion, solution.last_momentum)
-    run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=acting, method=chosen)
     same = same_torque(old.torque, acting, old.body)
+    goes_on = same and chosen == old.method
+    # Only the method itself knows what to do with a quaternion that it left unscaled.
+    attitude = solution.last_quaternion if goes_on else _check.quaternion("attitude", solution.last_quaternion)
+    state = (attitude, solution.last_momentum)
+    run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=acting, method=chosen)
     if not same:
         run = replace(
             run, quaternion_start=state[0], momentum_start=state[1], torque_size=None, torque_changed=True
         )  # fmt: skip
     _check_accepted(run.method, run.torque)
-    memory = solution.memory if same and run.method == old.method else ()
+    memory = solution.memory if goes_on else ()
     new = _integration(run)(run, *state, times, progress, announce, memory).solution
     try:
         return _joined(solution, new())

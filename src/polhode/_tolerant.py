@@ -32,7 +32,7 @@ PILOTS = 8
 """Bodies that decide on the method and on the level at which all begin."""
 ENOUGH = 0.75
 """The part of them that should need no more."""
-MOST_FAILURES = 6
+MOST_FAILURES = 8
 LONGEST_CLIMB = 12
 """Levels at a time: a factor of 15."""
 MOST_DESCENTS = 4
@@ -224,19 +224,19 @@ class Tolerant:
                 ended = (error <= self.rtol) | (self._steps(j) >= self.most) | tries.hopeless(which)
                 if self.ladder.order == 0.0:
                     ended[:] = True
-                level[which[~ended]] += self._higher(error[~ended])
+                level[which[~ended]] += self._higher(error[~ended], tries.failures[which[~ended]])
                 going[which[ended]] = False
             active = active[going[active]]
 
-    def _higher(self, error: Floats) -> Any:
-        """By how many levels, from the order of the method."""
+    def _higher(self, error: Floats, failures: Any) -> Any:
+        """By how many levels, from the order of the method. Runs that failed tell nothing: twice as many each time."""
         order = max(self.ladder.order, 1.0)
         known = np.where(np.isfinite(error), error, 1.0)
         small = known < _auto.NEAR_ROUND_OFF
         factor = 1.1 * np.maximum(known / (0.5 * self.rtol), 1e-300) ** (1 / order)
         climb = np.ceil(np.log(np.maximum(factor, 1.0)) / math.log(FINER))
         climb = np.clip(climb, np.where(small | (known > 0.1), 2, 1), np.where(small, 3, LONGEST_CLIMB))
-        return np.where(np.isfinite(error), climb, 2).astype(np.int64)  # a run that failed tells nothing more
+        return np.where(np.isfinite(error), climb, np.minimum(2**failures, LONGEST_CLIMB)).astype(np.int64)
 
     def _pair(self, part: Start, j: int, which: Any, best: Best, progress: Progress | None) -> Floats:
         """Runs of some bodies, their estimated errors, and what is best kept of it."""

@@ -221,7 +221,8 @@ class Walk:
             parts.append(f"{name}={self.value(value, attributes)}")
         del self.open[f]
         name = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-        if (f.__module__ or "").partition(".")[0] != "polhode":
+        # By where it was defined: its `__module__` may be another's, after functools.wraps.
+        if str(f.__globals__.get("__name__")).partition(".")[0] != "polhode":
             return Named(name, {f: name})
         found = Named(name, reached)
         if not self.volatile:

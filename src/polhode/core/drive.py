@@ -73,7 +73,9 @@ def load_setting(x: Any, values: Any) -> tuple[Rotor, Params]:
     return body, Params(values, (x[6], x[7], x[8], x[9]), window, tuning)
 
 
-def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> Callable[..., int]:
+def driver(
+    stepper: Stepper, load_values: Callable[[Any, int], Any] = view, *, together: bool = False
+) -> Callable[..., int]:  # fmt: skip
     """The loop for one method with its torque.
 
     A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
@@ -81,9 +83,12 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
     Listed outputs stand in `plan_index` (grid point before) and `plan_offset` (time after it).
     Behind a corrector (`Stepper.enter`) the steps are made on states of their own: those in the caller's array and in
     the output are seen from outside, and the one that the steps go on with stands in front of the memory.
+    Of bodies that go `together`, in lanes, one whose state cannot be shown holds up the others: all stay where they
+    are, and those that can go on begin the chunk again.
     """
     start, step = stepper.start, stepper.step
-    enter, put, put_last, change, taken, keep, inside = _passages(stepper)
+    enter, put, put_last, change, taken, keep, inside = _passages(stepper, together)
+    redone = together and inside > 0
     _, load_memory, store_memory = stepper.packing or packing_of(stepper.memory - inside)
     showing, changing = _costs(stepper)
     recounted = _recounted(stepper)
@@ -98,7 +103,7 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
         i, steps, row, rows, due, every, j, times, asides, others, resumed = load_counters(count)
         first = i
         held = h  # the length that the state inside is meant for
-        shown, place = -1, 0  # the last grid point that was shown, and its row
+        shown, place, unseen = -1, 0, False  # the last grid point that was shown, and its row
         if i == 0 and resumed == 0:
             held = last if steps == 1 else h
             s = enter(body, p, t0, s, held)
@@ -117,6 +122,7 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                     good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, held, good)
                     others += showing
                     if status != OK:
+                        unseen = True
                         break
                     shown, place = i, row
             else:
@@ -140,6 +146,7 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                         good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, length, good)
                         others += showing
                         if status != OK:
+                            unseen = True
                             break
                         shown, place = i, row
                         row += 1
@@ -150,6 +157,7 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                 if status == OK:
                     good, status = put(out, row, body, p, t0 + here * h + length, s, length, good)
                     others += showing
+                    unseen = status != OK
                 # It was a step aside, or nothing came of it.
                 i, s, memory = here, s_here, recounted(memory_here, memory)
                 if status != OK:
@@ -158,10 +166,14 @@ def driver(stepper: Stepper, load_values: Callable[[Any, int], Any] = view) -> C
                 asides += 1
             row += 1
             j, due, offset = _next_output(plan_index, plan_offset, j, times, steps, due, every)
+        if redone and unseen:
+            return verdict(status, good)
         if i > first:
             t = _time(t0, h, last, i, steps)
             # Not counted: the number of chunks is chance.
             seen_well, problem = put_last(y, out, place if shown == i else -1, body, p, t, s, held, good)
+            if redone and problem != OK:
+                return verdict(problem, seen_well)
             if status == OK:
                 status, good = problem, seen_well
             if held != h:
@@ -228,7 +240,7 @@ def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
     return t0 + i * h if i < steps or last == h else t0 + (i - 1) * h + last
 
 
-def _passages(stepper: Stepper) -> tuple[Any, Any, Any, Any, Any, Any, int]:
+def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any, Any, int]:
     """Between the states that are seen and those that the steps are made on: the two sides of a corrector, if any.
 
     `enter`; `put`, a state as it is seen into a row, if it is sound; `put_last`, the same at the end of a chunk, where
@@ -281,7 +293,7 @@ def _passages(stepper: Stepper) -> tuple[Any, Any, Any, Any, Any, Any, int]:
             store_state(y, 0, load_state(out, STATE * row))
             return good, OK
         seen_well, status = put(y, 0, body, p, t, s, h, good)
-        if status != OK:
+        if status != OK and not together:
             store_state(y, 0, s)
         return seen_well, status
 

@@ -106,9 +106,12 @@ def _symmetric(axis: int) -> Glide:
 
     def glide(body: Rotor, s: State, h: float, low: Low) -> tuple[State, Low, int]:
         i, j, m = body.inertia, body.inverse, s.m
-        size = sqrt(dot(m, m))
-        if size == 0.0:
+        largest = max(abs(m[0]), abs(m[1]), abs(m[2]))
+        if largest == 0.0:
             return s, low, OK
+        r = 1.0 / largest  # squares of very small momenta would vanish
+        unit = (r * m[0], r * m[1], r * m[2])
+        size = largest * sqrt(dot(unit, unit))
         precession, spin = 0.5 * h * j[a] * size, m[k] * (0.5 * h * (i[a] - i[k]) * j[a] * j[k])
         cuts = max(abs(precession), abs(spin)) * (1.0 / LONGEST_HALF)
         if not cuts < TOO_MANY_PIECES:
