@@ -1,8 +1,11 @@
 """Methods with other values of their options: each variant has a card of its own, which holds for it."""
 
+from typing import Any
+
 import pytest
 
 from polhode.core.adams import Adams
+from polhode.core.polished import PolishedSplitting
 from polhode.core.variable import Adaptive
 from polhode.methods import Method, catalogue, find
 from tests.authorities.problems import PROBLEMS
@@ -21,10 +24,16 @@ def variants() -> list[Method]:
     return out
 
 
-VARIANTS = pytest.mark.parametrize("method", variants(), ids=lambda m: m.name)
+def measured(method: Method) -> Any:
+    """All polished splittings are made by the same code: two of them are measured every time."""
+    others = isinstance(method.scheme, PolishedSplitting) and method.name.partition("(")[0] not in ("Strang", "ABA864")
+    return pytest.param(method, id=method.name, marks=[pytest.mark.evidence] if others else [])
 
 
-@VARIANTS
+VARIANTS = pytest.mark.parametrize("method", [measured(method) for method in variants()])
+
+
+@pytest.mark.parametrize("method", variants(), ids=lambda m: m.name)
 def test_variant_is_found_by_its_name(method: Method) -> None:
     assert find(method.name) is method
     assert find(method.name.lower()) == method
