@@ -331,7 +331,7 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
     model = MODELS.get(method.name.partition("(")[0], unknown)
     if method.generalised_order == (2, 2):  # Strang without its corrector
         model = unknown
-    limiting, eps = float(min(powers)), min(1.0, c.weakness)
+    limiting, eps = math.sqrt(max(powers) * min(powers)), min(1.0, c.weakness)  # of the longest turn: nobody knows
     turn = model.longest / (1.0 + model.shorter * eps)
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
         size = eps**k if method.generalised_order else math.pow(1.0 + model.stronger * eps, order)
@@ -460,7 +460,7 @@ class Search:
             order = max(seen, 1.0) if x < 0.1 and seen < order else order
         factor = 1.1 * math.pow(error / (0.5 * self.rtol), 1 / order)
         least = 1.5 if error > 0.1 or error < NEAR_ROUND_OFF else 1.15  # there a small change says little
-        return n * min(max(factor, least), 2.0 if error < NEAR_ROUND_OFF else 16.0)
+        return n * min(max(factor, least), 2.0 if error < NEAR_ROUND_OFF else 6.0)
 
     def _stuck(self) -> bool:
         """Whether the last refinements, which should have told, have not: round-off is reached."""
