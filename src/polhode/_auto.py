@@ -183,7 +183,7 @@ def _tolerant(n: float) -> Method:
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
     """Collocation, its equations solved as well as it matters."""
     allowed = _allowed(rtol, steps)
-    return method.having(tolerance=allowed if allowed > 1e-15 else 0.0)
+    return method.having(tolerance=allowed if allowed > WORTH_ALLOWING else 0.0)
 
 
 def _allowed(rtol: float, steps: float) -> float:
@@ -290,9 +290,11 @@ def _collocation_cost(c: Character, rtol: float) -> float:
     steps = max(c.turn / turn, 1.0)
     allowed = _allowed(rtol, steps * _growth(c))
     iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
-    return steps * (STEP + ITERATION * iterations + (0.0 if allowed > 1e-15 else UTMOST))
+    return steps * (STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST))
 
 
+WORTH_ALLOWING = 1e-15
+"""Iterations that are to leave less go on to round-off."""
 ITERATED = 0.03
 """The part of the tolerance that iterations may use up."""
 FACTORS = {"G4": 2.0, "G8": 2.0, "DOP853": 3.0, "SABA8": 10.0}

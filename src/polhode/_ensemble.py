@@ -1,4 +1,4 @@
-"""ensemble(...) -> Ensemble: many bodies at once, on all cores, by the drivers that run one."""
+"""ensemble(...) -> Ensemble: many bodies at once, on all by the drivers that run one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any, overload
 import numpy as np
 
 from polhode import _check
+from polhode._aside import cores
 from polhode._check import Floats
-from polhode._fleet import Fleet, Leaders, cores, flown
+from polhode._fleet import Fleet, Leaders, flown
 from polhode._integration import Progress
 from polhode._many import Ensemble, EnsembleInterrupted
 from polhode._reductions import BLOCK, Quantity, Reduced, Reductions, checked

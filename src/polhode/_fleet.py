@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -197,11 +196,6 @@ def _blames_method(problem: str) -> bool:
     """Whether the line that cannot be compiled stands in our own code: another way to call the torque will not help."""
     blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parent
     return any(blamed.is_relative_to(here / part) for part in ("core", "methods"))
-
-
-def cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 # --- some of them on their way -------------------------------------------------------------------------------------

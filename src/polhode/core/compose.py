@@ -77,15 +77,19 @@ class Splitting(NamedTuple):
         """Steps of these fractions in a row, as one step; neighbours of one kind become one stage."""
         return merged(Stage(s.flow, g * s.fraction) for g in fractions for s in self.stages)
 
-    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """One step as one function.
+    def carries(self, depends: Depends) -> bool:
+        """Whether the torque at the end of a step is the torque at the start of the next.
 
-        If the step begins and ends with a kick and the torque ignores the rate, the torque at the end of a step is
-        the torque at the start of the next: it is carried as memory and one evaluation is saved.
+        So it is if the step begins and ends with a kick and the torque ignores the rate: it is carried as memory, and
+        one evaluation is saved.
         """
+        return self.stages[0].flow is kick and self.stages[-1].flow is kick and not depends & Depends.RATE
+
+    def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
+        """One step as one function."""
         used = self.without_kicks() if depends is Depends.NOTHING else self
         stages, times = used.stages, used.times()
-        carried = stages[0].flow is kick and stages[-1].flow is kick and not depends & Depends.RATE
+        carried = used.carries(depends)
         kicks = sum(s.flow is kick for s in stages)
         flows = list(dict.fromkeys(s.flow for s in stages))
         longest = max((abs(s.fraction) for s in stages), default=1.0)

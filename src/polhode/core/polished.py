@@ -9,7 +9,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from polhode.core.compose import Splitting, nothing_of, of_any_norm
-from polhode.core.dd import add, divide, two_sum
+from polhode.core.dd import DD, add, divide, two_sum
 from polhode.core.exact import added, fine_differences, finest, increment, needed, pieces, polish, polished_turn
 from polhode.core.flows import HEADROOM, TOO_MANY_PIECES, kick
 from polhode.core.ops import fma, two_product
@@ -20,7 +20,6 @@ from polhode.core.trig import sine_versine
 from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper, Vec3
 from polhode.core.vec import dot
 
-DD = tuple[float, float]
 Low = tuple[float, float, float, float, float, float, float]
 PASSES = {0.02: 2, 0.2: 4, 0.5: 6, 1.3: 9}
 """Up to which |w| h how many passes reach the last bit of the low half."""
@@ -233,7 +232,7 @@ class PolishedSplitting(NamedTuple):
         if depends is Depends.NOTHING:
             return Polished().bind(pull, depends, scales)
         stages, times = self.splitting.stages, self.splitting.times()
-        carried = stages[0].flow is kick and stages[-1].flow is kick and not depends & Depends.RATE
+        carried = self.splitting.carries(depends)
         longest = max(abs(s.fraction) for s in stages if s.flow is not kick)
         torque = of_any_norm(pull)
         names: dict[str, Any] = {"glide": gliding(scales and scales._replace(step=longest * scales.step), HEADROOM)}
