@@ -290,7 +290,7 @@ def test_what_the_most_demanding_body_asks() -> None:
     for body, rate in zip(BODIES, RATES, strict=True):
         i1, i2, i3 = body.moments.tolist()
         m1, m2, m3 = (body.momentum(rate) @ body.axes).tolist()
-        each.append(effort(Rotor((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3)), (m1, m2, m3), unphysical=False))
+        each.append(effort(Rotor((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3)), (m1, m2, m3)))
     assert _fleet._effort(part) == pytest.approx(np.max(each, axis=0))
     assert _fleet._effort(part.some([2, 3])) == pytest.approx(np.max(each[2:4], axis=0))
 

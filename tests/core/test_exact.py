@@ -12,6 +12,7 @@ import pytest
 from polhode.core import exact
 from polhode.core.exact import (
     LOBATTO,
+    NODES,
     SERIES,
     TURNS,
     cuts,
@@ -70,26 +71,27 @@ def error(body: Rotor, m: Any, h: float, s: State) -> float:
 
 
 def stepped(nodes: int, terms: int, body: Rotor, m: Any, h: float) -> State:
-    delta, e, v, _k, _mu = increment(nodes, terms)(body, m, h)
+    turn = abs(h) * math.sqrt(effort(body, m)[0])
+    delta, e, v, _k, _mu = increment(nodes, terms, resolution(turn, 0.0).longest_turn)(body, m, h)
     return State(advanced((1.0, 0.0, 0.0, 0.0), e, v), tuple(a + b for a, b in zip(m, delta, strict=True)))
 
 
-def longest_step(body: Rotor, m: Any, unphysical: bool, nodes: int) -> float:
-    rate2, _ = effort(body, m, unphysical)
-    return TURNS[nodes] / math.sqrt(rate2)
+def longest_step(body: Rotor, m: Any, series: float) -> float:
+    rate2, each = effort(body, m)
+    return min(math.sqrt(series / each), max(TURNS) / math.sqrt(rate2))
 
 
 @pytest.mark.parametrize("physical", [True, False], ids=["physical", "unphysical"])
-@pytest.mark.parametrize("nodes", TURNS)
+@pytest.mark.parametrize("nodes", NODES)
 def test_round_off_at_the_longest_step(nodes: int, physical: bool) -> None:
     rng = np.random.default_rng(nodes)
     worst = 0.0
     for _ in range(25):
         body = random_body(rng, physical)
         m = tuple((rng.normal(size=3) * 10 ** rng.uniform(-2, 0, 3)).tolist())
-        h = longest_step(body, m, not physical, nodes) * rng.choice([-1, 1])
-        _, series = effort(body, m, not physical)
-        terms = resolution(0.0, series * h * h).terms
+        series = min(NODES[nodes], max(SERIES.values()))
+        h = longest_step(body, m, series) * rng.choice([-1, 1])
+        terms = resolution(0.0, series).terms
         omega = [a * b for a, b in zip(m, body.inverse, strict=True)]
         allowed = 1.0 + sensitivity(body.inertia, omega, h)
         worst = max(worst, error(body, m, h, stepped(nodes, terms, body, m, h)) / allowed)
@@ -99,8 +101,8 @@ def test_round_off_at_the_longest_step(nodes: int, physical: bool) -> None:
 def test_no_node_and_no_term_is_wasted() -> None:
     """With one less of either, some body's step of the greatest length is wrong by many eps."""
     needle, m = rotor([1.0003, 0.0011, 1.0]), (-0.34, 0.068, 0.0037)  # found by search: needles ask for most nodes
-    for nodes, more in pairwise(TURNS):
-        h = longest_step(needle, m, False, more)
+    for nodes, more in pairwise(NODES):
+        h = longest_step(needle, m, NODES[more])
         assert error(needle, m, h, stepped(nodes, 16, needle, m, h)) > 100.0
     # The series converges worst where A = B, on the separatrix: there S = 2A and q = S^2 / 4.
     coefficients = series_coefficients(17)
@@ -173,7 +175,7 @@ def test_at_rest_nothing_happens_and_nan_is_passed_on() -> None:
     start = State((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     assert free(None)(body, P, 0.0, start, 0.1) == start
     for wrong in (math.nan, math.inf):
-        assert pieces(finest(), True, body, (wrong, 0.0, 0.0), 0.1) == 1
+        assert pieces(finest(), body, (wrong, 0.0, 0.0), 0.1) == 1
         after = free(None)(body, P, 0.0, State(start.q, (wrong, 1.0, 1.0)), 0.1)
         assert not all(math.isfinite(x) for x in after.m)
 
@@ -184,8 +186,8 @@ def test_a_piece_is_within_its_resolution() -> None:
 
 def test_resolution_follows_the_step() -> None:
     body = (0.345, 0.653, 1.0)
-    chosen = [needed(Scales(body, (0.5, 0.2, 0.84), h), 1.0)[0] for h in (1e-3, 1e-2, 0.1, 0.2, 0.5)]
+    chosen = [needed(Scales(body, (0.5, 0.2, 0.84), h), 1.0)[0] for h in (1e-3, 1e-2, 0.1, 0.4, 0.8)]
     assert [r.nodes for r in chosen] == sorted(r.nodes for r in chosen)
     assert len({r.nodes for r in chosen}) > 3
     assert needed(Scales(body, (0.5, 0.2, 0.84), 1e3), 1.0)[0] == finest()
-    assert exact.resolution(0.0, 0.0).nodes == min(TURNS)
+    assert exact.resolution(0.0, 0.0).nodes == min(NODES)

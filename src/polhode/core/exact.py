@@ -36,8 +36,9 @@ class Resolution(NamedTuple):
     """Bound on 2 max|Qi - Qj| (h/2)^2."""
 
 
-# Measured on the worst bodies, needles of any thinness: error of psi below 1.1e-16, of the series below 2^-54.
-TURNS = {3: 0.0041, 5: 0.147, 7: 0.578, 9: 1.18}
+# How far quadrature and series go, in 2 max|Qi - Qj| (h/2)^2: the frequency of the nutation decides on both, for bodies
+# of any shape. Measured on the worst, needles of any thinness: error of psi below 1.1e-16, of the series below 2^-54.
+NODES = {3: 8.4e-6, 5: 0.0108, 7: 0.166, 9: 0.69}
 SERIES = {
     5: 0.0029,
     6: 0.0100,
@@ -50,18 +51,21 @@ SERIES = {
     14: 0.347,
     16: 0.485,
 }
+TURNS = (0.15, 0.6, 1.2, 2.2, 3.2)
+"""Of these angles, sine and cosine have polynomials of their own; near a whole turn 1 - e would vanish."""
 
 
 def resolution(turn: float, series: float) -> Resolution:
     """The coarsest one that serves; the finest if none does (the step is then cut)."""
-    nodes = next((n for n, longest in TURNS.items() if turn <= longest), max(TURNS))
+    nodes = next((n for n, longest in NODES.items() if series <= longest), max(NODES))
     terms = next((n for n, longest in SERIES.items() if series <= longest), max(SERIES))
-    return Resolution(nodes, terms, TURNS[nodes], SERIES[terms])
+    longest_turn = next((longest for longest in TURNS if turn <= longest), max(TURNS))
+    return Resolution(nodes, terms, longest_turn, min(NODES[nodes], SERIES[terms]))
 
 
 def finest() -> Resolution:
     """The one for the longest steps."""
-    return resolution(max(TURNS.values()), max(SERIES.values()))
+    return resolution(max(TURNS), max(SERIES.values()))
 
 
 @cache
@@ -109,9 +113,9 @@ def _p(terms: int, square: float) -> str:
     return f"1.0 + fma(c1, {square!r}, {_tree(pairs, lambda level, a, b: f'({a} + {b})')})"
 
 
-def _taylor(nodes: int, odd: int) -> str:
-    """sin(psi) / psi or cos(psi) by Estrin's scheme in x = psi^2, good to 2^-56 for the turns that the nodes allow."""
-    largest = (0.6 * TURNS[nodes]) ** 2  # psi is half a turn of hardly more than |w| h
+def _taylor(turn: float, odd: int) -> str:
+    """sin(psi) / psi or cos(psi) by Estrin's scheme in x = psi^2, good to 2^-56 for turns up to this one."""
+    largest = (0.6 * turn) ** 2  # psi is half a turn of hardly more than |w| h
     count = next(k for k in range(2, 20) if largest**k / factorial(2 * k + odd) < 2.0**-56)
     coefficients = [repr((-1) ** k / factorial(2 * k + odd)) for k in range(count)]
     return _tree(coefficients, lambda level, a, b: f"fma({b}, {('x', 'x2', 'x4', 'x8')[level]}, {a})")
@@ -204,7 +208,7 @@ LOBATTO = {
 
 
 @cache
-def increment(nodes: int, terms: int) -> Increment:
+def increment(nodes: int, terms: int, turn: float) -> Increment:
     """`move(body, m, h) -> delta, e, v, k, mu`: the momentum becomes m + delta, the attitude q (1 - e, v).
 
     Two more numbers, for `polish`: v / (1 - e) = (delta x m) / (2 G^2 - delta^2 / 2) + k (2 m + delta), and
@@ -248,7 +252,7 @@ def increment(nodes: int, terms: int) -> Increment:
         "x2 = x * x",
         "x4 = x2 * x2",
         "x8 = x4 * x4",
-        f"sine, cosine = turn * ({_taylor(nodes, 1)}), {_taylor(nodes, 0)}",
+        f"sine, cosine = turn * ({_taylor(turn, 1)}), {_taylor(turn, 0)}",
         # The smallest rotation from m + delta to m, and the turn, as a unit quaternion (1 - e, v). The triangle of the
         # directions of m, b and m + delta has the solid angle 2 atan(area / (G den)), whose square sum is a product.
         "n, dd = cross(k, m), z * z * dot(k, k)",
@@ -375,38 +379,38 @@ def _fine_difference(x: float, y: float) -> tuple[float, float]:
     return divide(two_sum(x, -y), two_product(x, y))
 
 
-def effort(body: Rotor, m: Vec3, unphysical: bool) -> tuple[float, float]:
-    """Squares of what the nodes and the series have to cover, per unit time: |w|^2 and 2 max|Qi - Qj| / 4."""
+def effort(body: Rotor, m: Vec3) -> tuple[float, float]:
+    """Squares of what a step has to cover, per unit time: |w|^2 and 2 max|Qi - Qj| / 4."""
     s = times(m, m)
     A, B, _ = constants_of_motion(differences(body.inertia, body.inverse), s)
     extent = 2.0 * max(abs(A), abs(B), abs(A - B))  # constant along the motion
-    rate2 = greatest_rate2(body.inverse, m, s)
-    if unphysical:
-        rate2 = max(rate2, extent)
-    return rate2, 0.25 * extent
+    return greatest_rate2(body.inverse, m, s), 0.25 * extent
 
 
-def needed(scales: Scales, headroom: float) -> tuple[Resolution, bool, int]:
-    """For runs of these scales: the resolution, whether no mass distribution has such a body, and the pieces a step."""
+MODERATE = 0.15
+"""A turn for which steps are made ready if the torque may quicken the body, however slow it is at the start."""
+
+
+def needed(scales: Scales, headroom: float) -> tuple[Resolution, int]:
+    """For runs of these scales: the resolution and the pieces a step."""
     i1, i2, i3 = scales.inertia
-    unphysical = 2.0 * max(scales.inertia) > (i1 + i2 + i3) * (1 + 1e-12)
     body = Rotor(scales.inertia, (1.0 / i1, 1.0 / i2, 1.0 / i3))
-    rate2, series = map(max, effort(body, scales.momentum, unphysical), scales.effort)
+    rate2, series = map(max, effort(body, scales.momentum), scales.effort)
     gain = 4.0 * scales.torque / min(scales.inertia)  # of |w|^2, if the torque works over two radians
     rate2, series = rate2 + gain, series + 0.5 * gain
     if scales.conserves and rate2 > 0.0:  # the torque may be stronger elsewhere, but hardly a hundred times
         headroom = min(headroom, 1.0 + 100.0 * gain / rate2)
     h = headroom * abs(scales.step)
     if scales.may_quicken:  # whatever the start is like, the body may become as fast as the step suits
-        moderate = (TURNS[5] / h) ** 2
+        moderate = (MODERATE / h) ** 2
         rate2, series = max(rate2, moderate), max(series, 0.25 * moderate)
     fine = resolution(sqrt(max(rate2, 0.0)) * h, series * h * h)
-    return fine, unphysical, pieces(fine, unphysical, body, scales.momentum, h)
+    return fine, pieces(fine, body, scales.momentum, h)
 
 
-def excess(fine: Resolution, unphysical: bool, body: Rotor, m: Vec3, h: float) -> float:
+def excess(fine: Resolution, body: Rotor, m: Vec3, h: float) -> float:
     """The square of how much too long a step is: up to 1 it stays within its resolution; 0 if nothing moves."""
-    rate2, series = effort(body, m, unphysical)
+    rate2, series = effort(body, m)
     return h * h * max(rate2 * (1.0 / fine.longest_turn**2), series * (1.0 / fine.longest_series))
 
 
@@ -417,6 +421,6 @@ def cuts(excess: float) -> int:
     return 0 if excess == 0.0 else 1
 
 
-def pieces(fine: Resolution, unphysical: bool, body: Rotor, m: Vec3, h: float) -> int:
+def pieces(fine: Resolution, body: Rotor, m: Vec3, h: float) -> int:
     """Into how many pieces a step must be cut to stay within its resolution."""
-    return cuts(excess(fine, unphysical, body, m, h))
+    return cuts(excess(fine, body, m, h))

@@ -186,17 +186,17 @@ TOO_MANY_PIECES = 100_000
 def free(scales: Scales | None) -> Flow:
     """The exact flow of a free body, prepared for runs of these scales; longer steps or faster bodies are cut."""
     if scales is None:
-        return _triaxial(finest(), unphysical=True)
+        return _triaxial(finest())
     i1, i2, i3 = scales.inertia
     if i1 == i2 == i3 and not scales.many:
         return spherical
     if (i1 == i2 or i2 == i3 or i3 == i1) and not scales.many:
         return symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
     free_of_torque = scales.torque == 0.0 and not scales.may_quicken
-    fine, unphysical, count = needed(scales, 1.0 if free_of_torque else HEADROOM)
+    fine, count = needed(scales, 1.0 if free_of_torque else HEADROOM)
     if count > MOST_PIECES:
         return leaping
-    return (_packed_triaxial if scales.packed else _triaxial)(fine, unphysical or scales.many)
+    return (_packed_triaxial if scales.packed else _triaxial)(fine)
 
 
 def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -225,14 +225,14 @@ def leaping(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
     return State(multiply(s.q, turned), m)
 
 
-def _triaxial(fine: Resolution, unphysical: bool) -> Flow:
-    move = increment(fine.nodes, fine.terms)
+def _triaxial(fine: Resolution) -> Flow:
+    move = increment(fine.nodes, fine.terms, fine.longest_turn)
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         left, length = 1, h
         while left > 0:
             # Looked at here, where the step begins with the same numbers: so they are computed once.
-            size = excess(fine, unphysical, body, s.m, length)
+            size = excess(fine, body, s.m, length)
             if not 0.0 < size <= 1.0:
                 count = cuts(size)
                 if count == 0:
@@ -248,12 +248,12 @@ def _triaxial(fine: Resolution, unphysical: bool) -> Flow:
     return flow
 
 
-def _packed_triaxial(fine: Resolution, unphysical: bool) -> Flow:
+def _packed_triaxial(fine: Resolution) -> Flow:
     """The same for several bodies at once, as long as none of them is at rest or needs its step cut."""
-    move = increment(fine.nodes, fine.terms)
+    move = increment(fine.nodes, fine.terms, fine.longest_turn)
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-        size = excess(fine, unphysical, body, s.m, h)
+        size = excess(fine, body, s.m, h)
         delta, e, v, _k, _mu = move(body, s.m, h)
         one = where((size > 0.0) & (size <= 1.0), 1.0, nan)
         q = advanced(s.q, e, v)

@@ -10,7 +10,7 @@ from math import nan, sqrt
 from typing import NamedTuple
 
 from polhode.core.compose import Composed, nothing
-from polhode.core.exact import Resolution, effort, finest, momentum_increment, needed
+from polhode.core.exact import SERIES, Resolution, effort, finest, momentum_increment, needed
 from polhode.core.flows import HEADROOM, TOO_MANY_PIECES
 from polhode.core.quat import tidied, turn
 from polhode.core.status import OK
@@ -27,7 +27,7 @@ def _mean(a: Vec3, sign: float, b: Vec3) -> Vec3:
 
 def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tuple[Vec3, Vec3]]:
     """`f(body, m, h) -> v, m`: the turn of the step as a rotation vector, and the momentum at its end."""
-    move, longest = momentum_increment(fine.terms, node), fine.longest_series
+    move, longest = momentum_increment(fine.terms, node), SERIES[fine.terms]
 
     def after(body: Rotor, m: Vec3, h: float, excess: float) -> Vec3:
         """The momentum after a step that is too long for the series, in pieces."""
@@ -54,7 +54,7 @@ def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tup
         return turned(body, _mean(behind, 1.0, before), _mean(behind, -1.0, before), h), end
 
     def advanced(body: Rotor, m: Vec3, h: float) -> tuple[Vec3, Vec3]:
-        excess = h * h * effort(body, m, False)[1] * (1.0 / longest)
+        excess = h * h * effort(body, m)[1] * (1.0 / longest)
         if excess > 1.0:  # false for NaN, which the caller of the step will see
             return in_pieces(body, m, h, excess)
         even, odd, delta = move(body, m, h)
