@@ -14,7 +14,7 @@ from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
 from polhode.core.text import function
 from polhode.core.trig import sine_versine_of_step
 from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
-from polhode.core.vec import combine, times
+from polhode.core.vec import combine, placed, times
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -102,10 +102,19 @@ def kick(pull: Pull) -> Flow:
 # the body, turn the other way. Both updates are increments: their rounding error shrinks with the angle.
 
 
+Rotation = Callable[[float, float, float, float], tuple[float, float]]
+"""`(a, b, s, e)`: (a, b) turned clockwise by twice the angle whose sine is s and versine e."""
+
+
 def _rotated(a: float, b: float, s: float, e: float) -> tuple[float, float]:
-    """(a, b) turned clockwise by twice the angle whose sine is s and versine e."""
     c, s2 = 1.0 - e, s + s
     return fma(s2, fma(c, b, -(s * a)), a), fma(-s2, fma(c, a, s * b), b)
+
+
+def _rotated_steadily(a: float, b: float, s: float, e: float) -> tuple[float, float]:
+    """For angles that do not change from step to step: there a rounded cosine would change the norm for good."""
+    s2 = s + s
+    return fma(s2, b - fma(e, b, s * a), a), fma(-s2, a + fma(-e, a, s * b), b)
 
 
 def _mixed(a: float, b: float, s: float, e: float) -> float:
@@ -113,46 +122,22 @@ def _mixed(a: float, b: float, s: float, e: float) -> float:
     return a + fma(s, b, -(e * a))
 
 
-def turned1(s: State, half: float) -> State:
-    """The body turned about its axis 1 by twice the angle `half`, the momentum fixed in space."""
-    q, m = s.q, s.m
-    n, e = sine_versine_of_step(half)
-    m2, m3 = _rotated(m[1], m[2], n, e)
-    new: Quat = (
-        _mixed(q[0], -q[1], n, e),
-        _mixed(q[1], q[0], n, e),
-        _mixed(q[2], q[3], n, e),
-        _mixed(q[3], -q[2], n, e),
-    )
-    return State(new, (m[0], m2, m3))
+def turning(axis: int, rotated: Rotation = _rotated) -> Callable[[State, float], State]:
+    """`turned(s, half)`: the body turned about an axis by twice the angle `half`, the momentum fixed in space."""
+    k, u, v = axis - 1, axis % 3, (axis + 1) % 3
+
+    def turned(s: State, half: float) -> State:
+        q, m = s.q, s.m
+        n, e = sine_versine_of_step(half)
+        x, y = rotated(m[u], m[v], n, e)
+        a, b = _mixed(q[u + 1], q[v + 1], n, e), _mixed(q[v + 1], -q[u + 1], n, e)
+        along = placed(k, _mixed(q[k + 1], q[0], n, e), a, b)
+        return State((_mixed(q[0], -q[k + 1], n, e), along[0], along[1], along[2]), placed(k, m[k], x, y))
+
+    return turned
 
 
-def turned2(s: State, half: float) -> State:
-    """The same about axis 2."""
-    q, m = s.q, s.m
-    n, e = sine_versine_of_step(half)
-    m3, m1 = _rotated(m[2], m[0], n, e)
-    new: Quat = (
-        _mixed(q[0], -q[2], n, e),
-        _mixed(q[1], -q[3], n, e),
-        _mixed(q[2], q[0], n, e),
-        _mixed(q[3], q[1], n, e),
-    )
-    return State(new, (m1, m[1], m3))
-
-
-def turned3(s: State, half: float) -> State:
-    """The same about axis 3."""
-    q, m = s.q, s.m
-    n, e = sine_versine_of_step(half)
-    m1, m2 = _rotated(m[0], m[1], n, e)
-    new: Quat = (
-        _mixed(q[0], -q[3], n, e),
-        _mixed(q[1], q[2], n, e),
-        _mixed(q[2], -q[1], n, e),
-        _mixed(q[3], q[0], n, e),
-    )
-    return State(new, (m1, m2, m[2]))
+turned1, turned2, turned3 = turning(1), turning(2), turning(3)
 
 
 def spin1(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -207,7 +192,7 @@ def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
 
 def symmetric(axis: int) -> Flow:
     """Two moments equal: a turn about the momentum, then one about the axis of symmetry."""
-    turned = (turned1, turned2, turned3)[axis - 1]
+    turned = turning(axis, _rotated_steadily)
     k, e = axis - 1, axis % 3  # the axis and an equatorial one
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:

@@ -18,7 +18,7 @@ from polhode.core.status import OK, UNSOUND
 from polhode.core.text import function
 from polhode.core.trig import sine_versine
 from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper, Vec3
-from polhode.core.vec import dot
+from polhode.core.vec import dot, placed
 
 Low = tuple[float, float, float, float, float, float, float]
 PASSES = {2e-4: 2, 0.0108: 4, 0.0471: 6, 0.125: 8, 0.2228: 12, 0.347: 14, 0.485: 20}
@@ -127,7 +127,7 @@ def _symmetric(axis: int) -> Glide:
             d, d_low = _across(sine, tangent, m[a], ml[a], m[b], ml[b])
             e, e_low = _across(sine, tangent, m[b], ml[b], -m[a], -ml[a])
             x, y = added(m[a], ml[a], d, d_low), added(m[b], ml[b], e, e_low)
-            m, ml = _placed(k, m[k], x[0], y[0]), _placed(k, ml[k], x[1], y[1])
+            m, ml = placed(k, m[k], x[0], y[0]), placed(k, ml[k], x[1], y[1])
         return State(q, m), (ml[0], ml[1], ml[2], ql[0], ql[1], ql[2], ql[3]), OK
 
     return glide
@@ -157,11 +157,6 @@ def _across(sine: DD, t: float, x: float, dx: float, y: float, dy: float) -> DD:
     return g, g_low + fma(sine[0], rest, sine[1] * u)
 
 
-def _placed(k: int, along: float, x: float, y: float) -> Vec3:
-    """A vector from its component on axis k and the two after it."""
-    return (along, x, y) if k == 0 else (y, along, x) if k == 1 else (x, y, along)
-
-
 def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
     """q (1, t e) with the unit vector e of axis k."""
     u, v = (k + 1) % 3 + 1, (k + 2) % 3 + 1
@@ -173,7 +168,7 @@ def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
     x = added(q[u], low[u], d[0], d[1])
     d = _product(-t, q[u], low[u])
     y = added(q[v], low[v], d[0], d[1])
-    n, n_low = _placed(k, along[0], x[0], y[0]), _placed(k, along[1], x[1], y[1])
+    n, n_low = placed(k, along[0], x[0], y[0]), placed(k, along[1], x[1], y[1])
     c = rescaling((real[0], n[0], n[1], n[2]))
     return (c * real[0], c * n[0], c * n[1], c * n[2]), (c * real[1], c * n_low[0], c * n_low[1], c * n_low[2])
 

@@ -26,3 +26,8 @@ def times(a: Vec3, b: Vec3) -> Vec3:
 def combine(a: Vec3, h: float, b: Vec3) -> Vec3:
     """a + h b."""
     return (fma(h, b[0], a[0]), fma(h, b[1], a[1]), fma(h, b[2], a[2]))
+
+
+def placed(k: int, along: float, x: float, y: float) -> Vec3:
+    """A vector from its component on axis k and the two after it."""
+    return (along, x, y) if k == 0 else (y, along, x) if k == 1 else (x, y, along)
