@@ -37,14 +37,14 @@ ONE_BY_ONE = 10 * BODIES
 
 def run(method: str, torque: str, lanes: int, threads: int) -> ph.Ensemble:
     """All steps of all bodies."""
-    before, _fleet.LANES = _fleet.LANES, lanes
+    before, _fleet.lanes_of = _fleet.lanes_of, lambda scheme, bodies: lanes
     try:
         return ph.ensemble(
             BODY, TORQUES[torque], omega=RATES, attitude=ATTITUDES, t_span=(0, STEPS * H), step=H, method=method,
             threads=threads,
         )  # fmt: skip
     finally:
-        _fleet.LANES = before
+        _fleet.lanes_of = before
 
 
 def measured() -> str:

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from xarray import open_dataset
 
 import polhode as ph
-from polhode import _fleet, _many
+from polhode import _ensemble, _fleet, _many
 from polhode._starts import Starts
 from polhode.core.exact import effort
 from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, Vec3
@@ -388,9 +388,11 @@ def picky(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
     return (1.0, 0.0, 0.0)
 
 
-def test_a_body_that_raises_stops_alone() -> None:
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_body_that_raises_stops_alone(compiled: bool) -> None:
     rates = [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [-2.0, 0.0, 0.0]]
-    many = ph.ensemble(BODY, picky, omega=rates, method="RK4", every=5, **GRID)
+    with nullcontext() if compiled else interpreted():
+        many = ph.ensemble(BODY, picky, omega=rates, method="RK4", every=5, **GRID)
     assert many.status.tolist() == [0, 3, 0]
     assert many[2].success
     assert "too fast" in many[1].message
@@ -463,7 +465,7 @@ def test_bodies_that_have_finished_are_not_interrupted() -> None:
 
     omega = np.ones((400, 3))
     with pytest.raises(ph.EnsembleInterrupted) as caught:
-        ph.ensemble(BODY, TOP, omega=omega, method="MR2", t_span=(0.0, 100.0), step=1e-3, threads=1, progress=stop)
+        ph.ensemble(BODY, TOP, omega=omega, method="MR2", t_span=(0.0, 100.0), step=1e-3, threads=2, progress=stop)
     many = caught.value.ensemble
     ended = many.steps == 100_000
     assert 0 < ended.sum() < 400
@@ -575,3 +577,39 @@ def test_a_body_that_cannot_be_shown_does_not_harm_its_neighbours(output: dict[s
         one = ph.ensemble(body, fading, omega=omega[[k]], parameters=parameters[[k]], **given)
         assert np.abs(many.quaternion[k] - one.quaternion[0]).max() < 1e-15
         assert np.abs(many.last_quaternion[k] - one.last_quaternion[0]).max() < 1e-15
+
+
+def test_more_lanes_change_no_bit() -> None:
+    rates = np.random.default_rng(6).normal(size=(75, 3))
+    many = ph.ensemble(BODY, TOP, omega=rates, method="MR2", **GRID)
+    fewer = [ph.ensemble(BODY, TOP, omega=some, method="MR2", **GRID) for some in (rates[:40], rates[40:])]
+    assert (many.lanes, *[some.lanes for some in fewer]) == (16, 8, 8)
+    assert np.array_equal(many.quaternion, np.concatenate([some.quaternion for some in fewer]))
+    assert np.array_equal(many.momentum, np.concatenate([some.momentum for some in fewer]))
+
+
+def test_the_last_of_different_bodies_alone_in_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ensemble, "BATCH_BYTES", 1)  # as small as they can be: 256 bodies
+    draw = np.random.default_rng(8)
+    moments, rates = draw.uniform(1.0, 1.5, size=(257, 3)), draw.normal(size=(257, 3))
+    given: dict[str, Any] = {"t_span": (0.0, 0.2), "step": 0.1, "method": "NMB"}
+    found = ph.ensemble(moments, TOP, omega=rates, reduce={"q": ph.quantity("quaternion")}, **given)
+    alone = ph.simulate(ph.Body(moments[256]), TOP, omega=rates[256], **given)
+    assert np.array_equal(found["q"][256, -1], alone.quaternion[-1])
+
+
+def test_a_torque_that_raises_after_others_have_finished() -> None:
+    """Of steps that bodies choose themselves, one makes many and fails when the others have long arrived."""
+
+    @ph.torque
+    def late(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+        if t > p[0]:
+            raise ValueError("too late")
+        return (0.1 * p[1] * math.sin(p[1] * t), 0.0, 0.0)
+
+    rates, parameters = RATES[:3], np.array([[99.0, 0.1], [0.9, 100.0], [99.0, 1.0]])
+    with interpreted():
+        found = ph.ensemble(
+            BODY, late, omega=rates, parameters=parameters, t_span=(0, 1), step=0.5, method="DOP853", threads=1
+        )
+    assert found.success.tolist() == [True, False, True]

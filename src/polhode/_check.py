@@ -58,10 +58,20 @@ def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
         raise TypeError(f"{name} must hold numbers in the shape {shape}, not {value!r}") from None
     if x.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {x.shape}")
-    if np.count_nonzero(np.isfinite(x)) != x.size:
+    if not _all_finite(x):
         bad = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
         raise ValueError(f"{name} must be finite, but {name}[{', '.join(map(str, bad))}] is {x[bad]}")
     return x
+
+
+FEW = 50
+"""Up to so many numbers are dealt with one by one: the calls of NumPy would take longer."""
+
+
+def _all_finite(x: Floats) -> bool:
+    if x.size <= FEW:
+        return all(map(math.isfinite, x.reshape(-1).tolist()))
+    return int(np.count_nonzero(np.isfinite(x))) == x.size
 
 
 def row(name: str, values: Any) -> Floats:
@@ -72,12 +82,16 @@ def row(name: str, values: Any) -> Floats:
     return array(name, given, given.shape)
 
 
+def plain(value: Any, count: int) -> bool:
+    """Whether this is a tuple or a list of so many finite floats, with which nothing is to be done."""
+    kind = type(value)
+    listed = (kind is tuple or kind is list) and len(value) == count and {*map(type, value)} == {float}
+    return listed and math.isfinite(sum(value))
+
+
 def numbers(name: str, value: Any, count: int) -> tuple[float, ...]:
     """So many finite floats: what `array` does, but quick for what is plain already."""
-    plain = isinstance(value, tuple | list) and len(value) == count and {*map(type, value)} == {float}
-    if plain and math.isfinite(sum(value)):
-        return tuple(value)
-    return tuple(array(name, value, (count,)).tolist())
+    return tuple(value if plain(value, count) else array(name, value, (count,)).tolist())
 
 
 def vector(name: str, value: Any) -> tuple[float, float, float]:
@@ -106,7 +120,7 @@ def quaternion(name: str, attitude: Any) -> Floats:
         if q.shape != (4,):
             raise ValueError(f"{name} must be a single Rotation, not a stack of shape {q.shape[:-1]}")
         return np.array([q[3], q[0], q[1], q[2]])
-    shape = shape_of(name, attitude)
+    shape = (4,) if plain(attitude, 4) else shape_of(name, attitude)
     if shape == (3, 3):
         matrix = array(name, attitude, (3, 3))
         defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
@@ -121,21 +135,25 @@ def quaternion(name: str, attitude: Any) -> Floats:
         raise ValueError(
             f"{name} must be a Rotation, a quaternion (scalar first) or a 3x3 matrix, not of shape {shape}"
         )
-    q = array(name, attitude, (4,))
-    if not q.any():
+    w, x, y, z = numbers(name, attitude, 4)
+    largest = max(abs(w), abs(x), abs(y), abs(z))
+    if largest == 0.0:
         raise ValueError(f"{name} must be a rotation, but the quaternion is zero")
-    return unit(q)
+    w, x, y, z = w / largest, x / largest, y / largest, z / largest
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    return np.array([w / length, x / length, y / length, z / length])
 
 
 def unit(q: Floats) -> Floats:
-    """A quaternion of any length, or a stack of them, scaled to unit length: to the same bits alone and in a stack."""
-    q = q / np.abs(q).max(axis=-1, keepdims=True)
-    w, x, y, z = np.moveaxis(q, -1, 0)
-    scaled: Floats = q / np.sqrt(w * w + x * x + y * y + z * z)[..., None]
+    """A stack of quaternions of any length, scaled to unit length: each to the bits that it has by `quaternion`."""
+    a, b, c, d = (np.abs(q[..., k]) for k in range(4))
+    scaled: Floats = q / np.maximum(np.maximum(a, b), np.maximum(c, d))[..., None]
+    w, x, y, z = (scaled[..., k] for k in range(4))
+    scaled /= np.sqrt(w * w + x * x + y * y + z * z)[..., None]
     return scaled
 
 
-FEW = 30
+FEW_NAMES = 30
 """So many names can be listed in an error."""
 
 
@@ -150,7 +168,7 @@ def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> 
     near = difflib.get_close_matches(str(name).lower(), options, n=3, cutoff=0.4)
     alike = [difflib.SequenceMatcher(None, known, str(name).lower()).ratio() for known in near]
     near = [known for known, ratio in zip(near, alike, strict=True) if ratio > alike[0] - 0.15]
-    if len(options) <= FEW:
+    if len(options) <= FEW_NAMES:
         hint = f"did you mean {options[near[0]]!r}? " if near else ""
         raise ValueError(f"there is no {kind} {name!r}: {hint}known are {', '.join(sorted(options.values()))}")
     hint = f"did you mean {' or '.join(repr(options[n]) for n in near)}? " if near else ""

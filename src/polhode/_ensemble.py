@@ -1,4 +1,4 @@
-"""ensemble(...) -> Ensemble: many bodies at once, on all by the drivers that run one."""
+"""ensemble(...) -> Ensemble: many bodies at once, on all cores, by the drivers that run one."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def ensemble(
     Whatever has a row for each body sets their number. A body that fails stops alone: its rows from then on are NaN,
     its `status` says why, and `ensemble[k].message` in words.
 
-    Where method and torque allow it, bodies go eight at a time in the vector registers, which makes no difference but
-    to the speed; `lanes` and `unpacked` of the result tell. A torque with an `if` on its arguments is computed for one
-    body after the other: `polhode.where` is faster.
+    Where method and torque allow it, bodies go eight or sixteen at a time in the vector registers, which makes no
+    difference but to the speed; `lanes` and `unpacked` of the result tell. A torque with an `if` on its arguments is
+    computed for one body after the other: `polhode.where` is faster.
     """
     starts = Starts.given(body, torque, omega, attitude, parameters, count, seed)
     workers = cores() if threads is None else _check.count("threads", threads)
@@ -134,10 +134,7 @@ def ensemble(
         assert times is not None
         turned = Tolerant(run, times, starts, leaders, tolerance, chosen, workers, progress, announce)
     made: Ensemble | Reduced
-    if wanted is None:
-        made = replace(turned(starts.part(0, starts.count)), seed=starts.seed)
-    else:
-        made = _reduced(turned, starts, wanted, run)
+    made = replace(turned(starts.whole), seed=starts.seed) if wanted is None else _reduced(turned, starts, wanted, run)
     turned.tell()
     return made
 
@@ -191,7 +188,9 @@ def _reduced(turned: _Plain | Tolerant, starts: Starts, wanted: dict[str, Quanti
             pool.shutdown()
             if isinstance(problem, KeyboardInterrupt):
                 raise EnsembleInterrupted(total.result(run, turned.t)) from None
-            if hasattr(problem, "ensemble"):
+            if hasattr(problem, "ensemble") or (isinstance(problem, Exception) and total.count):
+                if not hasattr(problem, "ensemble"):
+                    problem.add_note("what was reduced before is the `ensemble` of this exception")
                 problem.ensemble = total.result(run, turned.t)
             raise
     return total.result(run, turned.t)

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from polhode._check import Floats
+from polhode._columns import columns, dot, greatest, least
 from polhode._integration import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Integration, Itself, Segment
 from polhode._many import Ensemble, EnsembleInterrupted
 from polhode._own_clock import OwnClockIntegration
 from polhode._starts import Start, Starts
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
+from polhode.core.compose import Splitting
 from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_together
-from polhode.core.flows import lane_by_lane, principal_torque
+from polhode.core.flows import kick, lane_by_lane, principal_torque, spin1, spin2, spin3
 from polhode.core.ops import views
 from polhode.core.quat import multiply, to_space
 from polhode.core.types import Depends, Scales, UserTorque
@@ -32,6 +34,12 @@ MOST_MESSAGES = 1000
 """Failed bodies whose message is made; the others have their status."""
 LANES = 8
 """Bodies that share the vector registers: two registers of four floats, or one of eight."""
+MORE_LANES = 16
+"""The same for a step that is a short chain of rotations, which wait for each other (docs/decisions/0004)."""
+SHORT_STEP = 7
+"""Stages of such a step."""
+MANY = 64
+"""Bodies from which on it hardly matters how many lanes are empty."""
 MOST_LEADERS = 1000
 """Bodies that are tried before the torque is said to fail for all of them."""
 LARGEST_BLOCK = 4096
@@ -67,33 +75,44 @@ class Leaders:
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
         tilted, kinds, effort = False, set[int](), np.zeros(2)
         for part in starts.parts():
-            with np.errstate(over="ignore"):  # the driver will tell what is wrong
-                speed = (part.momentum**2).sum(axis=1) / part.bodies.moments.min(axis=1) ** 2
-            fastest = np.concatenate([fastest, speed])
+            moments, momentum = columns(part.bodies.moments), columns(part.momentum)
+            with np.errstate(over="ignore", invalid="ignore"):  # the driver will tell what is wrong
+                speed = dot(momentum, momentum) / least(moments) ** 2
+            fastest = np.concatenate([fastest, np.fmax(speed, -1.0)])  # one that is no number comes last
             numbers = np.concatenate([numbers, np.arange(part.first, part.first + part.count)])
-            order = np.argsort(-fastest, kind="stable")[:MOST_LEADERS]
-            fastest, numbers = fastest[order], numbers[order]
+            fastest, numbers = _foremost(fastest, numbers)
             tilted = tilted or part.bodies.axes is not None
-            equal = part.bodies.moments == np.roll(part.bodies.moments, 1, axis=1)
-            kinds.update(np.unique(equal @ np.array([1, 2, 4])).tolist())
+            equal = [moments[k] == moments[k - 1] for k in range(3)]
+            kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
             effort = np.fmax(effort, _effort(part))
         rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
         return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1, (rate2, series))
 
 
+def _foremost(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
+    """The greatest, the greatest first, equals in their order: so many as may lead."""
+    if speed.size > MOST_LEADERS:
+        may = speed >= np.partition(speed, -MOST_LEADERS)[-MOST_LEADERS]
+        speed, numbers = speed[may], numbers[may]
+    order = np.argsort(-speed, kind="stable")[:MOST_LEADERS]
+    return speed[order], numbers[order]
+
+
 def _effort(part: Start) -> Floats:
     """The most that exact flows of some bodies have to cover, as `exact.effort` has it for one."""
-    i, m = part.moments, part.momentum
+    momentum = part.momentum
     if part.bodies.axes is not None:
-        m = _turned(part.quaternion, m, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
+        momentum = _turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
+    i, m = columns(part.bodies.moments), columns(momentum)
     with np.errstate(all="ignore"):  # the driver will tell what is wrong
-        j, s = 1.0 / i, m * m
-        a = (np.roll(i, -1, axis=1) - np.roll(i, -2, axis=1)) * np.roll(j, -1, axis=1) * np.roll(j, -2, axis=1)
-        high, low = j.max(axis=1), j.min(axis=1)
-        rate2 = (high + low) * (s * j).sum(axis=1) - high * low * s.sum(axis=1)
-        extent = np.ptp(np.roll(a, -1, axis=1) * np.roll(a, -2, axis=1) * s, axis=1)
-        most = np.array([rate2, 0.5 * extent])
-        return np.asarray(np.where(np.isfinite(most), most, 0.0).max(axis=1))
+        j, s = [1.0 / x for x in i], [x * x for x in m]
+        a = [(i[k - 2] - i[k - 1]) * j[k - 2] * j[k - 1] for k in range(3)]
+        high, low = greatest(j), least(j)
+        rate2 = (high + low) * dot(s, j) - high * low * (s[0] + s[1] + s[2])
+        terms = [a[k - 2] * a[k - 1] * s[k] for k in range(3)]
+        extent = greatest(terms) - least(terms)
+        most = [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in (rate2, 0.5 * extent)]
+    return np.array(most)
 
 
 class Fleet:
@@ -106,7 +125,13 @@ class Fleet:
         """Unless they are not to be `packed`, lanes are tried."""
         self.threads, self.announce, self.count, self.packed = threads, announce, starts.count, packed
         self.lead = self._leader(run, times, starts, leaders)
+        self.own_clock = run.method.own_clock
+        each = self.lead.stepper.evaluations_per_step
+        self.work = FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each)
+        """Steps of all bodies of a block that take about as long as a chunk should, as far as it is known."""
         self.lanes = 1
+        self.left = 0.0
+        """The part of the bodies, of those that were flown last, that lanes could not carry on at some time."""
         self.unpacked = ""
         self.spare: Callable[..., int] | None = None  # for bodies that lanes cannot carry on
         self.fly: Callable[..., int] | None = None
@@ -147,12 +172,14 @@ class Fleet:
     def _packed(self) -> Callable[..., int] | None:
         """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
         lead = self.lead
-        if not self.packed or self.count < LANES or lead.run.method.own_clock or not compiles():
+        most = lanes_of(lead.run.method.scheme, self.count)
+        if not self.packed or self.count < most or self.own_clock or not compiles():
             return None
         torque, scheme = lead.run.torque, Itself(lead.run.method.scheme)
         kind = (torque.torque_kernel, lead.values.size, lead.tilted, len(torque.breakpoints) > 0, torque.depends)
         for together in (True, False):
-            fly = _packed_of(scheme, *kind, lead._scales()._replace(packed=True), together)
+            lanes = most if together else min(most, LANES)
+            fly = _packed_of(lanes, scheme, *kind, lead._scales()._replace(packed=True), together)
             try:
                 made = program(fly, FLEET_SIGNATURE, self.announce, tentative=True)
             except CompilationFailed as problem:
@@ -160,7 +187,7 @@ class Fleet:
                 if _blames_method(self.unpacked):
                     return None
             else:
-                self.lanes = LANES
+                self.lanes = lanes
                 return made
         return None
 
@@ -175,6 +202,12 @@ class Fleet:
         return int(self.lead.out.shape[0])
 
 
+def lanes_of(scheme: Any, bodies: int) -> int:
+    """How many of so many bodies share the vector registers."""
+    chain = isinstance(scheme, Splitting) and {s.flow for s in scheme.stages} <= {kick, spin1, spin2, spin3}
+    return MORE_LANES if chain and len(scheme.stages) <= SHORT_STEP and bodies >= MANY else LANES
+
+
 # The same functions for the same, so that a short run need not be taken apart again.
 
 _fleet_of = lru_cache(maxsize=128)(fleet)
@@ -182,14 +215,14 @@ _fleet_of = lru_cache(maxsize=128)(fleet)
 
 @lru_cache(maxsize=128)
 def _packed_of(
-    scheme: Itself, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends, scales: Scales,
-    together: bool,
+    lanes: int, scheme: Itself, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
+    scales: Scales, together: bool,
 ) -> Callable[..., int]:  # fmt: skip
     """The loop over several bodies at a time, whose torques are computed together or one after the other."""
-    pull = principal_torque(kernel if together else lane_by_lane(kernel, LANES), tilted=tilted, windowed=windowed)
+    pull = principal_torque(kernel if together else lane_by_lane(kernel, lanes), tilted=tilted, windowed=windowed)
     stepper = scheme.value.bind(pull, depends, scales)
     load = values_together(values) if together else views
-    return packed_fleet(stepper, driver(stepper, load, together=True), LANES)
+    return packed_fleet(stepper, driver(stepper, load, together=True), lanes)
 
 
 def _blames_method(problem: str) -> bool:
@@ -207,30 +240,29 @@ class Flight:
     def __init__(self, shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None) -> None:
         """They start with another momentum, if one is given."""
         self.fleet, self.start, self.report = shared, start, report
-        self.unheard = compiles() and not report
         self.lead = lead = shared.lead
         n = start.count
-        self.values = np.ascontiguousarray(start.parameters)
         q, m = start.quaternion, start.momentum if momentum is None else momentum
         self.axes = None
         if lead.tilted:
             axes = start.bodies.axes
             self.axes = np.broadcast_to([1.0, 0.0, 0.0, 0.0] if axes is None else axes, (n, 4))
+        self.states = np.zeros((n, lead.state.size))
         if shared.count == 1:
-            states = lead._inward(q[0], m[0])[None, :]
+            self.states[0, :STATE] = lead._inward(q[0], m[0])
         else:
             if self.axes is not None:
                 q, m = _turned(q, m, self.axes, INWARD)
-            states = np.concatenate([q, m], axis=1)
-        self.states = np.concatenate([states, np.zeros((n, lead.state.size - STATE))], axis=1)
+            self.states[:, :4], self.states[:, 4:STATE] = q, m
         self.carried = np.zeros((n, lead.carried.size))
         self.count = np.zeros((n, lead.count.size), dtype=np.int64)
-        self.count[:, AT.values] = self.values.shape[1]
+        self.count[:, AT.values] = start.parameters.shape[1]
         self.count[:, AT.rows] = shared.rows
         self.out = _room(n, *lead.out.shape)
         self.steps = np.zeros(n, dtype=np.int64)
         self.evaluations = np.zeros(n, dtype=np.int64)
         self.piece = np.zeros(n, dtype=np.int64)  # the segment that each body has come to
+        self.left = np.zeros(n, dtype=bool)  # whether lanes could not carry a body on, at some time
         self.seconds = 0.0
         self.stopped = threading.Event()
         self.report_raised = False
@@ -244,6 +276,7 @@ class Flight:
                 self._through(piece, fly)
         finally:
             self.seconds = time.perf_counter() - clock
+            self.fleet.left = float(self.left.mean())
 
     def _through(self, piece: Segment, fly: Callable[..., int]) -> None:
         """One segment for all bodies."""
@@ -251,35 +284,49 @@ class Flight:
         lead.piece = piece
         lead.before = int(sum(p.steps for p in lead.pieces[: lead.pieces.index(piece)]))
         index, offset = lead._outputs(piece)
-        fresh = [AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished]
-        going = self.count[:, AT.status] == codes.OK
-        self.count[np.ix_(going, fresh)] = lead.count[fresh]
+        going: Any = self.count[:, AT.status] == codes.OK
+        if going.all():
+            going = slice(None)  # many times as quick
+        for k in (AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished):
+            self.count[going, k] = lead.count[k]
         self.piece[going] = lead.pieces.index(piece)
         self.states[going, STATE:] = 0.0
-        setting = self._settings(piece)
-        sizes = (self.states.shape[1], self.out.shape[2])
-        arrays = (setting, self.values, self.states, self.carried)
+        shared, end, sizes = lead._setting(piece), lead._end(piece), (self.states.shape[1], self.out.shape[2])
 
-        def to(stop: int, first: int, beyond: int) -> None:
-            arguments = (
-                *(a.reshape(-1) for a in arrays), offset, self.out.reshape(-1), index, self.count.reshape(-1),
-                piece.t0, piece.h, lead._end(piece), stop, first, beyond, *sizes,
-            )  # fmt: skip
-            try:
-                alone = fly(*arguments)
-            finally:
-                status = self.count[first:beyond, AT.status]
-                status[status == codes.ALONE] = codes.OK
-            if alone:
-                self.fleet.alone()(*arguments)  # all others are where they should be
+        def of_block(block: slice) -> Callable[[int, int, int], None]:
+            """`to(stop, first, beyond)` for bodies of a block. What only its chunks need is made for it alone."""
+            status = self.count[block, AT.status]
+            setting, values = self._settings(shared, block), np.ascontiguousarray(self.start.parameters[block])
+            numbers = [a.reshape(-1) for a in (setting, values, self.states[block], self.carried[block])]
+            out, count = self.out[block].reshape(-1), self.count[block].reshape(-1)
+
+            def to(stop: int, first: int, beyond: int) -> None:
+                arguments = (
+                    *numbers, offset, out, index, count, piece.t0, piece.h, end, stop,
+                    first - block.start, beyond - block.start, *sizes,
+                )  # fmt: skip
+                some_alone = True
+                try:
+                    some_alone = fly(*arguments) > 0
+                finally:
+                    if some_alone:
+                        left = status == codes.ALONE
+                        status[left], self.left[block][left] = codes.OK, True
+                if some_alone:
+                    self.fleet.alone()(*arguments)  # all others are where they should be
+
+            return to
 
         def run(block: tuple[int, int]) -> None:
             with np.errstate(all="ignore"):  # in plain Python NumPy would warn of what a status will tell
-                self._block(piece, to, *block)
+                self._block(piece, of_block(slice(*block)), *block)
 
         blocks = list(_blocks(n, threads, self.fleet.lanes))
+        unheard = compiles() and not self.report
+        if not unheard:
+            self.fleet.work = 1
         try:
-            if self.unheard and (threads == 1 or len(blocks) == 1):
+            if unheard and (threads == 1 or len(blocks) == 1):
                 for block in blocks:
                     run(block)
             else:
@@ -307,29 +354,37 @@ class Flight:
 
     def _block(self, piece: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
         """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
-        count, most = self.count[first:beyond], piece.steps if not self.lead.run.method.own_clock else 1 << 62
-        each = self.lead.stepper.evaluations_per_step
-        some = FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each)
-        chunk = max(1, some // (beyond - first)) if self.unheard else 1
+        shared, bodies, done = self.fleet, beyond - first, 0
         while not self.stopped.is_set():
-            going = count[:, AT.status] == codes.OK
-            if self.lead.run.method.own_clock:
-                going &= count[:, AT.finished] == 0
+            if shared.own_clock:
+                done, going = self._slowest(first, beyond)
             else:
-                going &= count[:, AT.done] < most
-            if not going.any():
+                going = done < piece.steps  # whatever has not failed: a chunk brings them all equally far
+            if not going:
                 return
-            stop = min(most, int(count[going, AT.done].min()) + chunk)
+            chunk = max(1, shared.work // bodies)
+            stop = done + chunk if shared.own_clock else min(piece.steps, done + chunk)
             clock = time.perf_counter()
             try:
                 to(stop, first, beyond)
-            except KernelRaised:
-                behind = going & (count[:, AT.done] < stop) & (count[:, AT.status] == codes.OK)
-                guilty = first + int(np.argmax(behind))
-                self._find_step(to, guilty, stop)
+            except Exception as problem:
+                if compiles() and not isinstance(problem, KernelRaised):  # plain Python says what the torque has raised
+                    raise
+                count = self.count[first:beyond]
+                behind = (count[:, AT.done] < stop) & (count[:, AT.status] == codes.OK) & (count[:, AT.finished] == 0)
+                self._find_step(to, first + int(np.argmax(behind)), stop)
                 continue
             spent = time.perf_counter() - clock
-            chunk = max(1, int(chunk * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
+            work = int(bodies * (stop - done) * min(4.0, CHUNK_SECONDS / max(spent, 1e-6)))
+            if work > shared.work or stop - done == chunk:  # one that the end has cut short says little
+                shared.work = work
+            done = stop
+
+    def _slowest(self, first: int, beyond: int) -> tuple[int, bool]:
+        """Steps of the one that has made the fewest, of those that choose their length and are still on their way."""
+        count = self.count[first:beyond]
+        going = (count[:, AT.status] == codes.OK) & (count[:, AT.finished] == 0)
+        return (int(count[going, AT.done].min()), True) if going.any() else (0, False)
 
     def _find_step(self, to: Callable[[int, int, int], None], k: int, stop: int) -> None:
         """Bring a body whose torque raises to the very step before, and leave it there."""
@@ -338,17 +393,21 @@ class Flight:
             try:
                 to(stop, k, k + 1)
                 return  # it was another step; the caller goes on
-            except KernelRaised:
+            except Exception as problem:
+                if compiles() and not isinstance(problem, KernelRaised):
+                    raise
                 if stop - done == 1:
                     self.count[k, AT.status] = codes.RAISED
                     return
                 stop = done + (stop - done) // 2
 
-    def _settings(self, piece: Segment) -> Floats:
-        moments = self.start.moments
-        rows = np.tile(self.lead._setting(piece), (self.start.count, 1))
+    def _settings(self, shared: Floats, block: slice) -> Floats:
+        """The fixed numbers of a segment, of the bodies of a block."""
+        moments = self.start.bodies.moments
+        moments = moments if len(moments) == 1 else moments[block]
+        rows = np.tile(shared, (block.stop - block.start, 1))
         rows[:, :3], rows[:, 3:6] = moments, 1.0 / moments
-        rows[:, 6:10] = [1.0, 0.0, 0.0, 0.0] if self.axes is None else self.axes
+        rows[:, 6:10] = [1.0, 0.0, 0.0, 0.0] if self.axes is None else self.axes[block]
         return rows
 
     def _report(self) -> None:
@@ -357,7 +416,7 @@ class Flight:
             return
         lead, n = self.lead, self.start.count
         done = self.steps.sum() + self.count[:, AT.done].sum()
-        if lead.run.method.own_clock:
+        if self.fleet.own_clock:
             done = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
         try:
             self.report(min(int(done), n * self.fleet.steps))
@@ -371,27 +430,28 @@ class Flight:
     def _ends(self) -> tuple[Any, Floats]:
         """Whether each body has come to the end, and the time that it has come to."""
         pieces, done = self.lead.pieces, self.count[:, AT.done]
-        t0, t1, h, _, steps = np.array(pieces)[self.piece].T
-        if self.lead.run.method.own_clock:
+        t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T
+        if self.fleet.own_clock:
             through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, STATE]
         else:
             through, t = done == steps, t0 + done * h
         return through & (self.piece == len(pieces) - 1), np.where(through, t1, t)
 
-    def ensemble(self) -> Ensemble:
-        """Everything computed so far."""
+    def ensemble(self, messages: int = MOST_MESSAGES) -> Ensemble:
+        """Everything computed so far; at most so many bodies that failed say why."""
         lead = self.lead
         ended, t_last = self._ends()
         status = self.count[:, AT.status].copy()
         status[(status == codes.OK) & ~ended] = codes.INTERRUPTED
-        rows = self.count[:, AT.row]
+        rows = self.count[:, AT.row].copy()
         t = lead.times if lead.times is not None else lead._grid_times(lead.total, self.fleet.rows)
         states = self.out[:, :, -STATE:]
         ragged = lead.times is None and lead.ragged
         if ragged:
             states[ended, -1] = self.states[ended, :STATE]
-            rows = rows + ended
-        states[np.arange(t.size) >= rows[:, None]] = np.nan
+            rows += ended
+        short = np.flatnonzero(rows < t.size)
+        states[short] = np.where(np.arange(t.size)[:, None] < rows[short, None, None], states[short], np.nan)
         each = lead.stepper.evaluations_per_step
         evaluations = self.evaluations
         if each is not None:
@@ -401,10 +461,10 @@ class Flight:
         (q, m), (last_q, last_m) = self._outward(states), self._outward(self.states[:, None, :], as_computed=True)
         run = replace(lead.run, seconds=self.seconds, nfev=int(evaluations.sum()), steps=int(self.steps.sum()))
         failed = np.flatnonzero(status != codes.OK)
-        messages = {int(k): self._told(int(k), int(status[k]), t_last[k]) for k in failed[:MOST_MESSAGES]}
+        told = {int(k): self._told(int(k), int(status[k]), t_last[k]) for k in failed[:messages]}
         return Ensemble(
             run, t.copy(), q, m, status, t_last, self.steps.copy(), evaluations, last_q[:, 0], last_m[:, 0],
-            self.carried[:, : lead.stepper.memory].copy(), messages, self.start, rows, self.fleet.lanes,
+            self.carried[:, : lead.stepper.memory].copy(), told, self.start, rows, self.fleet.lanes,
             self.fleet.unpacked,
         )  # fmt: skip
 
@@ -436,7 +496,9 @@ class Flight:
         return alone
 
 
-def flown(shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None) -> Ensemble:
+def flown(
+    shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None, *, messages: int = MOST_MESSAGES
+) -> Ensemble:
     """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
     flight = Flight(shared, start, report, momentum)
     try:
@@ -447,7 +509,7 @@ def flown(shared: Fleet, start: Start, report: Report | None, momentum: Floats |
         if flight.report_raised:
             problem.ensemble = flight.ensemble()  # type: ignore[attr-defined]
         raise
-    return flight.ensemble()
+    return flight.ensemble(messages)
 
 
 INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.0])
@@ -457,10 +519,6 @@ INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.
 def _turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Floats]:
     """States in other body axes; `axes` broadcasts against them."""
     by, back = axes * way, axes * way * OUTWARD
-
-    def columns(x: Floats) -> Any:
-        return tuple(np.moveaxis(x, -1, 0))
-
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
 
 
@@ -476,10 +534,13 @@ def _room(n: int, rows: int, width: int) -> Floats:
 
 
 def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:
-    """Several blocks a thread, so that no thread waits long for another; with as few lanes empty as can be."""
-    size = lanes * max(1, -(-min(LARGEST_BLOCK, n // (4 * threads)) // lanes))
-    for first in range(0, n, size):
-        yield first, min(n, first + size)
+    """For threads to take in turn, smaller and smaller, so that none waits long for another at the end."""
+    first = 0
+    while first < n:
+        share = n - first if threads == 1 else (n - first) // (2 * threads)
+        beyond = min(n, first + lanes * max(1, -(-min(LARGEST_BLOCK, share) // lanes)))
+        yield first, beyond
+        first = beyond
 
 
 def _wait(job: Any) -> None:

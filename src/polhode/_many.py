@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from polhode._check import Floats
+from polhode._columns import columns, dots
 from polhode._starts import Start
 from polhode.compiled import program
 from polhode.core import status as codes
@@ -117,7 +118,7 @@ class Ensemble:
     @cached_property
     def kinetic_energy(self) -> Floats:
         """(bodies, times), in J."""
-        return 0.5 * _dots(self.omega, self.momentum)
+        return 0.5 * dots(self.omega, self.momentum)
 
     @cached_property
     def potential_energy(self) -> Floats:
@@ -136,7 +137,7 @@ class Ensemble:
             raise AttributeError(why)
         start = self.start
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blew up may be near the largest number
-            kinetic_start = 0.5 * _dots(self._rates(start.momentum[:, None, :]), start.momentum[:, None, :])
+            kinetic_start = 0.5 * dots(self._rates(start.momentum[:, None, :]), start.momentum[:, None, :])
             potential_start = self._potential(np.array([self.run.t_start]), start.quaternion[:, None, :])
             scale = _scale(kinetic_start + np.abs(potential_start), self.kinetic_energy)
             change = (self.kinetic_energy - kinetic_start) + (self.potential_energy - potential_start)
@@ -152,12 +153,12 @@ class Ensemble:
             change = self.spatial_momentum - _to_space(self.start.quaternion[:, None, :], m_start)
             along = self.run.torque.axis if self.run.torque.depends is not Depends.NOTHING else None
             if along is None:
-                size = np.sqrt(_dots(change, change))
+                size = np.sqrt(dots(change, change))
             else:
                 x, y, z = along
                 size = np.abs(change[..., 0] * x + change[..., 1] * y + change[..., 2] * z)
-            lengths = np.sqrt(_dots(self.momentum, self.momentum))
-            return np.asarray(size / _scale(np.sqrt(_dots(m_start, m_start)), lengths))
+            lengths = np.sqrt(dots(self.momentum, self.momentum))
+            return np.asarray(size / _scale(np.sqrt(dots(m_start, m_start)), lengths))
 
     def _potential(self, t: Floats, q: Floats) -> Floats:
         """At attitudes (bodies, times, 4)."""
@@ -343,23 +344,9 @@ def unavailable(name: str, run: Run) -> str:
     return ""
 
 
-# Written out by components: the bits of a row do not depend on where it stands.
-
-
-def _dots(a: Floats, b: Floats) -> Floats:
-    """a . b along the last axis."""
-    dots: Floats = a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
-    return dots
-
-
 def _to_space(q: Floats, v: Floats) -> Floats:
     """R v, R being that of the quaternion, which need not have unit length."""
-
-    def columns(x: Floats) -> Any:
-        return tuple(np.moveaxis(x, -1, 0))
-
-    norms: Floats = q[..., 0] * q[..., 0] + _dots(q[..., 1:], q[..., 1:])
-    turned: Floats = np.stack(to_space(columns(q), columns(v)), axis=-1) / norms[..., None]
+    turned: Floats = np.stack(to_space(columns(q), columns(v)), axis=-1) / dots(q, q)[..., None]
     return turned
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._check import Floats
+from polhode._columns import columns, greatest, least
 from polhode.body import TRIANGLE_TOLERANCE, Body
 from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.solution import Run
@@ -47,12 +48,21 @@ class Bodies:
             return self
         return Bodies(tuple(self.listed[k] for k in which) if self.listed else (), self.moments[which])
 
+    def part(self, first: int, beyond: int) -> Bodies:
+        """Some in a row."""
+        return self if self.count == 1 else Bodies(self.listed[first:beyond], self.moments[first:beyond])
+
     @cached_property
     def axes(self) -> Floats | None:
         """The turns from principal axes to the users', if any body is tilted."""
         if all(b.aligned for b in self.listed):
             return None
         return np.array([b.axes_quaternion for b in self.listed])
+
+    @property
+    def frames(self) -> Floats:
+        """The principal axes as columns: of each body, or one for all if none is tilted."""
+        return np.eye(3) if self.axes is None else np.array([b.axes for b in self.listed])
 
     def momentum(self, rates: Floats, n: int) -> Floats:
         """I w of every body."""
@@ -91,12 +101,14 @@ _KINDS_OF_BODY = "body must be a Body, a list of them, or an array of positive p
 def _moments(name: str, rows: Any) -> Floats:
     """Principal moments, a row each."""
     moments = _rows_of_three(name, rows)
-    if not (moments > 0).all():
-        bad = int(np.argmax((moments <= 0).any(axis=1)))
+    smallest, largest = least(columns(moments)), greatest(columns(moments))
+    if not (smallest > 0).all():
+        bad = int(np.argmax(smallest <= 0))
         raise ValueError(f"{_KINDS_OF_BODY}, but {moments[bad].tolist()} stand in row {bad}")
-    for extreme in (moments.min(axis=1).argmin(), moments.max(axis=1).argmax()):
+    for extreme in (smallest.argmin(), largest.argmax()):
         Body(moments[extreme], allow_unphysical=True)  # which may be too small or too large a number
-    ends = 2 * moments.max(axis=1) > moments.sum(axis=1) * (1 + TRIANGLE_TOLERANCE)
+    a, b, c = columns(moments)
+    ends = 2 * largest > (a + b + c) * (1 + TRIANGLE_TOLERANCE)
     if ends.any():
         bad = int(np.argmax(ends))
         raise ValueError(
@@ -176,7 +188,8 @@ def _quaternions(name: str, attitude: Any) -> Floats:
     if len(shape) == 3:
         return np.array([_check.quaternion(f"{name}[{k}]", matrix) for k, matrix in enumerate(attitude)])
     q = _stack(name, attitude, 4)
-    zero = ~q.any(axis=1)
+    w, x, y, z = columns(q == 0.0)
+    zero = w & x & y & z
     if zero.any():
         raise ValueError(f"{name}[{int(np.argmax(zero))}] must be a rotation, but the quaternion is zero")
     return _check.unit(q)
@@ -339,7 +352,6 @@ class Starts:
 
     def part(self, first: int, beyond: int) -> Start:
         """Some bodies in a row."""
-        which = np.arange(first, beyond)
 
         def rows(given: Any) -> Any:
             if isinstance(given, Draws):
@@ -347,7 +359,7 @@ class Starts:
             return given if given is None or len(given) == 1 else given[first:beyond]
 
         drawn = self.bodies
-        bodies = Bodies((), drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.some(which)
+        bodies = Bodies((), drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.part(first, beyond)
         torques = self.torques if len(self.torques) == 1 else self.torques[first:beyond]
         own = rows(self.own)
         if isinstance(self.own, Draws):
@@ -368,8 +380,15 @@ class Starts:
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)
         return Start(bodies, torques, rows(self.rates), rows(self.quaternions), rows(self.own), len(numbers))
 
+    @cached_property
+    def whole(self) -> Start:
+        """All of them, made once."""
+        return self.part(0, self.count)
+
     def parts(self, size: int = PART) -> Iterator[Start]:
         """All of them, so many at a time."""
+        if self.count <= size:
+            return iter((self.whole,))
         return (self.part(first, min(self.count, first + size)) for first in range(0, self.count, size))
 
 

@@ -2,7 +2,7 @@
 
 As for one body (`_auto.py`) the error of each is estimated from the distance to a companion over the whole span. The
 pilots set up a ladder of numbers of steps, on which every body climbs by its own estimates alone: its result does not
-depend on the others, but for the method and for where the ladder begins.
+depend on the others, but for the method, for where the ladder begins, and for how the error is expected to fall on it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import numpy as np
 
 from polhode import _auto
 from polhode._check import Floats
+from polhode._columns import columns, dots, greatest, least, lengths
 from polhode._fleet import LANES, Fleet, Flight, Leaders, flown
 from polhode._integration import Progress, SimulationFailed, SimulationInterrupted
 from polhode._many import Ensemble, EnsembleInterrupted, of_one
+from polhode._own_clock import levels_of_polhode
 from polhode._starts import Start, Starts
 from polhode.core.types import Depends
 from polhode.methods import Method
@@ -28,17 +30,29 @@ from polhode.solution import Run
 
 FINER = 1.25
 """From one level to the next there are so many more steps."""
-PILOTS = 8
-"""Bodies that decide on the method and on the level at which all begin."""
+PILOTS = 16
+"""Bodies that decide on the steps with which all begin; every other one of them, on the method."""
 ENOUGH = 0.75
-"""The part of them that should need no more."""
+"""The part of them that should need no more than the first guess."""
+WANTED = 0.6
+"""What estimates should be of the tolerance, so that bodies need not be quite like the pilots."""
+FEW_MESSAGES = 10
+"""Of bodies that failed: most will be tried again."""
 MOST_FAILURES = 8
-LONGEST_CLIMB = 12
-"""Levels at a time: a factor of 15."""
+LONGEST_CLIMB = 8
+"""Levels at a time: a factor of 6."""
 MOST_DESCENTS = 4
+WORTH_A_LOOK = 0.8
+"""Where fewer steps than this part of the first guess seem to do, the pilots show whether they do."""
+CLIMBING = 2.0
+"""What a body costs that has to climb, in as many steps as it needs: it is tried with too few and with too many."""
+LONGEST_DESCENT = 0.4
+"""The part of the steps below which nothing is foreseen."""
+CROWDED = 0.05
+"""The part of bodies that lanes cannot carry on, at five times the price, from which more steps are cheaper."""
 SPLITTING = "ABA1064"
 """What is tried beside collocation."""
-IN_POINTS = 0.5
+IN_POINTS = 1.4
 """The price of an evaluation in collocation, where one of a splitting, with its flow of a symmetric body, has 1."""
 
 
@@ -70,13 +84,13 @@ class Tolerant:
         sign = math.copysign(1.0, run.t_end - run.t_start)
         self.check_rows = np.searchsorted(sign * times, sign * self.checks)
         self.missed, self.worst, self.unknown = 0, 0.0, 0
-        spread = np.linspace(0, starts.count - 1, min(PILOTS - 1, starts.count)).round().astype(int)
-        self.pilots: Start | None = starts.some(np.unique([leaders.numbers[0], *spread]))
+        spread = np.linspace(0, starts.count - 1, min(PILOTS, starts.count)).round().astype(int)
+        self.pilots: Start | None = starts.some(spread)
         self.ladders = self._ladders(self.pilots, method)
         self._take(self.ladders[0])
 
     def _take(self, ladder: _auto.Ladder) -> None:
-        self.ladder, self.most, self.first = ladder, ladder.most(self.run), 0
+        self.ladder, self.most = ladder, ladder.most(self.run)
         self.fleets: dict[int, tuple[Fleet, Fleet]] = {}
 
     def _ladders(self, pilots: Start, method: Method | None) -> list[_auto.Ladder]:
@@ -84,7 +98,7 @@ class Tolerant:
 
         What the spin of a symmetric body about its axis means to a torque, maybe nothing, their sizes do not tell.
         """
-        each = [_auto.character(pilots.run(k, self.run)) for k in range(pilots.count)]
+        each = [_auto.character(pilots.run(k, self.run)) for k in range(0, pilots.count, 2)]
 
         def most_of(sizes: list[float]) -> float:
             return sorted(sizes)[math.ceil(ENOUGH * len(sizes)) - 1]
@@ -107,47 +121,46 @@ class Tolerant:
         return [rungs]
 
     def _begin(self) -> None:
-        """Find the level that is enough for most of the pilots; if these are all, there is nothing to be spared."""
+        """Find the steps that suit the pilots; if these are all, there is nothing to be spared."""
         if self.pilots is not None and self.pilots.count < self.starts.count:
-            tried = []
-            for ladder in self.ladders:
-                self._take(ladder)
-                tried.append((self._settle(self.pilots), self.first, self.fleets))
-            costs = [cost for cost, _, _ in tried]
-            best = costs.index(min(costs))
-            self._take(self.ladders[best])
-            _, self.first, self.fleets = tried[best]
+            tried = [self._settled(ladder, self.pilots) for ladder in self.ladders]
+            self._take(min(tried, key=lambda one: one[0])[1])
         self.pilots = None
 
-    def _settle(self, pilots: Start) -> float:
-        """Begin at the level that is enough for most of the pilots. Returns what that costs, in evaluations.
+    def _settled(self, ladder: _auto.Ladder, pilots: Start) -> tuple[float, _auto.Ladder]:
+        """A ladder as the pilots have found it, beginning where it is best for them, and what that costs.
 
         The first guess may have been too careful: then they go down, and show whether it was.
         """
+        self._take(ladder)
+        tries, too_few = Tries(pilots.count), self.least
         for _ in range(MOST_DESCENTS):
             best = self._new(pilots)
-            self._climb(pilots, best, None)
-            enough = self._enough(best)
-            if enough >= self.first:
+            self._climb(pilots, best, tries, None)
+            before = self.ladder.first
+            if max(fleet.left for fleet in self._fleet(0)) > CROWDED:
+                too_few = max(too_few, FINER * before)
+            self._take(self._suited(tries, too_few))
+            if self.ladder.first > WORTH_A_LOOK * before:
                 break
-            self.first = enough
-        self.first = max(enough, self.first)
+        crossed = (tries.error[-2] > self.rtol) & (tries.error[-1] <= self.rtol)
+        if crossed.any():
+            order = float(np.median(tries.order(crossed, ladder.order)))
+            self._take(replace(self.ladder, order=order))
         assert best.rows is not None
-        price = IN_POINTS if self.ladder.method.name.startswith(_auto.COLLOCATION.partition("(")[0]) else 1.0
-        return price * float(np.median(best.rows.evaluations))
+        each = float(np.median(best.rows.evaluations / np.maximum(best.rows.steps, 1)))
+        price = IN_POINTS if ladder.method.name.startswith(_auto.COLLOCATION.partition("(")[0]) else 1.0
+        return price * each * self.ladder.first, self.ladder
 
-    def _enough(self, best: Best) -> int:
-        """The level at which most of the pilots could have ended."""
-        known = np.isfinite(best.error)
-        levels, order = best.level[known], self.ladder.order
-        if levels.size == 0:
-            return self.first
-        if order > 0.0:
-            spared = (0.5 * self.rtol / best.error[known]) ** (1 / order) / 1.1
-            down = np.floor(np.log(np.maximum(spared, 1.0)) / math.log(FINER)).astype(int)
-            room = math.floor(math.log(max(self.ladder.first / self.least, 1.0)) / math.log(FINER))
-            levels = np.maximum(levels - np.minimum(down, LONGEST_CLIMB), min(-room, 0))
-        return int(np.quantile(levels, ENOUGH, method="higher"))
+    def _suited(self, tries: Tries, too_few: float) -> _auto.Ladder:
+        """The ladder, to begin with as many steps as cost least if bodies that need more have to climb."""
+        ladder = self.ladder
+        needed = tries.needed(self.rtol, ladder.order)
+        needed = np.clip(needed[np.isfinite(needed)], too_few, self.most)
+        if ladder.order == 0.0 or needed.size == 0:
+            return ladder
+        costs = [n + CLIMBING * np.where(needed > n, needed, 0.0).mean() for n in needed.tolist()]
+        return replace(ladder, first=float(needed[int(np.argmin(costs))]))
 
     def __call__(self, part: Start) -> Ensemble:
         """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
@@ -157,7 +170,8 @@ class Tolerant:
         try:
             self._begin()
             best = self._new(part)
-            self._climb(part, best, self.progress)
+            self._climb(part, best, Tries(part.count), self.progress)
+            self._say_why(part, best)
         except EnsembleInterrupted as stopped:
             stopped.ensemble = self._assembled(part, best)
             raise
@@ -201,61 +215,76 @@ class Tolerant:
                 "start fail: see where error_estimate is NaN"
             )
         for message in told:
-            warnings.warn(message, _auto.ToleranceNotReached, stacklevel=3)
+            warnings.warn(message, _auto.ToleranceNotReached, stacklevel=levels_of_polhode())
 
     # --- the ladder
 
     def _new(self, part: Start) -> Best:
         n = part.count
-        return Best(None, np.full(n, np.nan), np.full(n, self.first), np.zeros(n, dtype=np.int64))
+        return Best(None, np.full(n, np.nan), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
 
     def _steps(self, level: Any) -> Any:
         return np.minimum(self.ladder.first * FINER ** np.asarray(level, dtype=np.float64), self.most)
 
-    def _climb(self, part: Start, best: Best, progress: Progress | None) -> None:
+    def _climb(self, part: Start, best: Best, tries: Tries, progress: Progress | None) -> None:
         """Refine the steps of every body until its estimate is below the tolerance, or does not fall any more."""
-        level, active, going = best.level.copy(), np.arange(part.count), np.ones(part.count, dtype=bool)
-        tries = Tries(part.count)
+        level, active = best.level.copy(), np.arange(part.count)
         while active.size:
-            for j in np.unique(level[active]).tolist():
-                which = active[level[active] == j]
-                error = self._pair(part if which.size == part.count else part.some(which), j, which, best, progress)
-                tries.add(which, float(self._steps(j)), error)
-                ended = (error <= self.rtol) | (self._steps(j) >= self.most) | tries.hopeless(which)
-                if self.ladder.order == 0.0:
-                    ended[:] = True
-                level[which[~ended]] += self._higher(error[~ended], tries.failures[which[~ended]])
-                going[which[ended]] = False
-            active = active[going[active]]
+            j = int(level[active].min())  # the lowest first: whoever comes to a level is there with all others
+            here = level[active] == j
+            which = active[here]
+            error = self._pair(part if which.size == part.count else part.some(which), j, which, best, progress)
+            tries.add(which, float(self._steps(j)), error)
+            ended = (error <= self.rtol) | (self._steps(j) >= self.most) | tries.hopeless(which)
+            if self.ladder.order == 0.0:
+                ended[:] = True
+            level[which[~ended]] = self._higher(j, tries, which[~ended])
+            active = np.concatenate([active[~here], which[~ended]])
+            active.sort()
 
-    def _higher(self, error: Floats, failures: Any) -> Any:
-        """By how many levels, from the order of the method. Runs that failed tell nothing: twice as many each time."""
-        order = max(self.ladder.order, 1.0)
+    def _higher(self, level: int, tries: Tries, which: Any) -> Any:
+        """The next level of bodies, by the order of the method or by the one that was seen, if that is lower.
+
+        Runs that failed tell nothing: twice as far each time. Higher up levels are further apart: few come there.
+        """
+        error, failures = tries.error[-1, which], tries.failures[which]
         known = np.where(np.isfinite(error), error, 1.0)
-        small = known < _auto.NEAR_ROUND_OFF
-        factor = 1.1 * np.maximum(known / (0.5 * self.rtol), 1e-300) ** (1 / order)
+        small, order = known < _auto.NEAR_ROUND_OFF, max(self.ladder.order, 1.0)
+        seen = np.where(small | (known > 0.1), order, np.clip(tries.order(which, order), 0.25 * order, order))
+        factor = 1.1 * np.maximum(known / (0.5 * self.rtol), 1e-300) ** (1 / seen)
         climb = np.ceil(np.log(np.maximum(factor, 1.0)) / math.log(FINER))
         climb = np.clip(climb, np.where(small | (known > 0.1), 2, 1), np.where(small, 3, LONGEST_CLIMB))
-        return np.where(np.isfinite(error), climb, np.minimum(2**failures, LONGEST_CLIMB)).astype(np.int64)
+        new = level + np.where(np.isfinite(error), climb, np.minimum(2**failures, LONGEST_CLIMB)).astype(np.int64)
+        return np.where(new > 2, new + new % 2, new)
+
+    def _say_why(self, part: Start, best: Best) -> None:
+        """Messages for bodies that have failed for good: while they climbed there was no time for all of them."""
+        assert best.rows is not None
+        silent = [k for k in np.flatnonzero(~best.rows.success).tolist() if k not in best.rows.messages]
+        for j in np.unique(best.level[silent]).tolist() if silent else []:
+            which = [k for k in silent if best.level[k] == j]
+            again = flown(self._fleet(j)[0], part.some(which), None)
+            best.rows.messages.update({which[k]: told for k, told in again.messages.items()})
 
     def _pair(self, part: Start, j: int, which: Any, best: Best, progress: Progress | None) -> Floats:
         """Runs of some bodies, their estimated errors, and what is best kept of it."""
         fine, coarse = self._fleet(j)
         try:
-            run = flown(fine, part, _passed(fine, part, progress))
+            run = flown(fine, part, _passed(fine, part, progress), messages=FEW_MESSAGES)
         except (KeyboardInterrupt, Exception) as problem:
             if best.rows is None:
                 best.rows = getattr(problem, "ensemble", None)
             raise
         if best.rows is None:
             best.rows = run
-        nudged = part.momentum * (1.0 + _auto.NUDGE * np.array([1.0, -1.0, 1.0]))
-        other = flown(coarse, part, _passed(coarse, part, progress), nudged)
+        nudged = _auto.nudge(part.momentum, part.moments, part.bodies.frames)
+        other = flown(coarse, part, _passed(coarse, part, progress), nudged, messages=0)
         best.spent[which] += run.evaluations + other.evaluations
         best.seconds += run.run.seconds + other.run.seconds
         sound = run.success & other.success
         apart = np.where(sound, self._distance(run, other), 0.0)
-        error = np.where(sound, _auto.estimate(self.ladder.factor, apart, self._floor(part, run)), np.inf)
+        unseen = self.ladder.unseen(fine.lead.run.method, float(self._steps(j)))
+        error = np.where(sound, _auto.estimate(self.ladder.factor, apart, self._floor(part, run), *unseen), np.inf)
         known = best.error[which]
         better = ~(error >= known)  # also where nothing is known yet
         if run is not best.rows:
@@ -267,46 +296,48 @@ class Tolerant:
         """Of a level: for the runs, and for their companions."""
         if j not in self.fleets:
             n = float(self._steps(j))
-            made = [
-                Fleet(
-                    replace(self.ladder.made(self.run, n, self.rtol, coarser=coarser), every=None), times,
-                    self.starts, self.leaders, self.threads, self.announce, packed=self.ladder.order > 0.0,
-                )
-                for coarser, times in ((False, self.times), (True, self.checks))
-            ]  # fmt: skip
-            self.fleets[j] = (made[0], made[1])
+            made = [replace(self.ladder.made(self.run, n, self.rtol, coarser=c), every=None) for c in (False, True)]
+            if j == 0 and self.pilots is None and self.starts.count * n >= _auto.LONG_RUN:
+                # Most bodies make no other steps: they are worth programs of their own.
+                made = [replace(run, longest_step=None) for run in made]
+            packed = self.ladder.order > 0.0
+            given = (self.starts, self.leaders, self.threads, self.announce)
+            fine, coarse = (
+                Fleet(run, times, *given, packed=packed)
+                for run, times in zip(made, (self.times, self.checks), strict=True)
+            )
+            self.fleets[j] = (fine, coarse)
         return self.fleets[j]
 
     def _distance(self, run: Ensemble, other: Ensemble) -> Floats:
         """As in `_auto.distance`, for every body."""
-        q, p = run.quaternion[:, self.check_rows], other.quaternion
-        apart = np.minimum(lengths(q - p), lengths(q + p))
+        rows = self.check_rows if self.check_rows.size < self.times.size else slice(None)
+        q, p = run.quaternion[:, rows], other.quaternion
+        apart = most_in_time(np.minimum(lengths(q - p), lengths(q + p)))
         angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * apart))
-        largest = lengths(run.omega).max(axis=1)
-        rates = lengths(run.omega[:, self.check_rows] - other.omega).max(axis=1)
+        largest = most_in_time(lengths(run.omega))
+        rates = most_in_time(lengths(run.omega[:, rows] - other.omega))
         relative = np.where(largest > 0, rates / np.where(largest > 0, largest, 1.0), 0.0)
-        return np.asarray(np.maximum(angle.max(axis=1), relative))
+        return np.asarray(np.maximum(angle, relative))
 
     def _floor(self, part: Start, run: Ensemble) -> Floats:
         """As in `_auto.least_error`, for every body, with the greatest rate of the free motion or of the rows."""
-        m, w = part.momentum, part.momentum / part.moments
-        if part.bodies.axes is not None:
-            w = run._rates(m[:, None, :])[:, 0]
-        j = 1.0 / part.moments
-        high, low = j.max(axis=1), j.min(axis=1)
-        free = (high + low) * (w * m).sum(axis=1) - high * low * (m * m).sum(axis=1)
-        rate = np.fmax(np.sqrt(np.maximum(free, 0.0)), np.fmax.reduce(lengths(run.omega), axis=1))
+        m, moments = part.momentum, columns(part.bodies.moments)
+        w = m / part.bodies.moments if part.bodies.axes is None else run._rates(m[:, None, :])[:, 0]
+        high, low = 1.0 / least(moments), 1.0 / greatest(moments)
+        free = (high + low) * dots(w, m) - high * low * dots(m, m)
+        rate = np.fmax(np.sqrt(np.maximum(free, 0.0)), most_in_time(lengths(run.omega)))
         turn = abs(self.run.t_end - self.run.t_start) * rate
         tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])
-        each = 3.0 + np.where(tilted, 2.0 * part.moments.max(axis=1) / part.moments.min(axis=1), 0.0)
-        floor: Floats = 2.0**-52 * (4.0 + each * turn + rate * _auto.far_from_zero(self.run))
+        each = 3.0 + np.where(tilted, 2.0 * greatest(moments) / least(moments), 0.0)
+        floor: Floats = 2.0**-52 * (8.0 + each * turn + rate * _auto.far_from_zero(self.run))
         return floor
 
     def _assembled(self, part: Start, best: Best | None) -> Ensemble:
         """Everything known so far."""
         if best is None or best.rows is None:  # they have not even begun
             best = self._new(part)
-            best.rows = Flight(self._fleet(self.first)[0], part, None).ensemble()
+            best.rows = Flight(self._fleet(0)[0], part, None).ensemble()
         rows = best.rows
         levels, place = np.unique(best.level, return_inverse=True)
         runs = tuple(self._fleet(int(j))[0].lead.run for j in levels)
@@ -331,13 +362,34 @@ class Tries:
             kept[-1, which] = new
         self.failures[which] += ~np.isfinite(error)
 
+    def order(self, which: Any, otherwise: float) -> Floats:
+        """By which power of the steps the error fell from the last but one to the last; `otherwise` if not known."""
+        (n, more), (error, less) = self.steps[-2:, which], self.error[-2:, which]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = np.log(error / less) / np.log(more / n)
+        return np.maximum(np.where(np.isfinite(seen), seen, otherwise), 1.0)
+
+    def needed(self, rtol: float, order: float) -> Floats:
+        """Steps that would do, as far as the last two tries tell; NaN where nothing is known.
+
+        Where the tolerance lies between the two, they do. Else both errors may have been round-off, and nothing is
+        foreseen but what the order of the method allows.
+        """
+        last = np.where(np.isfinite(self.error[-1]), self.error[-1], np.nan)
+        seen = self.order(slice(None), order)
+        seen = np.where(self.error[-2] > rtol, seen, np.maximum(seen, 0.5 * order))
+        needed = self.steps[-1] * (last / (WANTED * rtol)) ** (1 / seen)
+        failed = np.where(self.error > rtol, self.steps, 0.0).max(axis=0)
+        return np.asarray(np.maximum(needed, np.maximum(LONGEST_DESCENT * self.steps[-1], 1.05 * failed)))
+
     def hopeless(self, which: Any) -> Any:
         """Whether the last refinements, which should have told, have not: round-off is reached, or nothing helps."""
         n, e = self.steps[:, which], self.error[:, which]
         with np.errstate(invalid="ignore"):
             round_off = (e[3] < _auto.NEAR_ROUND_OFF) & (n[3] > 1.3 * n[2]) & (e[3] * n[3] > e[2] * n[2])
+            grown = (e[2] < 1e-2) & (n[3] > 4.0 * n[2]) & (e[3] * n[3] > e[2] * n[2])  # round-off, by the motion
             flat = (n[3] > 3.0 * n[0]) & (e[3] > 0.5 * e[0]) & np.isfinite(e[3])
-        return round_off | flat | (self.failures[which] > MOST_FAILURES)
+        return round_off | grown | flat | (self.failures[which] > MOST_FAILURES)
 
 
 def _passed(fleet: Fleet, part: Start, progress: Progress | None) -> Callable[[int], None] | None:
@@ -362,9 +414,6 @@ def _put(into: Ensemble, which: Any, new: Ensemble, places: Any) -> None:
             into.messages[k] = new.messages[place]
 
 
-def lengths(x: Floats) -> Floats:
-    """Along the last axis, component by component: to the same bits wherever a row stands."""
-    total = x[..., 0] * x[..., 0]
-    for k in range(1, x.shape[-1]):
-        total = total + x[..., k] * x[..., k]
-    return np.asarray(np.sqrt(total))
+def most_in_time(x: Floats) -> Floats:
+    """The largest of every body, (bodies, times); of those that failed, up to there."""
+    return x[:, 0] if x.shape[1] == 1 else np.asarray(np.fmax.reduce(x, axis=1))
