@@ -1,14 +1,18 @@
 """Events and states between the rows."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+from xarray import open_dataset
 
 import polhode as ph
 from polhode._events import crosses
-from tests.contract._measure import EPS, matrices
+from polhode.cli import app
+from tests.contract._measure import EPS, interpreted, matrices
 
 BODY = ph.Body([1.0, 1.75, 2.5])
 TOP = ph.HeavyTop(1.5, point=(0.375, -0.25, 0.875))
@@ -161,6 +165,40 @@ def test_with_a_tolerance() -> None:
     assert solution.error_estimate is not None
     assert solution.error_estimate < 1e-10
     assert solution.events[0].t == pytest.approx(fine.t, abs=1e-9)
+
+
+# --- files
+
+
+def test_saved(tmp_path: Path) -> None:
+    @ph.torque(potential=lambda t, q, p: 2.0 * q[1] ** 2)
+    def own(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (0.0, 0.1 * w[0], 0.0)
+
+    file, events = tmp_path / "seen.nc", [at_seven, second_rate, lambda t, q, w: 1.0]
+    with interpreted():
+        solution = ph.simulate(BODY, own, **MOTION, t_span=(0, 9), step=0.1, method="RK4", events=events)
+        solution.save(file)
+    loaded = ph.load(file)
+    assert [e.metadata["event"] for e in loaded.events] == ["at_seven", "second_rate", "<lambda>"]
+    assert [e.t.size for e in loaded.events] == [1, solution.events[1].t.size, 0]
+    for old, new in zip(solution.events, loaded.events, strict=True):
+        for what in ("t", "quaternion", "momentum", "energy"):
+            assert np.array_equal(getattr(old, what), getattr(new, what))
+    with open_dataset(file, engine="scipy") as seen:
+        assert seen.event_time.values.tolist() == [t for e in solution.events for t in e.t.tolist()]
+    shown = CliRunner().invoke(app, ["show", str(file)]).output
+    assert "event     at_seven, at t = 7.12345679 s" in shown
+    assert f"event     second_rate, {solution.events[1].t.size} times, at t = " in shown
+    assert "event     <lambda>, never" in shown
+
+
+def test_nothing_happened(tmp_path: Path) -> None:
+    """An array without rows would be one of unlimited length, of which a file can have only one."""
+    with interpreted():
+        run(1.0, events=at_seven).save(tmp_path / "none.nc")
+    (event,) = ph.load(tmp_path / "none.nc").events
+    assert (event.t.shape, event.quaternion.shape, event.metadata) == ((0,), (0, 4), {"event": "at_seven"})
 
 
 # --- what is refused

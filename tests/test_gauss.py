@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.polynomial.legendre import legval
 
 import polhode as ph
 from polhode import _integration
@@ -55,6 +56,16 @@ def test_quadratic_invariants_with_both_halves_of_the_numbers(count: int) -> Non
     b = [Fraction(x) + Fraction(low) for x, low in zip(c.weights, c.weights_low, strict=True)]
     a = [[Fraction(c.inside[i][j]) + Fraction(c.inside_low[i][j]) for j in nodes] for i in nodes]
     assert max(abs(b[i] * a[i][j] + b[j] * a[j][i] - b[i] * b[j]) for i in nodes for j in nodes) < 1e-32
+
+
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_part_of_the_highest_degree(count: int) -> None:
+    """Nothing of lower powers, and the root mean square of Legendre's polynomial."""
+    c, d = collocation(count), count - 1
+    x = 2 * np.array(c.nodes) - 1
+    for k in range(d):
+        assert np.array(c.swing) @ x**k == pytest.approx(0, abs=8 * EPS)
+    assert np.array(c.swing) @ legval(x, [0] * d + [1]) == pytest.approx(1 / math.sqrt(2 * d + 1), rel=8 * EPS)
 
 
 def test_two_nodes_are_known() -> None:
@@ -132,6 +143,22 @@ def top(method: str, step: float, t_end: float = 20.0) -> ph.Solution:
 def test_steps_that_are_too_long_are_refused() -> None:
     with pytest.raises(SimulationFailed, match="shorter step"):
         top("G8", 5.0)
+
+
+@pytest.mark.parametrize("in_lanes", [True, False])
+def test_a_polynomial_that_does_not_follow_the_motion_is_refused(in_lanes: bool) -> None:
+    """Its error in ten steps, 0.01 rad, would be that of a solved equation."""
+    method = find("G4")
+    assert isinstance(method.scheme, Increments)
+    if not in_lanes:
+        method = replace(method, scheme=method.scheme._replace(in_lanes=()))
+
+    def turned(step: float) -> ph.Solution:
+        return ph.simulate(ph.Body([1.0, 1.0, 1.5]), omega=[0, 0, 1], t_span=(0, 10 * step), step=step, method=method)
+
+    assert turned(3.0).success  # 3e-5 rad
+    with pytest.raises(SimulationFailed, match=r"more happens in a step of 6 than G4 can follow.*shorter step"):
+        turned(6.0)
 
 
 def test_the_tolerance_saves_iterations_and_costs_accuracy() -> None:

@@ -293,6 +293,29 @@ def test_an_exception_in_progress_loses_nothing(monkeypatch: pytest.MonkeyPatch)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
+@pytest.mark.parametrize("fold", [True, False])
+def test_a_reduction_that_raises_loses_no_batch_before(fold: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is half of its own batch counted in."""
+    monkeypatch.setattr(_ensemble, "BATCH_BYTES", 1)
+    calls: list[int] = []
+
+    def late(*values: Any, **_: Any) -> Any:
+        calls.append(len(values[-1]))
+        if len(calls) == 3:
+            raise RuntimeError("no")
+        return values[0] + values[1].sum() if fold else values[0].sum(axis=(1, 2))
+
+    rates = ph.quantity("omega")
+    wanted = {"mean": rates.mean("body"), "own": rates.fold(late, 0.0) if fold else rates.reduce(late), "all": rates}
+    with pytest.raises(RuntimeError, match="no") as caught:
+        ph.ensemble(BODY, TOP, count=COUNT, reduce=wanted, **GIVEN)
+    found = caught.value.ensemble  # type: ignore[attr-defined]
+    assert found.count == len(found["all"]) == sum(calls[:2]) == 512
+    assert "what was reduced before" in caught.value.__notes__[-1]
+    part = ph.ensemble(BODY, TOP, count=512, reduce={"mean": rates.mean("body")}, **GIVEN)
+    assert np.array_equal(found["mean"], part["mean"])
+
+
 def test_table_and_file(reduced: ph.Reduced, tmp_path: Path) -> None:
     table = reduced.to_xarray()
     assert table["mean"].dims == ("time", "component")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode import _own_clock
 from polhode.core.types import Quat, Rotor, State, Vec3
 from polhode.methods import find
 from polhode.methods.variable import variable_steps
@@ -161,6 +162,31 @@ def test_density_that_falls_too_fast_is_reported() -> None:
             method=variable_steps(find("MR2"), jumpy, name="mine"),
         )  # fmt: skip
     assert 0 < caught.value.solution.t.size == caught.value.solution.run.steps + 1
+
+
+@ph.torque
+def braked(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """It holds the rate at the border of its two parts."""
+    return (0.05, 0.0, -2.0) if w[2] > 0.8 else (0.05, 0.0, 0.3)
+
+
+def test_steps_that_are_absurdly_short_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_own_clock, "MANY_STEPS", 200)
+    here: dict[str, Any] = {"omega": [0.3, 0.2, 0.8], "method": "DOP853(rtol=1e-10)"}
+    told = "the torque braked jumps where the motion is"
+    with interpreted(), pytest.warns(ph.ShortSteps, match=told) as warned:
+        solution = ph.simulate(TOP, braked, t_span=(0.0, 1e-5), step=1.0, **here)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    assert told in solution.message
+    with interpreted(), pytest.raises(ph.ShortSteps) as caught:  # warnings are errors here
+        ph.simulate(TOP, braked, t_span=(0.0, 1e-5), step=1.0, **here)
+    assert caught.value.solution.t_last > 0.0  # type: ignore[attr-defined]
+
+
+def test_steps_as_short_as_they_were_asked_for_are_no_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_own_clock, "MANY_STEPS", 200)
+    assert top("DOP853", 1e-6, (0.0, 3e-4)).run.steps == 300
 
 
 @ph.torque

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polhode._integration import SimulationInterrupted as SimulationInterrupted
     from polhode._many import Ensemble as Ensemble
     from polhode._many import EnsembleInterrupted as EnsembleInterrupted
+    from polhode._own_clock import ShortSteps as ShortSteps
     from polhode._reductions import Reduced as Reduced
     from polhode._reductions import quantity as quantity
     from polhode._simulate import resume as resume
@@ -63,6 +64,7 @@ _HOME = {
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
     "Reduced": "_reductions",
+    "ShortSteps": "_own_clock",
     "SimulationFailed": "_integration",
     "SimulationInterrupted": "_integration",
     "SinusoidalTorque": "torques.sinusoidal",

@@ -210,6 +210,7 @@ class _Watch:
             t=np.array([row.t for row in rows]),
             quaternion=np.array([row.q for row in rows]).reshape(-1, 4),
             momentum=np.array([row.m for row in rows]).reshape(-1, 3),
+            metadata={"event": self.events[k].name},
         )
 
     # --- what happened

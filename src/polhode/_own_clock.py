@@ -1,5 +1,8 @@
 """Runs whose steps choose their length: the same as others, but for the grid."""
 
+import math
+import sys
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -11,9 +14,21 @@ from polhode._integration import Integration, Segment
 from polhode.core import status as codes
 from polhode.core.drive import AT, CLOCK, STATE, own_clock_driver
 from polhode.core.types import Stepper
+from polhode.core.variable import Adaptive
 
 ROOM = 4096
 """Rows of output that are made before they are put aside."""
+
+
+MANY_STEPS = 10_000
+"""After so many it is asked whether they are absurdly short."""
+SHORT_TURN = 1e-4
+"""Radians in a step. At tolerances of 1e-6 to 1e-16 a smooth torque has 0.8 to 0.05 of them, and a motion that is held
+at a jump of its torque, at 1e-7 to 1e-13, 5e-6 to 1e-9."""
+
+
+class ShortSteps(UserWarning):
+    """Steps have become so short that a run takes long: the torque is likely to jump where the motion is."""
 
 
 _driver_of = lru_cache(maxsize=128)(own_clock_driver)
@@ -28,6 +43,7 @@ class OwnClockIntegration(Integration):
         self.out = np.empty((rows, STATE + 1))
         self.count[AT.rows] = rows
         self.full: list[Floats] = []
+        self.looked, self.short = (0, self.run.t_start), 0.0
 
     def _driver(self, stepper: Stepper) -> Callable[..., int]:
         return _driver_of(stepper)
@@ -58,6 +74,37 @@ class OwnClockIntegration(Integration):
             self.full.append(self.out)
             self.out = np.empty_like(self.out)
             self.count[AT.row] = 0
+        if isinstance(self.run.method.scheme, Adaptive) and not self.short:
+            self._look_at_lengths()
+
+    def _look_at_lengths(self) -> None:
+        """A warning while the run goes on: it may be waited for in vain."""
+        steps, passed = self.before + int(self.count[AT.done]), self._grid(0)
+        made, length = steps - self.looked[0], abs(passed - self.looked[1])
+        if made < MANY_STEPS:
+            return
+        self.looked = (steps, passed)
+        # The rate, and the one at which the torque could make the body swing.
+        inverse = 1.0 / self.run.body.moments
+        rate = math.hypot(*(self.state[4:STATE] * inverse), math.sqrt((self.run.torque_size or 0.0) * inverse.max()))
+        if rate * length < SHORT_TURN * made and length < 0.1 * abs(self.run.step) * made:
+            self.short = length / made
+            try:
+                warnings.warn(self._about_lengths(), ShortSteps, stacklevel=levels_of_polhode())
+            except ShortSteps as problem:  # where warnings are errors
+                problem.solution = self._assembled(codes.INTERRUPTED)  # type: ignore[attr-defined]
+                raise
+
+    def _about_lengths(self) -> str:
+        return (
+            f"steps of {self.run.method.name} have become as short as {self.short:.1e}: the torque "
+            f"{self.run.torque.name} jumps where the motion is, or changes in such times; smooth a jump, or end the "
+            "run at it by a terminal event and go on with another torque (at known times: give its breakpoints)"
+        )
+
+    def _message(self, status: int, t: float, done: int) -> str:
+        told = super()._message(status, t, done)
+        return f"{told}; {self._about_lengths()}" if self.short else told
 
     def _steps_in_all(self) -> int:
         """Guessed from the time that has passed."""
@@ -83,3 +130,11 @@ class OwnClockIntegration(Integration):
 
     def _lengths_from_here(self) -> list[float]:
         return [self.piece.h]
+
+
+def levels_of_polhode() -> int:
+    """How far up the stack the user's code is, from the caller on."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("polhode."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -289,10 +289,14 @@ class Reductions:
         self.seconds = 0.0
 
     def add(self, bodies: Ensemble) -> None:
-        """Some more bodies, at the place of those before them."""
+        """Some more bodies, at the place of those before them; none of them, if a function of the user's raises."""
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blow up may be near the largest number
-            for name in self.wanted:
-                self._add(name, bodies)
+            values = {name: self._of(name, bodies) for name in self.wanted}
+            self.parts |= {name: self._folded(name, part, values[name]) for name, part in self._folds().items()}
+            for name, part in self.parts.items():
+                if not isinstance(part, Fold):
+                    for block in [values[name]] if isinstance(part, Kept) else _blocks(values[name]):
+                        part.add(block)
         for k, message in bodies.messages.items():
             if len(self.messages) < MOST_MESSAGES:
                 self.messages[self.count + k] = message
@@ -302,19 +306,24 @@ class Reductions:
         self.seconds += bodies.run.seconds
         self.how = (bodies.run, bodies.lanes, bodies.unpacked)
 
-    def _add(self, name: str, bodies: Ensemble) -> None:
-        part, wanted = self.parts[name], self.wanted[name]
+    def _of(self, name: str, bodies: Ensemble) -> Any:
+        wanted = self.wanted[name]
         values = of_bodies(name, wanted, bodies)
         self.dims[name] = values.dims
         if (step := wanted.over_bodies) is not None and step.kind == "cov" and values.data.ndim < 2:
             raise ValueError(f"reduce[{name!r}]: covariances are those of components, of which there are none")
-        blocks = [values.data[first : first + BLOCK] for first in range(0, len(bodies), BLOCK)]
-        for block in [values.data] if isinstance(part, Kept) else blocks:
-            if isinstance(part, Fold):
-                with _blamed(name):
-                    part.add(block)
-            else:
-                part.add(block)
+        return values.data
+
+    def _folds(self) -> dict[str, Fold]:
+        return {name: part for name, part in self.parts.items() if isinstance(part, Fold)}
+
+    def _folded(self, name: str, part: Fold, values: Any) -> Fold:
+        """With some more bodies; the one without them stays as it is."""
+        more = part.copied()
+        with _blamed(name):
+            for block in _blocks(values):
+                more.add(block)
+        return more
 
     def result(self, run: Run, t: Floats) -> Reduced:
         """Of the bodies so far."""
@@ -347,6 +356,10 @@ class Reductions:
         return Reduced(
             done, t, values, dims, about, levels, self.count, self.failed, self.messages, lanes, unpacked, self.seed
         )
+
+
+def _blocks(values: Any) -> list[Any]:
+    return [values[first : first + BLOCK] for first in range(0, len(values), BLOCK)]
 
 
 def _told(wanted: Quantity) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from polhode import __version__
 
 if TYPE_CHECKING:
     from polhode import Comparison
+    from polhode._check import Floats
     from polhode.io.scenario import Scenario
     from polhode.methods import Method
     from polhode.solution import Run, Solution
@@ -581,7 +582,10 @@ def show(
     typer.echo(f"torque    {solution.torque if model else f'{solution.torque.name}, a function of the user'}")
     typer.echo(f"method    {solution.method}, step {solution.step:g} s")
     typer.echo(f"time      {done.t_start:g} to {solution.t_last:g} s, {done.steps} steps, {solution.t.size} rows")
-    typer.echo(f"ended     {solution.message}\n")
+    typer.echo(f"ended     {solution.message}")
+    for event in solution.events:
+        typer.echo(f"event     {event.metadata['event']}, {_times_of(event.t)}")
+    typer.echo()
     typer.echo("largest relative change of what the exact motion conserves:")
     for name, error in solution.invariant_errors.items():
         typer.echo(f"    {name:18}{error.max() if error.size else 0.0:.1e}")
@@ -594,6 +598,14 @@ def show(
     if plot:
         solution.plot(picture)
         typer.echo(f"plotted as {picture}")
+
+
+def _times_of(t: Floats, most: int = 6) -> str:
+    """When an event happened."""
+    if t.size == 0:
+        return "never"
+    shown = ", ".join(f"{x:.9g}" for x in t[:most])
+    return f"{t.size} times, at t = {shown}{', ...' if t.size > most else ''} s" if t.size > 1 else f"at t = {shown} s"
 
 
 def _summary_of_many(result: Path) -> Callable[[], None] | None:

@@ -53,8 +53,15 @@ _NAMES = {
     "omega": ("angular velocity in body axes", "rad s-1"),
     "kinetic_energy": ("kinetic energy", "J"),
     "potential_energy": ("potential energy", "J"),
+    "event_number": ("which of the events", "1"),
+    "event_time": ("time of an event", "s"),
+    "event_quaternion": ("attitude at an event", "1"),
+    "event_momentum": ("angular momentum at an event", "kg m2 s-1"),
+    "event_potential_energy": ("potential energy at an event", "J"),
 }
 """Of arrays in files and tables: what they are, and their units."""
+
+_EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +130,7 @@ class Solution:
     """Where a tolerance was asked for: an estimate of the largest error, over the rows, of the attitude in radians and
     of the rate relative to the largest rate."""
     events: tuple[Solution, ...] = ()
-    """For each event that was watched: the rows at which it happened. Files do not keep them."""
+    """For each event that was watched: the rows at which it happened; its name is in their metadata."""
 
     @property
     def success(self) -> bool:
@@ -365,12 +372,12 @@ class Solution:
 
         if self._has_potential:
             try:
-                _ = self.potential_energy, self._potential_at_start()
+                _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
             except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
                 told = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
                 warnings.warn(f"{told}: its energies are saved as NaN", UserWarning, stacklevel=2)
-                unknown = np.full(self.t.size + 1, np.nan)
-                dataclasses.replace(self, saved_potential=unknown).save(path, overwrite=overwrite)
+                events = tuple(e._without_potential() for e in self.events)
+                dataclasses.replace(self._without_potential(), events=events).save(path, overwrite=overwrite)
                 return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         metadata = {"created": now, "polhode": version("polhode")} | self.metadata
@@ -384,6 +391,9 @@ class Solution:
             netcdf.write(path, variables, attributes, overwrite=overwrite)
         except netcdf.TooLarge as problem:
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+
+    def _without_potential(self) -> Solution:
+        return dataclasses.replace(self, saved_potential=np.full(self.t.size + 1, np.nan))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
@@ -404,6 +414,24 @@ class Solution:
         }
         if self._has_potential:
             table["potential_energy"] = (("time",), self.potential_energy)
+        return table | self._event_table()
+
+    def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
+        """The rows of one event after those of the other; nothing if there are none, which files cannot tell apart."""
+        rows = [e.t.size for e in self.events]
+        if sum(rows) == 0:
+            return {}
+        table: dict[str, tuple[tuple[str, ...], Any]] = {
+            "event_number": (("event",), np.repeat(np.arange(float(len(rows))), rows)),
+            "event_time": (("event",), np.concatenate([e.t for e in self.events])),
+            "event_quaternion": (
+                ("event", "quaternion_component"),
+                np.concatenate([e.quaternion for e in self.events]),
+            ),
+            "event_momentum": (("event", "component"), np.concatenate([e.momentum for e in self.events])),
+        }
+        if self._has_potential:
+            table["event_potential_energy"] = (("event",), np.concatenate([e.potential_energy for e in self.events]))
         return table
 
     def _attributes(self) -> dict[str, Any]:
@@ -413,6 +441,8 @@ class Solution:
         optional["error_estimate"] = self.error_estimate
         if run.torque_changed:
             optional["torque_changed"] = 1
+        if self.events:
+            optional["events"] = json.dumps([e.metadata.get("event") for e in self.events])
         if self._has_potential:
             optional["potential_start"] = self._potential_at_start()
         return {
@@ -432,7 +462,7 @@ def load(path: str | os.PathLike[str]) -> Solution:
     """The solution in a file that `Solution.save` wrote."""
     from polhode.io import netcdf
 
-    contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy"))
+    contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy", *_EVENT_ROWS))
     if contents.attributes.get("format") != FORMAT:
         raise netcdf.BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
     try:
@@ -471,7 +501,7 @@ def _rebuilt(contents: Contents) -> Solution:
     potential = None
     if "potential_start" in a:
         potential = np.concatenate([[float(a["potential_start"])], _rows("potential_energy", contents, (t.size,))])
-    return Solution(
+    whole = Solution(
         run,
         t,
         _rows("quaternion", contents, (t.size, 4)),
@@ -486,6 +516,27 @@ def _rebuilt(contents: Contents) -> Solution:
         potential,
         float(a["error_estimate"]) if "error_estimate" in a else None,
     )
+    return dataclasses.replace(whole, events=_events_of(whole, contents))
+
+
+def _events_of(whole: Solution, contents: Contents) -> tuple[Solution, ...]:
+    """What happened along a solution, of its file."""
+    names = json.loads(str(contents.attributes.get("events", "[]")))
+    t = _rows("event_time", contents, ()) if "event_time" in contents.variables else np.zeros(0)
+    number, q, m = np.zeros(0), np.zeros((0, 4)), np.zeros((0, 3))
+    if t.size:
+        number = _rows("event_number", contents, (t.size,))
+        q, m = _rows("event_quaternion", contents, (t.size, 4)), _rows("event_momentum", contents, (t.size, 3))
+    start = None if whole.saved_potential is None else whole.saved_potential[:1]
+    energy = _rows("event_potential_energy", contents, (t.size,)) if t.size and start is not None else np.zeros(0)
+
+    def event(k: int, name: str) -> Solution:
+        here = number == k
+        potential = None if start is None else np.concatenate([start, energy[here]])
+        at = {"t": t[here], "quaternion": q[here], "momentum": m[here]}
+        return dataclasses.replace(whole, **at, saved_potential=potential, metadata={"event": name})
+
+    return tuple(event(k, name) for k, name in enumerate(names))
 
 
 def _rows(name: str, contents: Contents, shape: tuple[int, ...]) -> Floats:

@@ -13,6 +13,7 @@ to be the difference: 2 sum_k b_k sinh(k a x) = (g(x) - 1) / x, power by power o
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache, lru_cache
 from math import ceil, comb, sqrt
 from typing import NamedTuple
 
@@ -27,14 +28,15 @@ SPACING = sqrt(SPACING2)
 """Between the kicks, in steps: the choice of [wisdom1996]. Closer ones correct a little better and are a lot larger."""
 
 
+@cache
 def weights(order: int) -> tuple[float, ...]:
     """b_1, b_2, ... of the corrector of an odd order.
 
     With c_k = 2 k a b_k the powers of x ask that sum_k c_k (k^2)^(j - 1) = B_2j / (2 j) a^(2 - 2 j), where B_2j is
     Bernoulli's number. So a linear functional is known on polynomials of k^2, and c_k is its value for Lagrange's.
     """
-    if order < 1 or order % 2 == 0:
-        raise ValueError(f"the order of a corrector is an odd number such as 17, not {order}")
+    if order < 3 or order % 2 == 0:
+        raise ValueError(f"the order of a corrector is an odd number from 3 on, such as 17, not {order}")
     count = (order - 1) // 2
     moments = [bernoulli(2 * j) / (2 * j) / SPACING2 ** (j - 1) for j in range(1, count + 1)]
     out = []
@@ -57,6 +59,7 @@ def bernoulli(n: int) -> Fraction:
     return known[n]
 
 
+@lru_cache(maxsize=128)
 def passage(flow: Flow, kicked: Flow, b: Sequence[float], spacing: float, *, unscaled: bool) -> Flow:
     """The corrector as a walk: back by as many spacings as there are weights, forth to the other side, and back.
 

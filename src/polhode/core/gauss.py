@@ -13,6 +13,7 @@ is summed with its rounding errors, and the iteration goes on for as long as it 
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from math import comb
 from typing import Any, NamedTuple
 
 from polhode.core.coefficients import legendre_point
@@ -22,7 +23,7 @@ from polhode.core.flows import pull_lane_by_lane
 from polhode.core.ops import exchanged, fma, from_lanes, halves, joined, lane
 from polhode.core.quat import norm2
 from polhode.core.runge_kutta import slope_of
-from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
+from polhode.core.status import NO_CONVERGENCE, OK, TOO_LONG, UNSOUND
 from polhode.core.text import function
 from polhode.core.types import Pull, Start, State, Vec3
 from polhode.core.vec import combine, dot
@@ -40,6 +41,14 @@ LEEWAY = 4.0
 them; so it can be done with one iteration less than the last."""
 COMPLETED = 1
 """After this iteration the slopes are good for what rounding left out of the matrix: two digits are enough."""
+MOST_SWING = {4: 0.2}
+"""The part of the highest degree in the quaternion's slope times the step, from which on a solved step is refused.
+
+With four nodes an iteration can end at a polynomial that does not follow the motion. Of 500 random runs of ten steps of
+0.5 to 5 rad, 11 are refused that would end otherwise, with errors of 4e-3 to 1. With eight nodes it fails instead: of
+4,400 runs at up to 6 rad a step none ended with an error above 0.01, so that it is spared the look, which would take
+1.3 to 3 % of its time.
+"""
 UNTIDY = 2.0**-49
 """A norm off by less is left alone: what its computation rounds away would be a bias of the energy."""
 
@@ -54,6 +63,8 @@ class Collocation(NamedTuple):
     """Of the quadrature."""
     weights_low: Row
     """What rounding left out of them."""
+    swing: Row
+    """For the term of the highest degree in a polynomial: its root mean square."""
     inside: tuple[Row, ...]
     """The integrals from the start of the step to each node."""
     inside_low: tuple[Row, ...]
@@ -70,8 +81,10 @@ def collocation(count: int) -> Collocation:
         basis = [_lagrange(x, j) for j in range(count)]
         inside = [[_integral(b, Decimal(-1), a) / 2 for b in basis] for a in x]
         ahead = [[_integral(b, Decimal(1), 2 + a) / 2 for b in basis] for a in x]
+        d = count - 1  # Legendre's polynomial begins with (2 d over d) / 2^d x^d, and has the mean square 1 / (2 d + 1)
+        swing = [b[-1] * 2**d / comb(2 * d, d) / Decimal(2 * d + 1).sqrt() for b in basis]
         return Collocation(
-            _rounded([(1 + a) / 2 for a in x]), _rounded(w), _left_out(w),
+            _rounded([(1 + a) / 2 for a in x]), _rounded(w), _left_out(w), _rounded(swing),
             tuple(map(_rounded, inside)), tuple(map(_left_out, inside)), tuple(map(_rounded, ahead)),
         )  # fmt: skip
 
@@ -156,6 +169,8 @@ class Dialect(NamedTuple):
     """`completed(h, low, f)`: what belongs to the values besides, for rounding of the start and of the matrix."""
     mean: Callable[[Any], float]
     """Of the slopes of one component."""
+    swing: Callable[[Any], float]
+    """Of their polynomial, the part of the highest degree."""
     increment: Callable[[float, Any], tuple[float, float]]
     """`increment(h, f)`: h times the mean slope, with what rounding leaves out of it."""
     row: Callable[[str], str]
@@ -203,10 +218,11 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
         "completed(h, low, f)", lambda i: "low + " + products("missed(h, {}, {})", i, c.inside, c.inside_low)
     )
 
-    pairs = [f"fma({c.weights[half + j]!r}, f[{half + j}], {c.weights[j]!r} * f[{j}])" for j in range(half)]
-    while len(pairs) > 1:
-        pairs = [f"({a} + {b})" for a, b in zip(pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :], strict=True)]
-    mean = function("mean(f)", [f"return {pairs[0]}"], NAMES)
+    def weighted(w: Row) -> Any:
+        pairs = [f"fma({w[half + j]!r}, f[{half + j}], {w[j]!r} * f[{j}])" for j in range(half)]
+        while len(pairs) > 1:
+            pairs = [f"({a} + {b})" for a, b in zip(pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :], strict=True)]
+        return function("weighted(f)", [f"return {pairs[0]}"], NAMES)
 
     lines = []
     for j in range(count):
@@ -241,7 +257,7 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
         return f"({', '.join(f'memory[{a * count + i}]' for i in range(count))})"
 
     return Dialect(
-        count, ahead, integrate, completed, mean, increment, row, each, torque, kept,
+        count, ahead, integrate, completed, weighted(c.weights), weighted(c.swing), increment, row, each, torque, kept,
         keep=lambda name: row(name)[1:-1], same=lambda x: ", ".join([x] * count),
     )  # fmt: skip
 
@@ -270,13 +286,16 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
     completed = function("completed(h, low, f)", [*slopes, "return low + " + rest], names)
 
     exchanges = [2**k for k in reversed(range((half - 1).bit_length()))]
-    lines = [
-        "a, b = halves(f)",
-        f"w = fma({lanes(c.weights[half:])}, b, {lanes(c.weights[:half])} * a)",
-        *(f"w = w + exchanged(w, {k})" for k in exchanges),
-        "return lane(w, 0)",
-    ]
-    mean = function("mean(f)", lines, names)
+
+    def weighted(w: Row) -> Any:
+        lines = [
+            "a, b = halves(f)",
+            f"w = fma({lanes(w[half:])}, b, {lanes(w[:half])} * a)",
+            *(f"w = w + exchanged(w, {k})" for k in exchanges),
+            "return lane(w, 0)",
+        ]
+        return function("weighted(f)", lines, names)
+
     lines = [
         f"w = {lanes(c.weights)}",
         "x = (h * w) * f",
@@ -300,8 +319,8 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
         return f"from_lanes(({', '.join([number] * count)},))"
 
     return Dialect(
-        count, ahead, integrate, completed, mean, increment, str, "{} = {}".format, torque, "memory[{}]".format, str,
-        same,
+        count, ahead, integrate, completed, weighted(c.weights), weighted(c.swing), increment, str, "{} = {}".format,
+        torque, "memory[{}]".format, str, same,
     )  # fmt: skip
 
 
@@ -407,6 +426,13 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
         "    before = moved if k > sure else 0.0",  # the first was no change by an iteration
         f"keep = ({', '.join(dialect.keep(f'f{a}') for a in parts)}, max(0.0, k - LEEWAY), spent)",
     ]  # fmt: skip
+    most_swing = MOST_SWING.get(dialect.nodes)
+    if most_swing is not None:
+        lines += [
+            *(f"e{a} = swing({row(f'f{a}')})" for a in range(4)),
+            f"if status == OK and h * h * norm2((e0, e1, e2, e3)) > {most_swing**2!r}:",
+            "    status = TOO_LONG",
+        ]
     lines += [f"d{a}, r{a} = h * d{a}, 0.0" for a in parts]
     if compensated:
         lines += [
@@ -420,10 +446,11 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
     lines += [f"return State((d0, d1, d2, d3), (d4, d5, d6)), {rest}keep, status"]
     names = {
         "State": State, "ahead": dialect.ahead, "integrate": dialect.integrate, "completed": dialect.completed,
-        "mean": dialect.mean, "increment": dialect.increment, "from_lanes": from_lanes, "fma": fma, "norm2": norm2,
-        "dot": dot, "inverse_size2": inverse_size2, "enough2": enough2, "SETTLED2": SETTLED**2, "UNTIDY": UNTIDY,
-        "LEFT_OUT": LEFT_OUT_COMPENSATED if compensated else LEFT_OUT, "LEEWAY": LEEWAY, "COMPLETED": COMPLETED,
-        "MOST_ITERATIONS": MOST_ITERATIONS, "OK": OK, "UNSOUND": UNSOUND, "NO_CONVERGENCE": NO_CONVERGENCE,
+        "mean": dialect.mean, "swing": dialect.swing, "increment": dialect.increment, "from_lanes": from_lanes,
+        "fma": fma, "norm2": norm2, "dot": dot, "inverse_size2": inverse_size2, "enough2": enough2,
+        "SETTLED2": SETTLED**2, "UNTIDY": UNTIDY, "LEFT_OUT": LEFT_OUT_COMPENSATED if compensated else LEFT_OUT,
+        "LEEWAY": LEEWAY, "COMPLETED": COMPLETED, "MOST_ITERATIONS": MOST_ITERATIONS, "OK": OK, "UNSOUND": UNSOUND,
+        "NO_CONVERGENCE": NO_CONVERGENCE, "TOO_LONG": TOO_LONG,
     }  # fmt: skip
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
     begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in STATE)}, 0.0, 1.0)"]

@@ -11,14 +11,15 @@ _ABOUT = (
     "with the polynomial of the last step, continued: to round-off some 10 to 15 iterations of {n} torque evaluations "
     "where the body turns by one or two radians in a step. The nodes are computed together, in vector registers, where "
     "the torque can be. The iteration ends at round-off, or at the error a step that the option tolerance allows; it "
-    "does not converge if the body turns by more than three to five radians in a step. Compensated and without a "
-    "tolerance, what rounding leaves out of matrix, increments and state is carried along, so that invariants do not "
-    "drift. Takes any torque. Keeps what is quadratic: the norm of the quaternion, and of a free body energy and "
-    "momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not canonical."
+    "does not converge if the body turns by more than three to five radians in a step.{refused} Compensated and "
+    "without a tolerance, what rounding leaves out of matrix, increments and state is carried along, so that "
+    "invariants do not drift. Takes any torque. Keeps what is quadratic: the norm of the quaternion, and of a free "
+    "body energy and momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not "
+    "canonical."
 )
 
 
-def _gauss(name: str, nodes: int) -> Method:
+def _gauss(name: str, nodes: int, refused: str = "") -> Method:
     def make(tolerance: float, compensated: bool) -> Method:
         allowed = _check.number(f"the option tolerance of {name}", tolerance)
         if not 0 <= allowed < 1:
@@ -29,7 +30,7 @@ def _gauss(name: str, nodes: int) -> Method:
             name,
             gauss(nodes, compensated=compensated),
             summary=f"Gauss collocation with {nodes} nodes, of order {2 * nodes}, by fixed-point iteration",
-            about=_ABOUT.format(n=nodes),
+            about=_ABOUT.format(n=nodes, refused=refused),
             cite="hairer2006b,hairer2008",
             order=2 * nodes,
             attitude_order=2 * nodes,
@@ -46,5 +47,7 @@ def _gauss(name: str, nodes: int) -> Method:
     )
 
 
-G4 = _gauss("G4", 4)
+G4 = _gauss(
+    "G4", 4, " A step is refused whose polynomial does not follow the motion: its errors would be 4e-3 and more."
+)
 G8 = _gauss("G8", 8)

@@ -79,8 +79,9 @@ def _dop853(rtol: float, atol: float) -> Method:
         "what most people would use. A step is accepted if its estimated error is below rtol in the attitude and below "
         "rtol |m| + atol in the momentum, and none is longer than the user's step. Costs 12 torque evaluations a "
         "step, 11 for each attempt at it that fails, and 12 for each output between steps. The quaternion is "
-        "normalised after every step. Keeps nothing: energy and momentum drift by about the tolerance a step. Takes "
-        "any torque.",
+        "normalised after every step. Where steps become absurdly short, as they do where the motion is held at a jump "
+        "of the torque, a ShortSteps warning says so. Keeps nothing: energy and momentum drift by about the tolerance "
+        "a step. Takes any torque.",
         cite="prince1981,hairer1993",
         order=8,
         attitude_order=8,
