@@ -9,10 +9,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._integration import FEW, bound, plan, segments
+from polhode._auto import CORRECTED, POLISHED
+from polhode._check import FEW
+from polhode._integration import Itself, _driver_of, bound, of_any_size, plan, segments
+from polhode.compiled.digest import digest
 from polhode.core import status as codes
 from polhode.core.compose import triple_jump
-from polhode.methods import compose, find
+from polhode.core.flows import principal_torque
+from polhode.core.types import Depends, Scales
+from polhode.methods import catalogue, compose, find
 
 BODY = ph.Body([2, 3, 4])
 START: dict[str, Any] = {"omega": [1.0, 0.5, -0.3], "t_span": (0, 2), "step": 0.1, "method": "MR2"}
@@ -192,6 +197,31 @@ def test_methods_whose_schemes_are_equal_tuples_are_not_mixed_up(first: str) -> 
     np.testing.assert_allclose(ends, [ends[0]] * 3, atol=1e-6)
 
 
+@pytest.mark.parametrize("depends", [Depends.NOTHING, Depends.POSITION])
+def test_schemes_of_any_size_make_one_step_for_all_sizes(depends: Depends) -> None:
+    """Else a run would be made by a step that is prepared for another."""
+    slow, fast = Scales((2.0, 3.0, 4.5), (1e-3,) * 3, 1e-3), Scales((2.0, 3.0, 4.5), (9.0,) * 3, 1.0, 5.0, True, True)
+    pull = principal_torque(ph.HeavyTop(weight=1).torque_kernel, tilted=False, windowed=False)
+    alike = set()
+    for name, method in catalogue().items():
+        if of_any_size(Itself(method.scheme)):
+            steps = [method.scheme.bind(pull, depends, scales).step for scales in (slow, fast)]
+            assert len({digest(step).name for step in steps}) == 1, name  # type: ignore[arg-type]
+            alike.add(name)
+    assert alike >= {"MR2", "G8", "DOP853", "NMB", "A10"}
+    assert not alike & {"Strang", "SABA8", "Exact", "ExactPolished"}
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("method", ["MR2", "G8", "RK4", "SABA8", CORRECTED, POLISHED])
+def test_another_start_needs_no_other_loop(method: str) -> None:
+    """Neither to be made nor to be named by content, which takes longer than most runs."""
+    run(method=method, every=20)
+    before = _driver_of.cache_info().misses
+    run(method=method, every=20, omega=[0.9, 0.6, -0.3])
+    assert _driver_of.cache_info().misses == before
+
+
 # --- breakpoints ---------------------------------------------------------------------------------------------------
 
 
@@ -361,8 +391,15 @@ def test_method_that_does_not_accept_the_torque() -> None:
 @pytest.mark.parametrize("method", ["Strang", "RK4", "DOP853"])
 def test_numbers_near_the_ends_of_the_range(method: str) -> None:
     """A shorter step would not help."""
-    with pytest.raises(ph.SimulationFailed, match="choose units in which moments and momentum are nearer to one"):
+    with pytest.raises(ph.SimulationFailed, match=r"choose a unit of time .* nearer to one, here 1e-200 s"):
         run(torque=None, omega=[1e200, 1e199, 0.0], t_span=(0, 1e-200), step=1e-201, method=method)
+
+
+@pytest.mark.parametrize("power", [-70, 60])
+def test_moments_near_the_ends_of_the_range(power: int) -> None:
+    """Nor here: the exact flow makes sixth powers of them."""
+    with pytest.raises(ph.SimulationFailed, match=f"choose a unit of mass .* nearer to one, here 1e{power} kg"):
+        ph.simulate(ph.Body(10.0**power * np.array([1.0, 1.4, 2.1])), **(START | {"method": "Strang"}))
 
 
 # --- what goes wrong on the way ------------------------------------------------------------------------------------

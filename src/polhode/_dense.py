@@ -9,10 +9,9 @@ import numpy as np
 
 from polhode import _check
 from polhode._check import Floats
-from polhode._integration import SIGNATURE, Integration, SimulationFailed, segments
+from polhode._integration import SIGNATURE, Integration, SimulationFailed
 from polhode._own_clock import OwnClockIntegration
 from polhode.core import status as codes
-from polhode.core.drive import AT
 from polhode.solution import Run, Solution
 
 
@@ -35,15 +34,8 @@ class Reach:
         """Quaternions and momenta at these times, which lie beyond t0 and follow each other."""
         runner, run = self.runner, self.run
         t1 = float(times[-1])
-        runner.run = replace(run, t_start=t0, t_end=t1, every=None)
-        runner.times = times
-        runner.pieces = segments(t0, t1, run.step * run.method.advance, run.torque.breakpoints)
-        runner.piece, runner.before, runner.starts, runner.evaluations = runner.pieces[0], 0, 0, 0
-        runner.state, runner.carried[:] = runner._inward(q, m), 0.0
-        values = runner.count[AT.values]
-        runner.count[:] = 0
-        runner.count[AT.values] = values
-        runner._reserve()
+        runner._plan(run.having(t_start=t0, t_end=t1, every=None), q, m, times)
+        runner.carried[:] = 0.0
         for piece in runner.pieces:
             status = runner._through(piece, self.drive)
             if status != codes.OK:

@@ -7,19 +7,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polhode import _check
-from polhode._check import Floats
+from polhode._check import FEW, Floats
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
+from polhode.core.adams import Adams
+from polhode.core.compose import Composed, Increments, Kicked, Routine, Splitting
+from polhode.core.dmv import MoserVeselov
 from polhode.core.drive import AT, COUNTERS, SETTING, STATE, driver
-from polhode.core.flows import principal_torque
+from polhode.core.flows import is_prepared, principal_torque
 from polhode.core.quat import conjugate, multiply, to_space
 from polhode.core.types import Depends, Params, Rotor, Scales, State, Stepper, UserTorque, Vec3
+from polhode.core.variable import Adaptive, Reversible
 from polhode.core.vec import times as products
 from polhode.solution import Run, Solution
 
@@ -28,15 +32,15 @@ SIGNATURE = "ppppppnndddi"
 
 CHUNK_SECONDS = 0.05
 """Compiled code returns about so often, for progress and Ctrl-C."""
-FEW = 50
-"""Up to so many listed times are dealt with one by one."""
 FIRST_EVALUATIONS = 1000
 """Of the torque, before it is known how long they take, where nobody waits to hear of it: many runs have no more."""
+MUCH_MORE = 64.0
+"""By so much a chunk may be longer than the one before, where nobody waits to hear of it."""
 MANY_EVALUATIONS = 64
 """In a step that makes as many as it needs: eight iterations at eight nodes."""
 
-HARMLESS = 1e75
-"""Fourth powers of numbers between this and its inverse are floats."""
+HARMLESS = 1e50
+"""Sixth powers of numbers between this and its inverse are floats."""
 
 Progress = Callable[[int, int], None]
 """Called with the steps done and the steps in all."""
@@ -109,13 +113,17 @@ def _plan_of_few(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floa
     """The same one by one: for a few times the calls of NumPy take longer."""
     t0, _, h, last, steps = piece
     index, offsets = list[int](), list[float]()
+    nearest = 8 * math.ulp(t0)
     for t in times.tolist():
-        before = min(math.floor((t - t0) / h), steps - 1)
-        offset = t - (t0 + before * h)
-        near = 8 * math.ulp(max(abs(t), abs(t0)))
-        after = abs(offset - (last if before == steps - 1 else h)) <= near
+        before, length = int((t - t0) / h), h
+        if before >= steps - 1:
+            before, length = steps - 1, last
+        offset, near = t - (t0 + before * h), 8 * math.ulp(t)
+        if near < nearest:
+            near = nearest
+        after = -near <= offset - length <= near
         index.append(before + after)
-        offsets.append(0.0 if after or abs(offset) <= near else offset)
+        offsets.append(0.0 if after or -near <= offset <= near else offset)
     return np.array(index, dtype=np.int64), np.array(offsets)
 
 
@@ -136,14 +144,30 @@ class Itself:
 
 
 @lru_cache(maxsize=128)
+def of_any_size(scheme: Itself) -> bool:
+    """Whether the scheme is bound alike for runs of all sizes: not, if it has flows that are prepared for them."""
+    match scheme.value:
+        case Splitting(stages):
+            return not any(is_prepared(stage.flow) for stage in stages)
+        case Composed(base) | Kicked(base) | Reversible(base):
+            return of_any_size(Itself(base))
+    return isinstance(scheme.value, Routine | Increments | Adams | Adaptive | MoserVeselov)
+
+
+ANY_SIZE = Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0)
+"""What such a scheme is bound with, so that another start needs no other step."""
+
+
+@lru_cache(maxsize=128)
 def bound(
     scheme: Itself, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales
 ) -> Stepper:
     """A scheme with its torque in place. The same for the same, so that a short run need not be taken apart again."""
-    made: Stepper = scheme.value.bind(principal_torque(kernel, tilted=tilted, windowed=windowed), depends, scales)
+    made: Stepper = scheme.value.bind(_pull_of(kernel, tilted=tilted, windowed=windowed), depends, scales)
     return made
 
 
+_pull_of = lru_cache(maxsize=128)(principal_torque)
 _driver_of = lru_cache(maxsize=128)(driver)
 
 
@@ -156,31 +180,55 @@ class Integration:
         *, tilted: bool = False, many: bool = False, effort: tuple[float, float] = (0.0, 0.0),
     ) -> None:  # fmt: skip
         """The last three are for a body that stands for others: they may be tilted, less symmetric or faster."""
-        self.run, self.times, self.progress, self.announce = run, times, progress, announce
+        self.progress, self.announce = progress, announce
         self.tilted, self.many, self.effort = tilted or not run.body.aligned, many, effort
-        self.pieces = segments(run.t_start, run.t_end, run.step * run.method.advance, run.torque.breakpoints)
+        a, b, c = _triple(run.body.moments)
+        self.body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
         values = list(run.torque.parameters(run.body))
         self.values = np.array(_check.numbers("parameters", values, len(values)))
         self.axes = tuple(run.body.axes_quaternion.tolist())
-        self.state = self._inward(q, m)
-        self.count = np.zeros(COUNTERS, dtype=np.int64)
-        self.count[AT.values] = self.values.size
-        self._reserve()
-        self.before = 0  # steps in the segments that are finished
-        self.piece = self.pieces[0]
-        self.starts = 0
-        self.seconds = 0.0
+        self._plan(run, q, m, times)
         size = self._probe()
         if run.torque_size is None:  # else the run is resumed, and keeps its scales
             self.run = run.having(torque_size=size)
-        self.stepper = self._bind()
-        self.carried = np.zeros(max(1, self.stepper.memory))
-        self.evaluations = 0  # in finished segments, of a stepper that counts its own
+        self._take_stepper()
         if len(memory) == self.stepper.memory > 0:
             self.carried[:] = memory
             if run.t_start not in run.torque.breakpoints:
                 self.count[AT.resumed] = 1
                 self.evaluations = -self._counted()
+
+    def beside(self, run: Run, m: Floats, times: Floats | None) -> Self:
+        """Another run of this body under this torque, which need not be tried again, by such a method."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._plan(run.having(torque_size=self.run.torque_size), run.quaternion_start, m, times)
+        if run.method.scheme is self.run.method.scheme and other._sizes() == self.scales:
+            other.carried = np.zeros_like(self.carried)  # the same loop will do
+        else:
+            other._take_stepper()
+        return other
+
+    def _plan(self, run: Run, q: Floats, m: Floats, times: Floats | None) -> None:
+        """Stand at the start of this run."""
+        self.run, self.times = run, times
+        self.pieces = segments(run.t_start, run.t_end, run.step * run.method.advance, run.torque.breakpoints)
+        self.piece = self.pieces[0]
+        self.state = self._inward(q, m)
+        self.count = np.zeros(COUNTERS, dtype=np.int64)
+        self.count[AT.values] = self.values.size
+        self._reserve()
+        self.before = 0  # steps in the segments that are finished
+        self.evaluations = 0  # in them, of a stepper that counts its own
+        self.starts = 0
+        self.seconds = 0.0
+
+    def _take_stepper(self) -> None:
+        """The step of this run, with nothing to remember yet."""
+        self.native, self.scales = compiles(), self._sizes()
+        self.stepper = self._bind()
+        self.carried = np.zeros(max(1, self.stepper.memory))
+        self.drive: Callable[..., int] | None = None
 
     def _reserve(self) -> None:
         """Room for the output."""
@@ -203,28 +251,32 @@ class Integration:
         return solution
 
     def _bind(self, form: int | None = None) -> Stepper:
-        torque, scales = self.run.torque, self._scales()
-        if form is not None:
-            scales = scales._replace(form=form)
+        torque, scheme = self.run.torque, Itself(self.run.method.scheme)
+        scales = self.scales if form is None else self.scales._replace(form=form)
         windowed = len(torque.breakpoints) > 0
-        return bound(
-            Itself(self.run.method.scheme), torque.torque_kernel, self.tilted, windowed, torque.depends, scales
-        )
+        return bound(scheme, torque.torque_kernel, self.tilted, windowed, torque.depends, scales)
+
+    def _sizes(self) -> Scales:
+        """The scales, if the scheme looks at them."""
+        return ANY_SIZE if of_any_size(Itself(self.run.method.scheme)) else self._scales()
 
     def _scales(self) -> Scales:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""
         run = self.run
         momentum = run.momentum_start if run.body.aligned else run.momentum_start @ run.body.axes
         depends = run.torque.depends
-        changes = Depends.TIME in depends or Depends.RATE in depends or bool(run.torque.breakpoints)
+        changes = depends is not Depends.POSITION and bool(depends & (Depends.TIME | Depends.RATE))
+        changes = changes or bool(run.torque.breakpoints)
         step = (run.longest_step or run.step) * run.method.advance
         conserves = run.torque.potential_kernel is not None and not changes
-        size = (_triple(run.body.moments), _triple(momentum), step, run.torque_size or 0.0)
+        size = (self.body.inertia, _triple(momentum), step, run.torque_size or 0.0)
         return Scales(*size, changes, conserves, self.many, self.effort)
 
     def compiled(self) -> Callable[..., int]:
         """The loop, ready to run."""
-        return self.program(self._driver, SIGNATURE, self.announce)
+        if self.drive is None:
+            self.drive = self.program(self._driver, SIGNATURE, self.announce)
+        return self.drive
 
     def _all(self) -> int:
         drive = self.compiled()
@@ -250,7 +302,7 @@ class Integration:
     def _forms(self) -> int:
         """How many forms there are that compute the points of a step together."""
         forms = len(getattr(self.run.method.scheme, "in_lanes", ()))
-        return forms if forms and compiles() else 0
+        return forms if self.native else 0
 
     def in_lanes(self) -> bool:
         """Whether all points of a step can be computed together, the torque included."""
@@ -279,7 +331,7 @@ class Integration:
 
         each = self.stepper.evaluations_per_step
         some = max(1, FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each))
-        chunk = some if compiles() and not self.progress else 1
+        chunk, growth = (some, MUCH_MORE) if self.native and not self.progress else (1, 4.0)
         self.starts += 1 - int(self.count[AT.resumed])
         while not self._finished(piece):
             done = int(self.count[AT.done])
@@ -301,7 +353,7 @@ class Integration:
             if status != codes.OK:
                 return status
             made = int(self.count[AT.done]) - done  # which may be less than the chunk, if the output had no more room
-            chunk = max(1, int(made * min(4.0, CHUNK_SECONDS / max(spent, 1e-6))))
+            chunk = max(1, int(made * min(growth, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
                 self._tell(self.progress)
         self.before += int(self.count[AT.done])
@@ -399,12 +451,8 @@ class Integration:
         return setting
 
     def _kernel_arguments(self, piece: Segment) -> tuple[Rotor, Params]:
-        """The same for kernels. Times are seen strictly inside the segment: jumps belong to neither side."""
-        a, b, c = self.run.body.moments.tolist()
-        low, high = sorted((piece.t0, piece.t1))
-        window = (math.nextafter(low, math.inf), math.nextafter(high, -math.inf))
-        body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
-        return body, Params(self.values, self.axes, window, self.run.method.tuning)
+        """The same for kernels."""
+        return self.body, Params(self.values, self.axes, _window(piece), self.run.method.tuning)
 
     # --- from the user's axes and back
 
@@ -413,7 +461,7 @@ class Integration:
         if not self.run.body.aligned:
             q = np.array(multiply(tuple(q.tolist()), self.axes))
             m = m @ self.run.body.axes
-        return np.concatenate((q, m))
+        return np.array([*q.tolist(), *m.tolist()])
 
     def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
         """Rows of states in the user's axes."""
@@ -495,6 +543,8 @@ class Integration:
             return f"the torque {self.run.torque.name} raised an exception {where}"
         if status == codes.NO_CONVERGENCE:
             return f"{method} could not solve its step equation with step {h:g} {where}: {self._remedy()}"
+        if status == codes.TOO_LONG:
+            return f"more happens in a step of {h:g} than {method} can follow, {where}: {self._remedy()}"
         if status == codes.STALLED:
             remedy = self._remedy("choose a wider tolerance or another method")
             return f"the steps of {method} became too short {where}: {remedy}"
@@ -505,10 +555,14 @@ class Integration:
 
     def _remedy(self, usual: str = "take a shorter step") -> str:
         """What to try, unless products of the numbers given leave the range of floats whatever the step."""
-        sizes = [*self.run.body.moments, float(np.abs(self.run.momentum_start).max())]
-        if all(1.0 / HARMLESS < size < HARMLESS for size in sizes if size > 0.0):
-            return usual
-        return "choose units in which moments and momentum are nearer to one"
+        moments, momentum = self.run.body.moments, float(np.abs(self.run.momentum_start).max())
+        if not 1.0 / HARMLESS < float(moments.min()) <= float(moments.max()) < HARMLESS:
+            power = round(math.log10(moments.max()))
+            return f"choose a unit of mass in which moments are nearer to one, here 1e{power} kg (for torques, too)"
+        if not (momentum == 0.0 or 1.0 / HARMLESS < momentum < HARMLESS):
+            power = round(math.log10(moments.max()) - math.log10(momentum))
+            return f"choose a unit of time in which the momentum is nearer to one, here 1e{power} s"
+        return usual
 
     def _complaint(self, t: float) -> str | None:
         """What the torque did wrong, found by making the failed step again in plain Python."""
@@ -532,7 +586,7 @@ class Integration:
             return n
 
         pull = principal_torque(watched, tilted=self.tilted, windowed=bool(self.run.torque.breakpoints))
-        stepper = self.run.method.scheme.bind(pull, self.run.torque.depends, self._scales())
+        stepper = self.run.method.scheme.bind(pull, self.run.torque.depends, self.scales)
         s = self._kernel_state()
         body, p = self._kernel_arguments(self.piece)
         with np.errstate(all="ignore"), suppress(Exception):  # in plain Python a division by zero raises, also of ours
@@ -564,27 +618,37 @@ class Integration:
         Returns its size.
         """
         torque, t = self.run.torque, self.run.t_start
-        body, p = self._kernel_arguments(self.piece)
-        s = self._kernel_state()
-        q, w = s.q, products(s.m, body.inverse)
+        q, m = self._kernel_state()
+        w = products(m, self.body.inverse)
         if not self.run.body.aligned:
-            q, w = multiply(q, conjugate(p.axes)), to_space(p.axes, w)
-        t_seen = min(max(t, p.window[0]), p.window[1]) if torque.breakpoints else t
+            q, w = multiply(q, conjugate(self.axes)), to_space(self.axes, w)
+        t_seen = t
+        if torque.breakpoints:
+            low, high = _window(self.piece)
+            t_seen = min(max(t, low), high)
         try:
             n = torque.torque_kernel(t_seen, q, w, self.values)
         except Exception as problem:  # the user's code may raise anything
             raise ValueError(
                 f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
             ) from problem
-        given = np.asarray(n)
-        if given.shape != (3,):
-            raise ValueError(f"the torque {torque.name} must return three numbers, not {n!r}")
-        size = math.hypot(*given.astype(float).tolist())
-        if not math.isfinite(size) and not np.isfinite(given.astype(float)).all():
-            raise ValueError(f"the torque {torque.name} returned {tuple(n)} at t = {t:g}, at the very start")
+        size = self._size(n, t)
         if torque.potential_kernel is not None:
             self._probe_potential(torque.potential_kernel, t_seen, q)
         return size
+
+    def _size(self, n: Any, t: float) -> float:
+        """Of what a torque has returned, which may be anything."""
+        plain = isinstance(n, tuple) and len(n) == 3 and all(isinstance(x, float) for x in n)
+        if plain and math.isfinite(size := math.hypot(*n)):
+            return size
+        given, name = np.asarray(n), self.run.torque.name
+        if given.shape != (3,):
+            raise ValueError(f"the torque {name} must return three numbers, not {n!r}")
+        numbers = given.astype(float)
+        if not np.isfinite(numbers).all():
+            raise ValueError(f"the torque {name} returned {tuple(n)} at t = {t:g}, at the very start")
+        return math.hypot(*numbers.tolist())
 
     def _probe_potential(self, potential: Any, t: float, q: Any) -> None:
         name = self.run.torque.name
@@ -595,6 +659,12 @@ class Integration:
             raise ValueError(f"the potential of {name} raised {kind} at t = {t:g}: {problem}") from problem
         if not math.isfinite(energy):
             raise ValueError(f"the potential of {name} is {energy} at t = {t:g}, at the very start")
+
+
+def _window(piece: Segment) -> tuple[float, float]:
+    """Times are seen strictly inside a segment: jumps belong to neither side."""
+    low, high = (piece.t0, piece.t1) if piece.t0 < piece.t1 else (piece.t1, piece.t0)
+    return math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
 
 
 def _triple(x: Floats) -> Vec3:

@@ -17,7 +17,17 @@ import numba
 import numpy as np
 import pytest
 
-from polhode.compiled.digest import Recursion, captured, digest, home, is_foreign, is_primitive, names_read, plain
+from polhode.compiled.digest import (
+    Recursion,
+    captured,
+    digest,
+    home,
+    is_foreign,
+    is_primitive,
+    named,
+    names_read,
+    plain,
+)
 from polhode.core import ops
 
 Function = types.FunctionType
@@ -258,6 +268,14 @@ def test_cells_without_a_value() -> None:
 
     assert name(outer(True)) != name(outer(False))
     assert dict(captured(outer(True))) == {"late": 2.0}
+
+
+def test_names_that_last() -> None:
+    f = reading(2.0)
+    assert named(f) == name(f)
+    assert named(reading(object())) is None
+    assert named(made("def f(x):\n    return f(x)")) is None
+    assert named(functools.partial(f)) is None
 
 
 def test_recursion_is_refused() -> None:

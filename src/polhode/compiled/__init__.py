@@ -1,5 +1,6 @@
 """How the mathematics becomes machine code, and how that code is kept. Numba is imported on a cache miss only."""
 
+from polhode.compiled.digest import named
 from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, program
 
-__all__ = ["CompilationFailed", "KernelRaised", "compiles", "program"]
+__all__ = ["CompilationFailed", "KernelRaised", "compiles", "named", "program"]

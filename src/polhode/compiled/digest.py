@@ -130,9 +130,21 @@ def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 def digest(f: types.FunctionType) -> Digest:
     """The name of f by content."""
+    known = _settled.get(f)
+    if known and not known.others:
+        return Digest(known.name, None, ())
     walk = Walk(quick=True)
     name = walk.function(f)
     return Digest(name, walk.volatile, tuple(walk.unnamed))
+
+
+def named(f: Any) -> str | None:
+    """The name of f by content; None if it has none, or one that is good for this process only."""
+    try:
+        name, volatile, _ = digest(plain(f))
+    except (AttributeError, TypeError):  # a callable of another kind, or one that calls itself
+        return None
+    return None if volatile else name
 
 
 def scalar_text(value: Any) -> str | None:
@@ -233,6 +245,8 @@ class Walk:
         """A text that is equal for two values only if a kernel cannot tell them apart."""
         value = plain(value)
         kind = type(value)
+        if kind is types.FunctionType and value in self.known:  # which is none of the foreign ones
+            return self.called(value)
         if (text := scalar_text(value)) is not None:
             return text
         if kind is tuple or is_record(kind):
@@ -249,10 +263,7 @@ class Walk:
         elif is_foreign(value):
             return f"foreign:{home(value)}"
         elif kind is types.FunctionType:
-            reading = self.reading
-            name = self.function(value)
-            self.reading = reading
-            return name
+            return self.called(value)
         elif kind is types.ModuleType:
             if value in inside:
                 return "module"
@@ -262,6 +273,13 @@ class Walk:
         elif is_record(value):
             return self.record(value)
         return self.identity(value)
+
+    def called(self, f: types.FunctionType) -> str:
+        """The name of a function that another one refers to."""
+        reading = self.reading
+        name = self.function(f)
+        self.reading = reading
+        return name
 
     def record(self, kind: Any) -> str:
         """A NamedTuple class by its fields. Two classes that look alike must not become one."""

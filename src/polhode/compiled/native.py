@@ -225,11 +225,13 @@ def _load(code: _Code, signature: str) -> Program | CompilationFailed:
 
 def _address(array: Any, item: Any) -> int:
     """Where the numbers of an array begin. Compiled code walks on from there, whatever it finds."""
-    flags = array.flags
-    if array.dtype != item or not flags.c_contiguous:
+    try:
+        if array.dtype == item:
+            return ctypes.addressof(ctypes.c_char.from_buffer(array))  # four times as fast as the other way
+    except (TypeError, ValueError):  # the array is read-only, empty or not contiguous
+        pass
+    if array.dtype != item or not array.flags.c_contiguous:
         raise TypeError(f"a program wants contiguous {item} arrays, not {array.dtype} with strides {array.strides}")
-    if array.size and flags.writeable:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # four times as fast as the other, which always works
     address: int = array.ctypes.data
     return address
 

@@ -5,6 +5,7 @@ at the end one short text is written, with every fraction in it, and becomes the
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from polhode.core.exact import added
@@ -223,6 +224,7 @@ class Increments(NamedTuple):
         return Composed(self, tuple(fractions))
 
 
+@lru_cache(maxsize=128)
 def of_any_norm(pull: Pull) -> Pull:
     """The torque for states whose quaternion is left unscaled."""
 

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 from math import nan
 from typing import Any, TypeVar
 
@@ -89,6 +90,7 @@ def push(s: State, h: float, n: Vec3) -> State:
     return State(s.q, combine(s.m, h, n))
 
 
+@lru_cache(maxsize=128)
 def kick(pull: Pull) -> Flow:
     """The flow of the potential: the momentum moves by h times the torque while the attitude waits."""
 
@@ -190,6 +192,7 @@ def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
     return State(turn(s.q, (k * s.m[0], k * s.m[1], k * s.m[2])), s.m)
 
 
+@cache
 def symmetric(axis: int) -> Flow:
     """Two moments equal: a turn about the momentum, then one about the axis of symmetry."""
     turned = turning(axis, _rotated_steadily)
@@ -210,6 +213,7 @@ def leaping(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
     return State(multiply(s.q, turned), m)
 
 
+@cache
 def _triaxial(fine: Resolution) -> Flow:
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
 
@@ -233,6 +237,7 @@ def _triaxial(fine: Resolution) -> Flow:
     return flow
 
 
+@cache
 def _packed_triaxial(fine: Resolution) -> Flow:
     """The same for several bodies at once, as long as none of them is at rest or needs its step cut."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)

@@ -2,14 +2,32 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from types import CodeType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
 
 
 def function(head: str, lines: Sequence[str], names: dict[str, Any]) -> Any:
-    """A function from its text. The names it reads are captured with it, so its digest covers them."""
+    """A function from its text. The names it reads are captured with it, so its digest covers them.
+
+    The same text with the same names is the same function, whose digest is then known.
+    """
+    text = "\n    ".join([f"def {head}:", *lines])
+    if all(type(value) in _EQUAL_IF_THE_SAME for value in names.values()):
+        return _shared(head, text, tuple((name, type(value), value) for name, value in names.items()))
+    return _made(head, text, names)
+
+
+_EQUAL_IF_THE_SAME = (FunctionType, BuiltinFunctionType, type, int)
+
+
+@lru_cache(maxsize=1024)
+def _shared(head: str, text: str, names: tuple[tuple[str, type, Any], ...]) -> Any:
+    return _made(head, text, {name: value for name, _, value in names})
+
+
+def _made(head: str, text: str, names: dict[str, Any]) -> Any:
     scope = {"__name__": __name__, **names}
-    exec(_code("\n    ".join([f"def {head}:", *lines]), f"<{head}>"), scope)
+    exec(_code(text, f"<{head}>"), scope)
     return scope[head.partition("(")[0]]
 
 
