@@ -164,3 +164,13 @@ def test_ensembles_of_them() -> None:
 def test_compositions() -> None:
     scheme = PolishedSplitting(find("Strang").scheme).composed((0.5, 0.5))  # type: ignore[arg-type]
     assert len(scheme.splitting.stages) == 5
+
+
+@pytest.mark.parametrize("turn", [2.0, 2.2, 3.0, 3.14159265, 7.0])
+def test_long_turns_of_slow_nutation(turn: float) -> None:
+    """The quaternion is left unscaled but for halves: a step must not more than double it."""
+    body, omega = ph.Body([1.0, 1.02, 1.05]), (0.0, 1e-3, 1.0)
+    with interpreted():
+        polished = ph.simulate(body, omega=omega, t_span=(0.0, 30 * turn), step=turn, method="ExactPolished")
+    true = ph.FreeMotion(body, omega).at(polished.t)
+    assert np.abs(polished.momentum - true.momentum).max() < 1e-13

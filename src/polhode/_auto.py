@@ -11,24 +11,37 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polhode._aside import both, cores
 from polhode._check import Floats
-from polhode._integration import Integration, Itself, Progress, SimulationFailed, segments
-from polhode._own_clock import OwnClockIntegration
-from polhode._rows import lengths
-from polhode.compiled import compiles
-from polhode.core.exact import finest, greatest_rate2
-from polhode.core.types import Depends, Quat
+from polhode._integration import (
+    Integration,
+    Itself,
+    Progress,
+    SimulationFailed,
+    SimulationInterrupted,
+    segments,
+)
+from polhode._own_clock import OwnClockIntegration, levels_of_polhode
+from polhode._rows import dots, lengths
+from polhode.compiled import compiles, named
+from polhode.core import status as codes
+from polhode.core.exact import effort, finest
+from polhode.core.polished import LONGEST_TURN
+from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.variable import Adaptive
+from polhode.core.vec import dot
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Run, Solution
+from polhode.torques._torque import UserPotential
+
+Number = TypeVar("Number", np.float64, np.int64)
 
 COARSER = 0.8
 """The companion has so many steps for one of the run."""
@@ -71,26 +84,45 @@ class Character(NamedTuple):
     symmetric: bool
     pieces: float = 1.0
     """How many of the shortest stretch between jumps of the torque the span would hold."""
+    steadiness: float = 2.5
+    """The angle through which the body turns while its nutation advances by one, as `exact.effort` measures that."""
 
     @property
     def turn(self) -> float:
         """The angle through which the body turns, more or less."""
         return self.span * self.rate
 
+    @property
+    def reach(self) -> float:
+        """The angle through which an exact flow takes the body in one piece."""
+        fine = finest()
+        return min(fine.longest_turn, math.sqrt(fine.longest_series) * self.steadiness)
+
+    @property
+    def smooth(self) -> float:
+        """An angle in which the torque that the body feels changes as little as in any other body."""
+        return min(3.2, 0.7 * self.steadiness)
+
 
 def character(run: Run) -> Character:
     """Of a problem, from its start and from the torque at attitudes and times that are spread out."""
-    body, m = run.body, run.momentum_start @ run.body.axes
-    j = 1.0 / body.moments
-    twice_kinetic, size = float((m * m) @ j), _largest_torque(run)
-    rate2 = greatest_rate2(tuple(j), tuple(m), tuple(m * m))
-    rate = math.sqrt(max(rate2, 0.0) + size * float(j.max()))
-    a, b, c = sorted(body.moments.tolist())
+    body = run.body
+    x, y, z = (run.momentum_start if body.aligned else run.momentum_start @ body.axes).tolist()
+    a, b, c = body.moments.tolist()
+    j, start = (1.0 / a, 1.0 / b, 1.0 / c), (x, y, z)
+    twice_kinetic = dot((x * x, y * y, z * z), j)
+    size = _largest_torque(run, 0.5 * twice_kinetic)
+    rotor = Rotor((a, b, c), j)
+    rate2, nutation2 = effort(rotor, start)
+    free_rate = math.sqrt(max(rate2, 0.0))
+    steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
+    rate = math.hypot(free_rate, math.sqrt(size * max(j)))
     weakness = size / twice_kinetic if twice_kinetic > 0 else math.inf if size > 0 else 0.0
     span = abs(run.t_end - run.t_start)
     stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
     pieces = span / min(abs(s.t1 - s.t0) for s in stretches)
-    return Character(span, rate, weakness, run.torque.depends, a == b or b == c, min(pieces, MOST_PIECES))
+    depends, symmetric = run.torque.depends, a == b or b == c or c == a
+    return Character(span, rate, weakness, depends, symmetric, min(pieces, MOST_PIECES), steadiness)
 
 
 @cache
@@ -104,21 +136,52 @@ LOOKS, FEW_LOOKS = 32, 8
 """At a torque that changes in time, and at one that does not."""
 
 
-def _largest_torque(run: Run) -> float:
-    """Where the torque cannot be had, it is left out: the run will tell if it comes there."""
+def _largest_torque(run: Run, kinetic: float) -> float:
+    """Where the torque cannot be had, it is left out: the run will tell if it comes there.
+
+    So are attitudes to which the energy at the start does not suffice, if there is a potential to tell.
+    """
     if run.torque.depends is Depends.NOTHING:
         return 0.0
-    others = _attitudes(LOOKS if run.torque.depends & Depends.TIME else FEW_LOOKS)
+    torque, kernel, potential = run.torque, run.torque.torque_kernel, run.torque.potential_kernel
+    w, p = tuple(run.body.rate(run.momentum_start).tolist()), np.array(torque.parameters(run.body), dtype=float)
+    start = tuple(run.quaternion_start.tolist())
+    here = _size(kernel, run.t_start, start, w, p)
+    content = (named(kernel), named(potential) if potential else "none")
+    if torque.depends is Depends.POSITION and not torque.breakpoints and all(content):
+        looks = _looks(kernel, potential, content, tuple(p.tolist()))
+        most = kinetic + _height(potential, start, p)
+        reached = [size for size, height in looks if not height > most]
+        return max(here, *(reached or [min(looks)[0]]))  # even near a rest the torque tells how fast the body swings
+    others = _attitudes(LOOKS if torque.depends & Depends.TIME or torque.breakpoints else FEW_LOOKS)
     apart = (run.t_end - run.t_start) / len(others)
-    w, p = tuple(run.body.rate(run.momentum_start).tolist()), np.array(run.torque.parameters(run.body), dtype=float)
-    largest = 0.0
-    for k, q in enumerate([tuple(run.quaternion_start.tolist()), *others]):
-        with suppress(Exception):  # the user's code may raise anything
-            x, y, z = run.torque.torque_kernel(run.t_start + k * apart, q, w, p)
-            size = math.hypot(x, y, z)
-            if math.isfinite(size):
-                largest = max(largest, size)
-    return largest
+    return max(here, *(_size(kernel, run.t_start + k * apart, q, w, p) for k, q in enumerate(others, 1)))
+
+
+@lru_cache(maxsize=128)
+def _looks(
+    kernel: UserTorque, potential: UserPotential | None, content: tuple[str | None, ...], p: tuple[float, ...]
+) -> list[tuple[float, float]]:
+    """Size and potential at the other attitudes, if they are all that counts: one torque may turn many bodies."""
+    values = np.array(p)
+    return [
+        (_size(kernel, 0.0, q, (0.0, 0.0, 0.0), values), _height(potential, q, values)) for q in _attitudes(FEW_LOOKS)
+    ]
+
+
+def _height(potential: UserPotential | None, q: Quat, p: Floats) -> float:
+    with suppress(Exception):
+        return float(potential(0.0, q, p)) if potential else 0.0
+    return math.nan
+
+
+def _size(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
+    with suppress(Exception):  # the user's code may raise anything
+        x, y, z = kernel(t, q, w, p)
+        size = math.hypot(x, y, z)
+        if math.isfinite(size):
+            return size
+    return 0.0
 
 
 # --- methods, with their fineness as one number --------------------------------------------------------------------
@@ -143,6 +206,8 @@ class Ladder:
     """What a step costs, in flows."""
     growth: float = 1.0
     """What becomes of errors of the iteration: they are biased, and change the energy, on which all angles depend."""
+    rounding: float = 0.0
+    """The error by rounding that is to be expected of one step; it grows like the root of their number."""
 
     def made(self, run: Run, n: float, rtol: float, *, coarser: bool = False) -> Run:
         """The run with n steps, or its companion."""
@@ -150,7 +215,7 @@ class Ladder:
         if isinstance(self.method.scheme, Adaptive):  # n^-8 is its tolerance
             n = COARSER * n if coarser else n
             longest = span * self.first / (self.least * n)  # a bound that binds must differ from run to run, too
-            return replace(run, method=_tolerant(n), step=longest)
+            return run.having(method=_tolerant(n), step=longest)
         steps = max(1, math.ceil(n))
         if coarser:
             steps = max(1, math.floor(COARSER * steps))
@@ -159,7 +224,7 @@ class Ladder:
             # The companion solves its equations better, or neither would show what is left of them.
             method = _iterated(method, 0.1 * rtol if coarser else rtol, steps * self.growth)
         step = span / steps
-        return replace(run, method=method, step=step, longest_step=self._ready(step, steps))
+        return run.having(method=method, step=step, longest_step=self._ready(step, steps))
 
     def _ready(self, step: float, steps: float) -> float:
         """The step that exact flows are made ready for. Short runs share one program; long ones are worth their own."""
@@ -167,6 +232,10 @@ class Ladder:
             doublings = max(-2, math.ceil(math.log2(abs(step) / (COARSER * self.stretch))))
             return math.copysign(math.ldexp(self.stretch, doublings), step)
         return math.copysign(math.ldexp(1.0, math.ceil(math.log2(abs(step) / COARSER))), step)
+
+    def unseen(self, method: Method, n: float) -> tuple[float, float]:
+        """What the companion may have by chance, too, in n steps: rounding, and what iterations leave."""
+        return self.rounding * math.sqrt(n), n * float(dict(method.settings).get("tolerance", 0.0))
 
     def most(self, run: Run) -> float:
         """Beyond this, more steps mean nothing; a tolerance of 1e-16 does not."""
@@ -183,7 +252,14 @@ def _tolerant(n: float) -> Method:
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
     """Collocation, its equations solved as well as it matters."""
     allowed = _allowed(rtol, steps)
-    return method.having(tolerance=allowed if allowed > WORTH_ALLOWING else 0.0)
+    return _solved_to(Itself(method), allowed if allowed > WORTH_ALLOWING else 0.0)
+
+
+@lru_cache(maxsize=256)
+def _solved_to(method: Itself, tolerance: float) -> Method:
+    """To look the options up takes longer than a short run."""
+    made: Method = method.value.having(tolerance=tolerance)
+    return made
 
 
 def _allowed(rtol: float, steps: float) -> float:
@@ -209,15 +285,15 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     if c.depends is Depends.NOTHING:
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
-    flow = (FLOW_OF_MANY if many else FLOW)[c.symmetric]
-    return ladder(find_method(_best(c, rtol, outputs, flow)), c, rtol)
+    return ladder(find_method(_best(c, rtol, outputs, many=many)), c, rtol)
 
 
 class Model(NamedTuple):
     """What a step of a method costs and brings.
 
     The estimate of the error grows like the sum, over the powers k of the torque, of eps^k (turn in a step)^order
-    coefficient, for each radian of the motion. Rough: the control loop does the rest.
+    coefficient, for each radian of the motion. With the first power, turns are measured by what is a smooth one for the
+    body. Rough: the control loop does the rest.
     """
 
     longest: float
@@ -225,6 +301,8 @@ class Model(NamedTuple):
     coefficients: tuple[float, ...]
     flows: float = 0.0
     """In a step."""
+    part: float = 0.0
+    """Of a step, the longest flow."""
     stronger: float = 0.0
     """A method that is not made for weak torques sees turns as longer with eps: by 1 + this times eps."""
     shorter: float = 0.0
@@ -235,21 +313,25 @@ CORRECTED = "Strang(corrector=17)"
 POLISHED = "Strang(corrector=17, compensated=true)"
 COLLOCATION = "G8(compensated=true)"
 MODELS = {
-    "Strang": Model(0.93, (6.6e-5, 0.11), 1.0),
-    "SABA8": Model(5.5, (1.4e-15, 4e-3), 8.0),
-    "ABA1064": Model(5.5, (3.7e-9, 1.4e-4, 1.4e-4), 8.0),
+    "Strang": Model(3.0, (6.0, 0.11), 1.0, 1.0),
+    "SABA8": Model(6.0, (5e-9, 8e-3), 8.0, 0.18),
+    "ABA1064": Model(5.5, (1e-5, 1.4e-4, 1.4e-4), 8.0, 0.65),
     "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
     "G4": Model(1.9, (6e-8,)),
 }
-FLOW = {False: 115.0, True: 50.0}
-"""Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body."""
-FLOW_OF_MANY = {False: 30.0, True: 20.0}
+FLOW = {False: (85.0, 90.0), True: (50.0, 0.0)}
+"""Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body; more for one as long as its
+reach."""
+FLOW_OF_MANY = {False: (22.0, 25.0), True: (8.5, 0.0)}
 """The same where several bodies share the vector registers. Collocation has its points there, and gains nothing."""
 ROUNDING = 2.4e-15
 """Of a flow, in the estimate; that of collocation, whose sums are compensated, is less."""
+ROUNDED = 0.1 * 2.0**-52
+"""Change of the energy by a flow that is not compensated. Two runs may have the same by chance: so it is part of the
+estimate."""
 COLLOCATING = 8.0
 """Flows that a step of collocation costs, more or less."""
-POLISHING = 2.6
+POLISHING = 2.4
 """By so much more a flow costs whose rounding does not count. It is made for one body at a time."""
 PASSAGE = 72.0
 """Flows that a corrector makes for an output between grid points; for the start and the end together, two thirds."""
@@ -259,29 +341,31 @@ UTMOST = 150.0
 """More of them for a step whose round-off is not to accumulate."""
 
 
-def _best(c: Character, rtol: float, outputs: int | None, flow: float) -> str:
+def _best(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
     """Near the borders the costs are equal, so that it matters little which is taken."""
     costs = {COLLOCATION: _collocation_cost(c, rtol)}
     if not c.depends & Depends.RATE:
         for name in ("SABA8", "ABA1064"):
-            costs[name] = _splitting_cost(name, c, rtol, flow)
+            costs[name] = _splitting_cost(name, c, rtol, many=many)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
         if outputs is not None and not c.depends & Depends.TIME:
-            passages = (outputs - 1 / 3) * PASSAGE * flow
-            costs[CORRECTED] = _splitting_cost("Strang", c, rtol, flow) + passages
-            costs[POLISHED] = _flows("Strang", c, rtol) * POLISHING * FLOW[c.symmetric] + passages
+            passages = (outputs - 1 / 3) * PASSAGE
+            costs[CORRECTED] = _splitting_cost(CORRECTED, c, rtol, passages, many=many)
+            costs[POLISHED] = _splitting_cost(POLISHED, c, rtol, passages / POLISHING)
     return min(costs, key=lambda name: costs[name])
 
 
-def _splitting_cost(name: str, c: Character, rtol: float, flow: float) -> float:
-    """Nanoseconds, with so many for a flow."""
-    flows = _flows(name, c, rtol)
-    return flows * flow if ROUNDING * flows < 0.5 * rtol else math.inf
-
-
-def _flows(name: str, c: Character, rtol: float) -> float:
-    turn, _ = _first_turn(find_method(CORRECTED if name == "Strang" else name), c, rtol)
-    return c.turn / turn * MODELS[name].flows
+def _splitting_cost(name: str, c: Character, rtol: float, more: float = 0.0, *, many: bool = False) -> float:
+    """Nanoseconds, with some flows more than those of the steps."""
+    turn, _ = _first_turn(find_method(name), c, rtol)
+    model = MODELS[name.partition("(")[0]]
+    flows = c.turn / turn * model.flows
+    each, longer = (FLOW_OF_MANY if many else FLOW)[c.symmetric]
+    cost = (flows + more) * (each + longer * min(1.0, model.part * turn / c.reach))
+    if name == POLISHED:
+        return POLISHING * cost
+    rounding = max(ROUNDING * flows, 5.0 * ROUNDED * c.turn * math.sqrt(flows))
+    return cost if rounding < 0.5 * rtol else math.inf
 
 
 def _collocation_cost(c: Character, rtol: float) -> float:
@@ -317,30 +401,46 @@ def ladder(method: Method, c: Character, rtol: float) -> Ladder:
     if not orders:
         return Ladder(method, 0.0, max(1.0, c.turn), factor)
     turn, order = _first_turn(method, c, rtol)
-    stretch = finest().longest_turn / max(c.rate, 1e-300)
-    # Two steps between jumps, so that those of the companion are others there, too.
+    stretch = c.reach / max(c.rate, 1e-300)
+    # So many, or two between jumps, that those of the companion are others, there too.
     model = MODELS.get(method.name.partition("(")[0])
     effort = model.flows or COLLOCATING if model else 1.0
-    first = max(2.0, 2 * c.pieces, c.turn / turn)
-    return Ladder(method, order, first, factor, stretch, effort=effort, growth=_growth(c))
+    first = max(3.0, 2 * c.pieces, c.turn / turn)
+    plain = model is not None and model.flows > 0.0 and not method.unscaled
+    rounding = ROUNDED * c.turn * math.sqrt(effort) if plain else 0.0
+    return Ladder(method, order, first, factor, stretch, effort=effort, growth=_growth(c), rounding=rounding)
 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     """The angle by which the body turns in a step that is likely to do; the order of the error that allows no more."""
-    orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
-    powers = method.generalised_order or (min(orders),)
-    unknown = Model(1.0, (0.02,) * len(powers))
-    model = MODELS.get(method.name.partition("(")[0], unknown)
-    if method.generalised_order == (2, 2):  # Strang without its corrector
-        model = unknown
+    powers, model = _law(Itself(method), c.depends is Depends.NOTHING)
     limiting, eps = math.sqrt(max(powers) * min(powers)), min(1.0, c.weakness)  # of the longest turn: nobody knows
     turn = model.longest / (1.0 + model.shorter * eps)
+    if model.part and not c.symmetric:  # the companion's flows are to go in one piece
+        reach = min(c.reach, LONGEST_TURN) if method.unscaled else c.reach
+        turn = min(turn, COARSER * reach / model.part)
+    errors = []
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
         size = eps**k if method.generalised_order else math.pow(1.0 + model.stronger * eps, order)
-        share = max(coefficient * size * c.turn, 1e-300)
+        unit = c.smooth if model.part and k == 1 else 1.0
+        share = max(coefficient * size * c.turn * math.pow(unit, -order), 1e-300)
+        errors.append((order, share))
         if (allowed := math.pow(rtol / share, 1 / order)) < turn:
             turn, limiting = allowed, float(order)
+    while sum(share * math.pow(turn, order) for order, share in errors) > 1.01 * rtol:
+        turn *= 0.95  # where two of them are alike
     return turn, limiting
+
+
+@lru_cache(maxsize=256)
+def _law(method: Itself, free: bool) -> tuple[tuple[int, ...], Model]:
+    """The orders of the error in the powers of the torque, and what is known of its size."""
+    of: Method = method.value
+    powers = of.generalised_order or (min(n for n in of.orders(free=free) if n is not None),)
+    unknown = Model(1.0, (0.02,) * len(powers))
+    if powers == (2, 2):  # Strang without its corrector
+        return powers, unknown
+    return powers, MODELS.get(of.name.partition("(")[0], unknown)
 
 
 # --- the runs --------------------------------------------------------------------------------------------------------
@@ -365,14 +465,20 @@ class Search:
     """The tolerance to which iterations are solved, if it is less than that of the answer."""
     tried: list[tuple[float, float]] = field(default_factory=list)
     """Numbers of steps and estimates."""
+    begun: Integration | None = None
+    """The first run of all."""
+    best: tuple[Solution, float] | None = None
+    """Of the solutions so far, with its estimate."""
 
-    def _begun(self, run: Run, times: Floats | None, *, nudged: bool = False) -> Integration:
-        m = run.momentum_start
-        if nudged:
-            m = m * (1.0 + NUDGE * np.array([1.0, -1.0, 1.0]))
+    def _begin(self, run: Run, times: Floats | None, *, nudged: bool = False) -> Integration:
+        m = nudge(run.momentum_start, run.body.moments, run.body.axes) if nudged else run.momentum_start
+        if times is not None and run.every is not None:
+            run = run.having(every=None)
+        if self.begun is not None:
+            return self.begun.beside(run, m, times)
         kind = OwnClockIntegration if run.method.own_clock else Integration
-        run = replace(run, every=None if times is not None else run.every)
-        return kind(run, run.quaternion_start, m, times, self.progress, self.announce)
+        self.begun = kind(run, run.quaternion_start, m, times, self.progress, self.announce)
+        return self.begun
 
     def _made(self, begun: Integration) -> Solution:
         try:
@@ -391,21 +497,21 @@ class Search:
         """A run and its estimated error."""
         few = self.times if self.times is None else spread(self.times)
         solved = min(self.rtol, self.solved)
-        main = self._begun(ladder.made(self.run, n, solved), few)
+        main = self._begin(ladder.made(self.run, n, solved), few)
         coarser = ladder.made(self.run, n, solved, coarser=True)
         if few is not None and n * ladder.effort >= LONG_ENOUGH and compiles() and cores() > 1:
-            checks = self._checks(few)
-            run, other = self._both(main, self._begun(coarser, checks, nudged=True))
+            rows = self._checks(few)
+            run, other = self._both(main, self._begin(coarser, few[rows], nudged=True))
         else:
             run = self._made(main)
-            checks = self._checks(run.t)
-            other = self._made(self._begun(coarser, checks, nudged=True))
-        rows = np.searchsorted(math.copysign(1.0, self.run.step) * run.t, math.copysign(1.0, self.run.step) * checks)
-        return run, float(estimate(ladder.factor, distance(run, rows, other), self.floor))
+            rows = self._checks(run.t)
+            other = self._made(self._begin(coarser, run.t[rows], nudged=True))
+        unseen = ladder.unseen(run.run.method, n)
+        return run, float(estimate(ladder.factor, distance(run, rows, other), self.floor, *unseen))
 
-    def _checks(self, t: Floats) -> Floats:
-        """Times at which the two are compared, of those of the run: the start is what it is."""
-        return spread(t[1:] if t.size > 1 and t[0] == self.run.t_start else t)
+    def _checks(self, t: Floats) -> NDArray[np.int64]:
+        """Rows in which the two are compared, of those of the run: the start is what it is."""
+        return spread(np.arange(1 if t.size > 1 and t[0] == self.run.t_start else 0, t.size))
 
     def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
         try:
@@ -422,8 +528,19 @@ class Search:
         return run, other
 
     def answer(self, ladder: Ladder) -> Solution:
-        """Refine until the estimate is below the tolerance, or does not fall any more."""
-        n, best, failures = ladder.first, None, 0
+        """The best solution; also where the user does not wait for a better one."""
+        try:
+            self._refine(ladder)
+            assert self.best is not None
+            return self._finished(*self.best)
+        except SimulationInterrupted:
+            if self.best is None:
+                raise
+            raise SimulationInterrupted(self._unfinished(*self.best)) from None
+
+    def _refine(self, ladder: Ladder) -> None:
+        """Until the estimate is below the tolerance, or does not fall any more."""
+        n, failures = ladder.first, 0
         most = ladder.most(self.run)
         for _ in range(MOST_LEVELS):
             n = min(n, most)
@@ -432,18 +549,18 @@ class Search:
             except SimulationFailed:
                 failures += 1
                 if n >= most or failures > 12:
-                    raise
+                    if self.best is None:
+                        raise
+                    return
                 n *= 1.6
                 continue
             self.tried.append((n, error))
-            if best is None or error < best[1]:
-                best = (solution, error)
+            if self.best is None or error < self.best[1]:
+                self.best = (solution, error)
             if self._enough(error) or n >= most or self._stuck() or ladder.order == 0.0:
-                break
+                return
             self.solved = min(self.solved, self.rtol * self.rtol / error)
             n = self._next(ladder, n, error)
-        assert best is not None
-        return self._finished(*best)
 
     def _enough(self, error: float) -> bool:
         """Whether an estimate is below the tolerance, or made of round-off: then shorter steps would not lower it."""
@@ -461,8 +578,10 @@ class Search:
             seen = math.log(x / y) / math.log(b / a)
             order = max(seen, 1.0) if x < 0.1 and seen < order else order
         factor = 1.1 * math.pow(error / (0.5 * self.rtol), 1 / order)
-        least = 1.5 if error > 0.1 or error < NEAR_ROUND_OFF else 1.15  # there a small change says little
-        return n * min(max(factor, least), 2.0 if error < NEAR_ROUND_OFF else 6.0)
+        rounding, _ = ladder.unseen(ladder.method, n)
+        maybe_rounding = error < max(NEAR_ROUND_OFF, MAYBE_ROUND_OFF * (self.floor + rounding))
+        least = 1.5 if error > 0.1 or maybe_rounding else 1.15  # there a small change says little
+        return n * min(max(factor, least), 2.0 if maybe_rounding else 6.0)
 
     def _stuck(self) -> bool:
         """Whether the last refinements, which should have told, have not: round-off is reached."""
@@ -477,12 +596,23 @@ class Search:
         (a, x), *_, (c, z) = self.tried[-4:]
         return c > 3.0 * a and z > 0.5 * x
 
+    def _unfinished(self, solution: Solution, error: float) -> Solution:
+        """A whole solution, but a coarse one, and maybe not at all of the listed times."""
+        return replace(
+            solution,
+            run=solution.run.having(nfev=self.nfev, seconds=self.seconds),
+            status=codes.INTERRUPTED,
+            error_estimate=error,
+            message=f"interrupted on the way to the tolerance {self.rtol:g}; the solution is the best of those that "
+            f"were finished, with {solution.t.size} rows and an error estimated as {error:.1e}",
+        )
+
     def _finished(self, solution: Solution, error: float) -> Solution:
         if self.times is not None and solution.t.size < self.times.size:
-            solution = self._made(self._begun(solution.run, self.times))
+            solution = self._made(self._begin(solution.run, self.times))
         solution = replace(
             solution,
-            run=replace(solution.run, nfev=self.nfev, seconds=self.seconds),
+            run=solution.run.having(nfev=self.nfev, seconds=self.seconds),
             error_estimate=error,
             message=f"{solution.message}; the error is estimated as {error:.1e}",
         )
@@ -491,14 +621,26 @@ class Search:
                 f"the tolerance {self.rtol:g} was not reached: the error is estimated as {error:.1e}, and shorter steps"
                 " do not lower it; the solution is the best of those that were tried",
                 ToleranceNotReached,
-                stacklevel=4,
+                stacklevel=levels_of_polhode(),
             )
         return solution
 
 
-def estimate(factor: float, d: Any, floor: Any) -> Any:
+def nudge(momentum: Floats, moments: Floats, axes: Floats) -> Floats:
+    """Momenta that differ in the last digit, of one body or of many.
+
+    The component on the axis of the greatest moment changes the other way: if all changed alike, or the two outer ones
+    did, the distance to the separatrix would keep its relative size, and what grows with its inverse would not be seen.
+    """
+    signs = np.where(moments == moments.max(axis=-1, keepdims=True), -1.0, 1.0)
+    changes: Floats = axes @ (signs * (momentum[..., None, :] @ axes)[..., 0, :])[..., None]
+    return momentum + NUDGE * changes[..., 0]
+
+
+def estimate(factor: float, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
     """The error of a run whose companion is at the distance d: by the factor of its method, or by that of round-off."""
-    return np.maximum(factor * d, np.minimum(FACTOR * d, MAYBE_ROUND_OFF * floor)) + floor
+    floor = floor + rounding
+    return np.maximum(factor * d, np.minimum(FACTOR * d, MAYBE_ROUND_OFF * floor)) + floor + left
 
 
 def least_error(run: Run, rate: float, *, tilted: bool = True) -> float:
@@ -507,8 +649,9 @@ def least_error(run: Run, rate: float, *, tilted: bool = True) -> float:
     The principal moments of a tilted tensor are known to some ulps of the largest one only.
     """
     turn = rate * abs(run.t_end - run.t_start)
-    largest, smallest = float(run.body.moments.max()), float(run.body.moments.min())
-    each = 3.0 + 2.0 * largest / smallest if tilted and not run.body.aligned else 3.0
+    each = 3.0
+    if tilted and not run.body.aligned:
+        each += 2.0 * float(run.body.moments.max()) / float(run.body.moments.min())
     return 2.0**-52 * (8.0 + each * turn + rate * far_from_zero(run))
 
 
@@ -517,22 +660,22 @@ def far_from_zero(run: Run) -> float:
     return max(abs(run.t_start), abs(run.t_end), abs(run.t_end - run.t_start)) - abs(run.t_end - run.t_start)
 
 
-def spread(times: Floats) -> Floats:
-    """At most so many of the times, the last among them."""
-    if times.size <= CHECKS:
-        return times
-    some: Floats = times[np.unique(np.linspace(0, times.size - 1, CHECKS).round().astype(int))]
+def spread(values: NDArray[Number]) -> NDArray[Number]:
+    """At most so many of the times, or rows, the last among them."""
+    if values.size <= CHECKS:
+        return values
+    some: NDArray[Number] = values[np.unique(np.linspace(0, values.size - 1, CHECKS).round().astype(int))]
     return some
 
 
 def distance(run: Solution, rows: NDArray[np.int64], other: Solution) -> float:
     """The largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
-    q, p = run.quaternion[rows], other.quaternion
-    apart = np.minimum(lengths(q - p), lengths(q + p))
-    angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * apart))
-    largest = float(lengths(run.omega).max())
-    rates = lengths(run.omega[rows] - other.omega)
-    return float(max(angle.max(), rates.max() / largest if largest > 0 else 0.0))
+    q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
+    differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
+    apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
+    angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
+    largest = math.sqrt(dots(rate, rate).max())
+    return max(angle, math.sqrt(dots(rates, rates).max()) / largest if largest > 0 else 0.0)
 
 
 def answer(
@@ -547,11 +690,8 @@ def answer(
             " moments and momentum are nearer to one"
         )
     rungs = ladder(method, c, rtol) if method else chosen(c, rtol, None if times is None else times.size)
-    if (
-        method is None
-        and rungs.method.name == COLLOCATION
-        and not computed_together(rungs.made(run, 2.0, rtol), announce)
-    ):
+    collocating = method is None and rungs.method.name == COLLOCATION
+    if collocating and not computed_together(run.having(method=rungs.method), announce):
         rungs = ladder(find_method(ANY), c, rtol)
     floors = (least_error(run, c.rate), least_error(run, c.rate, tilted=False))
     return Search(run, times, rtol, *floors, progress, announce).answer(rungs)

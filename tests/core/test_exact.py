@@ -105,7 +105,7 @@ def test_no_node_and_no_term_is_wasted() -> None:
         h = longest_step(needle, m, NODES[more])
         assert error(needle, m, h, stepped(nodes, 16, needle, m, h)) > 100.0
     # The series converges worst where A = B, on the separatrix: there S = 2A and q = S^2 / 4.
-    coefficients = series_coefficients(17)
+    coefficients = series_coefficients(max(SERIES) + 1)
     for terms, longest in SERIES.items():
         first_left_out, last_kept = (
             abs(sum(float(x) * 0.25**j for (_, j), x in coefficients[n].items())) * longest**n

@@ -50,9 +50,11 @@ SERIES = {
     12: 0.2228,
     14: 0.347,
     16: 0.485,
+    18: 0.624,
+    20: 0.767,
 }
 TURNS = (0.15, 0.6, 1.2, 2.2, 3.2)
-"""Of these angles, sine and cosine have polynomials of their own; near a whole turn 1 - e would vanish."""
+"""For these angles, sine and cosine of the half have polynomials of their own; near a whole turn e would be 0 / 0."""
 
 
 def resolution(turn: float, series: float) -> Resolution:
@@ -63,29 +65,33 @@ def resolution(turn: float, series: float) -> Resolution:
     return Resolution(nodes, terms, longest_turn, min(NODES[nodes], SERIES[terms]))
 
 
+@cache
 def finest() -> Resolution:
     """The one for the longest steps."""
-    return resolution(max(TURNS), max(SERIES.values()))
+    return resolution(max(TURNS), max(NODES.values()))
 
 
 @cache
 def series_coefficients(terms: int) -> list[dict[tuple[int, int], Fraction]]:
     """p(h) = h sum_n c_n h^(2n) with c_n = sum b[i, j] S^i q^j, from p'' = -S p + 2 q p^3, p(0) = 0, p'(0) = 1."""
     c: list[dict[tuple[int, int], Fraction]] = [{(0, 0): Fraction(1)}]
+    squares: list[dict[tuple[int, int], Fraction]] = []  # of the sum of c_n x^n
 
-    def product(a: Any, b: Any) -> dict[tuple[int, int], Fraction]:
+    def product(n: int, a: Any, b: Any) -> dict[tuple[int, int], Fraction]:
+        """The coefficient at x^n."""
         out: dict[tuple[int, int], Fraction] = {}
-        for (i, j), x in a.items():
-            for (k, m), y in b.items():
-                out[i + k, j + m] = out.get((i + k, j + m), Fraction(0)) + x * y
+        for k in range(n + 1):
+            for (i, j), x in a[k].items():
+                for (u, v), y in b[n - k].items():
+                    out[i + u, j + v] = out.get((i + u, j + v), Fraction(0)) + x * y
         return out
 
     for n in range(terms - 1):
         new = {(i + 1, j): -x for (i, j), x in c[n].items()}
-        for a in range(n):  # the cube's coefficient at x^(n-1)
-            for b in range(n - a):
-                for (i, j), x in product(product(c[a], c[b]), c[n - 1 - a - b]).items():
-                    new[i, j + 1] = new.get((i, j + 1), Fraction(0)) + 2 * x
+        if n > 0:  # the cube at x^(n - 1)
+            squares.append(product(n - 1, c, c))
+            for (i, j), x in product(n - 1, squares, c).items():
+                new[i, j + 1] = new.get((i, j + 1), Fraction(0)) + 2 * x
         c.append({key: x / ((2 * n + 3) * (2 * n + 2)) for key, x in new.items() if x})
     return c
 

@@ -5,12 +5,23 @@ powers of two.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import sqrt
 from typing import Any, NamedTuple
 
 from polhode.core.compose import Splitting, nothing_of, of_any_norm
 from polhode.core.dd import DD, add, divide, two_sum
-from polhode.core.exact import added, fine_differences, finest, increment, needed, pieces, polish, polished_turn
+from polhode.core.exact import (
+    Resolution,
+    added,
+    fine_differences,
+    finest,
+    increment,
+    needed,
+    pieces,
+    polish,
+    polished_turn,
+)
 from polhode.core.flows import HEADROOM, TOO_MANY_PIECES, kick
 from polhode.core.ops import fma, two_product
 from polhode.core.quat import rescaling
@@ -21,7 +32,8 @@ from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State
 from polhode.core.vec import dot, placed
 
 Low = tuple[float, float, float, float, float, float, float]
-PASSES = {2e-4: 2, 0.0108: 4, 0.0471: 6, 0.125: 8, 0.2228: 12, 0.347: 14, 0.485: 20}
+LONGEST_TURN = 2.0
+PASSES = {2e-4: 2, 0.0108: 4, 0.0471: 6, 0.125: 8, 0.2228: 12, 0.347: 14, 0.485: 24, 0.69: 32}
 """Up to which 2 max|Qi - Qj| (h/2)^2 how many passes leave less than 3e-20 of energy and norm, of any body."""
 
 
@@ -88,13 +100,14 @@ def gliding(scales: Scales | None, headroom: float) -> Glide:
         i1, i2, i3 = scales.inertia
         if i1 == i2 or i2 == i3 or i3 == i1:
             return _symmetric(3 if i1 == i2 else 1 if i2 == i3 else 2)
-    return _triaxial(scales, headroom)
+    return _triaxial(finest() if scales is None else needed(scales, headroom)[0])
 
 
 LONGEST_HALF = 0.7
 """Of the angles of a symmetric body: longer steps are cut, so that tangents stay moderate."""
 
 
+@cache
 def _symmetric(axis: int) -> Glide:
     """Two moments equal: a turn about the momentum, then one about the axis of symmetry.
 
@@ -173,9 +186,11 @@ def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
     return (c * real[0], c * n[0], c * n[1], c * n[2]), (c * real[1], c * n_low[0], c * n_low[1], c * n_low[2])
 
 
-def _triaxial(scales: Scales | None, headroom: float) -> Glide:
-    fine = finest() if scales is None else needed(scales, headroom)[0]
+@cache
+def _triaxial(fine: Resolution) -> Glide:
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
+    # A step (1, v) must not double the norm of the quaternion, which is halved once: cos(turn / 2) > 1/2.
+    fine = fine._replace(longest_turn=min(fine.longest_turn, LONGEST_TURN))
     passes = next(n for longest, n in PASSES.items() if fine.longest_series <= longest)
 
     def glide(body: Rotor, s: State, h: float, low: Low) -> tuple[State, Low, int]:
