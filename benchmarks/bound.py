@@ -237,24 +237,24 @@ def fleet(method: str, torque: str, steps: int = STEPS) -> ph.Ensemble:
 
 
 def measured(quick: bool = False) -> list[dict[str, Any]]:
-    """A record a method and torque. The set-up of a fleet is left out: half as many steps are timed as well."""
+    """A record a method and torque. The set-up of a fleet is left out: an eighth of the steps is timed as well."""
     records = []
     for method in METHODS:
         for torque in TORQUES:
             mix = counted(method, torque)
             lanes = fleet(method, torque, 10).lanes
-            half = STEPS // 2
+            few = STEPS // 8
 
             def long(method: str = method, torque: str = torque) -> object:
                 return fleet(method, torque)
 
-            def short(method: str = method, torque: str = torque, steps: int = half) -> object:
+            def short(method: str = method, torque: str = torque, steps: int = few) -> object:
                 return fleet(method, torque, steps)
 
             # processor time, which does not count waiting for a core
             candidates = {"long": long, "short": short, "bound": runner(mix)}
             times = rounds_of(candidates, 5 if quick else ROUNDS, clock=time.process_time)
-            steps = BODIES * (STEPS - half)
+            steps = BODIES * (STEPS - few)
             each = [(a - b) / steps for a, b in zip(times["long"], times["short"], strict=True)]
             bound = [t / REPEATS / lanes for t in times["bound"]]
             records.append({

@@ -127,10 +127,18 @@ class Polhode:
         if self.method.order is None:  # exact: one step to each output time
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
         model = _auto.MODELS.get(self.method.name.partition("(")[0])
-        longest = model.longest if model else LONGEST  # beyond it, exact flows cost more than they save
+        longest = model.longest if model else LONGEST
         if model and not model.flows:
             longest /= _auto.COARSER  # `simulate` leaves room for its companion
+        c = _auto.character(self._plan(problem))
+        if model and model.part and not c.symmetric:  # beyond its reach an exact flow goes in two pieces
+            longest = min(longest, 0.97 * c.reach / model.part)
         return Settings(max(1.0, problem.angle / longest), problem.angle / SHORTEST, 1.25)
+
+    def _plan(self, problem: Problem) -> Any:
+        """The run, in one step."""
+        step = problem.span
+        return checked_arguments(problem.body, problem.torque, **_start(problem), step=step, method=self.method)[0]
 
     def steps(self, problem: Problem, setting: float) -> int:
         """As many for each output interval, so that output times are steps."""
@@ -141,9 +149,9 @@ class Polhode:
         if self.method.own_clock:
             method = self.method.having(rtol=float(f"{1 / setting:.3g}"))
             return Settled(method, problem.span / problem.outputs, None)
-        plan = checked_arguments(problem.body, problem.torque, **_start(problem), step=problem.span, method=self.method)
-        rungs = _auto.ladder(self.method, _auto.character(plan[0]), target)
-        made = rungs.made(plan[0], self.steps(problem, setting), self.looser * target)
+        run = self._plan(problem)
+        rungs = _auto.ladder(self.method, _auto.character(run), target)
+        made = rungs.made(run, self.steps(problem, setting), self.looser * target)
         return Settled(made.method, made.step, made.longest_step)
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:

@@ -14,6 +14,7 @@ from polhode.core.dd import DD, add, divide, two_sum
 from polhode.core.exact import (
     Resolution,
     added,
+    effort,
     fine_differences,
     finest,
     increment,
@@ -186,12 +187,21 @@ def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
     return (c * real[0], c * n[0], c * n[1], c * n[2]), (c * real[1], c * n_low[0], c * n_low[1], c * n_low[2])
 
 
+_PASSES = tuple(PASSES.items())
+
+
+def _passes(extent: float) -> int:
+    for longest, passes in _PASSES:
+        if extent <= longest:
+            return passes
+    return _PASSES[-1][1]
+
+
 @cache
 def _triaxial(fine: Resolution) -> Glide:
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
     # A step (1, v) must not double the norm of the quaternion, which is halved once: cos(turn / 2) > 1/2.
     fine = fine._replace(longest_turn=min(fine.longest_turn, LONGEST_TURN))
-    passes = next(n for longest, n in PASSES.items() if fine.longest_series <= longest)
 
     def glide(body: Rotor, s: State, h: float, low: Low) -> tuple[State, Low, int]:
         q, m = s.q, s.m
@@ -202,6 +212,7 @@ def _triaxial(fine: Resolution) -> Glide:
             return s, low, UNSOUND
         length = h / max(count, 1)
         a, a_low = fine_differences(body.inertia)
+        passes = _passes(effort(body, m)[1] * length * length)
         for _ in range(count):
             delta, _e, _v, k, mu = move(body, m, length)
             delta, rest = polish(a, a_low, mu, m, ml, delta, passes)
