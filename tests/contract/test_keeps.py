@@ -39,8 +39,12 @@ FREE = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM 
 TORQUED = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.AXIAL_MOMENTUM
 """What there is to keep: a free body has no axis, a torqued one no constant momentum."""
 
-DRIFTING = {"JE": 0.1, "Jacobi31": 0.02}
-"""Round-off that piles up in one direction, eps a step, is what vilmart2008 found. Measured: 0.05 and 0.008."""
+DRIFTING = {"JE": 0.1, "Jacobi31": 0.02, "G4": 0.02, "G8": 0.02}
+"""Round-off that piles up in one direction, eps a step, is what vilmart2008 found. Measured: 0.05, 0.008, 0.01 and 0.01
+(and none if G4 and G8 are compensated)."""
+
+HARDLY_SOLVED = ("DMV4", "HLR")
+"""Whose equations, in a million steps of the usual length, once have no solution that the iteration finds."""
 
 TOO_ACCURATE = ("G4", "G8")
 """Where their iteration converges, their errors are too small for a defect to stand out: `tests/test_gauss.py` shows
@@ -121,7 +125,7 @@ def test_kept_for_long(method: Method, name: str) -> None:
     # Principal axes are rounded once and for all, and their error acts the same way in every step: a drift, not a walk.
     drift = 0.0 if problem.body.aligned else 0.02 * EPS * steps  # measured: 0.0084 eps a step
     drift += DRIFTING.get(method.name, 0.0) * EPS * steps
-    h = large(method)[0]
+    h = large(method)[0] * (0.5 if method.name in HARDLY_SOLVED else 1.0)
     for flag in flags_of(name) & promises(method, problem) & ~(Keeps.SYMPLECTIC | Keeps.REVERSIBLE):
         assert defect(flag, problem, method, h, steps, compiled=True) <= noise(flag, h, steps) + drift, flag
 
