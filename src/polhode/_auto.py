@@ -27,7 +27,7 @@ from polhode._integration import (
     SimulationInterrupted,
     segments,
 )
-from polhode._own_clock import OwnClockIntegration, levels_of_polhode
+from polhode._own_clock import integration, levels_of_polhode
 from polhode._rows import dots, lengths
 from polhode.compiled import compiles, named
 from polhode.core import status as codes
@@ -476,8 +476,7 @@ class Search:
             run = run.having(every=None)
         if self.begun is not None:
             return self.begun.beside(run, m, times)
-        kind = OwnClockIntegration if run.method.own_clock else Integration
-        self.begun = kind(run, run.quaternion_start, m, times, self.progress, self.announce)
+        self.begun = integration(run)(run, run.quaternion_start, m, times, self.progress, self.announce)
         return self.begun
 
     def _made(self, begun: Integration) -> Solution:

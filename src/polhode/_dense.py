@@ -9,15 +9,10 @@ import numpy as np
 
 from polhode import _check
 from polhode._check import Floats
-from polhode._integration import SIGNATURE, Integration, SimulationFailed
-from polhode._own_clock import OwnClockIntegration
+from polhode._integration import SIGNATURE, SimulationFailed
+from polhode._own_clock import integration
 from polhode.core import status as codes
 from polhode.solution import Run, Solution
-
-
-def integration(run: Run) -> type[Integration]:
-    """The kind of run that the method needs."""
-    return OwnClockIntegration if run.method.own_clock else Integration
 
 
 class Reach:

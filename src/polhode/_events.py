@@ -9,8 +9,9 @@ import numpy as np
 
 from polhode._auto import character
 from polhode._check import Floats
-from polhode._dense import Reach, integration
+from polhode._dense import Reach
 from polhode._integration import Progress, Segment, SimulationFailed, SimulationInterrupted, segments
+from polhode._own_clock import integration
 from polhode.core import status as codes
 from polhode.solution import Run, Solution
 

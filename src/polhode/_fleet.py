@@ -17,7 +17,7 @@ from polhode._check import Floats
 from polhode._columns import columns, dot, greatest, least
 from polhode._integration import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Integration, Itself, Segment
 from polhode._many import Ensemble, EnsembleInterrupted
-from polhode._own_clock import OwnClockIntegration
+from polhode._own_clock import integration
 from polhode._starts import Start, Starts
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
@@ -138,7 +138,7 @@ class Fleet:
 
     def _leader(self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders) -> Integration:
         """A torque that fails for a body at its start is the fault of the torque only if it fails for others too."""
-        kind = OwnClockIntegration if run.method.own_clock else Integration
+        kind = integration(run)
         problem: ValueError | None = None
         for k in leaders.numbers:
             like = starts.part(k, k + 1).run(0, run)

@@ -15,6 +15,7 @@ from polhode.core import status as codes
 from polhode.core.drive import AT, CLOCK, STATE, own_clock_driver
 from polhode.core.types import Stepper
 from polhode.core.variable import Adaptive
+from polhode.solution import Run
 
 ROOM = 4096
 """Rows of output that are made before they are put aside."""
@@ -130,6 +131,11 @@ class OwnClockIntegration(Integration):
 
     def _lengths_from_here(self) -> list[float]:
         return [self.piece.h]
+
+
+def integration(run: Run) -> type[Integration]:
+    """The kind of run that the method needs."""
+    return OwnClockIntegration if run.method.own_clock else Integration
 
 
 def levels_of_polhode() -> int:

@@ -10,8 +10,8 @@ import numpy as np
 
 from polhode import _auto, _check, _events
 from polhode._check import FEW, Floats
-from polhode._integration import Integration, Progress, SimulationFailed, SimulationInterrupted
-from polhode._own_clock import OwnClockIntegration
+from polhode._integration import Progress, SimulationFailed, SimulationInterrupted
+from polhode._own_clock import integration
 from polhode._saved import same_torque
 from polhode.body import Body
 from polhode.core.types import Depends
@@ -101,11 +101,7 @@ def simulate(
             return seen
         both = replace(seen.run, nfev=seen.nfev + found.nfev, seconds=seen.run.seconds + found.run.seconds)
         return replace(seen, run=both, error_estimate=found.error_estimate)
-    return _integration(run)(run, run.quaternion_start, run.momentum_start, times, progress, announce).solution()
-
-
-def _integration(run: Run) -> type[Integration]:
-    return OwnClockIntegration if run.method.own_clock else Integration
+    return integration(run)(run, run.quaternion_start, run.momentum_start, times, progress, announce).solution()
 
 
 def is_auto(method: str | Method | None) -> bool:
@@ -219,7 +215,7 @@ def resume(
         )  # fmt: skip
     _check_accepted(run.method, run.torque)
     memory = solution.memory if goes_on else ()
-    new = _integration(run)(run, *state, times, progress, announce, memory).solution
+    new = integration(run)(run, *state, times, progress, announce, memory).solution
     try:
         return _joined(solution, new())
     except SimulationFailed as failure:

@@ -34,7 +34,8 @@ from polhode.core.vec import dot, placed
 
 Low = tuple[float, float, float, float, float, float, float]
 LONGEST_TURN = 2.0
-PASSES = {2e-4: 2, 0.0108: 4, 0.0471: 6, 0.125: 8, 0.2228: 12, 0.347: 14, 0.485: 24, 0.69: 32}
+"""|w| h: a step (1, v) must not double the norm of the quaternion, which is halved once, so cos(turn / 2) > 1/2."""
+PASSES = ((2e-4, 2), (0.0108, 4), (0.0471, 6), (0.125, 8), (0.2228, 12), (0.347, 14), (0.485, 24), (0.69, 32))
 """Up to which 2 max|Qi - Qj| (h/2)^2 how many passes leave less than 3e-20 of energy and norm, of any body."""
 
 
@@ -187,20 +188,16 @@ def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
     return (c * real[0], c * n[0], c * n[1], c * n[2]), (c * real[1], c * n_low[0], c * n_low[1], c * n_low[2])
 
 
-_PASSES = tuple(PASSES.items())
-
-
 def _passes(extent: float) -> int:
-    for longest, passes in _PASSES:
+    for longest, passes in PASSES:
         if extent <= longest:
             return passes
-    return _PASSES[-1][1]
+    return PASSES[-1][1]
 
 
 @cache
 def _triaxial(fine: Resolution) -> Glide:
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
-    # A step (1, v) must not double the norm of the quaternion, which is halved once: cos(turn / 2) > 1/2.
     fine = fine._replace(longest_turn=min(fine.longest_turn, LONGEST_TURN))
 
     def glide(body: Rotor, s: State, h: float, low: Low) -> tuple[State, Low, int]:
