@@ -357,7 +357,7 @@ def test_saved(tmp_path: Any) -> None:
     solution = answer(1e-2, 1e-6, t_eval=[20.0])
     solution.save(tmp_path / "it.nc")
     assert ph.load(tmp_path / "it.nc").error_estimate == solution.error_estimate
-    assert "error at most" in repr(solution)
+    assert "estimate  error at most" in repr(solution)
 
 
 def test_scenario(tmp_path: Any) -> None:

@@ -311,7 +311,7 @@ class Solution:
         return figure
 
     def __repr__(self) -> str:
-        return "\n".join(["Solution", *(f"  {name:<8}{value}" for name, value in self._summary())])
+        return "\n".join(["Solution", *(f"  {name:<9} {value}" for name, value in self._summary())])
 
     def _repr_html_(self) -> str:
         cell = '<td style="text-align:left">'
