@@ -1,6 +1,7 @@
 """Put the outcome of `polhode reproduce` into the documentation: `python -m docs.make_reproduction DIRECTORY`.
 
-Copies report and claims, the two figures that the README shows, and writes the count of verdicts into it.
+Copies the claims and the two figures that the README shows, writes the claims as a page to read, and the count of
+verdicts into the README. Without a directory page and count are written anew from the claims that are kept.
 """
 
 import json
@@ -8,41 +9,136 @@ import re
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from polhode._references import citation
 from polhode.papers._report import small
+from polhode.papers._study import Claim, Verdict
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
 PLACE = HERE / "reproduced"
+CLAIMS, PAGE = PLACE / "claims.json", PLACE / "claims.md"
 SHOWN = ("krysl2004/fig12", "vilmart2008/fig2")
 COUNTS = re.compile(r"(?<=<!-- counts -->).*?(?=<!-- end -->)", re.DOTALL)
+
+INTRODUCTION = """\
+# What five papers claim, and what was measured
+
+<!-- Made by docs/make_reproduction.py from claims.json: run `polhode reproduce`, and that. -->
+
+`polhode reproduce` reruns every figure, table and claim of five papers, judges each claim by a measurement, and leaves
+a report with the figures; `polhode reproduce krysl2004/fig13` does so for one of them. Verdicts are computed:
+[claims.json](claims.json) has the test of each. Execution times are those of one machine; judged are their ratios.
+"""
+
+
+class Judged(NamedTuple):
+    """A claim, and the study that has judged it."""
+
+    study: str
+    claim: Claim
+
+    @property
+    def paper(self) -> str:
+        """The key of the paper."""
+        return self.study.partition("/")[0]
+
+    def link(self, *, in_full: bool) -> str:
+        """The study, with a link to its file."""
+        label = self.study if in_full else self.study.partition("/")[2]
+        return f"[{label}](../../src/polhode/papers/{self.study}.py)"
+
+
+def kept() -> dict[str, Any]:
+    """The outcome in the documentation."""
+    found: dict[str, Any] = json.loads(CLAIMS.read_text("utf-8"))
+    return found
+
+
+def judged() -> list[Judged]:
+    """The claims of all studies."""
+    return [
+        Judged(study, Claim(**{**c, "verdict": Verdict(c["verdict"])}))
+        for study, outcome in kept()["studies"].items()
+        for c in outcome["claims"]
+    ]
 
 
 def counts() -> str:
     """The verdicts in the kept claims, in a sentence."""
-    studies = json.loads((PLACE / "claims.json").read_text("utf-8"))["studies"]
-    verdicts = Counter(c["verdict"] for s in studies.values() for c in s["claims"])
+    verdicts = Counter(j.claim.verdict for j in judged())
     words = {
-        "reproduced": "are reproduced",
-        "reproduced under a stated reading": "are under a stated reading",
-        "does not reproduce": "are not",
+        Verdict.REPRODUCED: "are reproduced",
+        Verdict.UNDER_A_READING: "are under a stated reading",
+        Verdict.NOT: "are not",
     }
     listed = ", ".join(f"{verdicts[verdict]} {said}" for verdict, said in words.items())
-    return f"{len(studies)} studies, {sum(verdicts.values())} claims: {listed}."
+    return f"{len(kept()['studies'])} studies, {verdicts.total()} claims: {listed}."
 
 
-def main(directory: str) -> None:
+def page() -> str:
+    """All claims: those that do not reproduce, then the others, paper by paper."""
+    claims = judged()
+    others = [j for j in claims if j.claim.verdict is not Verdict.NOT]
+    parts = [INTRODUCTION + "\n" + counts(), _summary(claims)]
+    parts += _section("##", Verdict.NOT, claims, "What was found")
+    for paper in dict.fromkeys(j.paper for j in claims):
+        parts += [f"## {paper}", citation(paper)]
+        of_paper = [j for j in others if j.paper == paper]
+        for verdict in reversed(Verdict):
+            parts += _section("###", verdict, of_paper, "" if verdict is Verdict.REPRODUCED else "Reading")
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(claims: Sequence[Judged]) -> str:
+    """Claims by paper and verdict."""
+    shown = [v for v in Verdict if any(j.claim.verdict is v for j in claims)]
+    rows = []
+    for paper in [*dict.fromkeys(j.paper for j in claims), "all"]:
+        verdicts = Counter(j.claim.verdict for j in claims if paper in (j.paper, "all"))
+        rows.append([paper, *(str(verdicts[v]) for v in shown)])
+    return _table(["", *(v.value for v in shown)], rows)
+
+
+def _section(level: str, verdict: Verdict, claims: Sequence[Judged], why: str) -> list[str]:
+    """The claims with this verdict, as a table; where a measurement says it all, without the reason."""
+    rows = []
+    for j in claims:
+        c = j.claim
+        if c.verdict is verdict:
+            cells = [f"{c.says} ({c.source})", c.paper, c.measured, *([c.reason] if why else [])]
+            rows.append([j.link(in_full=verdict is Verdict.NOT), *map(plain, cells)])
+    if not rows:
+        return []
+    head = ["Study", "Claim", "Paper", "Measured", *([why] if why else [])]
+    return [f"{level} {verdict.value[0].upper()}{verdict.value[1:]}: {len(rows)}", _table(head, rows)]
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, ["---"] * len(head), *rows])
+
+
+def plain(text: str) -> str:
+    """Text that Markdown leaves alone."""
+    return re.sub(r"([|*<\[\]])", r"\\\1", text)
+
+
+def main(directory: str | None = None) -> None:
     """Copy and write."""
-    made = Path(directory)
-    if json.loads((made / "claims.json").read_text("utf-8"))["size"] != "full":
-        raise SystemExit(f"{made} holds a quick run: the documentation shows a full one")
-    PLACE.mkdir(exist_ok=True)
-    for name in ("report.html", "claims.json"):
-        shutil.copyfile(made / name, PLACE / name)
-    for study in SHOWN:
-        picture = made / f"{study}.png"
-        (HERE / "figures" / f"{study.replace('/', '_')}.png").write_bytes(small(picture, picture.stat().st_mtime_ns))
+    if directory is not None:
+        made = Path(directory)
+        if json.loads((made / "claims.json").read_text("utf-8"))["size"] != "full":
+            raise SystemExit(f"{made} holds a quick run: the documentation shows a full one")
+        PLACE.mkdir(exist_ok=True)
+        shutil.copyfile(made / "claims.json", CLAIMS)
+        for study in SHOWN:
+            picture = made / f"{study}.png"
+            kept_as = HERE / "figures" / f"{study.replace('/', '_')}.png"
+            kept_as.write_bytes(small(picture, picture.stat().st_mtime_ns))
+    PAGE.write_text(page(), "utf-8")
     README.write_text(COUNTS.sub(f"\n{counts()}\n", README.read_text("utf-8")), "utf-8")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from docs.make_reproduction import PLACE, README, counts
+from docs.make_reproduction import CLAIMS, PAGE, README, counts, judged, page, plain
 from typer.testing import CliRunner
 
 from polhode.cli import app
@@ -103,8 +103,20 @@ def test_command_line(tmp_path: Path) -> None:
 
 
 def test_the_documentation_keeps_a_full_run() -> None:
-    kept = json.loads((PLACE / "claims.json").read_text("utf-8"))
+    kept = json.loads(CLAIMS.read_text("utf-8"))
     assert kept["size"] == "full"
     assert set(kept["studies"]) == set(_study.studies())
     assert not any(s["problem"] for s in kept["studies"].values())
     assert counts() in README.read_text("utf-8")
+    assert PAGE.read_text("utf-8") == page()
+
+
+def test_the_page_has_every_claim_and_the_refuted_ones_first() -> None:
+    text = page()
+    places = [text.index(f"## {title}") for title in ("Does not reproduce", *FIGURES)]
+    assert places == sorted(places)
+    for study, made in judged():
+        (row,) = (line for line in text.splitlines() if f"/{study}.py)" in line and plain(made.says) in line)
+        assert plain(made.measured) in row
+        assert (made.verdict is Verdict.REPRODUCED) or plain(made.reason) in row
+        assert (text.index(row) < places[1]) is (made.verdict is Verdict.NOT)
