@@ -10,14 +10,14 @@ import pytest
 import polhode as ph
 from polhode import _integration
 from polhode._integration import SimulationFailed
-from polhode.core.correctors import SPACING, Corrected, bernoulli, passage, weights
+from polhode.core.correctors import AHEAD, SPACING, Corrected, bernoulli, passage, weights
 from polhode.core.types import Params, Rotor, State
 from polhode.methods import catalogue, find
 from tests.contract._measure import EPS, interpreted
 from tests.test_coefficients import ROUNDED, discrepancies
 
 ORDERS = (3, 5, 7, 11, 17)
-C17 = "Strang(corrector=17)"
+C17, MODIFIED = "Strang(corrector=17)", "TakahashiImada"
 BODY, OMEGA = ph.Body([1.0, 1.4, 2.1]), (0.9, -0.7, 1.1)
 
 
@@ -45,9 +45,18 @@ def apart(a: ph.Solution, b: ph.Solution) -> float:
 # --- the weights
 
 
-def walk(order: int, spacing: float) -> list[dict[str, float]]:
+def kick_of(b: float, k: float) -> dict[str, float]:
+    """A kick whose torque is k ahead: b B + b k / 2 [B, [A, B]]."""
+    return {"B": b, "BAB": b * k, "BBA": -0.5 * b * k, "ABB": -0.5 * b * k}
+
+
+def walk(order: int, spacing: float, *, squares: bool = False) -> list[dict[str, float]]:
     """What the corrector does to a state for a step of length one, flow by flow."""
     steps: list[dict[str, float]] = []
+
+    def ahead(body: Any, p: Any, t: float, s: State, h: float, k: float) -> State:
+        steps.append(kick_of(h, k))
+        return s
 
     def note(letter: str) -> Any:
         def flow(body: Any, p: Any, t: float, s: State, h: float) -> State:
@@ -58,7 +67,8 @@ def walk(order: int, spacing: float) -> list[dict[str, float]]:
 
     nowhere = State((1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     body, p = Rotor((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)), Params((), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
-    passage(note("A"), note("B"), weights(order), spacing, unscaled=False)(body, p, 0.0, nowhere, 1.0)
+    flows = (note("A"), note("B"), ahead if squares else None)
+    passage(*flows, order, spacing, unscaled=False)(body, p, 0.0, nowhere, 1.0)
     return steps
 
 
@@ -78,11 +88,31 @@ def test_order_conditions(order: int) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_way_back_is_the_inverse(order: int) -> None:
-    there, back = walk(order, SPACING), walk(order, -SPACING)
-    assert [(next(iter(f)), -next(iter(f.values()))) for f in reversed(there)] == [
-        (next(iter(f)), next(iter(f.values()))) for f in back
-    ]
+def test_squares(order: int) -> None:
+    """In the second power of the torque, with kicks ahead: h^3 and h^4 are right, for the walk that knows of them."""
+
+    def off(*, squares: bool) -> dict[int, float]:
+        there, back = (walk(order, a, squares=squares) for a in (SPACING, -SPACING))
+        leapfrog = [kick_of(0.5, AHEAD), {"A": 1.0}, kick_of(0.5, AHEAD)]
+        all_words = discrepancies(
+            there + leapfrog + back,
+            {"A": mpmath.mpf(1), "B": mpmath.mpf(1)},
+            lambda w: w.count("B") <= 2 and len(w) <= 5,
+        )
+        words = [word for word in all_words if word.count("B") == 2]
+        return {n: max(all_words[word] for word in words if len(word) == n) for n in (3, 4, 5)}
+
+    with_them, without = off(squares=True), off(squares=False)
+    assert max(with_them[3], with_them[4], without[3]) < ROUNDED
+    assert without[4] > 5e-3  # a walk that is right in the first power only, as in the literature
+    assert with_them[5] > 1e-4
+
+
+@pytest.mark.parametrize("squares", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_way_back_is_the_inverse(order: int, squares: bool) -> None:
+    there, back = (walk(order, a, squares=squares) for a in (SPACING, -SPACING))
+    assert [{x: -c for x, c in f.items()} for f in reversed(there)] == back
 
 
 def test_bernoulli() -> None:
@@ -105,6 +135,7 @@ def test_every_choice_has_a_corrector() -> None:
         assert isinstance(made.scheme, Corrected)
         assert made.generalised_order == (n + 1, 2)
         assert made.scheme.composed((0.5, 0.5)) == find("Strang").scheme.composed((0.5, 0.5))
+        assert find(MODIFIED, corrector=n).generalised_order == (n + 1, 4)
 
 
 # --- errors
@@ -126,6 +157,15 @@ def test_second_power_of_the_torque() -> None:
     assert error[1e-2, 0.25] / error[1e-3, 0.25] == pytest.approx(100, rel=0.3)
     assert error[1e-2, 0.5] / error[1e-2, 0.25] == pytest.approx(4, rel=0.1)
     assert error[1e-3, 0.5] < 1e-3 * plain
+
+
+def test_fourth_power_of_the_step() -> None:
+    """Kicks ahead leave eps^2 h^4 over a long run of a body that nutates, and the axial momentum as it is."""
+    true = {eps: run("ABA1064", 0.0625, weight(eps)) for eps in (1e-3, 1e-2)}
+    error = {(e, h): apart(run(MODIFIED, h, weight(e)), true[e]) for e in true for h in (0.5, 0.25)}
+    assert error[1e-2, 0.25] / error[1e-3, 0.25] == pytest.approx(100, rel=0.3)
+    assert error[1e-2, 0.5] / error[1e-2, 0.25] == pytest.approx(16, rel=0.2)
+    assert error[1e-2, 0.5] < 0.05 * apart(run(C17, 0.5, weight(1e-2)), true[1e-2])
 
 
 # --- through the driver: whatever the output, the error is that of the second power
@@ -236,10 +276,11 @@ def test_lanes(eps: float) -> None:
 
 @pytest.mark.parametrize("t_eval", [[2.0], [0.1, 0.25, 0.5, 1.33, 2.0]])
 def test_evaluations(t_eval: list[float]) -> None:
-    """One a step; sixteen to go in and to come out for a row; two passages, a start and a step more for one aside."""
+    """One a step; seventeen to go in and to come out for a row; two passages and a step more for one aside."""
     solution = run(C17, 0.1, weight(1e-2), 2.0, t_eval=t_eval)
     rows, asides = len(t_eval), sum(t in (0.25, 1.33) for t in t_eval)
-    assert solution.nfev == 17 + 20 + 16 * rows + asides * (2 * 16 + 1 + 1)
+    assert solution.nfev == 17 + 20 + 17 * rows + asides * (2 * 17 + 1)
+    assert run(MODIFIED, 0.1, weight(1e-2), 2.0, t_eval=t_eval).nfev == 20 + 40 + 20 * rows + asides * (2 * 20 + 2)
 
 
 def test_a_torque_that_fails_beyond_the_end() -> None:

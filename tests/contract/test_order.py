@@ -97,7 +97,7 @@ def lower_bound(method: Method, record_id: str, finer: int = 1) -> tuple[float, 
         return done[n]
 
     finest = finer * max(COARSEST, 2 * math.ceil(40 * radians(record_id)))
-    floor = max(FLOOR, 100 * 1.1e-16 * case.sensitivity)
+    floor = max(FLOOR, 10 * math.sqrt(finest) * 1.1e-16 * case.sensitivity)  # roundings add up like a random walk
     # Round-off that piles up in one direction acts like a change of the input, more of it with every step.
     floor += DRIFTING.get(method.name, 0.0) * 2.0**-52 * 4 * finest * case.sensitivity
     if method.order is not None and finest > 2 * COARSEST and max(measured(2 * COARSEST)) < 10 * floor:

@@ -36,13 +36,19 @@ def counting(log: list[float]) -> Pull:
 
 def test_merged_joins_neighbours_only() -> None:
     joined = merged([Stage(kick, 0.25), Stage(kick, 0.5), Stage(spin1, 1.0), Stage(kick, 0.25)])
-    assert joined.stages == ((kick, 0.75), (spin1, 1.0), (kick, 0.25))
+    assert joined.stages == (Stage(kick, 0.75), Stage(spin1, 1.0), Stage(kick, 0.25))
+
+
+def test_kicks_that_are_not_alike_stay_apart() -> None:
+    stages = [Stage(kick, 0.5), Stage(kick, 0.5, 0.1), Stage(kick, 0.25, 0.1)]
+    assert merged(stages).stages == (stages[0], Stage(kick, 0.75, 0.1))
+    assert Splitting(tuple(stages)).composed((2.0,)).stages == (Stage(kick, 1.0), Stage(kick, 1.5, 0.4))
 
 
 def test_composition_scales_concatenates_and_merges() -> None:
     two = MR2.composed((0.25, 0.75))
     assert [s.flow for s in two.stages] == [*(s.flow for s in MR2.stages), *(s.flow for s in MR2.stages[1:])]
-    assert two.stages[6] == (kick, 0.5)  # 1/8 + 3/8
+    assert two.stages[6] == Stage(kick, 0.5)  # 1/8 + 3/8
     for flow in (kick, spin1, spin2, spin3):
         assert sum(s.fraction for s in two.stages if s.flow is flow) == pytest.approx(1.0, abs=1e-15)
 

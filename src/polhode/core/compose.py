@@ -5,11 +5,11 @@ at the end one short text is written, with every fraction in it, and becomes the
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from polhode.core.exact import added
-from polhode.core.flows import is_prepared, kick, push
+from polhode.core.flows import is_prepared, kick, kick_ahead, push
 from polhode.core.packing import packing
 from polhode.core.quat import normalised, rescaling, tidied
 from polhode.core.status import OK
@@ -34,6 +34,7 @@ def nothing(body: Rotor, p: Params, t: float, s: State) -> Memory:
     return ()
 
 
+@cache
 def nothing_of(count: int) -> Start:
     """The memory of a method that starts with so many zeros."""
     zeros = (0.0,) * count
@@ -49,6 +50,13 @@ class Stage(NamedTuple):
 
     flow: Callable[..., Any]
     fraction: float
+    ahead: float = 0.0
+    """Of a kick: it takes the torque that is this times h^2 ahead (`flows.ahead`)."""
+
+    @property
+    def evaluations(self) -> int:
+        """Of the torque."""
+        return 0 if self.flow is not kick else 2 if self.ahead else 1
 
 
 class Splitting(NamedTuple):
@@ -76,7 +84,7 @@ class Splitting(NamedTuple):
 
     def composed(self, fractions: Sequence[float]) -> "Splitting":
         """Steps of these fractions in a row, as one step; neighbours of one kind become one stage."""
-        return merged(Stage(s.flow, g * s.fraction) for g in fractions for s in self.stages)
+        return merged(Stage(s.flow, g * s.fraction, g * g * s.ahead) for g in fractions for s in self.stages)
 
     def carries(self, depends: Depends) -> bool:
         """Whether the torque at the end of a step is the torque at the start of the next.
@@ -84,20 +92,22 @@ class Splitting(NamedTuple):
         So it is if the step begins and ends with a kick and the torque ignores the rate: it is carried as memory, and
         one evaluation is saved.
         """
-        return self.stages[0].flow is kick and self.stages[-1].flow is kick and not depends & Depends.RATE
+        first, last = self.stages[0], self.stages[-1]
+        return first.flow is last.flow is kick and not first.ahead and not depends & Depends.RATE
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """One step as one function."""
         used = self.without_kicks() if depends is Depends.NOTHING else self
         stages, times = used.stages, used.times()
         carried = used.carries(depends)
-        kicks = sum(s.flow is kick for s in stages)
         flows = list(dict.fromkeys(s.flow for s in stages))
         longest = max((abs(s.fraction) for s in stages), default=1.0)
         here = scales and scales._replace(step=longest * scales.step)
         made = [kick(pull) if f is kick else f(here) if is_prepared(f) else f for f in flows]
         names: dict[str, Any] = {f"flow{i}": f for i, f in enumerate(made)}
         names |= {"push": push, "pull": pull, "State": State, "tidied": tidied, "OK": OK}
+        if any(s.ahead for s in stages):
+            names["kick_ahead"] = kick_ahead(pull)
 
         lines = []
         for k, (s, c) in enumerate(zip(stages, times, strict=True)):
@@ -107,6 +117,8 @@ class Splitting(NamedTuple):
                 lines += [f"s = push(s, {s.fraction!r} * h, memory)"]
             elif carried and last:
                 lines += ["memory = pull(body, p, t + h, s)", f"s = push(s, {s.fraction!r} * h, memory)"]
+            elif s.ahead:
+                lines += [f"s = kick_ahead(body, p, {time}, s, {s.fraction!r} * h, {s.ahead!r} * h * h)"]
             else:
                 lines += [f"s = flow{flows.index(s.flow)}(body, p, {time}, s, {s.fraction!r} * h)"]
         if scales and scales.packed and _alternate(stages):
@@ -114,13 +126,15 @@ class Splitting(NamedTuple):
         lines += ["return State(tidied(s.q), s.m), memory, OK"]
         step = function("step(body, p, t, s, h, memory)", lines, names)
         start: Start = pull if carried else nothing
-        return Stepper(start, step, 3 if carried else 0, int(carried), kicks - int(carried))
+        evaluations = sum(s.evaluations for s in stages)
+        return Stepper(start, step, 3 if carried else 0, int(carried), evaluations - int(carried))
 
 
 def _alternate(stages: Sequence[Stage]) -> bool:
     """Whether one drift begins, ends, and is everywhere else between two kicks."""
     drifts, kicks = stages[::2], stages[1::2]
-    return len(kicks) > 1 and len({s.flow for s in drifts}) == 1 and all(s.flow is kick for s in kicks)
+    alike = len({s.flow for s in drifts}) == 1 and all(s.flow is kick and not s.ahead for s in kicks)
+    return len(kicks) > 1 and alike
 
 
 def _looped(stages: Sequence[Stage], times: Sequence[float], names: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
@@ -341,8 +355,8 @@ def merged(stages: Iterable[Stage]) -> Splitting:
     """Neighbours of one kind as one stage: a flow composed with itself is the flow of the sum of the times."""
     out: list[Stage] = []
     for s in stages:
-        if out and out[-1].flow is s.flow:
-            out[-1] = Stage(s.flow, out[-1].fraction + s.fraction)
+        if out and (out[-1].flow, out[-1].ahead) == (s.flow, s.ahead):
+            out[-1] = s._replace(fraction=out[-1].fraction + s.fraction)
         else:
             out.append(s)
     return Splitting(tuple(out))

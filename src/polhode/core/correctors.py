@@ -9,16 +9,21 @@ In the first power of the torque, with the drift A and the kick B, a step of lea
 h A + g(h ad_A) h B with g(x) = (x/2) coth(x/2), and that of the true motion has one in the place of g. Kicks of
 weights +b_k and -b_k at k a h ahead and behind generate 2 h sum_k b_k sinh(k a h ad_A) B, whose commutator with h A is
 to be the difference: 2 sum_k b_k sinh(k a x) = (g(x) - 1) / x, power by power of x.
+
+In the second power, what is left of the steps is h^3 / 24 [B, [B, A]]: the kick of the squared torque. Kicks that take
+the torque a little ahead (`flows.ahead`) have its opposite, and leave eps^2 h^4. [takahashi1984, wisdom1996]
+But then the change of variables must be right in the second power, too, or the motion starts with an energy that is off
+by eps^2 h^3, and its angles run away. Its kicks do not commute; two of them make up for that (`second`).
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
-from math import ceil, comb, sqrt
+from math import ceil, comb, copysign, sqrt
 from typing import NamedTuple
 
-from polhode.core.compose import Splitting
-from polhode.core.flows import free, kick
+from polhode.core.compose import Splitting, of_any_norm
+from polhode.core.flows import KickAhead, free, kick, kick_ahead
 from polhode.core.polished import PolishedSplitting
 from polhode.core.quat import normalised, tidied
 from polhode.core.types import Depends, Flow, Params, Pull, Rotor, Scales, State, Stepper
@@ -51,6 +56,23 @@ def weights(order: int) -> tuple[float, ...]:
     return tuple(out)
 
 
+AHEAD = 1 / 12
+"""For a whole kick: with it, its square cancels that of the steps."""
+
+
+@cache
+def second(order: int) -> float:
+    """How far ahead the first kicks to either side take their torque, times h^2, so that the squares of all cancel.
+
+    Kicks b and c in a row, a time d h apart, make b c d h^3 / 2 [B, [A, B]] beside their sum. A kick b whose torque is
+    k h^2 ahead makes b k h^3 / 2 of the same.
+    """
+    b = weights(order)
+    kicks = [(-k, -x) for k, x in enumerate(b, 1)] + list(enumerate(b, 1))
+    pairs = sum(x * y * (j - i) * SPACING for i, x in kicks for j, y in kicks if i < j)
+    return -pairs / (2 * b[0])
+
+
 def bernoulli(n: int) -> Fraction:
     """Bernoulli's numbers, by their recurrence."""
     known = [Fraction(1)]
@@ -60,18 +82,22 @@ def bernoulli(n: int) -> Fraction:
 
 
 @lru_cache(maxsize=128)
-def passage(flow: Flow, kicked: Flow, b: Sequence[float], spacing: float, *, unscaled: bool) -> Flow:
+def passage(
+    flow: Flow, kicked: Flow, kicked_ahead: KickAhead | None, order: int, spacing: float, *, unscaled: bool
+) -> Flow:
     """The corrector as a walk: back by as many spacings as there are weights, forth to the other side, and back.
 
     On the way forth there is a kick -b_k or +b_k wherever it comes by, except in the middle. The ways back, without
-    kicks, are made in as few flows as are no longer than a step. With the opposite spacing it is the inverse.
-    Unscaled quaternions get their norm first.
+    kicks, are made in as few flows as are no longer than a step. With the opposite spacing it is the inverse. If
+    there are kicks ahead, the first ones to either side are such. Unscaled quaternions get their norm first.
     """
+    b = weights(order)
     n = len(b)
     back = ceil(n * abs(spacing))
     ways = (-n / back,) * back + (1.0,) * (2 * n) + (-n / back,) * back
     kicks = (0.0,) * (back - 1) + (*(-x for x in reversed(b)), 0.0, *b) + (0.0,) * back
     places = (0.0,) * (back - 1) + tuple(float(k) for k in range(-n, n + 1)) + (0.0,) * back
+    aheads = tuple(copysign(second(order), x * spacing) if abs(x) == 1.0 else 0.0 for x in places)
     count = len(ways)
 
     def passed(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -80,11 +106,37 @@ def passage(flow: Flow, kicked: Flow, b: Sequence[float], spacing: float, *, uns
             s = State(normalised(s.q), s.m)
         for k in range(count):
             s = flow(body, p, t, s, ways[k] * x)
-            if kicks[k] != 0.0:
+            if kicked_ahead is not None and aheads[k] != 0.0:
+                s = kicked_ahead(body, p, t + places[k] * x, s, kicks[k] * h, aheads[k] * h * h)
+            elif kicks[k] != 0.0:
                 s = kicked(body, p, t + places[k] * x, s, kicks[k] * h)
         return State(tidied(s.q), s.m)
 
     return passed
+
+
+@lru_cache(maxsize=128)
+def part_of_kick(pull: Pull, part: float, ahead: float) -> Flow:
+    """That much of a kick by a torque that is so many h^2 ahead."""
+    kicked, kicked_ahead = kick(pull), kick_ahead(pull)
+
+    def plain(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+        return kicked(body, p, t, s, part * h)
+
+    def modified(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+        return kicked_ahead(body, p, t, s, part * h, ahead * h * h)
+
+    return modified if ahead else plain
+
+
+@lru_cache(maxsize=128)
+def in_turn(first: Flow, then: Flow) -> Flow:
+    """Two flows as one."""
+
+    def both(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
+        return then(body, p, t, first(body, p, t, s, h), h)
+
+    return both
 
 
 class Corrected(NamedTuple):
@@ -94,20 +146,28 @@ class Corrected(NamedTuple):
     order: int
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """Leapfrog with its torque in place, and the way to its variables and back; a free body needs none."""
-        base = self.leapfrog.bind(pull, depends, scales)
+        """A kick and a drift with their torque in place, and the way to their variables and back.
+
+        Half a kick of leapfrog is part of that way: n steps are n kicks and drifts in turn between two half kicks. A
+        free body needs none of it.
+        """
         if depends is Depends.NOTHING:
-            return base
-        flow = free(scales)
-        b = weights(self.order)
+            return self.leapfrog.bind(pull, depends, scales)
+        unscaled = isinstance(self.leapfrog, PolishedSplitting)
+        splitting = self.leapfrog.splitting if isinstance(self.leapfrog, PolishedSplitting) else self.leapfrog
+        half, drift, _ = splitting.stages
+        steps = Splitting((half._replace(fraction=1.0), drift))
+        base = (PolishedSplitting(steps) if unscaled else steps).bind(pull, depends, scales)
         # No flow here is longer than a step: in lanes, where it gives up on a body that has become too fast, it goes on
         # for longer than that of the steps.
-        unscaled = isinstance(self.leapfrog, PolishedSplitting)
-        enter, leave = (passage(flow, kick(pull), b, a, unscaled=unscaled) for a in (SPACING, -SPACING))
-        each = 2 * len(b)
+        flows = (free(scales), kick(pull), kick_ahead(pull) if half.ahead else None)
+        there, back = (passage(*flows, self.order, a, unscaled=unscaled) for a in (SPACING, -SPACING))
+        torque = of_any_norm(pull) if unscaled else pull
+        after, before = (part_of_kick(torque, part, half.ahead) for part in (-0.5, 0.5))
+        each = 2 * len(weights(self.order)) + 1 + (3 if half.ahead else 0)
         return base._replace(
             memory=7 + base.memory, evaluations_at_start=base.evaluations_at_start + each,
-            enter=enter, leave=leave, evaluations_per_passage=each,
+            enter=in_turn(there, after), leave=in_turn(before, back), evaluations_per_passage=each,
         )  # fmt: skip
 
     def composed(self, fractions: Sequence[float]) -> Splitting | PolishedSplitting:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from polhode.core.closed_form import leap
 from polhode.core.exact import Resolution, cuts, excess, finest, increment, needed
 from polhode.core.ops import fma, from_lanes, lane, triple, where
-from polhode.core.quat import advanced, conjugate, multiply, to_space, turn
+from polhode.core.quat import advanced, conjugate, multiply, quarter_turns, to_space, turn
 from polhode.core.text import function
 from polhode.core.trig import sine_versine_of_step
 from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
@@ -96,6 +96,40 @@ def kick(pull: Pull) -> Flow:
 
     def kicked(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         return push(s, h, pull(body, p, t, s))
+
+    return kicked
+
+
+Ahead = Callable[[Rotor, Params, float, State, float], Vec3]
+
+
+@lru_cache(maxsize=128)
+def ahead(pull: Pull) -> Ahead:
+    """`torque(body, p, t, s, k)`: the torque that the body would feel after it has turned by k times M n.
+
+    n is the torque of here and M the inverse inertia. As a vector in space that is n + k times half the gradient of
+    n . M n: the kick of a modified potential without derivatives. It is given in the axes of here, since it acts here;
+    so the component of the momentum along an axis of symmetry stays what it is. [wisdom1996, rein2019]
+    """
+
+    def torque(body: Rotor, p: Params, t: float, s: State, k: float) -> Vec3:
+        n = pull(body, p, t, s)
+        further = quarter_turns(combine((0.0, 0.0, 0.0), 0.25 * k, times(n, body.inverse)))
+        return to_space(further, pull(body, p, t, State(multiply(s.q, further), s.m)))
+
+    return torque
+
+
+KickAhead = Callable[[Rotor, Params, float, State, float, float], State]
+
+
+@lru_cache(maxsize=128)
+def kick_ahead(pull: Pull) -> KickAhead:
+    """`kicked(body, p, t, s, h, k)`: a kick by the torque that is so far ahead."""
+    torque = ahead(pull)
+
+    def kicked(body: Rotor, p: Params, t: float, s: State, h: float, k: float) -> State:
+        return push(s, h, torque(body, p, t, s, k))
 
     return kicked
 

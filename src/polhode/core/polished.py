@@ -23,7 +23,7 @@ from polhode.core.exact import (
     polish,
     polished_turn,
 )
-from polhode.core.flows import HEADROOM, TOO_MANY_PIECES, kick
+from polhode.core.flows import HEADROOM, TOO_MANY_PIECES, ahead, kick
 from polhode.core.ops import fma, two_product
 from polhode.core.quat import rescaling
 from polhode.core.status import OK, UNSOUND
@@ -255,6 +255,8 @@ class PolishedSplitting(NamedTuple):
         torque = of_any_norm(pull)
         names: dict[str, Any] = {"glide": gliding(scales and scales._replace(step=longest * scales.step), HEADROOM)}
         names |= {"pushed": pushed, "pull": torque, "OK": OK}
+        if any(s.ahead for s in stages):
+            names["ahead"] = ahead(torque)
 
         lines = [f"low = ({', '.join(f'memory[{k}]' for k in range(LOW))})"]
         for k, (s, c) in enumerate(zip(stages, times, strict=True)):
@@ -263,11 +265,13 @@ class PolishedSplitting(NamedTuple):
                 lines += ["if status != OK:", "    return s, memory, status"]
                 continue
             here = f"pull(body, p, t + {c!r} * h, s)"
+            if s.ahead:
+                here = f"ahead(body, p, t + {c!r} * h, s, {s.ahead!r} * h * h)"
             n = f"(memory[{LOW}], memory[{LOW + 1}], memory[{LOW + 2}])" if carried and k == 0 else here
             lines += [f"n = {n}", f"s, low = pushed(s, low, {s.fraction!r} * h, n)"]
         kept = ", ".join(f"low[{k}]" for k in range(LOW)) + (", n[0], n[1], n[2]" if carried else "")
         step = function("step(body, p, t, s, h, memory)", [*lines, f"return s, ({kept}), OK"], names)
-        kicks = sum(s.flow is kick for s in stages) - int(carried)
+        kicks = sum(s.evaluations for s in stages) - int(carried)
         if not carried:
             return Stepper(nothing_of(LOW), step, LOW, 0, kicks)
         begin = ["n = pull(body, p, t, s)", f"return ({'0.0, ' * LOW}n[0], n[1], n[2])"]
