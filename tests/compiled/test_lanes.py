@@ -153,6 +153,10 @@ report(told=told)
 """
 
 
+def line_of(told: str) -> int:
+    return int(told.partition(", line ")[2].partition("\n")[0])
+
+
 def test_a_refusal_is_kept(fresh: Fresh) -> None:
     cold = fresh.code(REFUSED)
     assert len(cold["told"]) == 3
@@ -161,6 +165,10 @@ def test_a_refusal_is_kept(fresh: Fresh) -> None:
     assert cold["compilations"] == 0
     assert cold["numba"]
     assert fresh.code(REFUSED) == {**cold, "numba": False}
+    lines_move = REFUSED.replace("def", "\ndef").replace("    y[0] =", "    # a comment\n    y[0] =")
+    moved = fresh.code(lines_move)
+    assert not moved["numba"]
+    assert line_of(moved["told"][0]) == line_of(cold["told"][0]) + 2
     (kept,) = fresh.programs()
     kept.write_bytes(kept.read_bytes()[:-3])  # not whole: tried again
     assert fresh.code(REFUSED) == cold

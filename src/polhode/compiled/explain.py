@@ -1,11 +1,13 @@
-"""What Numba complains about, in the user's terms: the line, and a reason in one sentence. Imported on failure only."""
+"""What Numba complains about, in the user's terms: the line, and a reason in one sentence."""
 
 import dis
 import linecache
 import os
 import re
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from polhode.compiled.digest import Walk
 
@@ -24,8 +26,18 @@ _NOISE = (
 )
 
 
-def explained(problem: Exception, f: types.FunctionType) -> str:
-    """Why f, or something it calls, cannot be compiled: the line of the user's code, and the reason."""
+class Complaint(NamedTuple):
+    """Why a function cannot be compiled, wherever it stands: it may be kept, and lines move."""
+
+    function: str
+    """The name by content of the function to blame."""
+    instruction: int
+    """In its code."""
+    reason: str
+
+
+def explained(problem: Exception, f: types.FunctionType) -> Complaint:
+    """Why f, or something it calls, cannot be compiled: the place in the user's code, and the reason."""
     text = "\n".join(
         line
         for line in re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).splitlines()
@@ -35,11 +47,21 @@ def explained(problem: Exception, f: types.FunctionType) -> str:
     walk.function(f)
     everything = list(reversed(walk.known))  # callers first
     theirs = [g for g in everything if not (g.__module__ or "").startswith("polhode.")]
-    file, line = _place(text, theirs or everything)
-    source = linecache.getline(file, line).strip()
+    blamed, instruction = _place(text, theirs or everything)
     if not type(problem).__module__.startswith(("numba.", "polhode.")):  # something that Numba did not foresee
         text = f"{type(problem).__name__}, {text}"
-    return "\n".join([f'File "{file}", line {line}', *([f"    {source}"] if source else []), _reason(text)])
+    return Complaint(walk.function(blamed), instruction, _reason(text))
+
+
+@lru_cache(maxsize=128)
+def told(complaint: Complaint, f: types.FunctionType) -> str:
+    """The complaint about f, with the line as it is now."""
+    walk = Walk()
+    walk.function(f)
+    code = next(g.__code__ for g, named in walk.known.items() if named.name == complaint.function)
+    file, line = code.co_filename, _lines(code)[complaint.instruction]
+    source = linecache.getline(file, line).strip()
+    return "\n".join([f'File "{file}", line {line}', *([f"    {source}"] if source else []), complaint.reason])
 
 
 def _reason(text: str) -> str:
@@ -56,22 +78,35 @@ def _reason(text: str) -> str:
     return reason
 
 
-def _place(text: str, functions: Sequence[types.FunctionType]) -> tuple[str, int]:
-    """The innermost line in one of the functions; if none is named, where the function to blame begins."""
-    if not functions:  # all of it was generated
-        return "<generated>", 0
+def _place(text: str, functions: Sequence[types.FunctionType]) -> tuple[types.FunctionType, int]:
+    """The innermost line in one of the functions, by an instruction there; else where the function to blame begins."""
     wanted = re.findall(r"name '(\w+)' is not defined", text) or INTERPRETED.split(" and ") * (INTERPRETED in text)
     for g in functions:
-        for instruction in dis.get_instructions(g.__code__):
-            if instruction.argval in wanted and instruction.positions and instruction.positions.lineno:
-                return g.__code__.co_filename, instruction.positions.lineno
-    files = {_path(g.__code__.co_filename): g.__code__.co_filename for g in functions}
+        for k, instruction in enumerate(_instructions(g.__code__)):
+            if instruction.argval in wanted:
+                return g, k
     for found in _PLACE.finditer(text):
-        if (file := _path(found[1] or found[3])) in files:
-            return files[file], int(found[2] or found[4])
+        file, line = _path(found[1] or found[3]), int(found[2] or found[4])
+        here = [(g, _lines(g.__code__)) for g in functions if _path(g.__code__.co_filename) == file]
+        if before := [(n, g, lines) for g, lines in here for n in lines if n <= line]:
+            nearest, g, lines = max(before, key=lambda place: place[0])
+            return g, lines.index(nearest)
     called = re.findall(r"<function (.+?)_[0-9a-f]{16} at ", text)  # as the linker named them, innermost first
-    blamed = min(functions, key=lambda g: called.index(g.__name__) if g.__name__ in called else len(called))
-    return blamed.__code__.co_filename, blamed.__code__.co_firstlineno
+    return min(functions, key=lambda g: called.index(g.__name__) if g.__name__ in called else len(called)), 0
+
+
+def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
+    """Of the code, and of code nested in it."""
+    yield from dis.get_instructions(code)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _instructions(constant)
+
+
+def _lines(code: types.CodeType) -> list[int]:
+    """The lines of the instructions."""
+    places = (i.positions for i in _instructions(code))
+    return [place.lineno if place and place.lineno else code.co_firstlineno for place in places]
 
 
 def _path(file: str) -> str:

@@ -21,11 +21,12 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from polhode.compiled.digest import Recursion, digest, plain
+from polhode.compiled.explain import INTERPRETED, Complaint, explained, told
 
 KEPT_PROGRAMS = 1000
 """The oldest files beyond this number are removed."""
@@ -48,12 +49,25 @@ class KernelRaised(ArithmeticError):
 class _Code(NamedTuple):
     """Machine code with the name of its entry and the outside symbols it calls.
 
-    Without code there is no name either, and the reason stands in the place of the symbols.
+    Without code there is no name either, and the complaint stands in the place of the symbols.
     """
 
     symbol: str
     externals: tuple[str, ...]
     object: bytes
+
+    @classmethod
+    def refused(cls, complaint: Complaint) -> Self:
+        """No code."""
+        return cls("", (complaint.function, str(complaint.instruction), complaint.reason), b"")
+
+    @property
+    def complaint(self) -> Complaint | None:
+        """Why there is no code."""
+        if self.symbol:
+            return None
+        function, instruction, reason = self.externals
+        return Complaint(function, int(instruction), reason)
 
 
 def compiles() -> bool:
@@ -73,7 +87,7 @@ def cache_directory() -> Path | None:
         return None
 
 
-_programs: dict[tuple[str, str], Program | CompilationFailed] = {}
+_programs: dict[tuple[str, str], Program | Complaint] = {}
 _alive: list[Any] = []  # engines own the memory of their code; values named by identity must keep it
 _lock = threading.RLock()
 compilations = 0
@@ -101,12 +115,9 @@ def program(f: Any, signature: str, announce: Announce = None, *, tentative: boo
             path = directory and directory / f"{file}.code"
             made = _kept(path, signature) if path else None
             if made is None:
-                try:
-                    code, volatile = _compile(f, signature, announce, volatile)
-                except CompilationFailed as problem:
-                    if not tentative:
-                        raise
-                    code = _Code("", (str(problem),), b"")
+                code, volatile = _compile(f, signature, announce, volatile)
+                if code.complaint and not tentative:
+                    raise CompilationFailed(told(code.complaint, f))
                 if volatile and code.symbol:
                     warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=3)
                 elif path and not volatile:
@@ -115,12 +126,12 @@ def program(f: Any, signature: str, announce: Announce = None, *, tentative: boo
             _alive.extend(unnamed)
             _programs[key] = made
         found = _programs[key]
-    if isinstance(found, CompilationFailed):
-        raise CompilationFailed(str(found))
+    if isinstance(found, Complaint):
+        raise CompilationFailed(told(found, f))
     return found
 
 
-def _kept(path: Path, signature: str) -> Program | CompilationFailed | None:
+def _kept(path: Path, signature: str) -> Program | Complaint | None:
     """The program in the file, or why there is none; None if there is no file or it cannot be used."""
     code = _read(path)
     return _load(code, signature) if code and (not code.symbol or _resolved(code)) else None
@@ -140,7 +151,7 @@ def _here() -> str:
 
 
 def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -> tuple[_Code, str | None]:
-    """Numba's object code for f, and why it is good for this process only, if it is.
+    """Numba's object code for f, or its complaint, and why it is good for this process only, if it is.
 
     The only place that leans on names Numba does not promise (docs/decisions/0001).
     """
@@ -149,7 +160,6 @@ def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -
         announce()
     from numba import types
 
-    from polhode.compiled.explain import INTERPRETED, explained
     from polhode.compiled.lanes import BRANCH
     from polhode.compiled.link import link
 
@@ -164,7 +174,7 @@ def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -
                 break
             except Exception as problem:  # Numba lets through what its own passes raise, not only its own errors
                 if runtime or BRANCH in str(problem):
-                    raise CompilationFailed(explained(problem, f)) from None
+                    return _Code.refused(explained(problem, f)), volatile
     compilations += 1
     (result,) = dispatcher.overloads.values()
     library = result.library
@@ -176,7 +186,7 @@ def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -
     externals = sorted(name for name in declared if name.encode() in code)  # most declarations are never used
     if "numba_gil_release" in externals:
         why = f"{INTERPRETED} call the interpreter, which compiled code cannot; NUMBA_DISABLE_JIT=1 runs it in Python"
-        raise CompilationFailed(explained(CompilationFailed(why), f))
+        return _Code.refused(explained(CompilationFailed(why), f)), volatile
     return _Code(result.fndesc.llvm_func_name, tuple(externals), code), volatile
 
 
@@ -196,9 +206,9 @@ def _resolved(code: _Code) -> bool:
     return known()
 
 
-def _load(code: _Code, signature: str) -> Program | CompilationFailed:
-    if not code.symbol:
-        return CompilationFailed(*code.externals)
+def _load(code: _Code, signature: str) -> Program | Complaint:
+    if code.complaint:
+        return code.complaint
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
