@@ -146,24 +146,24 @@ class Corrected(NamedTuple):
     order: int
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """A kick and a drift with their torque in place, and the way to their variables and back.
+        """A drift and a kick with their torque in place, and the way to their variables and back.
 
-        Half a kick of leapfrog is part of that way: n steps are n kicks and drifts in turn between two half kicks. A
-        free body needs none of it.
+        Half a kick of leapfrog is part of that way: n steps are half a kick, n drifts and kicks in turn, and half a
+        kick back. A free body needs none of it.
         """
         if depends is Depends.NOTHING:
             return self.leapfrog.bind(pull, depends, scales)
         unscaled = isinstance(self.leapfrog, PolishedSplitting)
         splitting = self.leapfrog.splitting if isinstance(self.leapfrog, PolishedSplitting) else self.leapfrog
         half, drift, _ = splitting.stages
-        steps = Splitting((half._replace(fraction=1.0), drift))
+        steps = Splitting((drift, half._replace(fraction=1.0)))
         base = (PolishedSplitting(steps) if unscaled else steps).bind(pull, depends, scales)
         # No flow here is longer than a step: in lanes, where it gives up on a body that has become too fast, it goes on
         # for longer than that of the steps.
         flows = (free(scales), kick(pull), kick_ahead(pull) if half.ahead else None)
         there, back = (passage(*flows, self.order, a, unscaled=unscaled) for a in (SPACING, -SPACING))
         torque = of_any_norm(pull) if unscaled else pull
-        after, before = (part_of_kick(torque, part, half.ahead) for part in (-0.5, 0.5))
+        after, before = (part_of_kick(torque, part, half.ahead) for part in (0.5, -0.5))
         each = 2 * len(weights(self.order)) + 1 + (3 if half.ahead else 0)
         return base._replace(
             memory=7 + base.memory, evaluations_at_start=base.evaluations_at_start + each,

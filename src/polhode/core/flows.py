@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from polhode.core.closed_form import leap
 from polhode.core.exact import Resolution, cuts, excess, finest, increment, needed
 from polhode.core.ops import fma, from_lanes, lane, triple, where
-from polhode.core.quat import advanced, conjugate, multiply, quarter_turns, to_space, turn
+from polhode.core.quat import advanced, conjugate, multiply, slight_turn, to_space, turn
 from polhode.core.text import function
 from polhode.core.trig import sine_versine_of_step
 from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
@@ -114,7 +114,8 @@ def ahead(pull: Pull) -> Ahead:
 
     def torque(body: Rotor, p: Params, t: float, s: State, k: float) -> Vec3:
         n = pull(body, p, t, s)
-        further = quarter_turns(combine((0.0, 0.0, 0.0), 0.25 * k, times(n, body.inverse)))
+        w, half = times(n, body.inverse), 0.5 * k
+        further = slight_turn((half * w[0], half * w[1], half * w[2]))
         return to_space(further, pull(body, p, t, State(multiply(s.q, further), s.m)))
 
     return torque

@@ -63,11 +63,9 @@ def turn(q: Quat, v: Vec3) -> Quat:
     return advanced(q, e, (s * v[0], s * v[1], s * v[2]))
 
 
-def quarter_turns(v: Vec3) -> Quat:
-    """The rotation by four times the vector v, if that is small; else by less, but always a rotation."""
-    v2 = dot(v, v)
-    k = 1.0 / (1.0 + v2)
-    return ((1.0 - v2) * k, 2.0 * k * v[0], 2.0 * k * v[1], 2.0 * k * v[2])
+def slight_turn(u: Vec3) -> Quat:
+    """The rotation by twice the vector u, if that is small: the norm is one up to |u|^4 / 8."""
+    return (fma(-0.5, dot(u, u), 1.0), u[0], u[1], u[2])
 
 
 def advanced(q: Quat, e: float, v: Vec3) -> Quat:
