@@ -285,14 +285,27 @@ def test_a_loop_of_kicks_changes_no_bit() -> None:
 
 def test_what_the_most_demanding_body_asks() -> None:
     """So much flows are prepared for, whichever body leads."""
-    part = Starts.given(BODIES, None, RATES, QUATERNIONS, None, None, None).part(0, 7)
+    starts = Starts.given(BODIES, None, RATES, QUATERNIONS, None, None, None)
     each = []
     for body, rate in zip(BODIES, RATES, strict=True):
         i1, i2, i3 = body.moments.tolist()
         m1, m2, m3 = (body.momentum(rate) @ body.axes).tolist()
         each.append(effort(Rotor((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3)), (m1, m2, m3)))
-    assert _fleet._effort(part) == pytest.approx(np.max(each, axis=0))
-    assert _fleet._effort(part.some([2, 3])) == pytest.approx(np.max(each[2:4], axis=0))
+    assert np.transpose(_fleet.efforts(starts.whole)) == pytest.approx(np.array(each))
+    assert _fleet.Leaders.of(starts).effort == pytest.approx(np.max(each, axis=0))
+
+
+def test_no_bit_of_the_momentum_depends_on_company() -> None:
+    """The last batch may have one body."""
+    tilted = ph.Body(np.array([[3.0, 0.3, -0.2], [0.3, 2.5, 0.1], [-0.2, 0.1, 2.0]]))
+    rates = np.random.default_rng(5).normal(size=(50, 3))
+    for bodies in (tilted, [tilted, BODY] * 25):
+        starts = Starts.given(bodies, None, rates, QUATERNIONS[0], None, None, None)
+        for k in range(50):
+            alone = starts.part(k, k + 1).momentum[0]
+            assert np.array_equal(starts.whole.momentum[k], alone)
+            assert np.array_equal(starts.whole.bodies[k].momentum(rates[k]), alone)
+            assert alone == pytest.approx(starts.whole.bodies[k].tensor @ rates[k], rel=1e-14)
 
 
 def test_lanes_and_tilted_bodies_and_jumps() -> None:
@@ -506,6 +519,8 @@ def test_one_body_at_a_time() -> None:
         ({"omega": [[1.0, 2.0, 3.0], [1.0]]}, "omega must hold rows of one length"),
         ({"body": "water"}, "write Body.named('water')"),
         ({"body": [BODY, [1.0, 2.0, 2.5]]}, "a list of nothing but Bodies"),
+        ({"body": []}, "there is no body in []"),
+        ({"body": np.zeros((0, 3))}, "there is no body in array"),
         ({"body": [[1e-310, 1e-310, 1e-310]]}, "near the ends of the range of floats"),
         ({"torque": [ph.HeavyTop]}, "write HeavyTop(...)"),
         ({"threads": float("inf")}, "threads must be a positive whole number, not inf"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode import _ensemble
+from polhode import _ensemble, _tolerant
 from polhode.core.types import Quat, Vec3
 from tests.contract._measure import interpreted
 
@@ -63,10 +63,14 @@ def test_bodies_that_need_more_get_more() -> None:
     assert np.array_equal(again.quaternion, many.quaternion[5])
 
 
-def test_company_threads_and_batches_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("grouped", [True, False])
+def test_company_threads_and_batches_change_no_bit(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_tolerant, "MANY_FLOWS", 0 if grouped else math.inf)
     rates = np.resize(RATES, (300, 3))
     given: dict[str, Any] = {"omega": rates, "rtol": 1e-4, "method": "MR2", "t_span": (0.0, 1.0)}
     many = ph.ensemble(BODY, STRONG, threads=1, **given)
+    spread = many.steps[many.steps < 0.5 * many.steps.max()]  # but for the copies of the fastest
+    assert (len(set(spread.tolist())) > 4) == grouped
     monkeypatch.setattr(_ensemble, "BATCH_BYTES", 1)
     kept = ph.ensemble(
         BODY, STRONG, threads=3, **given,
@@ -79,6 +83,40 @@ def test_company_threads_and_batches_change_no_bit(monkeypatch: pytest.MonkeyPat
     assert np.array_equal(kept["q"], many.quaternion)
     assert np.array_equal(kept["e"], many.error_estimate)
     assert kept["worst"] == kept["e"].max()
+
+
+def test_bodies_in_groups_reach_the_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With exact flows that are made ready for less than the fastest would need at the steps of others."""
+    monkeypatch.setattr(_tolerant, "MANY_FLOWS", 0)
+    monkeypatch.setattr(_tolerant, "PILOTS", 8)
+    rates = RATES[:12] * np.linspace(0.5, 2.0, 12)[:, None]
+    rates[5] /= 20.0
+    given: dict[str, Any] = {"omega": rates, "attitude": QUATERNIONS[:12], **GIVEN}
+    with interpreted():
+        many = ph.ensemble(BODY, WEAK, rtol=1e-5, method="Strang(corrector=17)", **given)
+        for k in (0, 5, 11):
+            true = ph.simulate(
+                BODY, WEAK, omega=rates[k], attitude=QUATERNIONS[k], rtol=1e-10, method="DOP853", **GIVEN
+            )
+            assert np.abs(many.omega[k] - true.omega).max() < 1e-5 * np.abs(true.omega).max()
+    assert many.error_estimate is not None
+    assert many.error_estimate.max() <= 1e-5
+    assert len({many[k].run.step for k in range(12)}) > 2
+    assert many[0].run.longest_step is None
+
+
+def test_round_off_may_mean_that_fewer_steps_do() -> None:
+    tries, one = _tolerant.Tries(1), np.zeros(1, dtype=np.int64)
+    tries.add(one, 2000.0, np.array([5e-12]), np.array([1e-12]))
+    assert tries.needed(1e-11, 6.0) == pytest.approx(800.0)
+    tries.add(one, 800.0, np.array([4e-12]), np.array([1e-12]))
+    assert tries.needed(1e-11, 6.0) == pytest.approx(320.0)
+    tries.add(one, 320.0, np.array([6e-10]), np.array([1e-12]))
+    tries.add(one, 800.0, np.array([4e-12]), np.array([1e-12]))
+    assert tries.needed(1e-11, 6.0) == pytest.approx(320.0 * 100 ** (1 / 6))  # as far as the order tells from below
+    tries.add(one, 320.0, np.array([1.0]), np.array([1e-12]))
+    tries.add(one, 800.0, np.array([4e-12]), np.array([1e-12]))
+    assert 320.0 < tries.needed(1e-11, 6.0) <= 800.0  # an error of one radian tells nothing
 
 
 def test_one_body_is_simulate() -> None:

@@ -316,6 +316,18 @@ def test_a_reduction_that_raises_loses_no_batch_before(fold: bool, monkeypatch: 
     assert np.array_equal(found["mean"], part["mean"])
 
 
+def test_a_fold_that_ends_in_something_else_loses_no_batch_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_ensemble, "BATCH_BYTES", 1)
+
+    def late(total: Any, values: Any) -> Any:
+        return total + len(values) if total < 512 else "many"
+
+    with pytest.raises(TypeError, match=r"what a fold makes must be a number .*, not 'many'") as caught:
+        ph.ensemble(BODY, TOP, count=COUNT, reduce={"seen": ph.quantity("steps").fold(late, 0)}, **GIVEN)
+    found = caught.value.ensemble  # type: ignore[attr-defined]
+    assert found.count == found["seen"] == 512
+
+
 def test_table_and_file(reduced: ph.Reduced, tmp_path: Path) -> None:
     table = reduced.to_xarray()
     assert table["mean"].dims == ("time", "component")

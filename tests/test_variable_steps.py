@@ -184,6 +184,22 @@ def test_steps_that_are_absurdly_short_are_explained(monkeypatch: pytest.MonkeyP
     assert caught.value.solution.t_last > 0.0  # type: ignore[attr-defined]
 
 
+def test_steps_of_some_bodies_that_are_absurdly_short_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_own_clock, "MANY_STEPS", 200)
+    rates = [[0.3, 0.2, 0.1], [0.3, 0.2, 0.8]]  # the second is where the torque jumps
+    given: dict[str, Any] = {"t_span": (0.0, 1e-5), "step": 1.0, "method": "DOP853(rtol=1e-10)"}
+    with interpreted(), pytest.warns(ph.ShortSteps, match="of some bodies, steps of DOP853") as warned:
+        many = ph.ensemble(TOP, braked, omega=rates, **given)
+    assert many.success.all()
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    with interpreted(), pytest.raises(ph.ShortSteps) as caught:  # warnings are errors here
+        ph.ensemble(TOP, braked, omega=rates, **given)
+    assert caught.value.ensemble.t_last[1] > 0.0  # type: ignore[attr-defined]
+    with interpreted():
+        ph.ensemble(TOP, braked, omega=rates[:1] * 2, **given)  # those that are elsewhere give no cause
+
+
 def test_steps_as_short_as_they_were_asked_for_are_no_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_own_clock, "MANY_STEPS", 200)
     assert top("DOP853", 1e-6, (0.0, 3e-4)).run.steps == 300

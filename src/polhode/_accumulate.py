@@ -108,7 +108,6 @@ class Fold:
     def __init__(self, function: Callable[[Any, Any], Any], start: Any) -> None:
         self.function = function
         self.total = copy.deepcopy(start)  # which the function may change in place, and the user may use again
-        self.begun = False
 
     def copied(self) -> Fold:
         """Another one that goes on from here."""
@@ -119,9 +118,7 @@ class Fold:
     def add(self, x: Any) -> None:
         """A block of bodies."""
         self.total = self.function(self.total, x)
-        if not self.begun:  # later would be too late: the run would be lost
-            _check_numbers(self.total)
-        self.begun = True
+        _check_numbers(self.total)  # at the end it would be too late: the run would be lost
 
     def result(self) -> Any:
         """Whatever it has become."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from polhode import _own_clock
 from polhode._check import Floats
 from polhode._columns import columns, dot, greatest, least
 from polhode._integration import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Integration, Itself, Segment
 from polhode._many import Ensemble, EnsembleInterrupted
-from polhode._own_clock import integration
+from polhode._own_clock import ShortSteps, about_lengths, absurdly_short, integration, levels_of_polhode
 from polhode._starts import Start, Starts
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
@@ -27,6 +29,7 @@ from polhode.core.flows import kick, lane_by_lane, principal_torque, spin1, spin
 from polhode.core.ops import views
 from polhode.core.quat import multiply, to_space
 from polhode.core.types import Depends, Scales, UserTorque
+from polhode.core.variable import Adaptive
 from polhode.solution import Run
 
 FLEET_SIGNATURE = SIGNATURE + "iiii"
@@ -44,7 +47,7 @@ MOST_LEADERS = 1000
 """Bodies that are tried before the torque is said to fail for all of them."""
 LARGEST_BLOCK = 4096
 """Bodies that one thread takes at a time, at most."""
-FIRST_EVALUATIONS = 2**16
+FIRST_EVALUATIONS = 2**18
 """Of the torque, for all bodies of a block, before it is known how long they take: where nobody waits to hear of it."""
 
 Announce = Callable[[], None] | None
@@ -84,7 +87,7 @@ class Leaders:
             tilted = tilted or part.bodies.axes is not None
             equal = [moments[k] == moments[k - 1] for k in range(3)]
             kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
-            effort = np.fmax(effort, _effort(part))
+            effort = np.fmax(effort, [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in efforts(part)])
         rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
         return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1, (rate2, series))
 
@@ -98,8 +101,8 @@ def _foremost(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
     return speed[order], numbers[order]
 
 
-def _effort(part: Start) -> Floats:
-    """The most that exact flows of some bodies have to cover, as `exact.effort` has it for one."""
+def efforts(part: Start) -> tuple[Floats, Floats]:
+    """What exact flows of each of some bodies have to cover, as `exact.effort` has it for one."""
     momentum = part.momentum
     if part.bodies.axes is not None:
         momentum = _turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
@@ -111,8 +114,18 @@ def _effort(part: Start) -> Floats:
         rate2 = (high + low) * dot(s, j) - high * low * (s[0] + s[1] + s[2])
         terms = [a[k - 2] * a[k - 1] * s[k] for k in range(3)]
         extent = greatest(terms) - least(terms)
-        most = [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in (rate2, 0.5 * extent)]
-    return np.array(most)
+    return rate2, 0.5 * extent
+
+
+@dataclass
+class Pace:
+    """How fast bodies are turned."""
+
+    work: int
+    """Steps of all bodies of a block that take about as long as a chunk should, as far as it is known."""
+    short: float = 0.0
+    """The length of steps that have become absurdly short, if some have."""
+    told: bool = False
 
 
 class Fleet:
@@ -120,15 +133,19 @@ class Fleet:
 
     def __init__(
         self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders, threads: int, announce: Announce,
-        *, packed: bool = True,
+        *, packed: bool = True, like: Fleet | None = None,
     ) -> None:  # fmt: skip
-        """Unless they are not to be `packed`, lanes are tried."""
+        """Unless they are not to be `packed`, lanes are tried. Of one `like` this, some things are known already."""
         self.threads, self.announce, self.count, self.packed = threads, announce, starts.count, packed
-        self.lead = self._leader(run, times, starts, leaders)
         self.own_clock = run.method.own_clock
-        each = self.lead.stepper.evaluations_per_step
-        self.work = FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each)
-        """Steps of all bodies of a block that take about as long as a chunk should, as far as it is known."""
+        if like is None:
+            self.lead = self._leader(run, times, starts, leaders)
+            each = self.lead.stepper.evaluations_per_step
+            self.pace = Pace(FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each))
+        else:
+            of = like.lead.run
+            same = of.having(method=run.method, step=run.step, longest_step=run.longest_step, every=run.every)
+            self.lead, self.pace = like.lead.beside(same, of.momentum_start, times), like.pace
         self.lanes = 1
         self.left = 0.0
         """The part of the bodies, of those that were flown last, that lanes could not carry on at some time."""
@@ -263,9 +280,10 @@ class Flight:
         self.evaluations = np.zeros(n, dtype=np.int64)
         self.piece = np.zeros(n, dtype=np.int64)  # the segment that each body has come to
         self.left = np.zeros(n, dtype=bool)  # whether lanes could not carry a body on, at some time
+        self.looked = np.zeros((n, 2))  # steps and time of each body, when their lengths were last looked at
         self.seconds = 0.0
         self.stopped = threading.Event()
-        self.report_raised = False
+        self.report_raised, self.reported = False, -1
 
     def run(self) -> None:
         """To the end. Whatever stops it, the arrays hold what was computed."""
@@ -291,6 +309,7 @@ class Flight:
             self.count[going, k] = lead.count[k]
         self.piece[going] = lead.pieces.index(piece)
         self.states[going, STATE:] = 0.0
+        self.looked[going] = 0.0
         shared, end, sizes = lead._setting(piece), lead._end(piece), (self.states.shape[1], self.out.shape[2])
 
         def of_block(block: slice) -> Callable[[int, int, int], None]:
@@ -322,16 +341,17 @@ class Flight:
                 self._block(piece, of_block(slice(*block)), *block)
 
         blocks = list(_blocks(n, threads, self.fleet.lanes))
-        unheard = compiles() and not self.report
+        unheard, adaptive = compiles() and not self.report, isinstance(lead.run.method.scheme, Adaptive)
         if not unheard:
-            self.fleet.work = 1
+            self.fleet.pace.work = 1
         try:
-            if unheard and (threads == 1 or len(blocks) == 1):
+            if unheard and not adaptive and (threads == 1 or len(blocks) == 1):
                 for block in blocks:
                     run(block)
             else:
                 self._shared_out(run, blocks)
             self._report()
+            self._tell_of_lengths()
         finally:
             self.steps[going] += self.count[going, AT.done]
             if lead.stepper.evaluations_per_step is None:
@@ -345,6 +365,7 @@ class Flight:
                 for job in waiting:
                     while not job.done():
                         self._report()
+                        self._tell_of_lengths()
                         _wait(job)
                     job.result()
             except BaseException:
@@ -354,7 +375,7 @@ class Flight:
 
     def _block(self, piece: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
         """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
-        shared, bodies, done = self.fleet, beyond - first, 0
+        shared, pace, bodies, done = self.fleet, self.fleet.pace, beyond - first, 0
         while not self.stopped.is_set():
             if shared.own_clock:
                 done, going = self._slowest(first, beyond)
@@ -362,7 +383,7 @@ class Flight:
                 going = done < piece.steps  # whatever has not failed: a chunk brings them all equally far
             if not going:
                 return
-            chunk = max(1, shared.work // bodies)
+            chunk = max(1, pace.work // bodies)
             stop = done + chunk if shared.own_clock else min(piece.steps, done + chunk)
             clock = time.perf_counter()
             try:
@@ -376,15 +397,45 @@ class Flight:
                 continue
             spent = time.perf_counter() - clock
             work = int(bodies * (stop - done) * min(4.0, CHUNK_SECONDS / max(spent, 1e-6)))
-            if work > shared.work or stop - done == chunk:  # one that the end has cut short says little
-                shared.work = work
+            if work > pace.work or stop - done == chunk:  # one that the end has cut short says little
+                pace.work = work
             done = stop
+            if shared.own_clock and not pace.short:
+                self._look_at_lengths(first, beyond)
 
     def _slowest(self, first: int, beyond: int) -> tuple[int, bool]:
         """Steps of the one that has made the fewest, of those that choose their length and are still on their way."""
         count = self.count[first:beyond]
         going = (count[:, AT.status] == codes.OK) & (count[:, AT.finished] == 0)
         return (int(count[going, AT.done].min()), True) if going.any() else (0, False)
+
+    def _look_at_lengths(self, first: int, beyond: int) -> None:
+        """As for one body: whoever waits for the end may wait in vain."""
+        run, some = self.lead.run, slice(first, beyond)
+        if not isinstance(run.method.scheme, Adaptive):
+            return
+        now = np.stack([self.count[some, AT.done], np.abs(self.states[some, STATE])], axis=1)
+        made, length = columns(now - self.looked[some])
+        due = made >= _own_clock.MANY_STEPS
+        self.looked[some][due] = now[due]
+        moments = columns(np.broadcast_to(self.start.bodies.moments, (self.start.count, 3))[some])
+        rates = [m / i for m, i in zip(columns(self.states[some, 4:STATE]), moments, strict=True)]
+        rate = np.sqrt(dot(rates, rates) + (run.torque_size or 0.0) / least(moments))
+        short = due & absurdly_short(run, made, length, rate)
+        if short.any():
+            self.fleet.pace.short = float((length[short] / made[short]).min())
+
+    def _tell_of_lengths(self) -> None:
+        pace = self.fleet.pace
+        if not pace.short or pace.told:
+            return
+        pace.told = True
+        try:
+            told = f"of some bodies, {about_lengths(self.lead.run, pace.short)}"
+            warnings.warn(told, ShortSteps, stacklevel=levels_of_polhode())
+        except ShortSteps:  # where warnings are errors
+            self.report_raised = True
+            raise
 
     def _find_step(self, to: Callable[[int, int, int], None], k: int, stop: int) -> None:
         """Bring a body whose torque raises to the very step before, and leave it there."""
@@ -418,8 +469,12 @@ class Flight:
         done = self.steps.sum() + self.count[:, AT.done].sum()
         if self.fleet.own_clock:
             done = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
+        done = min(int(done), n * self.fleet.steps)
+        if done == self.reported:
+            return
+        self.reported = done
         try:
-            self.report(min(int(done), n * self.fleet.steps))
+            self.report(done)
         except Exception as problem:
             problem.add_note("raised by `progress`; what was computed is the `ensemble` of this exception")
             self.report_raised = True

@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,20 @@ at a jump of its torque, at 1e-7 to 1e-13, 5e-6 to 1e-9."""
 
 class ShortSteps(UserWarning):
     """Steps have become so short that a run takes long: the torque is likely to jump where the motion is."""
+
+
+def absurdly_short(run: Run, made: Any, length: Any, rate: Any) -> Any:
+    """Whether so many steps that took a body so far are, at its rate; of one body or of many."""
+    return (rate * length < SHORT_TURN * made) & (length < 0.1 * abs(run.step) * made)
+
+
+def about_lengths(run: Run, length: float) -> str:
+    """What short steps mean."""
+    return (
+        f"steps of {run.method.name} have become as short as {length:.1e}: the torque {run.torque.name} jumps where "
+        "the motion is, or changes in such times; smooth a jump, or end the run at it by a terminal event and go on "
+        "with another torque (at known times: give its breakpoints)"
+    )
 
 
 _driver_of = lru_cache(maxsize=128)(own_clock_driver)
@@ -80,7 +95,7 @@ class OwnClockIntegration(Integration):
 
     def _look_at_lengths(self) -> None:
         """A warning while the run goes on: it may be waited for in vain."""
-        steps, passed = self.before + int(self.count[AT.done]), self._grid(0)
+        steps, passed = self.done, self._grid(0)
         made, length = steps - self.looked[0], abs(passed - self.looked[1])
         if made < MANY_STEPS:
             return
@@ -88,7 +103,7 @@ class OwnClockIntegration(Integration):
         # The rate, and the one at which the torque could make the body swing.
         inverse = 1.0 / self.run.body.moments
         rate = math.hypot(*(self.state[4:STATE] * inverse), math.sqrt((self.run.torque_size or 0.0) * inverse.max()))
-        if rate * length < SHORT_TURN * made and length < 0.1 * abs(self.run.step) * made:
+        if absurdly_short(self.run, made, length, rate):
             self.short = length / made
             try:
                 warnings.warn(self._about_lengths(), ShortSteps, stacklevel=levels_of_polhode())
@@ -97,11 +112,7 @@ class OwnClockIntegration(Integration):
                 raise
 
     def _about_lengths(self) -> str:
-        return (
-            f"steps of {self.run.method.name} have become as short as {self.short:.1e}: the torque "
-            f"{self.run.torque.name} jumps where the motion is, or changes in such times; smooth a jump, or end the "
-            "run at it by a terminal event and go on with another torque (at known times: give its breakpoints)"
-        )
+        return about_lengths(self.run, self.short)
 
     def _message(self, status: int, t: float, done: int) -> str:
         told = super()._message(status, t, done)
@@ -109,12 +120,12 @@ class OwnClockIntegration(Integration):
 
     def _steps_in_all(self) -> int:
         """Guessed from the time that has passed."""
-        done = self.before + int(self.count[AT.done])
+        done = self.done
         passed = (self._grid(0) - self.run.t_start) / (self.run.t_end - self.run.t_start)
         return max(done, round(done / passed)) if passed > 0 else done
 
     def _steps_told(self, done: int) -> str:
-        return str(done)
+        return str(self.earlier + done)
 
     def _grid(self, done: int) -> float:
         """The time that was reached."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from polhode._check import Floats
+from polhode._columns import dots
 
 BLOCK = 1 << 16
 """Rows worked on at once, so that intermediate results stay small."""
@@ -16,17 +17,6 @@ def to_space(q: Floats, v: Floats) -> Floats:
     turned = 2.0 * np.cross(u, v)
     moved: Floats = v + (q[:, :1] * turned + np.cross(u, turned)) / dots(q, q)[:, None]
     return moved
-
-
-def dots(a: Floats, b: Floats) -> Floats:
-    """Row by row a . b."""
-    products: Floats = np.einsum("ij,ij->i", a, b)
-    return products
-
-
-def lengths(a: Floats) -> Floats:
-    """Row by row |a|."""
-    return np.sqrt(dots(a, a))
 
 
 def by_blocks(f: Callable[..., Floats], *arrays: Floats) -> Floats:

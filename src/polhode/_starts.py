@@ -68,10 +68,8 @@ class Bodies:
         """I w of every body."""
         if all(b.aligned for b in self.listed):
             return np.broadcast_to(rates * self.moments, (n, 3))
-        if n == 1:
-            return self.listed[0].momentum(rates[0])[None, :]
-        tensors = np.array([b.tensor for b in self.listed])
-        return np.broadcast_to(np.einsum("kij,kj->ki", tensors, np.broadcast_to(rates, (n, 3))), (n, 3))
+        x, y, z = self.tensors.transpose(1, 0, 2)  # as in `Body.momentum`, to the bit
+        return np.broadcast_to(rates[:, :1] * x + rates[:, 1:2] * y + rates[:, 2:] * z, (n, 3))
 
     @property
     def tensors(self) -> Floats:
@@ -84,10 +82,12 @@ class Bodies:
 def _bodies(body: Any) -> Bodies:
     if isinstance(body, Body):
         return Bodies((body,), body.moments[None, :])
-    if isinstance(body, Sequence) and len(body) > 0 and all(isinstance(b, Body) for b in body):
-        return Bodies(tuple(body), np.array([b.moments for b in body]))
     if isinstance(body, str):
         raise TypeError(f"body must be a Body, not {body!r}: write Body.named({body!r})")
+    if hasattr(body, "__len__") and len(body) == 0:
+        raise ValueError(f"{_KINDS_OF_BODY}: there is no body in {body!r}")
+    if isinstance(body, Sequence) and all(isinstance(b, Body) for b in body):
+        return Bodies(tuple(body), np.array([b.moments for b in body]))
     if isinstance(body, Sequence) and any(isinstance(b, Body) for b in body):
         raise TypeError("body must be a list of nothing but Bodies, or an array of principal moments")
     if _check.shape_of("body", body) == (3,):

@@ -84,7 +84,11 @@ class Body:
 
     def momentum(self, omega: Floats) -> Floats:
         """I w, in the user's axes, for one rate or a stack of them."""
-        return omega * self.moments if self.aligned else omega @ self.tensor
+        if self.aligned:
+            return omega * self.moments
+        x, y, z = self.tensor  # term by term, so that no bit depends on how many rates there are
+        product: Floats = omega[..., :1] * x + omega[..., 1:2] * y + omega[..., 2:] * z
+        return product
 
     def rate(self, momentum: Floats) -> Floats:
         """The inverse of `momentum`."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from polhode import _check
 from polhode._check import Floats
-from polhode._rows import by_blocks, dots, to_space
-from polhode._rows import lengths as row_lengths
+from polhode._columns import dots
+from polhode._columns import lengths as row_lengths
+from polhode._rows import by_blocks, to_space
 from polhode._saved import described, is_own, method_from, torque_from, torque_record
 from polhode.body import Body
 from polhode.compiled import program
