@@ -22,12 +22,13 @@ import polhode as ph
 from benchmarks.contenders import Polhode, Unable, candidates, imported
 from benchmarks.harness import rounds_of
 from benchmarks.problems import Floats, Problem, Vector, error, papers
+from polhode._auto import MODELS
 
 COUNT, JUDGED = 10_000, 1_000
 SPAN = 5.0
 TARGETS = (1e-6, 1e-9, 1e-11)
 ROUNDS = 7
-METHODS = ("SABA8", "ABA1064", "Strang(corrector=17)", "G8")
+METHODS = ("SABA8", "ABA1064", "Strang(corrector=17)", "TakahashiImada", "G8")
 QUICK = METHODS[:2]
 """One for weak torques and one for stronger ones."""
 SLOWER = 3.0
@@ -149,7 +150,9 @@ def cheapest_tolerance(tops: Tops, target: float, judged: int, batch: int) -> tu
 
 def cheapest_steps(tops: Tops, mine: Polhode, target: float, judged: int, longest: float) -> tuple[int, float] | None:
     """The fewest that meet the target; None if a method takes longer than `longest` seconds for the judged tops."""
-    steps = max(1, round(tops.angle / LONGEST))
+    model = MODELS.get(mine.name.partition("(")[0])
+    longest_turn = min(LONGEST, 2.0 / model.part) if model and model.part else LONGEST  # flows go in one piece
+    steps = max(1, round(tops.angle / longest_turn))
     while True:
         try:
             run = polhode_fleet(tops, mine, steps, target)

@@ -24,7 +24,7 @@ class Run:
     def compiled(self) -> None:
         pass
 
-    def solution(self) -> Any:
+    def attempt(self) -> Any:
         for k in range(self.chunks):
             self.done = k
             time.sleep(0.001)

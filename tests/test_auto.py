@@ -10,13 +10,15 @@ import pytest
 import polhode as ph
 from polhode import _auto
 from polhode._auto import Character, chosen, distance, estimate
-from polhode._simulate import checked_arguments, planned
+from polhode._integration import CannotGoOn, Integration
+from polhode._simulate import checked_arguments
+from polhode.core import status as codes
 from polhode.core.types import Depends
 from polhode.methods import find
 from tests.authorities.random_problems import KINDS, RandomProblem, error, random_problems, truths
 from tests.contract._measure import interpreted
 
-BODY = ph.Body([1.0, 1.75, 2.5])
+BODY, TOP = ph.Body([1.0, 1.75, 2.5]), ph.HeavyTop(0.01)
 MOTION: dict[str, Any] = {"omega": [0.9, -0.7, 1.1], "attitude": [5, 1, -3, 2], "t_span": (0.0, 20.0)}
 
 
@@ -188,41 +190,56 @@ def test_a_tolerance_beyond_round_off_is_refused_politely() -> None:
     assert 1e-15 < solution.error_estimate < 1e-12
 
 
-@pytest.mark.parametrize("problem", [ph.SimulationInterrupted, ph.SimulationFailed])
+@pytest.mark.parametrize("problem", [ph.SimulationInterrupted, CannotGoOn])
 def test_what_was_finished_is_not_lost(problem: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the user stops a finer run, or it cannot be made."""
     pair, made = _auto.Search.pair, list[ph.Solution]()
 
     def ended(self: Any, ladder: Any, n: float) -> tuple[ph.Solution, float]:
         if made:
-            raise problem(made[0])
+            raise problem(*((self.begun, codes.UNSOUND) if problem is CannotGoOn else made))
         solution, _ = pair(self, ladder, n)
         made.append(solution)
         return solution, 2e-3
 
     monkeypatch.setattr(_auto.Search, "pair", ended)
     with interpreted():
-        if problem is ph.SimulationFailed:
+        if problem is CannotGoOn:
             with pytest.warns(ph.ToleranceNotReached):
                 best = answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0])
         else:
             with pytest.raises(ph.SimulationInterrupted, match=r"2 rows and an error estimated as 2\.0e-03") as caught:
                 answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0])
             best = caught.value.solution
-    assert best.success is (problem is ph.SimulationFailed)
+    assert best.success is (problem is CannotGoOn)
     assert best.error_estimate == 2e-3
     assert np.array_equal(best.quaternion, made[0].quaternion)
     assert best.nfev > made[0].nfev  # with the companion
 
 
-def test_failing_torques_are_reported() -> None:
-    @ph.torque
-    def breaking(t: float, q: Any, w: Any, p: Any) -> Any:
-        return (math.sqrt(1.0 - t), 0.0, 0.0)
+def breaking(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (math.sqrt(1.0 - t), 0.0, 0.0)
 
-    with pytest.raises(ph.SimulationFailed, match="breaking") as caught:
-        ph.simulate(BODY, breaking, omega=[1, 2, 3], t_span=(0, 2), rtol=1e-6)
-    assert 0 < caught.value.solution.t_last <= 1
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_failing_torques_are_reported(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, however many levels have failed: to find the reason takes longer than a short run."""
+    complaint, asked = Integration._complaint, list[float]()
+
+    def complained(self: Any, t: float) -> str | None:
+        asked.append(t)
+        return complaint(self, t)
+
+    monkeypatch.setattr(Integration, "_complaint", complained)
+    monkeypatch.setattr(_auto, "LONG_ENOUGH", 1)
+    monkeypatch.setattr(_auto, "cores", lambda: 2)
+    times = [0.5, 2.0] if at_once else None
+    why = r"the torque breaking raised ValueError: .* after \d+ of \d+ steps, at t = .*; what was computed is in"
+    with pytest.raises(ph.SimulationFailed, match=why) as caught:
+        ph.simulate(BODY, ph.torque(breaking), omega=[1, 2, 3], t_span=(0, 2), rtol=1e-6, t_eval=times, method="G8")
+    assert 0.5 < caught.value.solution.t_last <= 1
+    assert caught.value.solution.t.size > 0
+    assert len(asked) == 1
 
 
 def test_a_body_near_its_rest_swings_as_fast_as_any() -> None:
@@ -260,7 +277,9 @@ def character(depends: Depends = Depends.POSITION, **others: Any) -> Character:
         (character(weakness=1e-7, span=20.0), 1e-9, 1, "SABA8"),
         (character(weakness=1e-7), 1e-9, None, "SABA8"),
         (character(Depends.POSITION | Depends.TIME, weakness=1e-7, span=1e3), 1e-9, 1, "SABA8"),
-        (character(weakness=1e-4, symmetric=True, steadiness=4.0), 1e-9, 1, "ABA1064"),
+        (character(weakness=1e-4, symmetric=True, steadiness=4.0), 1e-9, 100, "ABA1064"),
+        (character(weakness=1e-4, span=1e3), 1e-7, 1, "TakahashiImada"),
+        (character(weakness=1e-6, symmetric=True, span=1e4), 1e-11, 1, "TakahashiImada(compensated=true)"),
         (character(weakness=1e-4), 1e-11, 1, "G8(compensated=true)"),
         (character(weakness=1e-3, symmetric=True), 1e-9, 1, "G8(compensated=true)"),
         (character(Depends.POSITION | Depends.RATE, weakness=1e-7), 1e-9, 1, "G8(compensated=true)"),
@@ -269,6 +288,49 @@ def character(depends: Depends = Depends.POSITION, **others: Any) -> Character:
 )
 def test_choice(given: Character, rtol: float, outputs: int | None, method: str) -> None:
     assert chosen(given, rtol, outputs).method.name == method
+
+
+def test_many_outputs_are_cheap_on_a_grid() -> None:
+    """A corrector goes one way to show a state between two steps, and three ways for one within a step."""
+    long = character(weakness=1e-7, span=1e3)
+    assert chosen(long, 1e-9, 30).method.name == "SABA8"
+    assert chosen(long._replace(parts=30), 1e-9, 30).method.name == "Strang(corrector=17)"
+
+
+@pytest.mark.parametrize(
+    ("times", "parts"),
+    [
+        (np.linspace(0.0, 50.0, 101), 100),
+        (np.linspace(0.0, 50.0, 101)[[3, 4, 17, 100]], 100),
+        ([50.0], 1),
+        ([0.0], 0),
+        ([12.5, 50.0], 4),
+        ([10.0, 20.0 + 1e-6, 50.0], 0),
+        (np.sort(np.random.default_rng(1).uniform(0.0, 50.0, 7)), 0),
+    ],
+)
+@pytest.mark.parametrize("backward", [False, True])
+def test_equal_parts(times: Any, parts: int, backward: bool) -> None:
+    given: dict[str, Any] = {"t_span": (50.0, 0.0), "t_eval": 50.0 - np.array(times)} if backward else {
+        "t_span": (0.0, 50.0), "t_eval": times}  # fmt: skip
+    run, listed, _, _ = checked_arguments(BODY, TOP, omega=(0.3, 0.2, 1.0), rtol=1e-6, **given)
+    assert _auto.equal_parts(run, listed) == parts
+
+
+def test_listed_times_are_ends_of_steps_where_that_costs_little() -> None:
+    run, listed, _, _ = checked_arguments(
+        BODY, TOP, omega=(0.3, 0.2, 1.0), step=1.0, method="MR2", t_span=(0.0, 50.0), t_eval=np.linspace(0.0, 50.0, 26)
+    )
+    c = _auto.character(run)._replace(parts=_auto.equal_parts(run, listed))
+    rungs = _auto.ladder(find("SABA8"), c, 1e-6)
+
+    def steps(n: float, *, coarser: bool = False) -> int:
+        return round(50.0 / rungs.made(run, n, 1e-6, coarser=coarser).step)
+
+    assert (steps(191), steps(191, coarser=True)) == (200, 150)  # not 160, which is no multiple of 25
+    assert (steps(30), steps(30, coarser=True)) == (30, 24)  # 50 would be too many
+    solution = ph.simulate(BODY, TOP, omega=(0.3, 0.2, 1.0), t_span=(0.0, 50.0), t_eval=listed, rtol=1e-11)
+    assert solution.run.steps % 25 == 0
 
 
 def test_a_torque_that_cannot_be_computed_at_several_points_at_once_gets_runge_kutta() -> None:
@@ -305,7 +367,7 @@ def swayed(t: float, q: Any, w: Any, p: Any) -> Any:
 
 def test_a_torque_that_has_changed_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     body, omega = ph.Body([2, 3, 4.5]), [0.3, 0.2, 1.0]
-    run, _ = planned(body, swayed, omega=omega, t_span=(0.0, 1.0), step=0.1, method="MR2")
+    run = checked_arguments(body, swayed, omega=omega, t_span=(0.0, 1.0), step=0.1, method="MR2")[0]
     before = _auto.character(run).weakness
     assert _auto.character(run).weakness == before > 0.0
     monkeypatch.setitem(globals(), "STRENGTH", 3.0)

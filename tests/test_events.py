@@ -157,6 +157,33 @@ def test_a_stopped_run_can_be_resumed() -> None:
     stopped = run(method="KL8(of=Strang)", events=ph.Event(at_seven, terminal=True))
     both, plain = ph.resume(stopped, 20.0), run(method="KL8(of=Strang)")
     assert np.abs(matrices(both.quaternion[-1:]) - matrices(plain.quaternion[-1:])).max() < 1e-12
+    assert both.events[0].t.tolist() == stopped.events[0].t.tolist()
+    assert both.events[0].t_last == 20.0
+
+
+@pytest.mark.parametrize("block", [100, 1 << 14])
+def test_events_go_on_with_the_run(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from polhode import _events
+
+    monkeypatch.setattr(_events, "BLOCK", block)
+    watched = [second_rate, ph.Event(at_seven, terminal=True), ph.Event(second_rate, terminal=True)]
+    whole = run(method="KL8(of=Strang)", events=second_rate)
+    part, stops = run(1.0, method="KL8(of=Strang)", events=watched), 0
+    part.save(tmp_path / "part.nc")
+    part = ph.load(tmp_path / "part.nc")
+    while part.t_last < 20.0 and stops < 100:  # a zero at which it stopped does not stop it again
+        part = ph.resume(part, 20.0, events=watched)
+        stops += 1
+    assert stops == whole.events[0].t.size + 2
+    assert part.events[0].t == pytest.approx(whole.events[0].t, abs=1e-9)
+    assert part.events[0].t.tolist() == part.events[2].t.tolist()
+    assert part.events[1].t.tolist() == pytest.approx([7.123456789])
+    assert part.events[2].energy_error.max() < 1e-9
+    assert part.run.t_start == 0.0
+    other = ph.resume(run(1.0, events=at_seven), 20.0, events=second_rate)
+    assert [e.metadata["event"] for e in other.events] == ["at_seven", "second_rate"]
+    assert other.events[0].t.size == 0
+    assert (other.events[1].t > 1.0).all()
 
 
 def test_with_a_tolerance() -> None:
@@ -239,9 +266,21 @@ def test_a_failure_keeps_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(seen.t, plain.t)
     assert np.abs(seen.quaternion - plain.quaternion).max() < 64 * EPS
     assert seen.events[0].t.size > 0
-    assert seen.status == plain.status
+    assert (seen.status, seen.message) == (plain.status, plain.message)
     stopped = ph.simulate(BODY, breaking, **arguments, events=ph.Event(lambda t, q, w: t - 2.0, terminal=True))
     assert stopped.t_last == 2.0
+
+    def impatient(done: int, total: int) -> None:
+        assert total == 500
+        calls.append(done)
+        if len(calls) > 5:
+            raise TimeoutError("enough")
+
+    calls = list[int]()
+    with pytest.raises(TimeoutError) as ended:
+        ph.simulate(BODY, breaking, **arguments, events=second_rate, progress=impatient)
+    assert calls == sorted(calls)
+    assert ended.value.solution.t.tolist() == seen.t[: ended.value.solution.t.size].tolist()  # type: ignore[attr-defined]
 
 
 # --- between the rows

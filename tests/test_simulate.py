@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._auto import CORRECTED, POLISHED
+from polhode._auto import CORRECTED, MODIFIED
 from polhode._check import FEW
 from polhode._integration import Itself, _driver_of, bound, of_any_size, plan, segments
 from polhode.compiled.digest import digest
@@ -213,7 +213,7 @@ def test_schemes_of_any_size_make_one_step_for_all_sizes(depends: Depends) -> No
 
 
 @pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize("method", ["MR2", "G8", "RK4", "SABA8", CORRECTED, POLISHED])
+@pytest.mark.parametrize("method", ["MR2", "G8", "RK4", "SABA8", CORRECTED, f"{MODIFIED}(compensated=true)"])
 def test_another_start_needs_no_other_loop(method: str) -> None:
     """Neither to be made nor to be named by content, which takes longer than most runs."""
     run(method=method, every=20)

@@ -17,7 +17,7 @@ class _Stopped(Exception):
 
 
 def both(first: Integration, second: Integration) -> tuple[Solution, Solution | BaseException]:
-    """The solutions of two runs at the same time; what the second raises takes the place of its solution.
+    """Attempt two runs at the same time; what the second raises takes the place of its solution.
 
     A thread is made for each call: one that waits for more would be missing after a fork. Compilations are done, and
     announced, before.
@@ -33,7 +33,7 @@ def both(first: Integration, second: Integration) -> tuple[Solution, Solution | 
 
     def run() -> None:
         try:
-            made.append(second.solution())
+            made.append(second.attempt())
         except BaseException as problem:  # raised again where it can be caught
             made.append(problem)
 
@@ -41,7 +41,7 @@ def both(first: Integration, second: Integration) -> tuple[Solution, Solution | 
     thread = threading.Thread(target=run, name="polhode: companion", daemon=True)
     thread.start()
     try:
-        solution = first.solution()
+        solution = first.attempt()
         try:
             thread.join()
         except KeyboardInterrupt:

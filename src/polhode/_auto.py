@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from polhode._aside import both, cores
 from polhode._check import Floats
+from polhode._columns import dots, lengths
 from polhode._integration import (
+    CannotGoOn,
     Integration,
     Itself,
     Progress,
-    SimulationFailed,
     SimulationInterrupted,
     segments,
 )
 from polhode._own_clock import integration, levels_of_polhode
-from polhode._rows import dots, lengths
 from polhode.compiled import compiles, named
 from polhode.core import status as codes
 from polhode.core.exact import effort, finest
@@ -48,9 +48,16 @@ COARSER = 0.8
 CHECKS = 100
 """Output times at which the two are compared; more would be steps aside that tell little."""
 MOST_LEVELS = 24
+AFTER_FAILURE = 2.5
+"""So many times more steps. Before a soft wall, where first guesses fail, 1.6 takes 17 % longer in the mean."""
+MOST_FAILURES = 6
+"""Nearly 250 times as many steps as at first: the torque itself may be at fault."""
 MOST_STEPS = 1e9
 MOST_PIECES = 1e4
 """Stretches between jumps that are shorter than this part of the span get one step each."""
+MOST_PARTS = 100_000
+WORTH_A_GRID = 1.15
+"""Up to so many times more steps are made so that listed times lie between two of them, and need no steps aside."""
 LONG_ENOUGH = 4000
 """Flows, about half a millisecond, from which on a thread for the companion pays."""
 LONG_RUN = 1e5
@@ -86,6 +93,8 @@ class Character(NamedTuple):
     """How many of the shortest stretch between jumps of the torque the span would hold."""
     steadiness: float = 2.5
     """The angle through which the body turns while its nutation advances by one, as `exact.effort` measures that."""
+    parts: int = 0
+    """If the listed times are at ends of equal parts of the span: how many these are."""
 
     @property
     def turn(self) -> float:
@@ -123,6 +132,16 @@ def character(run: Run) -> Character:
     pieces = span / min(abs(s.t1 - s.t0) for s in stretches)
     depends, symmetric = run.torque.depends, a == b or b == c or c == a
     return Character(span, rate, weakness, depends, symmetric, min(pieces, MOST_PIECES), steadiness)
+
+
+def equal_parts(run: Run, times: Floats | None) -> int:
+    """Of the span, at whose ends all listed times lie; 0: there are no such, or too many."""
+    if times is None or times.size == 0 or run.torque.breakpoints:
+        return 0
+    x = (times - run.t_start) / (run.t_end - run.t_start)
+    after = x[x > 0.0]
+    parts = round(1.0 / float(np.diff(after, prepend=0.0).min())) if after.size else 0
+    return parts if parts <= MOST_PARTS and np.abs(x * parts - np.round(x * parts)).max() < 1e-9 else 0
 
 
 @cache
@@ -206,6 +225,8 @@ class Ladder:
     """What a step costs, in flows."""
     growth: float = 1.0
     """What becomes of errors of the iteration: they are biased, and change the energy, on which all angles depend."""
+    parts: int = 0
+    """Steps are a multiple of this, if that is not much more."""
     rounding: float = 0.0
     """The error by rounding that is to be expected of one step; it grows like the root of their number."""
 
@@ -216,9 +237,11 @@ class Ladder:
             n = COARSER * n if coarser else n
             longest = span * self.first / (self.least * n)  # a bound that binds must differ from run to run, too
             return run.having(method=_tolerant(n), step=longest)
-        steps = max(1, math.ceil(n))
+        steps = on_grid(max(1, math.ceil(n)), self.parts)
         if coarser:
-            steps = max(1, math.floor(COARSER * steps))
+            fewer = max(1, math.floor(COARSER * steps))
+            even = fewer // self.parts * self.parts if self.parts else 0
+            steps = even if WORTH_A_GRID * even >= fewer else fewer
         method = self.method
         if any(o.name == "tolerance" for o in method.options):
             # The companion solves its equations better, or neither would show what is left of them.
@@ -243,6 +266,12 @@ class Ladder:
             return 100.0
         finest = 16 * math.ulp(max(abs(run.t_start), abs(run.t_end)))
         return min(MOST_STEPS, abs(run.t_end - run.t_start) / finest)
+
+
+def on_grid(steps: int, parts: int) -> int:
+    """A few more steps, if then all listed times are ends of some."""
+    even = math.ceil(steps / parts) * parts if parts else steps
+    return even if even <= WORTH_A_GRID * steps else steps
 
 
 def _tolerant(n: float) -> Method:
@@ -303,6 +332,8 @@ class Model(NamedTuple):
     """In a step."""
     part: float = 0.0
     """Of a step, the longest flow."""
+    kicks: float = 1.0
+    """For each flow, evaluations of the torque."""
     stronger: float = 0.0
     """A method that is not made for weak torques sees turns as longer with eps: by 1 + this times eps."""
     shorter: float = 0.0
@@ -310,10 +341,11 @@ class Model(NamedTuple):
 
 
 CORRECTED = "Strang(corrector=17)"
-POLISHED = "Strang(corrector=17, compensated=true)"
+MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
 MODELS = {
     "Strang": Model(3.0, (6.0, 0.11), 1.0, 1.0),
+    "TakahashiImada": Model(3.0, (3.0, 0.025), 1.0, 1.0, kicks=2.0),
     "SABA8": Model(6.0, (5e-9, 8e-3), 8.0, 0.18),
     "ABA1064": Model(5.5, (1e-5, 1.4e-4, 1.4e-4), 8.0, 0.65),
     "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
@@ -324,6 +356,8 @@ FLOW = {False: (85.0, 90.0), True: (50.0, 0.0)}
 reach."""
 FLOW_OF_MANY = {False: (22.0, 25.0), True: (8.5, 0.0)}
 """The same where several bodies share the vector registers. Collocation has its points there, and gains nothing."""
+KICK = {False: 35.0, True: 8.0}
+"""Nanoseconds of a second evaluation of the torque, at an attitude ahead; for one body, and for one of many."""
 ROUNDING = 2.4e-15
 """Of a flow, in the estimate; that of collocation, whose sums are compensated, is less."""
 ROUNDED = 0.1 * 2.0**-52
@@ -333,8 +367,8 @@ COLLOCATING = 8.0
 """Flows that a step of collocation costs, more or less."""
 POLISHING = 2.4
 """By so much more a flow costs whose rounding does not count. It is made for one body at a time."""
-PASSAGE = 72.0
-"""Flows that a corrector makes for an output between grid points; for the start and the end together, two thirds."""
+PASSAGE = 24.0
+"""Flows that a corrector makes on its way in or out."""
 STEP, ITERATION = 110.0, 70.0
 """Nanoseconds of a step of G8, and of each iteration in it."""
 UTMOST = 150.0
@@ -349,23 +383,35 @@ def _best(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
             costs[name] = _splitting_cost(name, c, rtol, many=many)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
         if outputs is not None and not c.depends & Depends.TIME:
-            passages = (outputs - 1 / 3) * PASSAGE
-            costs[CORRECTED] = _splitting_cost(CORRECTED, c, rtol, passages, many=many)
-            costs[POLISHED] = _splitting_cost(POLISHED, c, rtol, passages / POLISHING)
+            for name in (CORRECTED, MODIFIED):
+                costs[name] = _splitting_cost(name, c, rtol, outputs, many=many)
+                polished = find_method(name, compensated=True).name
+                costs[polished] = _splitting_cost(polished, c, rtol, outputs)
     return min(costs, key=lambda name: costs[name])
 
 
-def _splitting_cost(name: str, c: Character, rtol: float, more: float = 0.0, *, many: bool = False) -> float:
-    """Nanoseconds, with some flows more than those of the steps."""
-    turn, _ = _first_turn(find_method(name), c, rtol)
+def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, many: bool = False) -> float:
+    """Nanoseconds, with those of a corrector's passages to so many outputs."""
+    method = find_method(name)
+    turn, _ = _first_turn(method, c, rtol)
     model = MODELS[name.partition("(")[0]]
     flows = c.turn / turn * model.flows
     each, longer = (FLOW_OF_MANY if many else FLOW)[c.symmetric]
-    cost = (flows + more) * (each + longer * min(1.0, model.part * turn / c.reach))
-    if name == POLISHED:
-        return POLISHING * cost
+    each += (model.kicks - 1.0) * KICK[many]
+    each += longer * min(1.0, model.part * turn / c.reach)
+    passages = _passages(c, turn, shown) * PASSAGE * each if shown else 0.0
+    if method.unscaled:
+        return POLISHING * flows * each + passages
+    cost = flows * each + passages
     rounding = max(ROUNDING * flows, 5.0 * ROUNDED * c.turn * math.sqrt(flows))
     return cost if rounding < 0.5 * rtol else math.inf
+
+
+def _passages(c: Character, turn: float, shown: int) -> int:
+    """Of a corrector: one at the start and one for each output, or three for one that lies between two steps."""
+    steps = math.ceil(c.turn / turn)
+    even = c.parts and on_grid(steps, c.parts) % c.parts == 0
+    return 1 + shown if even else 3 * shown - 1  # the last one is at the end
 
 
 def _collocation_cost(c: Character, rtol: float) -> float:
@@ -381,7 +427,7 @@ WORTH_ALLOWING = 1e-15
 """Iterations that are to leave less go on to round-off."""
 ITERATED = 0.03
 """The part of the tolerance that iterations may use up."""
-FACTORS = {"G4": 2.0, "G8": 2.0, "DOP853": 3.0, "SABA8": 10.0}
+FACTORS = {"G4": 2.0, "G8": 2.0, "DOP853": 3.0, "SABA8": 10.0, "TakahashiImada": 2.5}
 """Where another than `FACTOR` was measured."""
 FACTOR = 5.0
 """For splittings, and for round-off, of which the two runs share a part."""
@@ -408,7 +454,9 @@ def ladder(method: Method, c: Character, rtol: float) -> Ladder:
     first = max(3.0, 2 * c.pieces, c.turn / turn)
     plain = model is not None and model.flows > 0.0 and not method.unscaled
     rounding = ROUNDED * c.turn * math.sqrt(effort) if plain else 0.0
-    return Ladder(method, order, first, factor, stretch, effort=effort, growth=_growth(c), rounding=rounding)
+    return Ladder(
+        method, order, first, factor, stretch, effort=effort, growth=_growth(c), parts=c.parts, rounding=rounding
+    )
 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
@@ -481,16 +529,13 @@ class Search:
 
     def _made(self, begun: Integration) -> Solution:
         try:
-            solution = begun.solution()
-        except SimulationFailed as failure:
-            self._count(failure.solution)
-            raise
-        self._count(solution)
-        return solution
+            return begun.attempt()
+        finally:
+            self._count(begun)
 
-    def _count(self, solution: Solution) -> None:
-        self.nfev += solution.run.nfev
-        self.seconds += solution.run.seconds
+    def _count(self, begun: Integration) -> None:
+        self.nfev += begun.nfev
+        self.seconds += begun.seconds
 
     def pair(self, ladder: Ladder, n: float) -> tuple[Solution, float]:
         """A run and its estimated error."""
@@ -515,15 +560,11 @@ class Search:
     def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
         try:
             run, other = both(main, companion)
-        except SimulationFailed as failure:
-            self._count(failure.solution)
-            raise
-        self._count(run)
+        finally:
+            self._count(main)
+        self._count(companion)  # not if it was stopped somewhere because the first run has failed
         if isinstance(other, BaseException):
-            if isinstance(other, SimulationFailed):
-                self._count(other.solution)
             raise other
-        self._count(other)
         return run, other
 
     def answer(self, ladder: Ladder) -> Solution:
@@ -532,6 +573,8 @@ class Search:
             self._refine(ladder)
             assert self.best is not None
             return self._finished(*self.best)
+        except CannotGoOn as problem:
+            raise problem.failure() from None
         except SimulationInterrupted:
             if self.best is None:
                 raise
@@ -545,13 +588,13 @@ class Search:
             n = min(n, most)
             try:
                 solution, error = self.pair(ladder, n)
-            except SimulationFailed:
+            except CannotGoOn:
                 failures += 1
-                if n >= most or failures > 12:
+                if n >= most or failures > MOST_FAILURES:
                     if self.best is None:
                         raise
                     return
-                n *= 1.6
+                n *= AFTER_FAILURE
                 continue
             self.tried.append((n, error))
             if self.best is None or error < self.best[1]:
@@ -682,7 +725,7 @@ def answer(
     progress: Progress | None, announce: Callable[[], None] | None,
 ) -> Solution:  # fmt: skip
     """The motion with an error below rtol, by this method or by the one that suits best."""
-    c = character(run)
+    c = character(run)._replace(parts=equal_parts(run, times))
     if not math.isfinite(c.turn):
         raise ValueError(
             f"the body turns at {c.rate:g} rad/s for {c.span:g} s, which cannot be computed with: choose units in which"

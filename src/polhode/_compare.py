@@ -13,10 +13,10 @@ import numpy as np
 
 from polhode import _check
 from polhode._check import Floats
+from polhode._columns import lengths
 from polhode._integration import Progress, SimulationFailed
-from polhode._rows import lengths
 from polhode._saved import described
-from polhode._simulate import planned, simulate
+from polhode._simulate import checked_arguments, simulate
 from polhode.body import Body
 from polhode.compiled import CompilationFailed
 from polhode.core.quat import conjugate, multiply
@@ -310,7 +310,8 @@ def compare(
     longest = max(map(float, steps))
     times = _times(t0, t1, longest) if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
     problem = _Problem(body, torque, {**motion, "t_eval": times}, announce or (lambda _: None))
-    planned(body, torque, **problem.motion, step=trials[0].signed, method=trials[0].method)  # the times make sense
+    first = trials[0]
+    checked_arguments(body, torque, **problem.motion, step=first.signed, method=first.method)  # the times make sense
     reference = problem.reference(longest)
     work = _Work(trials, repeats, progress)
     finished: list[Entry] = []
@@ -380,7 +381,7 @@ def _trials(
         for variant, entry in settings:
             signed = math.copysign(entry.step, t1 - t0)
             try:
-                planned(body, torque, **motion, step=signed, method=variant)
+                checked_arguments(body, torque, **motion, step=signed, method=variant)
             except (ValueError, TypeError) as problem:
                 problems.append(str(problem).replace(variant.name, method.name, 1))
             trials.append(_Trial(variant, entry, signed, math.ceil(span / entry.step)))

@@ -84,27 +84,57 @@ class Hit(NamedTuple):
     row: Row
 
 
+class Earlier(NamedTuple):
+    """What a run that goes on has from the one before."""
+
+    state: tuple[Floats, Floats]
+    memory: tuple[float, ...]
+    events: tuple[Solution, ...]
+
+
 class _Look(NamedTuple):
     """A stretch of the run that is kept at once: the times to look at, and which of them are wanted by the user."""
 
     t0: float
     t1: float
+    steps: int
     times: Floats
     wanted: Floats
 
 
 def with_events(
     run: Run, times: Floats | None, events: tuple[Event, ...],
-    progress: Progress | None, announce: Callable[[], None] | None,
+    progress: Progress | None, announce: Callable[[], None] | None, earlier: Earlier | None = None,
 ) -> Solution:  # fmt: skip
     """The run, stretch by stretch, with a look at the events between."""
-    return _Watch(run, times, events, progress, announce).solution()
+    return _Watch(run, times, events, progress, announce, earlier).solution()
+
+
+def as_before(old: Sequence[Solution], new: Sequence[Solution | Event]) -> bool:
+    """Whether the same events were watched earlier, as far as can be told: solutions keep their names."""
+    names = [e.name if isinstance(e, Event) else e.metadata.get("event") for e in new]
+    return [e.metadata.get("event") for e in old] == names
+
+
+def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) -> tuple[Solution, ...]:
+    """The events of two stretches of one motion: those that were watched on as one, others one after the other."""
+    parts = list(zip(old, new, strict=True)) if as_before(old, new) else [(e,) for e in (*old, *new)]
+    return tuple(
+        replace(
+            whole,
+            t=np.concatenate([e.t for e in part]),
+            quaternion=np.concatenate([e.quaternion for e in part]),
+            momentum=np.concatenate([e.momentum for e in part]),
+            metadata=part[0].metadata,
+        )
+        for part in parts
+    )
 
 
 class _Watch:
     def __init__(
         self, run: Run, times: Floats | None, events: tuple[Event, ...],
-        progress: Progress | None, announce: Callable[[], None] | None,
+        progress: Progress | None, announce: Callable[[], None] | None, earlier: Earlier | None,
     ) -> None:  # fmt: skip
         self.run, self.times, self.events, self.announce, self.progress = run, times, events, announce, progress
         self.sign = math.copysign(1.0, run.step)
@@ -112,8 +142,13 @@ class _Watch:
         self.rows: list[tuple[Floats, Floats, Floats]] = []
         self.reach: Reach | None = None
         self.reached = -math.inf * self.sign
-        start = Row(run.t_start, run.quaternion_start, run.momentum_start)
-        self.last, self.values = start, [self._value(e, start) for e in events]
+        self.earlier = earlier or Earlier((run.quaternion_start, run.momentum_start), (), ())
+        self.last = start = Row(run.t_start, *self.earlier.state)
+        self.values = [self._value(e, start) for e in events]
+        if as_before(self.earlier.events, events):  # what has happened here is not to happen again
+            for k, event in enumerate(self.earlier.events):
+                if event.t.size and event.t[-1] == start.t:
+                    self.values[k] = 0.0
 
     def _value(self, event: Event, row: Row) -> float:
         return event.value(row.t, row.q, self.run.body.rate(row.m))
@@ -147,23 +182,30 @@ class _Watch:
         else:
             wanted = self.times[(self.sign * self.times >= self.sign * t0) & (self.sign * self.times <= self.sign * t1)]
         times = self.sign * np.unique(self.sign * np.concatenate([times, wanted]))
-        return _Look(t0, t1, times, wanted)
+        return _Look(t0, t1, beyond - first, times, wanted)
 
     # --- the run
 
     def solution(self) -> Solution:
         """To the end, or to a terminal event."""
-        memory: tuple[float, ...] = ()
-        part, steps, nfev, seconds, stop, failure = None, 0, 0, 0.0, None, None
-        q, m = self.run.quaternion_start, self.run.momentum_start
-        for look in self._looks():
+        part, steps, nfev, seconds, stop = None, 0, 0, 0.0, None
+        failure: BaseException | None = None
+        (q, m), memory, _ = self.earlier
+        looks = self._looks()
+        later = sum(look.steps for look in looks)
+        for look in looks:
             run = replace(self.run, t_start=look.t0, t_end=look.t1, every=None)
             if run.torque_size is None and part is not None:
                 run = replace(run, torque_size=part.run.torque_size)
+            stretch = integration(run)(run, q, m, look.times, self.progress, self.announce, memory)
+            later -= look.steps
+            stretch.earlier, stretch.later = steps, later
             try:
-                part = integration(run)(run, q, m, look.times, self.progress, self.announce, memory).solution()
-            except (SimulationFailed, SimulationInterrupted) as problem:
-                part, failure = problem.solution, problem
+                part = stretch.solution()
+            except BaseException as problem:  # also of the user's `progress`
+                if not isinstance(found := getattr(problem, "solution", None), Solution):
+                    raise
+                part, failure = found, problem
             q, m, memory = part.last_quaternion, part.last_momentum, part.memory
             if look.t1 in run.torque.breakpoints:
                 memory = ()
@@ -187,8 +229,12 @@ class _Watch:
             whole = replace(whole, status=codes.OK, message=told, t_last=when, memory=())
             whole = replace(whole, last_quaternion=q, last_momentum=m)
         whole = replace(whole, events=tuple(self._of(whole, k) for k in range(len(self.events))))
-        if failure is not None and stop is None:
-            raise type(failure)(whole) from None
+        if isinstance(failure, SimulationFailed | SimulationInterrupted):
+            if stop is None:
+                raise type(failure)(whole) from None
+        elif failure is not None:
+            failure.solution = whole  # type: ignore[attr-defined]
+            raise failure
         return whole
 
     def _keep(self, part: Solution, wanted: Floats, stop: Hit | None) -> None:

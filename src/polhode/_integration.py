@@ -54,6 +54,18 @@ class SimulationFailed(ArithmeticError):
         self.solution = solution
 
 
+class CannotGoOn(Exception):
+    """A run has stopped. The reason is looked for only if it is to be told: that takes longer than many a run."""
+
+    def __init__(self, stopped: "Integration", status: int) -> None:
+        super().__init__()
+        self.stopped, self.status = stopped, status
+
+    def failure(self) -> SimulationFailed:
+        """The reason, and what there is."""
+        return SimulationFailed(self.stopped._assembled(self.status))
+
+
 class SimulationInterrupted(KeyboardInterrupt):
     """The user stopped the run. `solution` holds everything up to the last step."""
 
@@ -174,6 +186,9 @@ _driver_of = lru_cache(maxsize=128)(driver)
 class Integration:
     """One run. Whatever changes lives in arrays that the compiled driver fills, so a solution can be made any time."""
 
+    earlier = later = 0
+    """Steps before and after it that are to be told of, if it is a stretch of a longer run."""
+
     def __init__(
         self, run: Run, q: Floats, m: Floats, times: Floats | None,
         progress: Progress | None, announce: Callable[[], None] | None, memory: tuple[float, ...] = (),
@@ -242,13 +257,19 @@ class Integration:
     def solution(self) -> Solution:
         """Run to the end, or raise with what there is."""
         try:
+            return self.attempt()
+        except CannotGoOn as problem:
+            raise problem.failure() from None
+
+    def attempt(self) -> Solution:
+        """The same where it is nobody's business yet why a run cannot go on."""
+        try:
             status = self._all()
         except KeyboardInterrupt:
             raise SimulationInterrupted(self._assembled(codes.INTERRUPTED)) from None
-        solution = self._assembled(status)
         if status != codes.OK:
-            raise SimulationFailed(solution)
-        return solution
+            raise CannotGoOn(self, status)
+        return self._assembled(status)
 
     def _bind(self, form: int | None = None) -> Stepper:
         torque, scheme = self.run.torque, Itself(self.run.method.scheme)
@@ -364,7 +385,7 @@ class Integration:
     def _tell(self, progress: Progress) -> None:
         """What goes wrong in the user's function ends the run, but loses nothing."""
         try:
-            progress(self.before + int(self.count[AT.done]), self._steps_in_all())
+            progress(self.earlier + self.done, self.earlier + self._steps_in_all() + self.later)
         except Exception as problem:
             problem.solution = self._assembled(codes.INTERRUPTED)  # type: ignore[attr-defined]
             problem.add_note("raised by `progress`; what was computed is the `solution` of this exception")
@@ -391,7 +412,7 @@ class Integration:
 
     def _steps_told(self, done: int) -> str:
         """How far a run came, in words."""
-        return f"{done} of {self.total}"
+        return f"{self.earlier + done} of {self.earlier + self.total + self.later}"
 
     def _output(self, status: int, done: int) -> tuple[Floats, Floats]:
         """Times and states of all rows there are."""
@@ -484,22 +505,28 @@ class Integration:
 
     def _assembled(self, status: int) -> Solution:
         """Everything computed so far."""
-        done = self.before + int(self.count[AT.done])
+        done = self.done
         t_last = self._grid(int(self.count[AT.done]))
         t, states = self._output(status, done)
         q, m = self._outward(states)
         last_q, last_m = self._last()
-        run = self.run.having(steps=done, nfev=self._evaluations(done), seconds=self.seconds)
+        run = self.run.having(steps=done, nfev=self.nfev, seconds=self.seconds)
         message = self._message(status, t_last, done)
         memory = tuple(self.carried[: self.stepper.memory].tolist()) if done else ()
         return Solution(run, t, q, m, status, message, t_last, last_q, last_m, memory)
 
-    def _evaluations(self, done: int) -> int:
-        """Of the torque, in so many steps and all steps aside."""
+    @property
+    def done(self) -> int:
+        """Steps so far."""
+        return self.before + int(self.count[AT.done])
+
+    @property
+    def nfev(self) -> int:
+        """Evaluations of the torque so far, in all steps and steps aside."""
         each = self.stepper.evaluations_per_step
         if each is None:
             return self.evaluations + (self._counted() if self.count[AT.done] else 0)
-        steps = done + int(self.count[AT.asides])
+        steps = self.done + int(self.count[AT.asides])
         return self.starts * self.stepper.evaluations_at_start + each * steps + int(self.count[AT.others])
 
     def _counted(self) -> int:

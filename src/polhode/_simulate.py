@@ -113,11 +113,14 @@ def checked_arguments(
     body: Body,
     torque: Torque | None = None,
     *,
+    omega: Any,
+    attitude: Any = None,
     t_span: tuple[float, float],
     rtol: float | None = None,
     step: float | None = None,
     method: str | Method | None = None,
-    **others: Any,
+    t_eval: Any = None,
+    every: int | None = None,
 ) -> tuple[Run, Floats | None, float | None, Method | None]:
     """What `simulate` would do: the run, listed output times, the tolerance if there is one, and the method if named.
 
@@ -126,53 +129,23 @@ def checked_arguments(
     t0, t1 = _span(t_span)
     named = None if is_auto(method) else method
     tolerance = _tolerance(rtol, step, named)
-    run, times = _planned(
-        body,
-        torque,
-        (t0, t1),
-        step=t1 - t0 if step is None else step,
-        method=_auto.ANY if named is None else named,
-        **others,
-    )
-    return run, times, tolerance, None if named is None else run.method
-
-
-def planned(
-    body: Body, torque: Torque | None = None, *, t_span: tuple[float, float], **others: Any
-) -> tuple[Run, Floats | None]:
-    """What `simulate` would do with these arguments, checked, and the output times if they are listed."""
-    return _planned(body, torque, _span(t_span), **others)
-
-
-def _planned(
-    body: Body,
-    torque: Torque | None,
-    span: tuple[float, float],
-    *,
-    omega: Any,
-    attitude: Any = None,
-    step: float,
-    method: str | Method,
-    t_eval: Any = None,
-    every: int | None = None,
-) -> tuple[Run, Floats | None]:
     torque = Free() if torque is None else checked(torque)
     if not isinstance(body, Body):
         raise TypeError(
             f"body must be a polhode.Body, not {body!r}: "
             f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
         )
-    chosen = method if isinstance(method, Method) else find_method(method)
+    chosen = named if isinstance(named, Method) else find_method(_auto.ANY if named is None else named)
     _check_accepted(chosen, torque)
-    t0, t1 = span
-    h = _step(step, t0, t1)
+    h = _step(t1 - t0 if step is None else step, t0, t1)
     if every is not None and t_eval is not None:
         raise ValueError("give either t_eval or every, not both")
     stride = None if t_eval is not None else _check.count("every", 1 if every is None else every, " of steps")
     times = None if t_eval is None else _times(t_eval, t0, t1)
     q = _check.quaternion("attitude", attitude)
     w = np.array(_check.vector("omega", omega))
-    return Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w)), times
+    run = Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w))
+    return run, times, tolerance, None if named is None else chosen
 
 
 def resume(
@@ -182,6 +155,7 @@ def resume(
     torque: Torque | None = None,
     method: str | Method | None = None,
     t_eval: Any = None,
+    events: Any = None,
     progress: Progress | None = None,
     announce: Callable[[], None] | None = None,
 ) -> Solution:
@@ -190,6 +164,7 @@ def resume(
     Output every so many steps counts from there. What the method remembers is handed over, so that a continued run is
     the run in one go; with another torque or method it starts by itself from the state. Over a change of the torque
     nothing is conserved, so that there are no errors of energy and momentum.
+    The events of the solution are kept. Their functions are not: give them again as `events` to watch on.
     A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
     of polhode's.
     """
@@ -215,7 +190,14 @@ def resume(
         )  # fmt: skip
     _check_accepted(run.method, run.torque)
     memory = solution.memory if goes_on else ()
-    new = integration(run)(run, *state, times, progress, announce, memory).solution
+    watched = _events.listed(events)
+
+    def new() -> Solution:
+        if not watched:
+            return integration(run)(run, *state, times, progress, announce, memory).solution()
+        earlier = _events.Earlier(state, memory, solution.events)
+        return _events.with_events(run, times, watched, progress, announce, earlier)
+
     try:
         return _joined(solution, new())
     except SimulationFailed as failure:
@@ -238,7 +220,7 @@ def _joined(old: Solution, new: Solution) -> Solution:
         nfev=old.run.nfev + new.run.nfev,
         seconds=old.run.seconds + new.run.seconds,
     )
-    return replace(
+    whole = replace(
         new,
         run=run,
         message=f"{new.message}, after {old.run.steps} steps to t = {old.t_last:.12g}",
@@ -246,7 +228,9 @@ def _joined(old: Solution, new: Solution) -> Solution:
         t=np.concatenate([old.t, new.t[first:]]),
         quaternion=np.concatenate([old.quaternion, new.quaternion[first:]]),
         momentum=np.concatenate([old.momentum, new.momentum[first:]]),
+        events=(),
     )
+    return replace(whole, events=_events.joined(whole, old.events, new.events))
 
 
 # --- what the user gave, checked -----------------------------------------------------------------------------------
