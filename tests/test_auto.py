@@ -290,6 +290,29 @@ def test_choice(given: Character, rtol: float, outputs: int | None, method: str)
     assert chosen(given, rtol, outputs).method.name == method
 
 
+def test_harmony() -> None:
+    """A weight changes once while a body turns round, a gravity gradient twice, and a constant torque not at all."""
+
+    def of(torque: Any) -> float:
+        return _auto.harmony(checked_arguments(BODY, torque, omega=(0.3, 0.2, 1.0), t_span=(0.0, 1.0), rtol=1e-6)[0])
+
+    @ph.torque
+    def cubic(t: float, q: Any, w: Any, p: Any) -> Any:
+        x = ph.to_body(q, (0.0, 0.0, 1.0))[0]
+        return (0.0, x * x * x, 0.0)
+
+    @ph.torque
+    def raises(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (math.sqrt(-1.0), 0.0, 0.0)
+
+    assert of(TOP) == of(ph.ConstantBodyTorque((1.0, 0.0, 0.0))) == of(raises) == 1.0
+    assert 1.6 < of(ph.GravityGradient(strength=1.0)) <= 2.0
+    assert 2.0 < of(cubic) <= 3.0
+    shorter, _ = _auto._first_turn(find("Strang(corrector=17)"), GENERIC._replace(harmony=2.0, weakness=1e-6), 1e-6)
+    longer, _ = _auto._first_turn(find("Strang(corrector=17)"), GENERIC._replace(weakness=1e-6), 1e-6)
+    assert shorter == pytest.approx(longer / 2, rel=0.01)
+
+
 def test_many_outputs_are_cheap_on_a_grid() -> None:
     """A corrector goes one way to show a state between two steps, and three ways for one within a step."""
     long = character(weakness=1e-7, span=1e3)

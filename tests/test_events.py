@@ -343,3 +343,24 @@ def test_times_outside(bad: float) -> None:
 def test_bad_times(bad: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="t must"):
         run().at(bad)
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("problem", [ValueError("no such height"), KeyboardInterrupt()], ids=["raises", "Ctrl-C"])
+def test_what_stops_the_looks_loses_nothing(problem: BaseException) -> None:
+    """Rows and events so far are in the exception."""
+
+    def height(t: float, q: Any, w: Any) -> float:
+        if t > 3.0:
+            raise problem
+        return ph.to_space(q, (1.0, 0.0, 0.0))[2]
+
+    with pytest.raises((ValueError, ph.SimulationInterrupted)) as caught:
+        ph.simulate(
+            ph.Body([1.0, 1.4, 2.1]), ph.HeavyTop(0.1), omega=[0.3, 2.0, 0.2], t_span=(0.0, 1e4), step=0.1,
+            method="MR2", every=1, events=height,
+        )  # fmt: skip
+    found = caught.value.solution  # type: ignore[attr-defined]
+    assert 3.0 <= found.t[-1] < 5e3
+    assert found.events[0].t.size > 0
+    assert isinstance(caught.value, ph.SimulationInterrupted) == isinstance(problem, KeyboardInterrupt)

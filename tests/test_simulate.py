@@ -632,3 +632,25 @@ def test_a_method_of_ones_own() -> None:
     mr4 = compose(find("MR2"), triple_jump(2), name="MR4", order=4)
     assert run(method=mr4).energy_error.max() < run().energy_error.max() / 10
     assert run(method=mr4).method == "MR4"
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("span", [(0.0, 772.447942880569), (772.447942880569, 0.0), (-1.0, 0.1)])
+def test_listed_times_may_be_rounded_out_of_the_span(span: tuple[float, float]) -> None:
+    a, b = span
+    times = a + (b - a) * np.arange(1, 4) / 3
+    times[-1] = np.nextafter(b, b + (b - a))
+    given: dict[str, Any] = {"omega": [0.1, 0.2, 0.3], "t_span": span, "step": (b - a) / 9, "method": "MR2"}
+    assert ph.simulate(ph.Body([1, 2, 2.5]), None, t_eval=times, **given).t[-1] == b
+    times[-1] += 1e-9 * (b - a)
+    with pytest.raises(ValueError, match="lies outside t_span"):
+        ph.simulate(ph.Body([1, 2, 2.5]), None, t_eval=times, **given)
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_torque_of_complex_numbers_is_blamed() -> None:
+    def root(t: float, q: Any, w: Any, p: Any) -> Any:
+        return ((0.5 - t) ** 0.5, 0.0, 0.0)
+
+    with pytest.raises(ph.SimulationFailed, match=r"returned .* which are not all real numbers"):
+        ph.simulate(ph.Body([1, 2, 2.5]), ph.torque(root), omega=[1, 0, 0], t_span=(0, 1), step=0.1, method="RK4")

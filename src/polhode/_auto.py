@@ -33,6 +33,7 @@ from polhode.compiled import compiles, named
 from polhode.core import status as codes
 from polhode.core.exact import effort, finest
 from polhode.core.polished import LONGEST_TURN
+from polhode.core.quat import multiply
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.variable import Adaptive
 from polhode.core.vec import dot
@@ -93,6 +94,8 @@ class Character(NamedTuple):
     """How many of the shortest stretch between jumps of the torque the span would hold."""
     steadiness: float = 2.5
     """The angle through which the body turns while its nutation advances by one, as `exact.effort` measures that."""
+    harmony: float = 1.0
+    """How much faster the torque changes with the attitude than that of a weight, as far as high orders feel it."""
     parts: int = 0
     """If the listed times are at ends of equal parts of the span: how many these are."""
 
@@ -110,7 +113,7 @@ class Character(NamedTuple):
     @property
     def smooth(self) -> float:
         """An angle in which the torque that the body feels changes as little as in any other body."""
-        return min(3.2, 0.7 * self.steadiness)
+        return min(3.2, 0.7 * self.steadiness) / self.harmony
 
 
 def character(run: Run) -> Character:
@@ -131,7 +134,7 @@ def character(run: Run) -> Character:
     stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
     pieces = span / min(abs(s.t1 - s.t0) for s in stretches)
     depends, symmetric = run.torque.depends, a == b or b == c or c == a
-    return Character(span, rate, weakness, depends, symmetric, min(pieces, MOST_PIECES), steadiness)
+    return Character(span, rate, weakness, depends, symmetric, min(pieces, MOST_PIECES), steadiness, harmony(run))
 
 
 def equal_parts(run: Run, times: Floats | None) -> int:
@@ -149,6 +152,37 @@ def _attitudes(count: int) -> list[Quat]:
     """Spread at random, always the same."""
     rows = np.random.default_rng(7).normal(size=(count, 4))
     return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
+
+
+AROUND = 16
+"""Looks at a torque on the way round an axis."""
+
+
+def harmony(run: Run) -> float:
+    """The order of the harmonic, with its amplitude to the power 1/18, that counts most while a body turns round."""
+    torque, kernel = run.torque, run.torque.torque_kernel
+    if torque.depends is not Depends.POSITION or torque.breakpoints or named(kernel) is None:
+        return 1.0
+    return _harmony(kernel, named(kernel), tuple(torque.parameters(run.body)))
+
+
+@lru_cache(maxsize=128)
+def _harmony(kernel: UserTorque, content: str | None, p: tuple[float, ...]) -> float:
+    values, (start, about) = np.array(p), _attitudes(2)
+    axis = np.array(about[1:]) / math.hypot(*about[1:])
+    rows = []
+    for k in range(AROUND):
+        half = math.pi * k / AROUND
+        x, y, z = (math.sin(half) * axis).tolist()
+        with suppress(Exception):  # the user's code may raise anything
+            rows.append(kernel(0.0, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values))
+    around = np.array(rows, dtype=float)
+    if around.shape != (AROUND, 3) or not np.isfinite(around).all():
+        return 1.0
+    amplitudes = lengths(np.abs(np.fft.rfft(around, axis=0)))
+    counts = amplitudes > 1e-12 * amplitudes.max()  # the others are round-off
+    orders = np.flatnonzero(counts) * (amplitudes[counts] / amplitudes.max()) ** (1 / 18)
+    return float(max(1.0, orders.max(initial=0.0)))
 
 
 LOOKS, FEW_LOOKS = 32, 8
@@ -345,7 +379,7 @@ MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
 MODELS = {
     "Strang": Model(3.0, (6.0, 0.11), 1.0, 1.0),
-    "TakahashiImada": Model(3.0, (3.0, 0.025), 1.0, 1.0, kicks=2.0),
+    "TakahashiImada": Model(3.0, (3.0, 0.04), 1.0, 1.0, kicks=2.0),
     "SABA8": Model(6.0, (5e-9, 8e-3), 8.0, 0.18),
     "ABA1064": Model(5.5, (1e-5, 1.4e-4, 1.4e-4), 8.0, 0.65),
     "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
@@ -469,7 +503,10 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
         turn = min(turn, COARSER * reach / model.part)
     errors = []
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
-        size = eps**k if method.generalised_order else math.pow(1.0 + model.stronger * eps, order)
+        if method.generalised_order:
+            size = eps**k
+        else:  # of the motion as a whole, and of what the torque has beyond that of a weight
+            size = math.pow(1.0 + model.stronger * eps, order) + eps * (math.pow(c.harmony, order) - 1.0)
         unit = c.smooth if model.part and k == 1 else 1.0
         share = max(coefficient * size * c.turn * math.pow(unit, -order), 1e-300)
         errors.append((order, share))

@@ -210,7 +210,10 @@ class _Watch:
             if look.t1 in run.torque.breakpoints:
                 memory = ()
             steps, nfev, seconds = steps + part.run.steps, nfev + part.run.nfev, seconds + part.run.seconds
-            stop = self._watched(part)
+            try:
+                stop = self._watched(part)
+            except BaseException as problem:  # of the user's function, or the user does not wait for it
+                failure = problem
             self._keep(part, look.wanted, stop)
             if stop is not None or failure is not None:
                 break
@@ -232,7 +235,12 @@ class _Watch:
         if isinstance(failure, SimulationFailed | SimulationInterrupted):
             if stop is None:
                 raise type(failure)(whole) from None
+        elif isinstance(failure, KeyboardInterrupt):
+            told = f"interrupted at t = {whole.t_last:.12g} after {steps} steps"
+            raise SimulationInterrupted(replace(whole, status=codes.INTERRUPTED, message=told)) from None
         elif failure is not None:
+            if not hasattr(failure, "solution"):
+                failure.add_note("raised while events were looked for; what was computed is its `solution`")
             failure.solution = whole  # type: ignore[attr-defined]
             raise failure
         return whole

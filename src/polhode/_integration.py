@@ -608,7 +608,9 @@ class Integration:
                 complain(f"raised {type(problem).__name__}: {problem}", t)
                 raise
             sound = np.isfinite(w).all() and all(abs(x) < 10.0 for x in q)  # no attitude tells a torque nothing
-            if sound and not np.isfinite(np.asarray(n, dtype=float)).all():
+            if any(isinstance(x, complex) for x in n):
+                complain(f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers", t)
+            elif sound and not np.isfinite(np.asarray(n, dtype=float)).all():
                 complain(f"returned ({', '.join(f'{x:g}' for x in n)})", t)
             return n
 
