@@ -193,3 +193,13 @@ def test_interruption_keeps_what_there_is(passes: int) -> None:
     assert known.all() if passes == 3 else not known.any()
     assert many.success.all() or passes == 0
     assert np.isfinite(many.last_quaternion).all()
+
+
+def test_steps_of_their_own_on_several_threads() -> None:
+    """Bodies that finish early do not make the others' chunks grow beyond all bounds."""
+    rates = np.random.default_rng(3).normal(size=(300, 3))
+    found = [
+        ph.ensemble(BODY, STRONG, omega=rates, t_span=(0.0, 2.0), rtol=1e-6, method="DOP853", threads=n) for n in (1, 3)
+    ]
+    assert all(many.success.all() for many in found)
+    assert np.array_equal(found[0].quaternion, found[1].quaternion)

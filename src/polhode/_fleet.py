@@ -385,6 +385,7 @@ class Flight:
                 return
             chunk = max(1, pace.work // bodies)
             stop = done + chunk if shared.own_clock else min(piece.steps, done + chunk)
+            before = int(self.count[first:beyond, AT.done].sum())
             clock = time.perf_counter()
             try:
                 to(stop, first, beyond)
@@ -396,9 +397,10 @@ class Flight:
                 self._find_step(to, first + int(np.argmax(behind)), stop)
                 continue
             spent = time.perf_counter() - clock
-            work = int(bodies * (stop - done) * min(4.0, CHUNK_SECONDS / max(spent, 1e-6)))
-            if work > pace.work or stop - done == chunk:  # one that the end has cut short says little
-                pace.work = work
+            made = int(self.count[first:beyond, AT.done].sum()) - before
+            work = int(made * min(4.0, CHUNK_SECONDS / max(spent, 1e-6)))
+            if work > pace.work or made >= bodies * chunk:  # one that the end has cut short says little
+                pace.work = max(1, work)
             done = stop
             if shared.own_clock and not pace.short:
                 self._look_at_lengths(first, beyond)
