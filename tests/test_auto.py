@@ -471,3 +471,15 @@ def test_scenario(tmp_path: Any) -> None:
         path.write_text(text.format(run))
         with pytest.raises(ScenarioError, match=words):
             load_scenario(path)
+
+
+def test_round_off_is_followed_by_the_compensated_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the choice has trusted a plain splitting too far, its low halves bring the tolerance into reach."""
+    monkeypatch.setattr(_auto, "_best", lambda *a, **k: _auto.CORRECTED)
+    given: dict[str, Any] = {"omega": (0.9, -0.7, 1.1), "t_span": (0.0, 1e4), "t_eval": [1e4], "rtol": 6e-11}
+    found = ph.simulate(BODY, ph.HeavyTop(1e-8), **given)
+    assert found.run.method.name == "Strang(corrector=17, compensated=true)"
+    assert found.error_estimate is not None
+    assert found.error_estimate <= 6e-11
+    with pytest.warns(ph.ToleranceNotReached):  # a method that is named is kept
+        ph.simulate(BODY, ph.HeavyTop(1e-8), method=_auto.CORRECTED, **given)

@@ -175,8 +175,9 @@ def _harmony(kernel: UserTorque, content: str | None, p: tuple[float, ...]) -> f
         half = math.pi * k / AROUND
         x, y, z = (math.sin(half) * axis).tolist()
         with suppress(Exception):  # the user's code may raise anything
-            rows.append(kernel(0.0, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values))
-    around = np.array(rows, dtype=float)
+            n = kernel(0.0, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values)
+            rows.append((float(n[0]), float(n[1]), float(n[2])))
+    around = np.array(rows)
     if around.shape != (AROUND, 3) or not np.isfinite(around).all():
         return 1.0
     amplitudes = lengths(np.abs(np.fft.rfft(around, axis=0)))
@@ -261,6 +262,8 @@ class Ladder:
     """What becomes of errors of the iteration: they are biased, and change the energy, on which all angles depend."""
     parts: int = 0
     """Steps are a multiple of this, if that is not much more."""
+    spare: Method | None = None
+    """What to go on with where round-off keeps the method from its tolerance."""
     rounding: float = 0.0
     """The error by rounding that is to be expected of one step; it grows like the root of their number."""
 
@@ -348,7 +351,9 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     if c.depends is Depends.NOTHING:
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
-    return ladder(find_method(_best(c, rtol, outputs, many=many)), c, rtol)
+    method = find_method(_best(c, rtol, outputs, many=many))
+    spare = None if method.unscaled or method.name == COLLOCATION else method.having(compensated=True)
+    return replace(ladder(method, c, rtol), spare=spare)
 
 
 class Model(NamedTuple):
@@ -609,6 +614,10 @@ class Search:
         try:
             self._refine(ladder)
             assert self.best is not None
+            if self.best[1] > self.rtol and ladder.spare is not None:
+                most = max(n for n, _ in self.tried)
+                self.tried.clear()
+                self._refine(replace(ladder, method=ladder.spare, first=most, rounding=0.0))
             return self._finished(*self.best)
         except CannotGoOn as problem:
             raise problem.failure() from None
