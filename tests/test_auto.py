@@ -329,6 +329,8 @@ def test_many_outputs_are_cheap_on_a_grid() -> None:
         ([0.0], 0),
         ([12.5, 50.0], 4),
         ([10.0, 20.0 + 1e-6, 50.0], 0),
+        ([25.0, np.nextafter(25.0, 50.0), 50.0], 0),
+        ([5e-324, 50.0], 1),
         (np.sort(np.random.default_rng(1).uniform(0.0, 50.0, 7)), 0),
     ],
 )

@@ -11,6 +11,8 @@ import polhode as ph
 from polhode import _integration
 from polhode._integration import SimulationFailed
 from polhode.core.correctors import AHEAD, SPACING, Corrected, bernoulli, passage, weights
+from polhode.core.flows import ahead, principal_torque
+from polhode.core.quat import turn
 from polhode.core.types import Params, Rotor, State
 from polhode.methods import catalogue, find
 from tests.contract._measure import EPS, interpreted
@@ -166,6 +168,28 @@ def test_fourth_power_of_the_step() -> None:
     assert error[1e-2, 0.25] / error[1e-3, 0.25] == pytest.approx(100, rel=0.3)
     assert error[1e-2, 0.5] / error[1e-2, 0.25] == pytest.approx(16, rel=0.2)
     assert error[1e-2, 0.5] < 0.05 * apart(run(C17, 0.5, weight(1e-2)), true[1e-2])
+
+
+def test_a_torque_ahead_is_a_gradient_up_to_the_second_order() -> None:
+    """Turned about axes i and j, the torque of a potential has equal slopes, but for its own component along the third.
+
+    What is left is quadratic in the way ahead, k n = eps h^2: so a kick is symplectic up to eps^3 h^4.
+    """
+    torque = ahead(principal_torque(weight(1.0).torque_kernel, tilted=False, windowed=False))
+    rotor = Rotor(tuple(BODY.moments), tuple(1 / BODY.moments))
+    p = Params(np.array(weight(1.0).parameters(BODY)), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
+
+    def defect(k: float) -> float:
+        def at(v: Any) -> Any:
+            return np.array(torque(rotor, p, 0.0, State(turn((0.5, 0.1, -0.7, 0.5), tuple(v)), (0.0, 0.0, 0.0)), k))
+
+        slopes = np.array([(at(x) - at(-x)) / 2e-4 for x in 1e-4 * np.eye(3)])
+        own = at(np.zeros(3))
+        return float(np.abs(slopes - slopes.T - np.cross(own, np.eye(3))).max())
+
+    assert defect(0.0) < 1e-7
+    assert defect(0.4) > 1e-2
+    assert defect(0.4) / defect(0.2) == pytest.approx(4, rel=0.05)
 
 
 # --- through the driver: whatever the output, the error is that of the second power

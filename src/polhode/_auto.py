@@ -143,8 +143,9 @@ def equal_parts(run: Run, times: Floats | None) -> int:
         return 0
     x = (times - run.t_start) / (run.t_end - run.t_start)
     after = x[x > 0.0]
-    parts = round(1.0 / float(np.diff(after, prepend=0.0).min())) if after.size else 0
-    return parts if parts <= MOST_PARTS and np.abs(x * parts - np.round(x * parts)).max() < 1e-9 else 0
+    shortest = float(np.diff(after, prepend=0.0).min()) if after.size else 0.0
+    parts = round(1.0 / shortest) if shortest * MOST_PARTS > 0.99 else 0
+    return parts if np.abs(x * parts - np.round(x * parts)).max() < 1e-9 else 0
 
 
 @cache

@@ -71,6 +71,7 @@ MANY_FLOWS = 1e6
 GROUPS = 1.02
 """What it costs to run bodies in groups of different steps, where all could have the same."""
 SLOWEST = 1e-6
+"""Bodies that are slower than this part of the fastest one count as no slower."""
 
 
 class Foresight(NamedTuple):
@@ -147,6 +148,7 @@ class Tolerant:
             rate=most_of([c.rate for c in each]),
             weakness=most_of([c.weakness for c in each]),
             symmetric=all(c.symmetric for c in each),
+            harmony=most_of([c.harmony for c in each]),
             parts=_auto.equal_parts(self.run, self.times),
         )
         self.least = max(2.0, 2.0 * c.pieces)
@@ -216,8 +218,7 @@ class Tolerant:
             rungs = FINER ** np.round(power * np.log(speed) / math.log(FINER))
             for first in (needed / rungs).tolist():
                 steps = first * rungs
-                cost = (steps + CLIMBING * np.where(needed > 1.001 * steps, needed, 0.0)).mean()
-                tried.append((float(cost if power == 0.0 else GROUPS * cost), power, first, steps))
+                tried.append((_cost(steps, needed) * (1.0 if power == 0.0 else GROUPS), power, first, steps))
         _, power, first, steps = min(tried, key=lambda one: one[0])
         self._take(replace(self.ladder, first=first))
         longest = None
@@ -255,8 +256,7 @@ class Tolerant:
         needed = np.clip(needed[np.isfinite(needed)], too_few, self.most)
         if ladder.order == 0.0 or needed.size == 0:
             return ladder
-        costs = [n + CLIMBING * np.where(needed > n, needed, 0.0).mean() for n in needed.tolist()]
-        return replace(ladder, first=float(needed[int(np.argmin(costs))]))
+        return replace(ladder, first=min(needed.tolist(), key=lambda n: _cost(n, needed)))
 
     def __call__(self, part: Start) -> Ensemble:
         """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
@@ -532,6 +532,11 @@ PER_BODY = (
     "quaternion", "momentum", "status", "t_last", "steps", "evaluations", "last_quaternion", "last_momentum", "memory",
     "rows",
 )  # fmt: skip
+
+
+def _cost(steps: Any, needed: Floats) -> float:
+    """Of bodies that begin with these steps, in the mean: those that need more of them have to climb."""
+    return float(np.mean(steps + CLIMBING * np.where(needed > 1.001 * steps, needed, 0.0)))
 
 
 def _widened(some: Ensemble, part: Start) -> Ensemble:
