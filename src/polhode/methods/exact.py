@@ -86,12 +86,12 @@ def _takahashi_imada(corrector: int, compensated: bool) -> Method:
         Corrected(PolishedSplitting(plain) if compensated else plain, corrector),
         summary="exact free flow between kicks of a modified potential, corrected",
         about="Strang with its corrector leaves eps^2 h^2: the kick of a potential, the squared torque over the"
-        " inertia. Here the kicks have its opposite (takahashi1984, wisdom1996). No derivatives are needed: it is"
-        " taken at the attitude to which it would turn the body in a time h / sqrt(6), as a vector in space (rein2019)."
-        " The corrector is made right to the second power of the torque, which those of the literature are not: for a"
-        " body that nutates that would be the larger part of the error. Left are eps h^(n + 1) and eps^2 h^4, at one"
-        " exact flow and two torque evaluations a step, and passages as Strang has them. The torque ahead is not quite"
-        " the gradient of a potential: symplectic up to eps^3 h^4.",
+        " inertia. Here the kicks have its opposite (takahashi1984, wisdom1996), and need no derivatives for it: they"
+        " take the torque at the attitude to which it would turn the body in a time h / sqrt(6), as a vector in space"
+        " (rein2019). The corrector is made right to the second power of the torque, which those of the literature are"
+        " not: for a body that nutates that would be the larger part of the error. Left are eps h^(n + 1) and"
+        " eps^2 h^4, at one exact flow and two torque evaluations a step, and passages as Strang has them. The torque"
+        " ahead is not quite the gradient of a potential: symplectic up to eps^3 h^4.",
         cite="takahashi1984,wisdom1996,rein2019",
         order=4,
         attitude_order=4,
