@@ -321,6 +321,18 @@ def test_lanes_and_tilted_bodies_and_jumps() -> None:
     assert "lanes   8, the torque one by one" in repr(many)
 
 
+def test_tops_of_all_directions_fly_together() -> None:
+    """An upright one has a shorter kernel where all are upright, which changes no bit of it."""
+    mixed: list[ph.torques.Torque] = [*WEIGHTS]
+    mixed[1::2] = [ph.HeavyTop(top.weight, top.point, (0.6, 0.0, -0.8)) for top in WEIGHTS[1::2]]
+    given: dict[str, Any] = {"omega": TURNING, "method": "MR2", "every": 3, **GRID}
+    many, upright = ph.ensemble(MOMENTS, mixed, **given), ph.ensemble(MOMENTS, WEIGHTS, **given)
+    assert many.lanes == upright.lanes == 8
+    for k in range(MANY):
+        same = np.array_equal(many[k].quaternion, upright[k].quaternion)
+        assert same == (k % 2 == 0)
+
+
 @ph.torque(parameters=[0.0, 0.0])
 def growing(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
     """Without bounds where p says so, after a while."""

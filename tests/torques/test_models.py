@@ -57,6 +57,19 @@ def test_gravity_gradient() -> None:
 
 
 @pytest.mark.parametrize(
+    "model", [ph.HeavyTop(2.0, (0.3, 0.1, -0.7)), ph.HeavyTop(2.0, down=(0, 0, 3)), ph.GravityGradient(1.3)]
+)
+def test_upright_directions_have_a_kernel_of_their_own_with_the_same_bits(model: Torque) -> None:
+    general = model.at_large()
+    assert model.upright
+    assert not general.upright
+    assert general == model
+    assert general.torque_kernel is not model.torque_kernel
+    for r in attitudes():
+        assert np.array_equal(torque(model, 0.0, r), torque(general, 0.0, r))
+
+
+@pytest.mark.parametrize(
     "model", [ph.GravityGradient(1.3, (1, -2, 2)), ph.OrbitalGravityGradient(0.6, (1, 0, 0), (0, 1, 1))]
 )
 def test_gravity_gradient_of_a_tilted_body_is_that_of_its_principal_axes(model: Torque) -> None:

@@ -13,6 +13,7 @@ is summed with its rounding errors, and the iteration goes on for as long as it 
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from itertools import zip_longest
 from math import comb
 from typing import Any, NamedTuple
 
@@ -134,8 +135,8 @@ class Partner(NamedTuple):
     """For each node another one, whose slope is multiplied for it: further on by so many pairs, and in them the other.
 
     In lanes these are cheap moves. By an even number of pairs whole registers take each other's place; by an odd one
-    their halves, which takes longer: these come last. One slope spread to all lanes, the other way to multiply by a
-    matrix, would take longer still.
+    their halves, which takes longer. One slope spread to all lanes, the other way to multiply by a matrix, would take
+    longer still.
     """
 
     pairs: int
@@ -147,9 +148,15 @@ class Partner(NamedTuple):
 
 
 def partners(count: int) -> list[Partner]:
-    """In the order of the sums: each node meets all others."""
-    turns = range(count // 2)
-    return [Partner(k, other) for odd in (0, 1) for other in (0, 1) for k in turns if k % 2 == odd]
+    """In the order of the sums: each node meets all others.
+
+    Sums begin with pairs: one product that can be made at once, and fused with it one that has to wait for a move, the
+    longer wait with the earlier of the others.
+    """
+    at_once = [Partner(k, other) for other in (0, 1) for k in range(0, count // 2, 2)]
+    after_a_move = [Partner(k, other) for other in (1, 0) for k in range(1, count // 2, 2)]
+    pairs = zip_longest(at_once, after_a_move)  # of two nodes neither moves
+    return [partner for pair in pairs for partner in pair if partner is not None]
 
 
 def missed(h: float, a: float, a_low: float) -> float:
@@ -346,7 +353,7 @@ SLOPES = {
     4: "fma(k0 * y5, y6, n0)",
     5: "fma(k1 * y6, y4, n1)",
     6: "fma(k2 * y5, y4, n2)",
-    0: "-fma(y3, v2, fma(y2, v1, y1 * v0))",
+    0: "fma(-y3, v2, fma(-y2, v1, -y1 * v0))",
     1: "fma(y2, v2, fma(-y3, v1, y0 * v0))",
     2: "fma(-y1, v2, fma(y0, v1, y3 * v0))",
     3: "fma(y1, v1, fma(y0, v2, -y2 * v0))",

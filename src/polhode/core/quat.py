@@ -55,6 +55,16 @@ def to_body(q: Quat, v: Vec3) -> Vec3:
     return to_space(conjugate(q), v)
 
 
+def upright_to_body(q: Quat, z: float) -> Vec3:
+    """R^T (0, 0, z), to the same bits as `to_body` has it, with a third fewer operations."""
+    k, along, w = fma(q[0], q[0], -dot((q[1], q[2], q[3]), (q[1], q[2], q[3]))), 2.0 * (q[3] * z), 2.0 * q[0]
+    return (
+        fma(along, q[1], -w * (q[2] * z)),
+        fma(along, q[2], w * (q[1] * z)),
+        fma(k, z, along * q[3]),
+    )
+
+
 def turn(q: Quat, v: Vec3) -> Quat:
     """q exp(v): the body turns by the rotation vector v, in body axes. Exact, and an increment for small v."""
     half = 0.5 * sqrt(dot(v, v))

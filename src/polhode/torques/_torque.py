@@ -12,6 +12,7 @@ import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -31,6 +32,8 @@ class Torque(ABC):
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # unknown keys of scenario files are errors
 
     depends: Depends = Depends.POSITION
+    upright: bool = False
+    """Whether its kernel is the shorter one for a direction along the third axis of space."""
 
     @property
     def name(self) -> str:
@@ -70,6 +73,12 @@ class Torque(ABC):
         """A direction in space about which the torque is symmetric: the angular momentum along it is conserved."""
         return None
 
+    def at_large(self) -> "Torque":
+        """The same torque, to the same bits, by the kernel that serves all of its kind."""
+        other = copy(self)
+        other._settle(upright=False)
+        return other
+
     def _settle(self, **fields: Any) -> None:
         """Put checked values into the fields of a frozen dataclass, from its `__post_init__`."""
         for name, value in fields.items():
@@ -79,6 +88,11 @@ class Torque(ABC):
     def conserves_energy(self) -> bool:
         """Whether kinetic plus potential energy stays constant."""
         return self.potential_kernel is not None and not self.depends & (Depends.TIME | Depends.RATE)
+
+
+def is_upright(direction: Vec3) -> bool:
+    """Whether it is one of the two directions of the third axis."""
+    return direction[0] == direction[1] == 0.0
 
 
 @cache

@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from polhode import _check
 from polhode.body import Body
-from polhode.core.quat import to_body
+from polhode.core.quat import upright_to_body
 from polhode.core.types import Quat, UserTorque, Vec3
 from polhode.torques._torque import Torque, UserPotential
 
 
 def wall_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
     """f(z) u x e3, with u = R^T e3, z = u3 and f = dV/dz."""
-    u = to_body(q, (0.0, 0.0, 1.0))
+    u = upright_to_body(q, 1.0)
     x = 1.0 / (1.1 + u[2])
     x3 = x * x * x
     f = p[0] * x * x * (1.0 - 0.01 * x3 * x3 * x3)
@@ -22,7 +22,7 @@ def wall_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 def wall_potential(t: float, q: Quat, p: Any) -> float:
     """V(z) = -1/(1.1 + z) + 0.001/(1.1 + z)^10, or minus that."""
-    u = to_body(q, (0.0, 0.0, 1.0))
+    u = upright_to_body(q, 1.0)
     x = 1.0 / (1.1 + u[2])
     x3 = x * x * x
     v: float = -p[0] * x * (1.0 - 0.001 * x3 * x3 * x3)

@@ -9,10 +9,10 @@ import numpy as np
 from polhode import _check
 from polhode._check import Floats
 from polhode.body import Body
-from polhode.core.quat import to_body
+from polhode.core.quat import to_body, upright_to_body
 from polhode.core.types import Quat, UserTorque, Vec3
 from polhode.core.vec import cross, dot
-from polhode.torques._torque import Torque, UserPotential
+from polhode.torques._torque import Torque, UserPotential, is_upright
 
 
 def scaled_tensor(body: Body, c: float) -> list[float]:
@@ -40,6 +40,12 @@ def gradient_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
     return cross(u, tensor_times(p, u))
 
 
+def upright_gradient_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """The same where the mass lies in the direction of the third axis of space."""
+    u = upright_to_body(q, p[8])
+    return cross(u, tensor_times(p, u))
+
+
 def gradient_potential(t: float, q: Quat, p: Any) -> float:
     """(c/2) u . I u."""
     u = to_body(q, (p[6], p[7], p[8]))
@@ -63,7 +69,7 @@ class GravityGradient(Torque):
         self._settle(
             strength=_check.number("strength", self.strength), direction=_check.vector("direction", self.direction)
         )
-        _check.direction("direction", self.direction)
+        self._settle(upright=is_upright(_check.direction("direction", self.direction)))
 
     @classmethod
     def at_distance(cls, mu: float, r: float, direction: Vec3 = (0.0, 0.0, 1.0)) -> "GravityGradient":
@@ -74,7 +80,7 @@ class GravityGradient(Torque):
     @property
     def torque_kernel(self) -> UserTorque:
         """c u x I u."""
-        return gradient_torque
+        return upright_gradient_torque if self.upright else gradient_torque
 
     @property
     def potential_kernel(self) -> UserPotential:

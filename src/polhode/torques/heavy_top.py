@@ -6,15 +6,20 @@ from typing import Any
 
 from polhode import _check
 from polhode.body import Body
-from polhode.core.quat import to_body
+from polhode.core.quat import to_body, upright_to_body
 from polhode.core.types import Quat, UserTorque, Vec3
 from polhode.core.vec import cross, dot
-from polhode.torques._torque import Torque, UserPotential
+from polhode.torques._torque import Torque, UserPotential, is_upright
 
 
 def weight_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
     """r x R^T f."""
     return cross((p[0], p[1], p[2]), to_body(q, (p[3], p[4], p[5])))
+
+
+def upright_weight_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+    """The same where the force has the direction of the third axis of space."""
+    return cross((p[0], p[1], p[2]), upright_to_body(q, p[5]))
 
 
 def weight_potential(t: float, q: Quat, p: Any) -> float:
@@ -42,12 +47,12 @@ class HeavyTop(Torque):
             point=_check.vector("point", self.point),
             down=_check.vector("down", self.down),
         )
-        _check.direction("down", self.down)
+        self._settle(upright=is_upright(_check.direction("down", self.down)))
 
     @property
     def torque_kernel(self) -> UserTorque:
         """r x R^T f."""
-        return weight_torque
+        return upright_weight_torque if self.upright else weight_torque
 
     @property
     def potential_kernel(self) -> UserPotential:
