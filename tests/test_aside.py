@@ -1,5 +1,7 @@
 """Two runs at a time: the same answers, and no thread is left behind whatever happens."""
 
+import _thread
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -11,7 +13,8 @@ import pytest
 import polhode as ph
 from polhode import _auto
 from polhode._aside import both
-from polhode._integration import Integration
+from polhode._integration import Integration, NotWanted
+from polhode._simulate import checked_arguments
 
 
 class Run:
@@ -20,6 +23,7 @@ class Run:
     def __init__(self, chunks: int, end: Callable[[], Any]) -> None:
         self.chunks, self.end, self.done = chunks, end, 0
         self.progress: Callable[[int, int], None] | None = None
+        self.unwanted = False
 
     def compiled(self) -> None:
         pass
@@ -30,6 +34,8 @@ class Run:
             time.sleep(0.001)
             if self.progress:
                 self.progress(self.done, self.chunks)
+            if self.unwanted:
+                raise NotWanted
         return self.end()
 
 
@@ -46,9 +52,13 @@ def raising(problem: BaseException) -> Callable[[], Any]:
 
 @pytest.fixture(autouse=True)
 def _no_thread_is_left() -> Any:
-    before = threading.active_count()
+    before = _thread._count()
     yield
-    assert threading.active_count() == before
+    for _ in range(100):  # its last word is spoken a moment before it ends
+        if _thread._count() == before:
+            break
+        time.sleep(0.001)
+    assert _thread._count() == before
 
 
 def test_both() -> None:
@@ -70,22 +80,41 @@ def test_if_the_second_fails_it_is_told() -> None:
         pair(Run(20, raising(ArithmeticError("first"))), Run(3, raising(ArithmeticError("second"))))
 
 
-def test_ctrl_c_while_waiting_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    join, calls = threading.Thread.join, []
-
-    def interrupted(self: threading.Thread, timeout: float | None = None) -> None:
-        calls.append(self)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        join(self, timeout)
-
+def test_ctrl_c_while_waiting_loses_nothing() -> None:
     solution = ph.simulate(ph.Body([1, 2, 2.5]), omega=[1, 0, 0.1], t_span=(0, 1), step=1, method="Exact")
-    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt() -> Any:
+        time.sleep(0.02)
+        signal.pthread_kill(main, signal.SIGINT)  # wakes it up, as the key does
+        return solution
+
     second = Run(100_000, lambda: "other")
+    presser = threading.Thread(target=interrupt)
+    presser.start()
     with pytest.raises(ph.SimulationInterrupted) as stopped:
         pair(Run(3, lambda: solution), second)
+    presser.join()
     assert stopped.value.solution is solution
     assert second.done < 90_000
+
+
+def test_progress_is_told_of_the_first_only() -> None:
+    told, first, second = list[str](), Run(3, lambda: "main"), Run(3, lambda: "other")
+    first.progress, second.progress = (lambda *_: told.append("main")), (lambda *_: told.append("other"))
+    pair(first, second)
+    assert told == ["main"] * 3
+
+
+def test_a_run_that_is_not_wanted_ends() -> None:
+    run, times, _, _ = checked_arguments(
+        ph.Body([1, 2, 2.5]), omega=[1, 0, 0.1], t_span=(0, 1), step=0.1, method="MR2", t_eval=[1.0]
+    )
+    begun = Integration(run, run.quaternion_start, run.momentum_start, times, None, None)
+    begun.unwanted = True
+    with pytest.raises(NotWanted):
+        begun.attempt()
 
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-9])

@@ -59,8 +59,8 @@ MOST_PIECES = 1e4
 MOST_PARTS = 100_000
 WORTH_A_GRID = 1.15
 """Up to so many times more steps are made so that listed times lie between two of them, and need no steps aside."""
-LONG_ENOUGH = 4000
-"""Flows, about half a millisecond, from which on a thread for the companion pays."""
+LONG_ENOUGH = 6000
+"""Flows, half a millisecond to one, from which on a thread for the companion pays."""
 LONG_RUN = 1e5
 """Steps from which on it pays to compile anew for a shorter step."""
 NEAR_ROUND_OFF = 1e-9
@@ -130,11 +130,12 @@ def character(run: Run) -> Character:
     steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
     rate = math.hypot(free_rate, math.sqrt(size * max(j)))
     weakness = size / twice_kinetic if twice_kinetic > 0 else math.inf if size > 0 else 0.0
-    span = abs(run.t_end - run.t_start)
-    stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
-    pieces = span / min(abs(s.t1 - s.t0) for s in stretches)
+    span, pieces = abs(run.t_end - run.t_start), 1.0
+    if run.torque.breakpoints:
+        stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
+        pieces = min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES)
     depends, symmetric = run.torque.depends, a == b or b == c or c == a
-    return Character(span, rate, weakness, depends, symmetric, min(pieces, MOST_PIECES), steadiness, harmony(run))
+    return Character(span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run))
 
 
 def equal_parts(run: Run, times: Floats | None) -> int:
@@ -142,10 +143,12 @@ def equal_parts(run: Run, times: Floats | None) -> int:
     if times is None or times.size == 0 or run.torque.breakpoints:
         return 0
     x = (times - run.t_start) / (run.t_end - run.t_start)
-    after = x[x > 0.0]
-    shortest = float(np.diff(after, prepend=0.0).min()) if after.size else 0.0
+    gaps = x[x > 0.0]
+    gaps[1:] -= gaps[:-1].copy()
+    shortest = float(gaps.min()) if gaps.size else 0.0
     parts = round(1.0 / shortest) if shortest * MOST_PARTS > 0.99 else 0
-    return parts if np.abs(x * parts - np.round(x * parts)).max() < 1e-9 else 0
+    x *= parts
+    return parts if np.abs(x - np.rint(x)).max() < 1e-9 else 0
 
 
 @cache
@@ -162,9 +165,9 @@ AROUND = 16
 def harmony(run: Run) -> float:
     """The order of the harmonic, with its amplitude to the power 1/18, that counts most while a body turns round."""
     torque, kernel = run.torque, run.torque.torque_kernel
-    if torque.depends is not Depends.POSITION or torque.breakpoints or named(kernel) is None:
+    if torque.depends is not Depends.POSITION or torque.breakpoints or (content := named(kernel)) is None:
         return 1.0
-    return _harmony(kernel, named(kernel), tuple(torque.parameters(run.body)))
+    return _harmony(kernel, content, tuple(torque.parameters(run.body)))
 
 
 @lru_cache(maxsize=128)
@@ -319,13 +322,13 @@ def _tolerant(n: float) -> Method:
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
     """Collocation, its equations solved as well as it matters."""
     allowed = _allowed(rtol, steps)
-    return _solved_to(Itself(method), allowed if allowed > WORTH_ALLOWING else 0.0)
+    return _having(Itself(method), tolerance=allowed if allowed > WORTH_ALLOWING else 0.0)
 
 
 @lru_cache(maxsize=256)
-def _solved_to(method: Itself, tolerance: float) -> Method:
-    """To look the options up takes longer than a short run."""
-    made: Method = method.value.having(tolerance=tolerance)
+def _having(method: Itself, **option: float) -> Method:
+    """To look options up takes longer than a short run."""
+    made: Method = method.value.having(**option)
     return made
 
 
@@ -353,8 +356,8 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
     method = find_method(_best(c, rtol, outputs, many=many))
-    spare = None if method.unscaled or method.name == COLLOCATION else method.having(compensated=True)
-    return replace(ladder(method, c, rtol), spare=spare)
+    spare = None if method.unscaled or method.name == COLLOCATION else _having(Itself(method), compensated=True)
+    return ladder(method, c, rtol, spare)
 
 
 class Model(NamedTuple):
@@ -425,8 +428,9 @@ def _best(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
         if outputs is not None and not c.depends & Depends.TIME:
             for name in (CORRECTED, MODIFIED):
                 costs[name] = _splitting_cost(name, c, rtol, outputs, many=many)
-                polished = find_method(name, compensated=True).name
-                costs[polished] = _splitting_cost(polished, c, rtol, outputs)
+                if costs[name] == math.inf:  # by its round-off: else the dearer form would not win
+                    polished = _having(Itself(find_method(name)), compensated=True).name
+                    costs[polished] = _splitting_cost(polished, c, rtol, outputs)
     return min(costs, key=lambda name: costs[name])
 
 
@@ -477,7 +481,7 @@ MAYBE_ROUND_OFF = 100.0
 """Estimates of so many times the least error may be made of round-off, in which a run and its companion are alike."""
 
 
-def ladder(method: Method, c: Character, rtol: float) -> Ladder:
+def ladder(method: Method, c: Character, rtol: float, spare: Method | None = None) -> Ladder:
     """A method, with a first guess of its steps."""
     orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
     factor = FACTORS.get(method.name.partition("(")[0], FACTOR)
@@ -495,30 +499,34 @@ def ladder(method: Method, c: Character, rtol: float) -> Ladder:
     plain = model is not None and model.flows > 0.0 and not method.unscaled
     rounding = ROUNDED * c.turn * math.sqrt(effort) if plain else 0.0
     return Ladder(
-        method, order, first, factor, stretch, effort=effort, growth=_growth(c), parts=c.parts, rounding=rounding
-    )
+        method, order, first, factor, stretch, effort=effort, growth=_growth(c), parts=c.parts, spare=spare,
+        rounding=rounding,
+    )  # fmt: skip
 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     """The angle by which the body turns in a step that is likely to do; the order of the error that allows no more."""
     powers, model = _law(Itself(method), c.depends is Depends.NOTHING)
     limiting, eps = math.sqrt(max(powers) * min(powers)), min(1.0, c.weakness)  # of the longest turn: nobody knows
+    radians, weak = c.turn, bool(method.generalised_order)
     turn = model.longest / (1.0 + model.shorter * eps)
     if model.part and not c.symmetric:  # the companion's flows are to go in one piece
         reach = min(c.reach, LONGEST_TURN) if method.unscaled else c.reach
         turn = min(turn, COARSER * reach / model.part)
     errors = []
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
-        if method.generalised_order:
+        if weak:
             size = eps**k
         else:  # of the motion as a whole, and of what the torque has beyond that of a weight
             size = math.pow(1.0 + model.stronger * eps, order) + eps * (math.pow(c.harmony, order) - 1.0)
-        unit = c.smooth if model.part and k == 1 else 1.0
-        share = max(coefficient * size * c.turn * math.pow(unit, -order), 1e-300)
+        share = coefficient * size * radians
+        if model.part and k == 1:
+            share *= math.pow(c.smooth, -order)
+        share = max(share, 1e-300)
         errors.append((order, share))
         if (allowed := math.pow(rtol / share, 1 / order)) < turn:
             turn, limiting = allowed, float(order)
-    while sum(share * math.pow(turn, order) for order, share in errors) > 1.01 * rtol:
+    while sum([share * math.pow(turn, order) for order, share in errors]) > 1.01 * rtol:
         turn *= 0.95  # where two of them are alike
     return turn, limiting
 
@@ -594,11 +602,12 @@ class Search:
             rows = self._checks(run.t)
             other = self._made(self._begin(coarser, run.t[rows], nudged=True))
         unseen = ladder.unseen(run.run.method, n)
-        return run, float(estimate(ladder.factor, distance(run, rows, other), self.floor, *unseen))
+        return run, estimate(ladder.factor, distance(run, rows, other), self.floor, *unseen)
 
-    def _checks(self, t: Floats) -> NDArray[np.int64]:
+    def _checks(self, t: Floats) -> NDArray[np.int64] | slice:
         """Rows in which the two are compared, of those of the run: the start is what it is."""
-        return spread(np.arange(1 if t.size > 1 and t[0] == self.run.t_start else 0, t.size))
+        first = 1 if t.size > 1 and t[0] == self.run.t_start else 0
+        return slice(first, None) if t.size - first <= CHECKS else spread(np.arange(first, t.size))
 
     def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
         try:
@@ -728,8 +737,9 @@ def nudge(momentum: Floats, moments: Floats, axes: Floats) -> Floats:
 
 def estimate(factor: float, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
     """The error of a run whose companion is at the distance d: by the factor of its method, or by that of round-off."""
+    larger, smaller = (max, min) if isinstance(d, float) else (np.maximum, np.minimum)
     floor = floor + rounding
-    return np.maximum(factor * d, np.minimum(FACTOR * d, MAYBE_ROUND_OFF * floor)) + floor + left
+    return larger(factor * d, smaller(FACTOR * d, MAYBE_ROUND_OFF * floor)) + floor + left
 
 
 def least_error(run: Run, rate: float, *, tilted: bool = True) -> float:
@@ -757,7 +767,7 @@ def spread(values: NDArray[Number]) -> NDArray[Number]:
     return some
 
 
-def distance(run: Solution, rows: NDArray[np.int64], other: Solution) -> float:
+def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
     """The largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
     q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
     differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
@@ -794,9 +804,10 @@ def computed_together(run: Run, announce: Callable[[], None] | None) -> bool:
     """Whether the torque can be had at all nodes of a step at once. If not, Runge-Kutta needs fewer evaluations."""
     kernel, scheme = Itself(run.torque.torque_kernel), Itself(run.method.scheme)
     known = (kernel, scheme, run.torque.depends, len(run.torque.breakpoints) > 0, run.body.aligned, compiles())
-    if known not in _together:
+    found = _together.get(known)
+    if found is None:
         if len(_together) >= 1000:  # each keeps a function of the user's alive
             _together.clear()
         start = (run.quaternion_start, run.momentum_start, np.array([run.t_end]))
-        _together[known] = Integration(run, *start, None, announce).in_lanes()
-    return _together[known]
+        found = _together[known] = Integration(run, *start, None, announce).in_lanes()
+    return found

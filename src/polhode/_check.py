@@ -2,28 +2,33 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+DOUBLE = np.dtype(np.float64)
 
 
 def number(name: str, value: Any, *, positive: bool = False) -> float:
     """A finite float."""
-    try:
-        if isinstance(value, str | bytes | bool):
-            raise TypeError
-        x = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must be a number, not {value!r}") from None
+    x = value if type(value) is float else _float(name, value)
     if not math.isfinite(x):
         raise ValueError(f"{name} must be finite, not {x}")
     if positive and x <= 0:
         raise ValueError(f"{name} must be positive, not {x:g}")
     return x
+
+
+def _float(name: str, value: Any) -> float:
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must be a number, not {value!r}") from None
 
 
 def count(name: str, value: Any, of: str = "") -> int:
@@ -48,6 +53,8 @@ def _rows_of(name: str, value: Any) -> NDArray[Any]:
 
 def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
     """A finite array of this shape."""
+    if type(value) is np.ndarray and value.dtype == DOUBLE and value.shape == shape and _all_finite(value):
+        return np.array(value)
     try:
         given = np.asarray(value)
         kind = given.dtype.kind
@@ -70,7 +77,7 @@ FEW = 50
 
 def _all_finite(x: Floats) -> bool:
     if x.size <= FEW:
-        return all(map(math.isfinite, x.reshape(-1).tolist()))
+        return all(map(math.isfinite, x.ravel().tolist()))
     return int(np.count_nonzero(np.isfinite(x))) == x.size
 
 
@@ -85,8 +92,12 @@ def row(name: str, values: Any) -> Floats:
 def plain(value: Any, count: int) -> bool:
     """Whether this is a tuple or a list of so many finite floats, with which nothing is to be done."""
     kind = type(value)
-    listed = (kind is tuple or kind is list) and len(value) == count and {*map(type, value)} == {float}
-    return listed and math.isfinite(sum(value))
+    if (kind is not tuple and kind is not list) or len(value) != count:
+        return False
+    for x in value:
+        if type(x) is not float:
+            return False
+    return math.isfinite(sum(value))
 
 
 def numbers(name: str, value: Any, count: int) -> tuple[float, ...]:
@@ -115,12 +126,14 @@ def quaternion(name: str, attitude: Any) -> Floats:
     """Unit quaternion, scalar first, from what the user gave."""
     if attitude is None:
         return np.array([1.0, 0.0, 0.0, 0.0])
+    if plain(attitude, 4):
+        return _scaled(name, attitude)
     if hasattr(attitude, "as_quat"):
         q = np.asarray(attitude.as_quat(), dtype=np.float64)
         if q.shape != (4,):
             raise ValueError(f"{name} must be a single Rotation, not a stack of shape {q.shape[:-1]}")
         return np.array([q[3], q[0], q[1], q[2]])
-    shape = (4,) if plain(attitude, 4) else shape_of(name, attitude)
+    shape = shape_of(name, attitude)
     if shape == (3, 3):
         matrix = array(name, attitude, (3, 3))
         defect = float(np.abs(matrix @ matrix.T - np.eye(3)).max())
@@ -135,7 +148,12 @@ def quaternion(name: str, attitude: Any) -> Floats:
         raise ValueError(
             f"{name} must be a Rotation, a quaternion (scalar first) or a 3x3 matrix, not of shape {shape}"
         )
-    w, x, y, z = numbers(name, attitude, 4)
+    return _scaled(name, array(name, attitude, (4,)).tolist())
+
+
+def _scaled(name: str, quaternion: Sequence[float]) -> Floats:
+    """To unit length."""
+    w, x, y, z = quaternion
     largest = max(abs(w), abs(x), abs(y), abs(z))
     if largest == 0.0:
         raise ValueError(f"{name} must be a rotation, but the quaternion is zero")

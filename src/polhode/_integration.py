@@ -42,6 +42,9 @@ MANY_EVALUATIONS = 64
 HARMLESS = 1e50
 """Sixth powers of numbers between this and its inverse are floats."""
 
+FLOATS = frozenset({float, np.float64})
+"""What a torque usually returns."""
+
 Progress = Callable[[int, int], None]
 """Called with the steps done and the steps in all."""
 
@@ -64,6 +67,10 @@ class CannotGoOn(Exception):
     def failure(self) -> SimulationFailed:
         """The reason, and what there is."""
         return SimulationFailed(self.stopped._assembled(self.status))
+
+
+class NotWanted(Exception):
+    """Nobody waits for the run any more."""
 
 
 class SimulationInterrupted(KeyboardInterrupt):
@@ -124,18 +131,23 @@ def plan(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
 def _plan_of_few(piece: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
     """The same one by one: for a few times the calls of NumPy take longer."""
     t0, _, h, last, steps = piece
-    index, offsets = list[int](), list[float]()
-    nearest = 8 * math.ulp(t0)
+    index: list[int] = []
+    offsets: list[float] = []
+    ulp = math.ulp
+    final, nearest = steps - 1, 8 * ulp(t0)
     for t in times.tolist():
         before, length = int((t - t0) / h), h
-        if before >= steps - 1:
-            before, length = steps - 1, last
-        offset, near = t - (t0 + before * h), 8 * math.ulp(t)
+        if before >= final:
+            before, length = final, last
+        offset, near = t - (t0 + before * h), 8 * ulp(t)
         if near < nearest:
             near = nearest
-        after = -near <= offset - length <= near
-        index.append(before + after)
-        offsets.append(0.0 if after or -near <= offset <= near else offset)
+        if -near <= offset - length <= near:
+            before, offset = before + 1, 0.0
+        elif -near <= offset <= near:
+            offset = 0.0
+        index.append(before)
+        offsets.append(offset)
     return np.array(index, dtype=np.int64), np.array(offsets)
 
 
@@ -188,6 +200,8 @@ class Integration:
 
     earlier = later = 0
     """Steps before and after it that are to be told of, if it is a stretch of a longer run."""
+    unwanted = False
+    """Set on another thread, it ends the run after a chunk."""
 
     def __init__(
         self, run: Run, q: Floats, m: Floats, times: Floats | None,
@@ -219,7 +233,7 @@ class Integration:
         other.__dict__.update(self.__dict__)
         other._plan(run.having(torque_size=self.run.torque_size), run.quaternion_start, m, times)
         if run.method.scheme is self.run.method.scheme and other._sizes() == self.scales:
-            other.carried = np.zeros_like(self.carried)  # the same loop will do
+            other.carried = np.zeros(self.carried.size)  # the same loop will do
         else:
             other._take_stepper()
         return other
@@ -247,10 +261,12 @@ class Integration:
 
     def _reserve(self) -> None:
         """Room for the output."""
-        every = self.run.every
-        self.total = sum(piece.steps for piece in self.pieces)
-        rows = self.times.size if self.times is not None else self.total // _positive(every) + 1
-        self.ragged = self.times is None and self.total % _positive(every) != 0  # the end is no multiple of `every`
+        self.total = sum([piece.steps for piece in self.pieces])
+        if self.times is not None:
+            rows, self.ragged = self.times.size, False
+        else:
+            whole, rest = divmod(self.total, _positive(self.run.every))
+            rows, self.ragged = whole + 1, rest > 0  # the end is no multiple of `every`
         self.out = _rows(rows + self.ragged)
         self.count[AT.rows] = rows
 
@@ -377,6 +393,8 @@ class Integration:
             chunk = max(1, int(made * min(growth, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
                 self._tell(self.progress)
+            if self.unwanted:
+                raise NotWanted
         self.before += int(self.count[AT.done])
         self.count[AT.done] = self.count[AT.resumed] = 0
         self.evaluations += self._counted()
@@ -466,8 +484,8 @@ class Integration:
 
     def _setting(self, piece: Segment) -> Floats:
         """The fixed numbers of a segment."""
-        body, p = self._kernel_arguments(piece)
-        setting = np.array([*body.inertia, *body.inverse, *p.axes, *p.window, *p.tuning])
+        body = self.body
+        setting = np.array([*body.inertia, *body.inverse, *self.axes, *_window(piece), *self.run.method.tuning])
         assert setting.size == SETTING
         return setting
 
@@ -638,7 +656,7 @@ class Integration:
         return [*asides, self.piece.last if done == self.piece.steps - 1 else self.piece.h]
 
     def _kernel_state(self) -> State:
-        q0, q1, q2, q3, m0, m1, m2 = self.state[:STATE].tolist()
+        q0, q1, q2, q3, m0, m1, m2, *_ = self.state.tolist()  # a clock may follow
         return State((q0, q1, q2, q3), (m0, m1, m2))
 
     def _probe(self) -> float:
@@ -668,7 +686,7 @@ class Integration:
 
     def _size(self, n: Any, t: float) -> float:
         """Of what a torque has returned, which may be anything."""
-        plain = isinstance(n, tuple) and len(n) == 3 and all(isinstance(x, float) for x in n)
+        plain = isinstance(n, tuple) and len(n) == 3 and FLOATS.issuperset(map(type, n))
         if plain and math.isfinite(size := math.hypot(*n)):
             return size
         given, name = np.asarray(n), self.run.torque.name

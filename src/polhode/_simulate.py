@@ -320,7 +320,9 @@ def _follow_each_other(times: Floats, t0: float, t1: float) -> bool:
     before = operator.lt if t1 > t0 else operator.gt
     if times.size > FEW:
         ordered = bool(before(times[:-1], times[1:]).all())
+        first, last = float(times[0]), float(times[-1])
     else:  # for a few the calls of NumPy take longer
         listed = times.tolist()
-        ordered = all(map(before, listed[:-1], listed[1:]))
-    return ordered and not before(times[0], t0) and not before(t1, times[-1])
+        ordered = all(map(before, listed, listed[1:]))
+        first, last = listed[0], listed[-1]
+    return ordered and not before(first, t0) and not before(t1, last)

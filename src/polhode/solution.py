@@ -97,7 +97,7 @@ class Run:
     def having(self, **changed: Any) -> Run:
         """The same with other values: as `dataclasses.replace` does it, but quick, for every call makes two."""
         other = object.__new__(Run)
-        other.__dict__.update(self.__dict__, **changed)
+        object.__setattr__(other, "__dict__", self.__dict__ | changed)
         return other
 
 
