@@ -130,10 +130,12 @@ class Polhode:
         longest = model.longest if model else LONGEST
         if model and not model.flows:
             longest /= _auto.COARSER  # `simulate` leaves room for its companion
-        c = _auto.character(self._plan(problem))
+        whole = _auto.character(self._plan(problem))
+        c = whole.seen_by(self.method)
+        angle = problem.angle * c.turn / whole.turn
         if model and model.part and not c.symmetric:  # beyond its reach an exact flow goes in two pieces
             longest = min(longest, 0.97 * c.reach / model.part)
-        return Settings(max(1.0, problem.angle / longest), problem.angle / SHORTEST, 1.25)
+        return Settings(max(1.0, angle / longest), angle / SHORTEST, 1.25)
 
     def _plan(self, problem: Problem) -> Any:
         """The run, in one step."""

@@ -98,6 +98,15 @@ class Character(NamedTuple):
     """How much faster the torque changes with the attitude than that of a weight, as far as high orders feel it."""
     parts: int = 0
     """If the listed times are at ends of equal parts of the span: how many these are."""
+    spinless: tuple[float, float] | None = None
+    """Rate and weakness of a slender body without its spin, if that may be left out."""
+
+    def seen_by(self, method: Method) -> "Character":
+        """The same to a method that may leave out the spin."""
+        if self.spinless is None or not getattr(method.scheme, "despins", False):
+            return self
+        rate, weakness = self.spinless
+        return self._replace(rate=rate, weakness=weakness, steadiness=math.inf)
 
     @property
     def turn(self) -> float:
@@ -128,14 +137,22 @@ def character(run: Run) -> Character:
     rate2, nutation2 = effort(rotor, start)
     free_rate = math.sqrt(max(rate2, 0.0))
     steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
-    rate = math.hypot(free_rate, math.sqrt(size * max(j)))
-    weakness = size / twice_kinetic if twice_kinetic > 0 else math.inf if size > 0 else 0.0
+    rate, weakness = math.hypot(free_rate, math.sqrt(size * max(j))), _weakness(size, twice_kinetic)
     span, pieces = abs(run.t_end - run.t_start), 1.0
     if run.torque.breakpoints:
         stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
         pieces = min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES)
     depends, symmetric = run.torque.depends, a == b or b == c or c == a
-    return Character(span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run))
+    spinless = None
+    if run.axis:
+        across = j[run.axis % 3]
+        rate2 = dot(start, start) * across**2
+        spinless = math.sqrt(rate2 + size * across), _weakness(size, rate2 / across)
+    return Character(span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run), spinless=spinless)
+
+
+def _weakness(size: float, twice_kinetic: float) -> float:
+    return size / twice_kinetic if twice_kinetic > 0 else math.inf if size > 0 else 0.0
 
 
 def equal_parts(run: Run, times: Floats | None) -> int:
@@ -460,7 +477,9 @@ def _passages(c: Character, turn: float, shown: int) -> int:
 
 def _collocation_cost(c: Character, rtol: float) -> float:
     """Nanoseconds: each iteration brings fewer digits the longer the step is."""
-    turn, _ = _first_turn(find_method(COLLOCATION), c, rtol)
+    method = find_method(COLLOCATION)
+    c = c.seen_by(method)
+    turn, _ = _first_turn(method, c, rtol)
     steps = max(c.turn / turn, 1.0)
     allowed = _allowed(rtol, steps * _growth(c))
     iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
@@ -483,6 +502,7 @@ MAYBE_ROUND_OFF = 100.0
 
 def ladder(method: Method, c: Character, rtol: float, spare: Method | None = None) -> Ladder:
     """A method, with a first guess of its steps."""
+    c = c.seen_by(method)
     orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
     factor = FACTORS.get(method.name.partition("(")[0], FACTOR)
     if isinstance(method.scheme, Adaptive):

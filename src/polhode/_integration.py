@@ -178,7 +178,7 @@ def of_any_size(scheme: Itself) -> bool:
     return isinstance(scheme.value, Routine | Increments | Adams | Adaptive | MoserVeselov)
 
 
-ANY_SIZE = Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0)
+ANY_SIZE = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for axis in range(4))
 """What such a scheme is bound with, so that another start needs no other step."""
 
 
@@ -295,7 +295,12 @@ class Integration:
 
     def _sizes(self) -> Scales:
         """The scales, if the scheme looks at them."""
-        return ANY_SIZE if of_any_size(Itself(self.run.method.scheme)) else self._scales()
+        return ANY_SIZE[self._axis] if of_any_size(Itself(self.run.method.scheme)) else self._scales()
+
+    @property
+    def _axis(self) -> int:
+        """About which the spin is left out."""
+        return self.run.axis if getattr(self.run.method.scheme, "despins", False) else 0
 
     def _scales(self) -> Scales:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""
@@ -307,7 +312,7 @@ class Integration:
         step = (run.longest_step or run.step) * run.method.advance
         conserves = run.torque.potential_kernel is not None and not changes
         size = (self.body.inertia, _triple(momentum), step, run.torque_size or 0.0)
-        return Scales(*size, changes, conserves, self.many, self.effort)
+        return Scales(*size, changes, conserves, self.many, self.effort, axis=self._axis)
 
     def compiled(self) -> Callable[..., int]:
         """The loop, ready to run."""

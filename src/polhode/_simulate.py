@@ -144,7 +144,8 @@ def checked_arguments(
     times = None if t_eval is None else _times(t_eval, t0, t1)
     q = _check.quaternion("attitude", attitude)
     w = np.array(_check.vector("omega", omega))
-    run = Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w))
+    axis = spin_axis(body, torque, t0, t1)
+    run = Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w), axis=axis)
     return run, times, tolerance, None if named is None else chosen
 
 
@@ -186,7 +187,8 @@ def resume(
     run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=acting, method=chosen)
     if not same:
         run = replace(
-            run, quaternion_start=state[0], momentum_start=state[1], torque_size=None, torque_changed=True
+            run, quaternion_start=state[0], momentum_start=state[1], torque_size=None, torque_changed=True,
+            axis=spin_axis(old.body, acting, solution.t_last, end),
         )  # fmt: skip
     _check_accepted(run.method, run.torque)
     memory = solution.memory if goes_on else ()
@@ -231,6 +233,15 @@ def _joined(old: Solution, new: Solution) -> Solution:
         events=(),
     )
     return replace(whole, events=_events.joined(whole, old.events, new.events))
+
+
+def spin_axis(body: Body, torque: Torque, t0: float, t1: float) -> int:
+    """The axis of a slender body about which its spin may be left out (`core.despun`); 0: there is none.
+
+    The angle of the spin is measured from the time zero: where that is far away, times are rounded too coarsely.
+    """
+    axis = body.slender_axis
+    return axis if axis and torque.ignores_spin(axis) and abs(t0) <= abs(t1 - t0) else 0
 
 
 # --- what the user gave, checked -----------------------------------------------------------------------------------

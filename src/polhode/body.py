@@ -73,6 +73,13 @@ class Body:
         return bool((self.axes == np.eye(3)).all())
 
     @cached_property
+    def slender_axis(self) -> int:
+        """The axis of the user, from 1 to 3, whose moment is less than the other two, which are equal; 0: none is."""
+        a, b, c = self.moments.tolist()
+        axis = 3 if c < a == b else 1 if a < b == c else 2 if b < c == a else 0
+        return axis if self.aligned else 0
+
+    @cached_property
     def axes_quaternion(self) -> Floats:
         """The turn from principal axes to the user's, scalar first."""
         if self.aligned:

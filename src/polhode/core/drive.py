@@ -301,6 +301,9 @@ def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any
         new = enter(body, p, t, leave(body, p, t, s, h), length)
         return new, start(body, p, t, new)
 
+    if stepper.any_length:
+        change = change_plain
+
     def taken(carried: Any, s: State) -> State:
         return load_state(carried, 0)
 
@@ -499,7 +502,8 @@ def _recounted(stepper: Stepper) -> Any:
     """`recounted(memory, later)`: the memory before a step aside, with the evaluations that it took."""
     if stepper.evaluations_per_step is not None:
         return function("recounted(memory, later)", ["return memory"], {})
-    parts = stepper.packing.parts if stepper.packing else stepper.memory
+    inside = STATE if stepper.enter else 0
+    parts = stepper.packing.parts if stepper.packing else stepper.memory - inside
     kept = "".join(f"memory[{k}], " for k in range(parts - 1))
     return function("recounted(memory, later)", [f"return ({kept}later[{parts - 1}],)"], {})
 

@@ -382,7 +382,7 @@ def gauss(count: int, *, compensated: bool = False) -> Increments:
     )
     return Increments(
         made(one_by_one(c, compensated=compensated)), len(STATE) * count + 2, 1, None, compensated,
-        in_lanes=tuple(wide), keeps_norm=True, in_halves=compensated,
+        in_lanes=tuple(wide), keeps_norm=True, despins=True, in_halves=compensated,
     )  # fmt: skip
 
 

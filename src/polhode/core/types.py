@@ -76,6 +76,8 @@ class Scales(NamedTuple):
     """Of the most demanding among many bodies, as `exact.effort` has it."""
     packed: bool = False
     """Whether a number stands for several bodies: then flows cannot branch, and give up what needs it (as NaN)."""
+    axis: int = 0
+    """The principal axis, from 1 to 3, about which body and torque are symmetric and the spin is left out, if any."""
     form: int | None = None
     """Which of the forms of a scheme that compute the points of a step together is meant, if any."""
 
@@ -112,6 +114,8 @@ class Stepper(NamedTuple):
     leave: Flow | None = None
     """Of a stepper with a corrector: from the state that is seen to the one that steps of length h are made on, and
     back. The latter stands in the first seven numbers of the memory, which neither `start` nor `step` sees."""
+    any_length: bool = False
+    """Whether they are the same for steps of all lengths."""
     evaluations_per_passage: int = 0
     """Of the torque, by one of the two. Those of the first `enter` are among the evaluations at the start."""
     packing: Packing | None = None

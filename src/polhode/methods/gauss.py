@@ -13,7 +13,9 @@ _ABOUT = (
     "the torque can be. The iteration ends at round-off, or at the error a step that the option tolerance allows; it "
     "does not converge if the body turns by more than three to five radians in a step.{refused} Compensated and "
     "without a tolerance, what rounding leaves out of matrix, increments and state is carried along, so that "
-    "invariants do not drift. Takes any torque. Keeps what is quadratic: the norm of the quaternion, and of a free "
+    "invariants do not drift. Takes any torque. Of a slender symmetric body whose torque ignores its spin, as that of "
+    "a weight on the axis does, the spin is left out of the steps and put into what is shown: then steps are as long "
+    "as the slower motion of the axis allows. Keeps what is quadratic: the norm of the quaternion, and of a free "
     "body energy and momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not "
     "canonical."
 )

@@ -73,6 +73,14 @@ class Torque(ABC):
         """A direction in space about which the torque is symmetric: the angular momentum along it is conserved."""
         return None
 
+    def ignores_spin(self, axis: int) -> bool:
+        """Whether a turn about this principal axis, from 1 to 3, of a body symmetric about it changes nothing.
+
+        The torque, seen from a frame that takes no part in the turn, is to stay the same and to have no part along the
+        axis. The principal axes are those that the body is given in.
+        """
+        return False
+
     def at_large(self) -> "Torque":
         """The same torque, to the same bits, by the kernel that serves all of its kind."""
         other = copy(self)

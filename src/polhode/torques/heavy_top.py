@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from polhode import _check
@@ -59,11 +60,16 @@ class HeavyTop(Torque):
         """-f . R r."""
         return weight_potential
 
+    def ignores_spin(self, axis: int) -> bool:
+        """With the point on the axis."""
+        return all(x == 0.0 for k, x in enumerate(self.point, 1) if k != axis)
+
     def parameters(self, body: Body) -> Sequence[float]:
         """The point and the force."""
-        return (*self.point, *(self.weight * x for x in self.axis))
+        x, y, z = self.axis
+        return (*self.point, self.weight * x, self.weight * y, self.weight * z)
 
-    @property
+    @cached_property
     def axis(self) -> Vec3:
         """The direction of the force."""
         return _check.direction("down", self.down)
