@@ -208,13 +208,31 @@ def test_what_was_finished_is_not_lost(problem: Any, monkeypatch: pytest.MonkeyP
             with pytest.warns(ph.ToleranceNotReached):
                 best = answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0])
         else:
-            with pytest.raises(ph.SimulationInterrupted, match=r"2 rows and an error estimated as 2\.0e-03") as caught:
+            told = r"2 rows, and its error is estimated as 2\.0e-03"
+            with pytest.raises(ph.SimulationInterrupted, match=told) as caught:
                 answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0])
             best = caught.value.solution
     assert best.success is (problem is CannotGoOn)
     assert best.error_estimate == 2e-3
     assert np.array_equal(best.quaternion, made[0].quaternion)
     assert best.nfev > made[0].nfev  # with the companion
+
+
+def test_a_run_whose_companion_is_interrupted_is_not_lost() -> None:
+    finished = list[int]()
+
+    def stop(done: int, total: int) -> None:
+        if finished:
+            raise KeyboardInterrupt
+        if done == total:
+            finished.append(total)
+
+    with interpreted(), pytest.raises(ph.SimulationInterrupted, match="2 rows, and its error is not known") as caught:
+        answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0], progress=stop)
+    found = caught.value.solution
+    assert found.run.steps == finished[0]
+    assert found.t.tolist() == [1.0, 20.0]
+    assert found.error_estimate is None
 
 
 def breaking(t: float, q: Any, w: Any, p: Any) -> Any:

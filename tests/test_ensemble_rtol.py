@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode import _ensemble, _tolerant
+from polhode import _climb, _ensemble, _tolerant
+from polhode.core import status as codes
 from polhode.core.types import Quat, Vec3
 from tests.contract._measure import interpreted
 
@@ -63,6 +64,60 @@ def test_bodies_that_need_more_get_more() -> None:
     assert np.array_equal(again.quaternion, many.quaternion[5])
 
 
+@pytest.mark.parametrize(("place", "rtol"), [(7, 1e-6), (8, 1e-9)])
+def test_a_body_that_is_much_faster_gets_there(place: int, rtol: float) -> None:
+    """Steps that do not follow its motion look like round-off; it is among the pilots, or not."""
+    top, torque, span = ph.Body([1.0, 1.0, 1.6]), ph.HeavyTop(1e-4), (0.0, 10.0)
+    rates = RATES[:17] / np.linalg.norm(RATES[:17], axis=1)[:, None]
+    given: dict[str, Any] = {"attitude": QUATERNIONS[:17], "t_span": span, "rtol": rtol, "method": "ABA1064"}
+    with interpreted():
+        alike = ph.ensemble(top, torque, omega=rates, **given)
+        rates[place] *= 100.0
+        many = ph.ensemble(top, torque, omega=rates, **given)
+        true = ph.simulate(
+            top, torque, omega=rates[place], attitude=QUATERNIONS[place], t_span=span, t_eval=[10.0], rtol=1e-11
+        )
+    assert many.error_estimate is not None
+    assert many.error_estimate.max() <= rtol
+    assert np.abs(many.omega[place, -1] - true.omega[-1]).max() <= many.error_estimate[place] * 100.0
+    others = np.arange(17) != place
+    assert np.array_equal(many.steps[others], alike.steps[others])
+
+
+def test_others_do_not_pay_for_the_flows_of_one_that_is_much_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are made ready for the others: it gets as many more steps from the start."""
+    monkeypatch.setattr(_tolerant, "SOME_FLOWS", 0)
+    monkeypatch.setattr(_tolerant, "PILOTS", 8)
+    seen: list[_climb.Foresight] = []
+    levels = _climb.Foresight.levels
+
+    def spied(self: _climb.Foresight, *rest: Any) -> Any:
+        seen.append(self)
+        return levels(self, *rest)
+
+    monkeypatch.setattr(_climb.Foresight, "levels", spied)
+    rates = RATES[:10] / np.linalg.norm(RATES[:10], axis=1)[:, None]
+    rates[2] *= 20.0  # no pilot
+    with interpreted():
+        many = ph.ensemble(BODY, WEAK, omega=rates, t_span=(0.0, 2.0), rtol=1e-4, method="Strang(corrector=17)")
+    assert many.error_estimate is not None
+    assert many.error_estimate.max() <= 1e-4
+    assert seen[0].longest is not None
+    assert seen[0].longest < 0.2 * many[0].run.step  # of the fastest; others go that much further in it
+    assert many.steps[2] > 2 * np.median(many.steps)
+
+
+def test_iterations_are_solved_to_the_utmost_before_a_body_is_given_up() -> None:
+    rates = RATES[[3, 5, 4]]
+    with interpreted():
+        many = ph.ensemble(BODY, STRONG, omega=rates, t_span=(0.0, 4.0), rtol=1e-6, method="G8(compensated=true)")
+    assert many.error_estimate is not None
+    assert many.error_estimate.max() <= 1e-6
+    left = [dict(many[k].run.method.settings).get("tolerance") for k in range(3)]
+    assert left[0] == left[2] != 0.0
+    assert left[1] in (None, 0.0)  # it was far above the tolerance at first
+
+
 @pytest.mark.parametrize("grouped", [True, False])
 def test_company_threads_and_batches_change_no_bit(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_tolerant, "MANY_FLOWS", 0 if grouped else math.inf)
@@ -106,7 +161,7 @@ def test_bodies_in_groups_reach_the_tolerance(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_round_off_may_mean_that_fewer_steps_do() -> None:
-    tries, one = _tolerant.Tries(1), np.zeros(1, dtype=np.int64)
+    tries, one = _climb.Tries(1), np.zeros(1, dtype=np.int64)
     tries.add(one, 2000.0, np.array([5e-12]), np.array([1e-12]))
     assert tries.needed(1e-11, 6.0) == pytest.approx(800.0)
     tries.add(one, 800.0, np.array([4e-12]), np.array([1e-12]))
@@ -178,6 +233,7 @@ def test_a_tolerance_out_of_reach_is_told() -> None:
 
 @pytest.mark.parametrize("passes", [0, 1, 3])
 def test_interruption_keeps_what_there_is(passes: int) -> None:
+    """In the first run, in its companion, or in the next one: no body is said to be there that is not."""
     seen = 0
 
     def stop(done: int, total: int) -> None:
@@ -186,13 +242,32 @@ def test_interruption_keeps_what_there_is(passes: int) -> None:
             raise KeyboardInterrupt
         seen += done == total
 
+    rtol = 1e-4
     with pytest.raises(ph.EnsembleInterrupted) as caught:
-        ph.ensemble(BODY, STRONG, omega=RATES, t_span=(0.0, 4.0), rtol=1e-4, method="MR2", progress=stop)
+        ph.ensemble(BODY, STRONG, omega=RATES, t_span=(0.0, 4.0), rtol=rtol, method="MR2", progress=stop)
     many = caught.value.ensemble
     known = np.isfinite(many.error_estimate)
     assert known.all() if passes == 3 else not known.any()
-    assert many.success.all() or passes == 0
+    assert np.array_equal(many.success, many.error_estimate <= rtol)
+    assert (many.status[~many.success] == codes.INTERRUPTED).all()
+    assert many.success.any() == (passes == 3)
+    assert passes == 0 or ((many.t_last == 4.0).all() and np.isfinite(many.quaternion).all())
+    k = int(np.argmin(many.success))
+    assert ("is estimated as" if passes == 3 else "is not known") in many[k].message or passes == 0
+    assert "interrupted" in many[k].message
+    assert f"{many.success.sum()} reached t = 4, and {(~many.success).sum()} were interrupted" in repr(many)
     assert np.isfinite(many.last_quaternion).all()
+
+
+def test_interruption_between_two_runs_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_climb.Climb, "_higher", stop)
+    with interpreted(), pytest.raises(ph.EnsembleInterrupted) as caught:
+        ph.ensemble(BODY, STRONG, omega=RATES[4:6], t_span=(0.0, 1.0), rtol=1e-4, method="MR2")
+    assert np.isfinite(caught.value.ensemble.error_estimate).all()
+    assert not caught.value.ensemble.success[1]
 
 
 def test_steps_of_their_own_on_several_threads() -> None:

@@ -588,6 +588,8 @@ class Search:
     """The first run of all."""
     best: tuple[Solution, float] | None = None
     """Of the solutions so far, with its estimate."""
+    unjudged: Solution | None = None
+    """The last run that came to the end, whose companion may not have."""
 
     def _begin(self, run: Run, times: Floats | None, *, nudged: bool = False) -> Integration:
         m = nudge(run.momentum_start, run.body.moments, run.body.axes) if nudged else run.momentum_start
@@ -618,7 +620,7 @@ class Search:
             rows = self._checks(few)
             run, other = self._both(main, self._begin(coarser, few[rows], nudged=True))
         else:
-            run = self._made(main)
+            run = self.unjudged = self._made(main)
             rows = self._checks(run.t)
             other = self._made(self._begin(coarser, run.t[rows], nudged=True))
         unseen = ladder.unseen(run.run.method, n)
@@ -651,10 +653,13 @@ class Search:
             return self._finished(*self.best)
         except CannotGoOn as problem:
             raise problem.failure() from None
-        except SimulationInterrupted:
-            if self.best is None:
+        except SimulationInterrupted as stopped:
+            if self.best is not None:
+                raise SimulationInterrupted(self._unfinished(*self.best)) from None
+            whole = self.unjudged or stopped.solution
+            if whole.status != codes.OK:
                 raise
-            raise SimulationInterrupted(self._unfinished(*self.best)) from None
+            raise SimulationInterrupted(self._unfinished(whole, None)) from None
 
     def _refine(self, ladder: Ladder) -> None:
         """Until the estimate is below the tolerance, or does not fall any more."""
@@ -714,15 +719,16 @@ class Search:
         (a, x), *_, (c, z) = self.tried[-4:]
         return c > 3.0 * a and z > 0.5 * x
 
-    def _unfinished(self, solution: Solution, error: float) -> Solution:
+    def _unfinished(self, solution: Solution, error: float | None) -> Solution:
         """A whole solution, but a coarse one, and maybe not at all of the listed times."""
+        known = "not known" if error is None else f"estimated as {error:.1e}"
         return replace(
             solution,
             run=solution.run.having(nfev=self.nfev, seconds=self.seconds),
             status=codes.INTERRUPTED,
             error_estimate=error,
             message=f"interrupted on the way to the tolerance {self.rtol:g}; the solution is the best of those that "
-            f"were finished, with {solution.t.size} rows and an error estimated as {error:.1e}",
+            f"were finished, with {solution.t.size} rows, and its error is {known}",
         )
 
     def _finished(self, solution: Solution, error: float) -> Solution:

@@ -249,6 +249,7 @@ def _packed_of(
     return packed_fleet(stepper, driver(stepper, load, together=True), lanes)
 
 
+@lru_cache(maxsize=128)
 def _blames_method(problem: str) -> bool:
     """Whether the line that cannot be compiled stands in our own code: another way to call the torque will not help."""
     blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parent

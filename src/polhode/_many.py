@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 class EnsembleInterrupted(KeyboardInterrupt):
     """The user stopped the run. `ensemble` holds everything up to the last step of every body.
 
-    With `reduce` it holds the reductions of all bodies whose batch had come to the end.
+    On the way to a tolerance that is the best of what was finished; bodies that were not there yet have the status of
+    those that were interrupted, also if they have all rows. With `reduce` it holds the reductions of all bodies whose
+    batch had come to the end.
     """
 
     def __init__(self, ensemble: Any) -> None:
@@ -53,7 +55,7 @@ class Ensemble:
     momentum: Floats
     """(bodies, times, 3), in body axes, kg m^2/s."""
     status: Any
-    """(bodies,): 0 where the end was reached."""
+    """(bodies,): 0 where the end was reached, and nothing was left to be done for a tolerance."""
     t_last: Floats
     """(bodies,): the last time that was reached."""
     steps: Any
@@ -210,17 +212,19 @@ class Ensemble:
         reached = f"reached t = {self.t_last[k]:.12g} in {run.steps} steps"
         failed = f"stopped at t = {self.t_last[k]:.12g}, with the status {self.status[k]}"
         message = self.messages.get(k, reached if self.status[k] == codes.OK else failed)
+        estimate = math.nan if self.error_estimate is None else float(self.error_estimate[k])
         return Solution(
             run, self.t[:rows].copy(), self.quaternion[k, :rows], self.momentum[k, :rows], int(self.status[k]),
             message, float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
             tuple(self.memory[k].tolist()) if run.steps else (),
-            error_estimate=None if self.error_estimate is None else float(self.error_estimate[k]),
+            error_estimate=None if math.isnan(estimate) else estimate,
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        run, bad = self.run, int((~self.success).sum())
+        run, bad, stopped = self.run, int((~self.success).sum()), int((self.status == codes.INTERRUPTED).sum())
         end = f"reached t = {run.t_end:.6g}"
-        ended = f"all {end}" if not bad else f"of which {len(self) - bad:,} {end}: see messages for others"
+        also = f", and {stopped:,} were interrupted" if stopped else ""
+        ended = f"of which {len(self) - bad:,} {end}{also}: see messages for others" if bad else f"all {end}"
         return "\n".join(
             [
                 "Ensemble",
@@ -237,7 +241,8 @@ class Ensemble:
             return f"step {self.run.step:.6g} s"
         known = self.error_estimate[np.isfinite(self.error_estimate)]
         worst = f"errors at most {known.max():.1e}" if known.size else "errors not known"
-        if known.size and (unknown := int((self.success & np.isnan(self.error_estimate)).sum())):
+        there = self.success | (self.status == codes.INTERRUPTED)
+        if known.size and (unknown := int((there & np.isnan(self.error_estimate)).sum())):
             worst += f", not known for {unknown:,}"
         steps = sorted({abs(run.step) for run in self.runs})
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"

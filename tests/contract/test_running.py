@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode._cards import cost
 from polhode._integration import Integration
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.methods import Method, catalogue
@@ -47,7 +48,8 @@ def agrees(method: Method, name: str) -> None:
     slow, fast = (make(PROBLEMS[name], method, STEPS, every=1) for make in (run, compiled_run))
     assert np.abs(matrices(slow.quaternion) - matrices(fast.quaternion)).max() < 64 * EPS
     assert np.abs(slow.momentum - fast.momentum).max() < 64 * EPS * np.abs(slow.momentum).max()
-    assert slow.nfev == fast.nfev
+    # How many iterations it takes to round-off, round-off decides.
+    assert abs(slow.nfev - fast.nfev) <= (0.02 * fast.nfev if cost(method).startswith("*") else 0)
 
 
 @pytest.mark.parametrize(("method", "name"), listed(sampled()))
