@@ -1,5 +1,6 @@
 """Collocation on slender bodies without their spin: the same motion, in fewer steps."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,9 @@ def test_where_the_spin_matters_it_is_kept() -> None:
         return checked_arguments(ph.Body(moments), torque, omega=[0, 0, 1], t_span=t_span, rtol=1e-6)[0].axis
 
     assert axis([5, 5, 1], TOP) == 3
-    assert axis([5, 5, 1], TOP, (1.0, 2.0)) == 3
+    assert axis([5, 5, 1], TOP, (15.0, 16.0)) == 3
     assert axis([5, 5, 1], TOP, (1e6, 1e6 + 1)) == 0  # where a rounding of the time is a turn of 1e-9
+    assert axis([5e-160, 5e-160, 1e-160], TOP) == 0  # whose products are no floats
     assert axis([5, 5, 9], TOP) == 0  # without spin it would turn faster
     assert axis([5, 5.1, 1], TOP) == 0
     assert axis([5, 5, 5], TOP) == 0
@@ -70,6 +72,32 @@ def test_where_the_spin_matters_it_is_kept() -> None:
             whole = ph.simulate(ph.Body(MOMENTS[3]), TOP, method=method, **given)
             assert whole.run.axis == 3
             assert len(whole.memory) < 7  # other methods leave the body as it is
+
+
+@dataclass(frozen=True)
+class Damped(ph.HeavyTop):
+    """A torque of its own in the place of the inherited one."""
+
+    @property
+    def torque_kernel(self) -> Any:
+        def kernel(t: float, q: Any, w: Any, p: Any) -> Any:
+            return (0.0, 0.0, -0.1 * w[2])
+
+        return kernel
+
+
+def test_what_a_class_says_of_its_spin_is_said_of_its_own_torque() -> None:
+    assert TOP.may_lose_spin(3)
+    assert not TOP.may_lose_spin(0)
+    assert Damped(1.0).ignores_spin(3)  # inherited
+    assert not Damped(1.0).may_lose_spin(3)
+
+
+def test_another_torque_that_ignores_the_spin_goes_on_without_it() -> None:
+    body, other = ph.Body(MOMENTS[3]), ph.HeavyTop(19.0, point=POINTS[3])
+    with interpreted():
+        first = ph.simulate(body, TOP, omega=RATES[3], method="G8", step=LONG, **START)
+        assert ph.resume(first, 2.4, torque=other).run.axis == 3
 
 
 def test_spin_over_many_turns_is_exact() -> None:

@@ -103,7 +103,7 @@ class Character(NamedTuple):
 
     def seen_by(self, method: Method) -> "Character":
         """The same to a method that may leave out the spin."""
-        if self.spinless is None or not getattr(method.scheme, "despins", False):
+        if self.spinless is None or not method.despins:
             return self
         rate, weakness = self.spinless
         return self._replace(rate=rate, weakness=weakness, steadiness=math.inf)
@@ -146,8 +146,8 @@ def character(run: Run) -> Character:
     spinless = None
     if run.axis:
         across = j[run.axis % 3]
-        rate2 = dot(start, start) * across**2
-        spinless = math.sqrt(rate2 + size * across), _weakness(size, rate2 / across)
+        rate2 = dot(start, start) * across * across
+        spinless = math.sqrt(rate2 + FALLING * size * across), _weakness(size, rate2 / across)
     return Character(span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run), spinless=spinless)
 
 
@@ -175,6 +175,9 @@ def _attitudes(count: int) -> list[Quat]:
     return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
 
 
+FALLING = 4.0
+"""What a torque adds to the square of the rate without the spin, times its size over the moment: twice the radians
+through which it works."""
 AROUND = 16
 """Looks at a torque on the way round an axis."""
 
@@ -182,13 +185,16 @@ AROUND = 16
 def harmony(run: Run) -> float:
     """The order of the harmonic, with its amplitude to the power 1/18, that counts most while a body turns round."""
     torque, kernel = run.torque, run.torque.torque_kernel
-    if torque.depends is not Depends.POSITION or torque.breakpoints or (content := named(kernel)) is None:
+    if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or torque.breakpoints:
         return 1.0
-    return _harmony(kernel, content, tuple(torque.parameters(run.body)))
+    if (content := named(kernel)) is None:
+        return 1.0
+    t = run.t_start if torque.depends & Depends.TIME else 0.0
+    return _harmony(kernel, content, t, tuple(torque.parameters(run.body)))
 
 
 @lru_cache(maxsize=128)
-def _harmony(kernel: UserTorque, content: str | None, p: tuple[float, ...]) -> float:
+def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, ...]) -> float:
     values, (start, about) = np.array(p), _attitudes(2)
     axis = np.array(about[1:]) / math.hypot(*about[1:])
     rows = []
@@ -196,7 +202,7 @@ def _harmony(kernel: UserTorque, content: str | None, p: tuple[float, ...]) -> f
         half = math.pi * k / AROUND
         x, y, z = (math.sin(half) * axis).tolist()
         with suppress(Exception):  # the user's code may raise anything
-            n = kernel(0.0, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values)
+            n = kernel(t, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values)
             rows.append((float(n[0]), float(n[1]), float(n[2])))
     around = np.array(rows)
     if around.shape != (AROUND, 3) or not np.isfinite(around).all():

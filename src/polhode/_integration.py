@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._check import FEW, Floats
+from polhode.body import HARMLESS
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
 from polhode.core.adams import Adams
@@ -38,9 +39,6 @@ MUCH_MORE = 64.0
 """By so much a chunk may be longer than the one before, where nobody waits to hear of it."""
 MANY_EVALUATIONS = 64
 """In a step that makes as many as it needs: eight iterations at eight nodes."""
-
-HARMLESS = 1e50
-"""Sixth powers of numbers between this and its inverse are floats."""
 
 FLOATS = frozenset({float, np.float64})
 """What a torque usually returns."""
@@ -179,7 +177,7 @@ def of_any_size(scheme: Itself) -> bool:
 
 
 ANY_SIZE = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for axis in range(4))
-"""What such a scheme is bound with, so that another start needs no other step."""
+"""What such a scheme is bound with, so that another start needs no other step: by the axis whose spin is left out."""
 
 
 @lru_cache(maxsize=128)
@@ -300,7 +298,7 @@ class Integration:
     @property
     def _axis(self) -> int:
         """About which the spin is left out."""
-        return self.run.axis if getattr(self.run.method.scheme, "despins", False) else 0
+        return self.run.axis if self.run.method.despins else 0
 
     def _scales(self) -> Scales:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""

@@ -188,7 +188,7 @@ def resume(
     if not same:
         run = replace(
             run, quaternion_start=state[0], momentum_start=state[1], torque_size=None, torque_changed=True,
-            axis=spin_axis(old.body, acting, solution.t_last, end),
+            axis=old.axis if acting.may_lose_spin(old.axis) else spin_axis(old.body, acting, solution.t_last, end),
         )  # fmt: skip
     _check_accepted(run.method, run.torque)
     memory = solution.memory if goes_on else ()
@@ -235,13 +235,18 @@ def _joined(old: Solution, new: Solution) -> Solution:
     return replace(whole, events=_events.joined(whole, old.events, new.events))
 
 
+FAR_FROM_ZERO = 16.0
+"""Spans: a run that starts later keeps its spin."""
+
+
 def spin_axis(body: Body, torque: Torque, t0: float, t1: float) -> int:
     """The axis of a slender body about which its spin may be left out (`core.despun`); 0: there is none.
 
     The angle of the spin is measured from the time zero: where that is far away, times are rounded too coarsely.
     """
     axis = body.slender_axis
-    return axis if axis and torque.ignores_spin(axis) and abs(t0) <= abs(t1 - t0) else 0
+    near = abs(t0) <= FAR_FROM_ZERO * abs(t1 - t0)
+    return axis if axis and near and torque.may_lose_spin(axis) else 0
 
 
 # --- what the user gave, checked -----------------------------------------------------------------------------------

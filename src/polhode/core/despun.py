@@ -11,6 +11,7 @@ that a step has to follow. The momentum along the axis is constant, and the angl
 from functools import lru_cache
 
 from polhode.core.dd import PI
+from polhode.core.drive import STATE
 from polhode.core.exact import fine_difference
 from polhode.core.flows import turning
 from polhode.core.ops import fma, two_product
@@ -34,8 +35,8 @@ def without_spin(stepper: Stepper, axis: int) -> Stepper:
         return step(sphere(body), p, t, s, h, memory)
 
     return stepper._replace(
-        start=start_inside, step=step_inside, enter=spun(axis, -1.0), leave=spun(axis, 1.0), memory=7 + stepper.memory,
-        any_length=True,
+        start=start_inside, step=step_inside, enter=spun(axis, -1.0), leave=spun(axis, 1.0), any_length=True,
+        memory=STATE + stepper.memory,
     )  # fmt: skip
 
 

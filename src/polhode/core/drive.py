@@ -81,8 +81,9 @@ def driver(
     A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
     are done or a step reports a status; state, memory and counters are left in the caller's arrays either way.
     Listed outputs stand in `plan_index` (grid point before) and `plan_offset` (time after it).
-    Behind a corrector (`Stepper.enter`) the steps are made on states of their own: those in the caller's array and in
-    the output are seen from outside, and the one that the steps go on with stands in front of the memory.
+    Behind a corrector, or without a spin (`Stepper.enter`), the steps are made on states of their own: those in the
+    caller's array and in the output are seen from outside, and the one that the steps go on with stands in front of the
+    memory.
     Of bodies that go `together`, in lanes, one whose state cannot be shown holds up the others: all stay where they
     are, and those that can go on begin the chunk again.
     """
@@ -241,7 +242,7 @@ def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
 
 
 def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any, Any, int]:
-    """Between the states that are seen and those that the steps are made on: the two sides of a corrector, if any.
+    """Between the states that are seen and those that the steps are made on, where these are others.
 
     `enter`; `put`, a state as it is seen into a row, if it is sound; `put_last`, the same at the end of a chunk, where
     it may stand in a row already; `change`, to another length of the steps; `taken` and `keep`, from and to the front

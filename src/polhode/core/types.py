@@ -112,8 +112,9 @@ class Stepper(NamedTuple):
     """Of such a stepper: whether no step is longer than h, which then may be shortened to end at the right time."""
     enter: Flow | None = None
     leave: Flow | None = None
-    """Of a stepper with a corrector: from the state that is seen to the one that steps of length h are made on, and
-    back. The latter stands in the first seven numbers of the memory, which neither `start` nor `step` sees."""
+    """Of a stepper with a corrector, or without a spin: from the state that is seen to the one that steps of length h
+    are made on, and back. The latter stands in the first seven numbers of the memory, which neither `start` nor `step`
+    sees."""
     any_length: bool = False
     """Whether they are the same for steps of all lengths."""
     evaluations_per_passage: int = 0

@@ -119,6 +119,11 @@ class Method:
     remake: Callable[..., "Method"] | None = field(default=None, repr=False, compare=False)
     """Makes the method for given values of all its options."""
 
+    @property
+    def despins(self) -> bool:
+        """Whether it leaves out the spin of slender bodies, where the torque ignores it (`core.despun`)."""
+        return getattr(self.scheme, "despins", False)
+
     def orders(self, *, free: bool) -> tuple[int | None, int | None]:
         """Of momentum and attitude, for a free body or for one that is not."""
         return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)

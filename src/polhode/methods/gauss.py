@@ -15,9 +15,9 @@ _ABOUT = (
     "without a tolerance, what rounding leaves out of matrix, increments and state is carried along, so that "
     "invariants do not drift. Takes any torque. Of a slender symmetric body whose torque ignores its spin, as that of "
     "a weight on the axis does, the spin is left out of the steps and put into what is shown: then steps are as long "
-    "as the slower motion of the axis allows. Keeps what is quadratic: the norm of the quaternion, and of a free "
-    "body energy and momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not "
-    "canonical."
+    "as the slower motion of the axis allows, unless the run starts long after the time zero. Keeps what is quadratic: "
+    "the norm of the quaternion, and of a free body energy and momentum norm; time-symmetric. Not symplectic, because "
+    "quaternion and body momentum are not canonical."
 )
 
 
