@@ -39,8 +39,8 @@ def test_the_motion_is_the_same(axis: int) -> None:
     body = ph.Body(MOMENTS[axis])
     given: dict[str, Any] = {"omega": RATES[axis], "t_eval": TIMES, **START}
     for torque in torques(axis):
-        truth = ph.simulate(body, torque, method="DOP853(rtol=1e-14)", step=0.1, **given)
         with interpreted():
+            truth = ph.simulate(body, torque, method="DOP853(rtol=1e-14)", step=0.1, **given)
             found = ph.simulate(body, torque, method="G8", step=LONG, **given)
         assert found.run.axis == axis
         assert distance(found, truth) < 1e-11
@@ -120,21 +120,22 @@ def test_parts_of_a_run_go_on_without_spin(tmp_path: Path) -> None:
     """Stopped, saved, continued, asked for times between: the run in one go, but for a rounding of the times."""
     body = ph.Body(MOMENTS[3])
     given: dict[str, Any] = {"omega": RATES[3], "attitude": START["attitude"], "step": LONG, "method": "G8"}
-    whole = ph.simulate(body, TOP, t_span=(0.0, 4.0), **given)
-    half = ph.simulate(body, TOP, t_span=(0.0, 2.0), **given)
-    half.save(tmp_path / "half.nc")
-    for part in (half, ph.load(tmp_path / "half.nc")):
-        joined = ph.resume(part, 4.0)
-        assert distance(joined, whole) < 1e-13
-        assert joined.nfev == whole.nfev
-    listed = ph.simulate(body, TOP, t_span=(0.0, 4.0), t_eval=[0.33, 1.0, 3.3], **given)
-    between = whole.at([0.33, 1.0, 3.3])
-    assert np.abs(listed.quaternion - between.quaternion).max() < 1e-12
-    watched = ph.simulate(body, TOP, t_span=(0.0, 4.0), events=lambda t, q, w: q[1], **given)
-    assert distance(watched, whole) < 1e-13
-    t = watched.events[0].t
-    assert t.size > 0
-    assert np.abs(whole.at(t).quaternion[:, 1]).max() < 1e-11
+    with interpreted():
+        whole = ph.simulate(body, TOP, t_span=(0.0, 4.0), **given)
+        half = ph.simulate(body, TOP, t_span=(0.0, 2.0), **given)
+        half.save(tmp_path / "half.nc")
+        for part in (half, ph.load(tmp_path / "half.nc")):
+            joined = ph.resume(part, 4.0)
+            assert distance(joined, whole) < 1e-13
+            assert joined.nfev == whole.nfev
+        listed = ph.simulate(body, TOP, t_span=(0.0, 4.0), t_eval=[0.33, 1.0, 3.3], **given)
+        between = whole.at([0.33, 1.0, 3.3])
+        assert np.abs(listed.quaternion - between.quaternion).max() < 1e-12
+        watched = ph.simulate(body, TOP, t_span=(0.0, 4.0), events=lambda t, q, w: q[1], **given)
+        assert distance(watched, whole) < 1e-13
+        t = watched.events[0].t
+        assert t.size > 0
+        assert np.abs(whole.at(t).quaternion[:, 1]).max() < 1e-11
 
 
 def test_many_of_them() -> None:
@@ -142,15 +143,16 @@ def test_many_of_them() -> None:
     rates = np.array(RATES[3]) + np.arange(9)[:, None] * [0.1, -0.2, 0.3]
     given: dict[str, Any] = {"method": "G8", "t_eval": TIMES, **START}
     body = ph.Body(MOMENTS[3])
-    many = ph.ensemble(body, TOP, omega=rates, step=LONG, **given)
-    for k in (0, 8):
-        one = ph.simulate(body, TOP, omega=rates[k], step=LONG, **given)
-        assert np.array_equal(many[k].quaternion, one.quaternion)
-        assert np.array_equal(many[k].momentum, one.momentum)
-    mixed = ph.ensemble([body, ph.Body([5.0, 5.2, 1.0])], TOP, omega=rates[:2], step=0.02, **given)
-    assert mixed[0].run.axis == 0
-    one = ph.simulate(body, TOP, omega=rates[0], step=0.02, **given)
-    assert distance(mixed[0], one) < 1e-11
+    with interpreted():
+        many = ph.ensemble(body, TOP, omega=rates, step=LONG, **given)
+        for k in (0, 8):
+            one = ph.simulate(body, TOP, omega=rates[k], step=LONG, **given)
+            assert np.array_equal(many[k].quaternion, one.quaternion)
+            assert np.array_equal(many[k].momentum, one.momentum)
+        mixed = ph.ensemble([body, ph.Body([5.0, 5.2, 1.0])], TOP, omega=rates[:2], step=0.02, **given)
+        assert mixed[0].run.axis == 0
+        one = ph.simulate(body, TOP, omega=rates[0], step=0.02, **given)
+        assert distance(mixed[0], one) < 1e-11
 
 
 def test_a_tolerance_finds_the_long_steps() -> None:
