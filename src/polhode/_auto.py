@@ -379,6 +379,8 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
     method = find_method(_best(c, rtol, outputs, many=many))
+    if method.name == COLLOCATION and _iteration(c, rtol).allowed > ROUNDING_IS_LESS:
+        method = _having(Itself(method), compensated=False)
     spare = None if method.unscaled or method.name == COLLOCATION else _having(Itself(method), compensated=True)
     return ladder(method, c, rtol, spare)
 
@@ -435,7 +437,7 @@ POLISHING = 2.4
 """By so much more a flow costs whose rounding does not count. It is made for one body at a time."""
 PASSAGE = 24.0
 """Flows that a corrector makes on its way in or out."""
-STEP, ITERATION = 110.0, 70.0
+STEP, ITERATION = 100.0, 63.0
 """Nanoseconds of a step of G8, and of each iteration in it."""
 UTMOST = 150.0
 """More of them for a step whose round-off is not to accumulate."""
@@ -481,15 +483,36 @@ def _passages(c: Character, turn: float, shown: int) -> int:
     return 1 + shown if even else 3 * shown - 1  # the last one is at the end
 
 
-def _collocation_cost(c: Character, rtol: float) -> float:
-    """Nanoseconds: each iteration brings fewer digits the longer the step is."""
+class Iteration(NamedTuple):
+    """How collocation would go."""
+
+    turn: float
+    """In a step."""
+    steps: float
+    allowed: float
+    """Error that iterations may leave in a step."""
+
+
+def _iteration(c: Character, rtol: float) -> Iteration:
     method = find_method(COLLOCATION)
     c = c.seen_by(method)
     turn, _ = _first_turn(method, c, rtol)
     steps = max(c.turn / turn, 1.0)
-    allowed = _allowed(rtol, steps * _growth(c))
+    return Iteration(turn, steps, _allowed(rtol, steps * _growth(c)))
+
+
+def _collocation_cost(c: Character, rtol: float) -> float:
+    """Nanoseconds: each iteration brings fewer digits the longer the step is."""
+    turn, steps, allowed = _iteration(c, rtol)
     iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
-    return steps * (STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST))
+    cost = STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST)
+    return steps * (LIGHTLY * cost if allowed > ROUNDING_IS_LESS else cost)
+
+
+ROUNDING_IS_LESS = 0.9e-13
+"""Where iterations may leave more in a step than this, its rounding need not be compensated."""
+LIGHTLY = 0.86
+"""What such a step costs, as a part of one whose rounding is: 1.15 to 1.19 times less was measured."""
 
 
 WORTH_ALLOWING = 1e-15
@@ -821,11 +844,19 @@ def answer(
             " moments and momentum are nearer to one"
         )
     rungs = ladder(method, c, rtol) if method else chosen(c, rtol, None if times is None else times.size)
-    collocating = method is None and rungs.method.name == COLLOCATION
-    if collocating and not computed_together(run.having(method=rungs.method), announce):
+    if (
+        method is None
+        and is_collocation(rungs.method)
+        and not computed_together(run.having(method=rungs.method), announce)
+    ):
         rungs = ladder(find_method(ANY), c, rtol)
     floors = (least_error(run, c.rate), least_error(run, c.rate, tilted=False))
     return Search(run, times, rtol, *floors, progress, announce).answer(rungs)
+
+
+def is_collocation(method: Method) -> bool:
+    """Whether it is `COLLOCATION`, with rounding that is compensated or not."""
+    return method.name.partition("(")[0] == COLLOCATION.partition("(")[0]
 
 
 _together: dict[tuple[object, ...], bool] = {}

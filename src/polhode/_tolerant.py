@@ -193,7 +193,7 @@ class Pilots:
             ladders = [_auto.ladder(self.method, c, task.rtol)]
         else:
             ladders = [_auto.chosen(c, task.rtol, task.times.size, many=task.starts.count >= LANES)]
-            if ladders[0].method.name == _auto.COLLOCATION:
+            if _auto.is_collocation(ladders[0].method):
                 ladders = self._instead_of(ladders[0], c)
         return [Levels(task, replace(x, factor=FACTORS.get(x.method.name, x.factor))) for x in ladders]
 
@@ -240,7 +240,7 @@ class Pilots:
             levels = levels.having(replace(levels.ladder, order=seen))
         assert climb.rows is not None
         each = float(np.median(climb.rows.evaluations / np.maximum(climb.rows.steps, 1)))
-        price = IN_POINTS if method.name.startswith(_auto.COLLOCATION.partition("(")[0]) else 1.0
+        price = IN_POINTS if _auto.is_collocation(method) else 1.0
         return Settled(price * each * levels.ladder.first, levels, tries)
 
     def _suited(self, levels: Levels, tries: Tries, too_few: float) -> Levels:
