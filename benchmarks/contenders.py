@@ -126,12 +126,13 @@ class Polhode:
             return TOLERANCES
         if self.method.order is None:  # exact: one step to each output time
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
-        model = _auto.MODELS.get(self.method.name.partition("(")[0])
+        whole = _auto.character(self._plan(problem))
+        c = whole.seen_by(self.method)
+        models = _auto.IN_MOTION if self.method.comoves and whole.comoving else _auto.MODELS
+        model = models.get(self.method.name.partition("(")[0])
         longest = model.longest if model else LONGEST
         if model and not model.flows:
             longest /= _auto.COARSER  # `simulate` leaves room for its companion
-        whole = _auto.character(self._plan(problem))
-        c = whole.seen_by(self.method)
         angle = problem.angle * c.turn / whole.turn
         if model and model.part and not c.symmetric:  # beyond its reach an exact flow goes in two pieces
             longest = min(longest, 0.97 * c.reach / model.part)
@@ -227,7 +228,8 @@ def automatic(problem: Problem, target: float) -> ph.Solution:
 
 CANDIDATES = (
     "SABA8", "SABA10", "ABA104", "ABA864", "ABA1064", "Strang", "StrangC", "Strang(corrector=17)", "KL8(of=Strang)",
-    "KL10(of=Strang)", "BlanesMoanS10", "SRKN11", "G4", "G8", "G8(compensated=true)", "DOP853", "A8", "A10", "A12",
+    "KL10(of=Strang)", "BlanesMoanS10", "SRKN11", "G4", "G8", "G8(compensated=true)",
+    "G8(comoving=true)", "DOP853", "A8", "A10", "A12",
     "Adams10",
 )  # fmt: skip
 """What the map tries with hindsight; names that there are not are passed over."""

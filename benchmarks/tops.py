@@ -28,13 +28,13 @@ COUNT, JUDGED = 10_000, 1_000
 SPAN = 5.0
 TARGETS = (1e-6, 1e-9, 1e-11)
 ROUNDS = 7
-METHODS = ("SABA8", "ABA1064", "Strang(corrector=17)", "TakahashiImada", "G8")
-QUICK = METHODS[:2]
-"""One for weak torques and one for stronger ones."""
+METHODS = ("SABA8", "ABA1064", "G8(comoving=true)", "Strang(corrector=17)", "TakahashiImada", "G8")
+QUICK = METHODS[:3]
+"""One for weak torques, one for stronger ones, and one for symmetric bodies."""
 SLOWER = 3.0
 """Methods that take so many times as long as the best so far are not refined further."""
-LONGEST = 5.0
-"""Radians in the longest step tried."""
+LONGEST, LONGEST_IN_MOTION = 5.0, 25.0
+"""Radians in the longest step tried, and in that of a method that takes part in the free motion of a symmetric body."""
 RATIO = 1.1
 """Between the numbers of steps that are tried."""
 FINER = 0.25
@@ -151,7 +151,9 @@ def cheapest_tolerance(tops: Tops, target: float, judged: int, batch: int) -> tu
 def cheapest_steps(tops: Tops, mine: Polhode, target: float, judged: int, longest: float) -> tuple[int, float] | None:
     """The fewest that meet the target; None if a method takes longer than `longest` seconds for the judged tops."""
     model = MODELS.get(mine.name.partition("(")[0])
-    longest_turn = min(LONGEST, 2.0 / model.part) if model and model.part else LONGEST  # flows go in one piece
+    longest_turn = LONGEST_IN_MOTION if mine.method.comoves and ph.Body(tops.moments).symmetry_axis else LONGEST
+    if model and model.part:  # flows go in one piece
+        longest_turn = min(longest_turn, 2.0 / model.part)
     steps = max(1, round(tops.angle / longest_turn))
     while True:
         try:

@@ -85,16 +85,22 @@ def test_ctrl_c_while_waiting_loses_nothing() -> None:
     main = threading.main_thread().ident
     assert main is not None
 
-    def interrupt() -> Any:
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        ended.wait()
         time.sleep(0.02)
         signal.pthread_kill(main, signal.SIGINT)  # wakes it up, as the key does
+
+    def end() -> Any:
+        ended.set()
         return solution
 
     second = Run(100_000, lambda: "other")
     presser = threading.Thread(target=interrupt)
     presser.start()
     with pytest.raises(ph.SimulationInterrupted) as stopped:
-        pair(Run(3, lambda: solution), second)
+        pair(Run(3, end), second)
     presser.join()
     assert stopped.value.solution is solution
     assert second.done < 90_000

@@ -33,7 +33,7 @@ from polhode.compiled import compiles, named
 from polhode.core import status as codes
 from polhode.core.exact import effort, finest
 from polhode.core.polished import LONGEST_TURN
-from polhode.core.quat import multiply
+from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.variable import Adaptive
 from polhode.core.vec import dot
@@ -98,14 +98,15 @@ class Character(NamedTuple):
     """How much faster the torque changes with the attitude than that of a weight, as far as high orders feel it."""
     parts: int = 0
     """If the listed times are at ends of equal parts of the span: how many these are."""
-    spinless: tuple[float, float] | None = None
-    """Rate and weakness of a slender body without its spin, if that may be left out."""
+    comoving: tuple[float, float] | None = None
+    """Of a symmetric body: the rate at which its torque changes for one that takes part in its free motion, and the
+    weakness by that measure."""
 
     def seen_by(self, method: Method) -> "Character":
-        """The same to a method that may leave out the spin."""
-        if self.spinless is None or not method.despins:
+        """The same to a method that may take part in the free motion."""
+        if self.comoving is None or not method.comoves:
             return self
-        rate, weakness = self.spinless
+        rate, weakness = self.comoving
         return self._replace(rate=rate, weakness=weakness, steadiness=math.inf)
 
     @property
@@ -143,12 +144,14 @@ def character(run: Run) -> Character:
         stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
         pieces = min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES)
     depends, symmetric = run.torque.depends, a == b or b == c or c == a
-    spinless = None
-    if run.axis:
-        across = j[run.axis % 3]
+    comoving = None
+    if axis := body.symmetry_axis:
+        across = j[axis % 3]
         rate2 = dot(start, start) * across * across
-        spinless = math.sqrt(rate2 + FALLING * size * across), _weakness(size, rate2 / across)
-    return Character(span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run), spinless=spinless)
+        spin = 0.0 if ignores_spin(run, axis) else abs((j[axis - 1] - across) * start[axis - 1])
+        turns = math.hypot(math.sqrt(rate2) + spin, math.sqrt(FALLING * size * across))
+        comoving = turns, _weakness(size, rate2 / across)
+    return Character(span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run), comoving=comoving)
 
 
 def _weakness(size: float, twice_kinetic: float) -> float:
@@ -176,7 +179,7 @@ def _attitudes(count: int) -> list[Quat]:
 
 
 FALLING = 4.0
-"""What a torque adds to the square of the rate without the spin, times its size over the moment: twice the radians
+"""What a torque adds to the square of the rate about the momentum, times its size over the moment: twice the radians
 through which it works."""
 AROUND = 16
 """Looks at a torque on the way round an axis."""
@@ -211,6 +214,35 @@ def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, 
     counts = amplitudes > 1e-12 * amplitudes.max()  # the others are round-off
     orders = np.flatnonzero(counts) * (amplitudes[counts] / amplitudes.max()) ** (1 / 18)
     return float(max(1.0, orders.max(initial=0.0)))
+
+
+def ignores_spin(run: Run, axis: int) -> bool:
+    """Whether a turn of the body about its axis of symmetry leaves the torque where it is in space."""
+    kernel, w = run.torque.torque_kernel, (0.0, 0.0, 0.0)
+    if run.torque.depends is Depends.NOTHING or (content := named(kernel)) is None:
+        return True
+    t = run.t_start if run.torque.depends & Depends.TIME or run.torque.breakpoints else 0.0
+    if run.torque.depends & Depends.RATE:
+        w = tuple(run.body.rate(run.momentum_start).tolist())
+    about = tuple(run.body.axes[:, axis - 1].tolist())
+    return _ignores_spin(kernel, content, t, w, tuple(run.torque.parameters(run.body)), about)
+
+
+@lru_cache(maxsize=128)
+def _ignores_spin(
+    kernel: UserTorque, content: str | None, t: float, w: Vec3, p: tuple[float, ...], about: Vec3
+) -> bool:  # fmt: skip
+    values = np.array(p)
+    for k, q in enumerate(_attitudes(FEW_LOOKS), 1):
+        half = math.pi * k / (FEW_LOOKS + 1)
+        x, y, z = (math.sin(half) * a for a in about)
+        turn = (math.cos(half), x, y, z)
+        with suppress(Exception):  # the user's code may raise anything
+            here, there = kernel(t, q, w, values), kernel(t, multiply(q, turn), to_body(turn, w), values)
+            back = to_space(turn, (float(there[0]), float(there[1]), float(there[2])))
+            if not math.dist(here, back) <= 1e-12 * math.hypot(*here):
+                return False
+    return True
 
 
 LOOKS, FEW_LOOKS = 32, 8
@@ -379,9 +411,9 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
     method = find_method(_best(c, rtol, outputs, many=many))
-    if method.name == COLLOCATION and _iteration(c, rtol).allowed > ROUNDING_IS_LESS:
+    if is_collocation(method) and _iteration(method, c, rtol).allowed > ROUNDING_IS_LESS:
         method = _having(Itself(method), compensated=False)
-    spare = None if method.unscaled or method.name == COLLOCATION else _having(Itself(method), compensated=True)
+    spare = None if method.unscaled or is_collocation(method) else _having(Itself(method), compensated=True)
     return ladder(method, c, rtol, spare)
 
 
@@ -411,6 +443,7 @@ class Model(NamedTuple):
 CORRECTED = "Strang(corrector=17)"
 MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
+COMOVING = "G8(compensated=true, comoving=true)"
 MODELS = {
     "Strang": Model(3.0, (6.0, 0.11), 1.0, 1.0),
     "TakahashiImada": Model(3.0, (3.0, 0.04), 1.0, 1.0, kicks=2.0),
@@ -419,6 +452,8 @@ MODELS = {
     "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
     "G4": Model(1.9, (6e-8,)),
 }
+IN_MOTION = {"G8": Model(8.0, (1e-17,), stronger=2.5, shorter=4.0)}
+"""Of methods that take part in the free motion of a symmetric body: turns are those about the momentum."""
 FLOW = {False: (85.0, 90.0), True: (50.0, 0.0)}
 """Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body; more for one as long as its
 reach."""
@@ -437,7 +472,7 @@ POLISHING = 2.4
 """By so much more a flow costs whose rounding does not count. It is made for one body at a time."""
 PASSAGE = 24.0
 """Flows that a corrector makes on its way in or out."""
-STEP, ITERATION = 100.0, 63.0
+STEP, ITERATION = 100.0, 60.0
 """Nanoseconds of a step of G8, and of each iteration in it."""
 UTMOST = 150.0
 """More of them for a step whose round-off is not to accumulate."""
@@ -445,7 +480,9 @@ UTMOST = 150.0
 
 def _best(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
     """Near the borders the costs are equal, so that it matters little which is taken."""
-    costs = {COLLOCATION: _collocation_cost(c, rtol)}
+    costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
+    if c.comoving is not None:
+        costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
     if not c.depends & Depends.RATE:
         for name in ("SABA8", "ABA1064"):
             costs[name] = _splitting_cost(name, c, rtol, many=many)
@@ -493,22 +530,33 @@ class Iteration(NamedTuple):
     """Error that iterations may leave in a step."""
 
 
-def _iteration(c: Character, rtol: float) -> Iteration:
-    method = find_method(COLLOCATION)
+def _iteration(method: Method, c: Character, rtol: float) -> Iteration:
     c = c.seen_by(method)
     turn, _ = _first_turn(method, c, rtol)
     steps = max(c.turn / turn, 1.0)
     return Iteration(turn, steps, _allowed(rtol, steps * _growth(c)))
 
 
-def _collocation_cost(c: Character, rtol: float) -> float:
+def _collocation_cost(name: str, c: Character, rtol: float) -> float:
     """Nanoseconds: each iteration brings fewer digits the longer the step is."""
-    turn, steps, allowed = _iteration(c, rtol)
-    iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
-    cost = STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST)
+    method = find_method(name)
+    turn, steps, allowed = _iteration(method, c, rtol)
+    if method.comoves:  # an iteration makes the error smaller by about the weakness
+        eps = min(1.0, c.seen_by(method).weakness)
+        nearer = 0.35 * eps * turn * turn / (1.0 + 40.0 * eps)
+        iterations = math.log(max(allowed, 1e-16) / max(eps, 1e-16)) / math.log(min(nearer, 0.9))
+        cost = STEP + ITERATION * max(2.0, iterations)
+        if ROUNDED_ATTITUDE * eps * c.seen_by(method).turn * math.sqrt(steps) > rtol:
+            return math.inf
+    else:
+        iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
+        cost = STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST)
     return steps * (LIGHTLY * cost if allowed > ROUNDING_IS_LESS else cost)
 
 
+ROUNDED_ATTITUDE = 1e-15
+"""Error by the rounding of attitudes in a step that takes part in the free motion: it changes the potential energy, and
+so the rate."""
 ROUNDING_IS_LESS = 0.9e-13
 """Where iterations may leave more in a step than this, its rounding need not be compensated."""
 LIGHTLY = 0.86
@@ -555,7 +603,7 @@ def ladder(method: Method, c: Character, rtol: float, spare: Method | None = Non
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     """The angle by which the body turns in a step that is likely to do; the order of the error that allows no more."""
-    powers, model = _law(Itself(method), c.depends is Depends.NOTHING)
+    powers, model = _law(Itself(method), c.depends is Depends.NOTHING, c.comoving is not None)
     limiting, eps = math.sqrt(max(powers) * min(powers)), min(1.0, c.weakness)  # of the longest turn: nobody knows
     radians, weak = c.turn, bool(method.generalised_order)
     turn = model.longest / (1.0 + model.shorter * eps)
@@ -566,6 +614,8 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
         if weak:
             size = eps**k
+        elif model in IN_MOTION.values():
+            size = eps * math.pow((1.0 + model.stronger * eps) * c.harmony, order)
         else:  # of the motion as a whole, and of what the torque has beyond that of a weight
             size = math.pow(1.0 + model.stronger * eps, order) + eps * (math.pow(c.harmony, order) - 1.0)
         share = coefficient * size * radians
@@ -581,14 +631,15 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
 
 
 @lru_cache(maxsize=256)
-def _law(method: Itself, free: bool) -> tuple[tuple[int, ...], Model]:
+def _law(method: Itself, free: bool, symmetric: bool) -> tuple[tuple[int, ...], Model]:
     """The orders of the error in the powers of the torque, and what is known of its size."""
     of: Method = method.value
     powers = of.generalised_order or (min(n for n in of.orders(free=free) if n is not None),)
     unknown = Model(1.0, (0.02,) * len(powers))
     if powers == (2, 2):  # Strang without its corrector
         return powers, unknown
-    return powers, MODELS.get(of.name.partition("(")[0], unknown)
+    known = IN_MOTION if of.comoves and symmetric else MODELS
+    return powers, known.get(of.name.partition("(")[0], unknown)
 
 
 # --- the runs --------------------------------------------------------------------------------------------------------
@@ -855,7 +906,7 @@ def answer(
 
 
 def is_collocation(method: Method) -> bool:
-    """Whether it is `COLLOCATION`, with rounding that is compensated or not."""
+    """Whether it is `COLLOCATION` or `COMOVING`, with rounding that is compensated or not."""
     return method.name.partition("(")[0] == COLLOCATION.partition("(")[0]
 
 

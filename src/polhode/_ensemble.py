@@ -127,8 +127,6 @@ def ensemble(
         run = replace(run, every=None)
     wanted = None if reduce is None else checked(reduce, run, estimated=tolerance is not None)
     leaders = Leaders.of(starts)
-    if run.axis != leaders.axis:
-        run = replace(run, axis=0)
     turned: _Plain | Tolerant
     if tolerance is None:
         turned = _Plain(run, times, starts, leaders, workers, progress, announce)

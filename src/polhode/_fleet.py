@@ -21,7 +21,6 @@ from polhode._integration import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Int
 from polhode._many import Ensemble, EnsembleInterrupted
 from polhode._own_clock import ShortSteps, about_lengths, absurdly_short, integration, levels_of_polhode
 from polhode._starts import Start, Starts
-from polhode.body import slender
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
 from polhode.core.compose import Splitting
@@ -72,14 +71,12 @@ class Leaders:
     many: bool
     effort: tuple[float, float]
     """Of exact flows, at most, as `exact.effort` has it."""
-    axis: int
-    """About which the spin of all of them may be left out; 0: there is none."""
 
     @classmethod
     def of(cls, starts: Starts) -> Leaders:
         """Found in one pass over all bodies, which also checks whatever is drawn."""
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
-        tilted, kinds, axes, effort = False, set[int](), set[int](), np.zeros(2)
+        tilted, kinds, effort = False, set[int](), np.zeros(2)
         for part in starts.parts():
             moments, momentum = columns(part.bodies.moments), columns(part.momentum)
             with np.errstate(over="ignore", invalid="ignore"):  # the driver will tell what is wrong
@@ -90,12 +87,9 @@ class Leaders:
             tilted = tilted or part.bodies.axes is not None
             equal = [moments[k] == moments[k - 1] for k in range(3)]
             kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
-            axes.update(np.unique(slender(*moments)).tolist())
             effort = np.fmax(effort, [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in efforts(part)])
         rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
-        axis = axes.pop() if len(axes) == 1 and not tilted else 0
-        ignored = axis > 0 and all(torque.may_lose_spin(axis) for torque in starts.torques)
-        return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1, (rate2, series), axis if ignored else 0)
+        return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1, (rate2, series))
 
 
 def _foremost(speed: Floats, numbers: Any) -> tuple[Floats, Any]:

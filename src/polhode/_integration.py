@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._check import FEW, Floats
-from polhode.body import HARMLESS
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
 from polhode.core.adams import Adams
@@ -39,6 +38,9 @@ MUCH_MORE = 64.0
 """By so much a chunk may be longer than the one before, where nobody waits to hear of it."""
 MANY_EVALUATIONS = 64
 """In a step that makes as many as it needs: eight iterations at eight nodes."""
+
+HARMLESS = 1e50
+"""Sixth powers of numbers between this and its inverse are floats."""
 
 FLOATS = frozenset({float, np.float64})
 """What a torque usually returns."""
@@ -177,7 +179,7 @@ def of_any_size(scheme: Itself) -> bool:
 
 
 ANY_SIZE = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for axis in range(4))
-"""What such a scheme is bound with, so that another start needs no other step: by the axis whose spin is left out."""
+"""What such a scheme is bound with, so that another start needs no other step: by the axis of symmetry."""
 
 
 @lru_cache(maxsize=128)
@@ -297,8 +299,8 @@ class Integration:
 
     @property
     def _axis(self) -> int:
-        """About which the spin is left out."""
-        return self.run.axis if self.run.method.despins else 0
+        """Of symmetry, if the method makes use of it, and all bodies have it."""
+        return self.run.body.symmetry_axis if self.run.method.comoves and not self.many else 0
 
     def _scales(self) -> Scales:
         """Of the start of the run, also when it is resumed: the same program, the same bits."""

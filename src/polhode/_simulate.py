@@ -144,8 +144,7 @@ def checked_arguments(
     times = None if t_eval is None else _times(t_eval, t0, t1)
     q = _check.quaternion("attitude", attitude)
     w = np.array(_check.vector("omega", omega))
-    axis = spin_axis(body, torque, t0, t1)
-    run = Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w), axis=axis)
+    run = Run(body, torque, chosen, h, t0, t1, stride, q, body.momentum(w))
     return run, times, tolerance, None if named is None else chosen
 
 
@@ -187,8 +186,7 @@ def resume(
     run = replace(old, t_start=solution.t_last, t_end=end, every=stride, torque=acting, method=chosen)
     if not same:
         run = replace(
-            run, quaternion_start=state[0], momentum_start=state[1], torque_size=None, torque_changed=True,
-            axis=old.axis if acting.may_lose_spin(old.axis) else spin_axis(old.body, acting, solution.t_last, end),
+            run, quaternion_start=state[0], momentum_start=state[1], torque_size=None, torque_changed=True
         )  # fmt: skip
     _check_accepted(run.method, run.torque)
     memory = solution.memory if goes_on else ()
@@ -233,20 +231,6 @@ def _joined(old: Solution, new: Solution) -> Solution:
         events=(),
     )
     return replace(whole, events=_events.joined(whole, old.events, new.events))
-
-
-FAR_FROM_ZERO = 16.0
-"""Spans: a run that starts later keeps its spin."""
-
-
-def spin_axis(body: Body, torque: Torque, t0: float, t1: float) -> int:
-    """The axis of a slender body about which its spin may be left out (`core.despun`); 0: there is none.
-
-    The angle of the spin is measured from the time zero: where that is far away, times are rounded too coarsely.
-    """
-    axis = body.slender_axis
-    near = abs(t0) <= FAR_FROM_ZERO * abs(t1 - t0)
-    return axis if axis and near and torque.may_lose_spin(axis) else 0
 
 
 # --- what the user gave, checked -----------------------------------------------------------------------------------

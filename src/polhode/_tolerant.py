@@ -179,14 +179,16 @@ class Pilots:
         def most_of(sizes: list[float]) -> float:
             return sorted(sizes)[math.ceil(ENOUGH * len(sizes)) - 1]
 
-        rates, weaknesses = zip(*(c.spinless or (c.rate, c.weakness) for c in each), strict=True)
-        spinless = (most_of(list(rates)), most_of(list(weaknesses))) if each[0].spinless else None
+        comoving = None
+        if all(c.comoving for c in each):
+            rates, weaknesses = zip(*(c.comoving for c in each if c.comoving), strict=True)
+            comoving = (most_of(list(rates)), most_of(list(weaknesses)))
         c = each[0]._replace(
             rate=most_of([c.rate for c in each]),
             weakness=most_of([c.weakness for c in each]),
             symmetric=all(c.symmetric for c in each),
             harmony=most_of([c.harmony for c in each]),
-            spinless=spinless,
+            comoving=comoving,
             parts=_auto.equal_parts(task.run, task.times),
         )
         if self.method is not None:

@@ -16,8 +16,6 @@ TRIANGLE_TOLERANCE = 1e-12
 """Relative excess over the triangle inequality that is taken for round-off: flat bodies reach equality."""
 
 
-HARMLESS = 1e50
-"""Sixth powers of numbers between this and its inverse are floats."""
 SMALLEST = 1e-300
 """Moments and their inverses, and sums of them, must be floats."""
 
@@ -75,9 +73,10 @@ class Body:
         return bool((self.axes == np.eye(3)).all())
 
     @cached_property
-    def slender_axis(self) -> int:
-        """The axis of the user, from 1 to 3, whose moment is less than the other two, which are equal; 0: none is."""
-        return slender(*self.moments.tolist()) if self.aligned else 0
+    def symmetry_axis(self) -> int:
+        """The principal axis, from 1 to 3, beside which the other two moments are equal; 0: there is none."""
+        a, b, c = self.moments.tolist()
+        return 3 if a == b else 1 if b == c else 2 if c == a else 0
 
     @cached_property
     def axes_quaternion(self) -> Floats:
@@ -136,17 +135,6 @@ def _tensor(inertia: Any) -> Floats:
             f"and inertia[{j}, {i}] = {tensor[j, i]:g}; pass (I + I.T) / 2 if the difference is noise"
         )
     return (tensor + tensor.T) / 2
-
-
-def slender(a: Any, b: Any, c: Any) -> Any:
-    """The axis, from 1 to 3, whose moment is less than the other two, which are equal, or 0; of one body or of many.
-
-    None of moments whose products with each other are no floats.
-    """
-    axis = ((b == c) & (a < b)) + 2 * ((c == a) & (b < c)) + 3 * ((a == b) & (c < a))
-    for moment in (a, b, c):
-        axis = axis * ((moment > 1.0 / HARMLESS) & (moment < HARMLESS))
-    return axis
 
 
 def _listed(moments: Floats) -> str:

@@ -93,9 +93,6 @@ class Run:
     """Whether an earlier part was made with another torque: then nothing is conserved over the whole."""
     longest_step: float | None = None
     """For flows that choose once how finely they work: the longest step that they are to be ready for."""
-    axis: int = 0
-    """The principal axis, from 1 to 3, about which body and torque are symmetric, so that methods may leave out the
-    spin; 0: there is none."""
 
     def having(self, **changed: Any) -> Run:
         """The same with other values: as `dataclasses.replace` does it, but quick, for every call makes two."""
@@ -445,8 +442,6 @@ class Solution:
         optional["error_estimate"] = self.error_estimate
         if run.torque_changed:
             optional["torque_changed"] = 1
-        if run.axis:
-            optional["axis"] = run.axis
         if self.events:
             optional["events"] = json.dumps([e.metadata.get("event") for e in self.events])
         if self._has_potential:
@@ -502,7 +497,6 @@ def _rebuilt(contents: Contents) -> Solution:
         float(a["seconds"]),
         float(a["torque_size"]) if "torque_size" in a else None,
         bool(a.get("torque_changed", 0)),
-        axis=int(a.get("axis", 0)),
     )
     t = _rows("time", contents, ())
     potential = None

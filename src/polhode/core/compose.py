@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from polhode.core.despun import without_spin
 from polhode.core.exact import added
 from polhode.core.flows import is_prepared, kick, kick_ahead, push
 from polhode.core.packing import packing
@@ -205,16 +204,16 @@ class Increments(NamedTuple):
     vector registers, which not every torque can do."""
     keeps_norm: bool = False
     """Whether the increments keep the norm of the quaternion at one by themselves, also compensated."""
-    despins: bool = False
-    """Whether it leaves out the spin of slender bodies (`core.despun`)."""
+    symmetric: "Callable[[int], Increments] | None" = None
+    """What it is for bodies that are symmetric about a principal axis, from 1 to 3, if that is something else."""
     in_halves: bool = False
     """Whether, compensated, the change is of both halves: `change(body, p, t, s, low, h, memory) -> (increment of the
     state, what rounding left out of it, memory, status)`."""
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place."""
-        if scales is not None and scales.axis and self.despins:
-            return without_spin(self.bind(pull, depends, scales._replace(axis=0)), scales.axis)
+        if scales is not None and scales.axis and self.symmetric is not None:
+            return self.symmetric(scales.axis).bind(pull, depends, scales._replace(axis=0))
         if scales is not None and scales.form is not None:
             return self._bound_in_lanes(self.in_lanes[scales.form], pull, depends)
         start, change = self.make(of_any_norm(pull) if self.compensated and not self.keeps_norm else pull)

@@ -81,9 +81,8 @@ def driver(
     A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
     are done or a step reports a status; state, memory and counters are left in the caller's arrays either way.
     Listed outputs stand in `plan_index` (grid point before) and `plan_offset` (time after it).
-    Behind a corrector, or without a spin (`Stepper.enter`), the steps are made on states of their own: those in the
-    caller's array and in the output are seen from outside, and the one that the steps go on with stands in front of the
-    memory.
+    Behind a corrector (`Stepper.enter`) the steps are made on states of their own: those in the caller's array and in
+    the output are seen from outside, and the one that the steps go on with stands in front of the memory.
     Of bodies that go `together`, in lanes, one whose state cannot be shown holds up the others: all stay where they
     are, and those that can go on begin the chunk again.
     """
@@ -242,7 +241,7 @@ def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
 
 
 def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any, Any, int]:
-    """Between the states that are seen and those that the steps are made on, where these are others.
+    """Between the states that are seen and those that the steps are made on: the two sides of a corrector, if any.
 
     `enter`; `put`, a state as it is seen into a row, if it is sound; `put_last`, the same at the end of a chunk, where
     it may stand in a row already; `change`, to another length of the steps; `taken` and `keep`, from and to the front
@@ -301,9 +300,6 @@ def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any
     def change(body: Rotor, p: Params, t: float, s: State, memory: Any, h: float, length: float) -> tuple[State, Any]:
         new = enter(body, p, t, leave(body, p, t, s, h), length)
         return new, start(body, p, t, new)
-
-    if stepper.any_length:
-        change = change_plain
 
     def taken(carried: Any, s: State) -> State:
         return load_state(carried, 0)
@@ -503,8 +499,7 @@ def _recounted(stepper: Stepper) -> Any:
     """`recounted(memory, later)`: the memory before a step aside, with the evaluations that it took."""
     if stepper.evaluations_per_step is not None:
         return function("recounted(memory, later)", ["return memory"], {})
-    inside = STATE if stepper.enter else 0
-    parts = stepper.packing.parts if stepper.packing else stepper.memory - inside
+    parts = stepper.packing.parts if stepper.packing else stepper.memory
     kept = "".join(f"memory[{k}], " for k in range(parts - 1))
     return function("recounted(memory, later)", [f"return ({kept}later[{parts - 1}],)"], {})
 

@@ -374,13 +374,13 @@ def differences(i: Vec3, j: Vec3) -> Vec3:
 
 def fine_differences(i: Vec3) -> tuple[Vec3, Vec3]:
     """The same in two-doubles: high halves and low halves."""
-    a = fine_difference(i[1], i[2])
-    b = fine_difference(i[2], i[0])
-    c = fine_difference(i[0], i[1])
+    a = _fine_difference(i[1], i[2])
+    b = _fine_difference(i[2], i[0])
+    c = _fine_difference(i[0], i[1])
     return (a[0], b[0], c[0]), (a[1], b[1], c[1])
 
 
-def fine_difference(x: float, y: float) -> tuple[float, float]:
+def _fine_difference(x: float, y: float) -> tuple[float, float]:
     """1/y - 1/x."""
     return divide(two_sum(x, -y), two_product(x, y))
 

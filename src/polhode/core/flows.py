@@ -148,7 +148,7 @@ def _rotated(a: float, b: float, s: float, e: float) -> tuple[float, float]:
     return fma(s2, fma(c, b, -(s * a)), a), fma(-s2, fma(c, a, s * b), b)
 
 
-def _rotated_steadily(a: float, b: float, s: float, e: float) -> tuple[float, float]:
+def rotated_steadily(a: float, b: float, s: float, e: float) -> tuple[float, float]:
     """For angles that do not change from step to step: there a rounded cosine would change the norm for good."""
     s2 = s + s
     return fma(s2, b - fma(e, b, s * a), a), fma(-s2, a + fma(-e, a, s * b), b)
@@ -230,7 +230,7 @@ def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
 @cache
 def symmetric(axis: int) -> Flow:
     """Two moments equal: a turn about the momentum, then one about the axis of symmetry."""
-    turned = turning(axis, _rotated_steadily)
+    turned = turning(axis, rotated_steadily)
     k, e = axis - 1, axis % 3  # the axis and an equatorial one
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:

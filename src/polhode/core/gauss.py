@@ -180,6 +180,8 @@ class Dialect(NamedTuple):
     """Of their polynomial, the part of the highest degree."""
     increment: Callable[[float, Any], tuple[float, float]]
     """`increment(h, f)`: h times the mean slope, with what rounding leaves out of it."""
+    numbers: Callable[[Sequence[float]], str]
+    """A row of these numbers, in text."""
     row: Callable[[str], str]
     """A row in text."""
     each: Callable[[str, str], str]
@@ -197,6 +199,10 @@ class Dialect(NamedTuple):
 STATE = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
 """The parts of a state, each of which has a row."""
 VALUES = [f"y{a}" for a in range(len(STATE))]
+
+
+ROWS = "bgnvxyz"
+"""Names of rows in a formula: one of these letters, and a digit."""
 
 
 NAMES = {"fma": fma, "missed": missed, "two_sum": two_sum}
@@ -247,7 +253,7 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
         return f"({', '.join(f'{name}_{i}' for i in range(count))})"
 
     def each(name: str, formula: str) -> str:
-        at = (re.sub(r"\b([ynv]\d)\b", rf"\1_{i}", formula) for i in range(count))
+        at = (re.sub(rf"\b([{ROWS}]\d)\b", rf"\1_{i}", formula) for i in range(count))
         return f"{row(name)} = {', '.join(at)}"
 
     def torque(pull: Pull) -> Any:
@@ -264,7 +270,8 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
         return f"({', '.join(f'memory[{a * count + i}]' for i in range(count))})"
 
     return Dialect(
-        count, ahead, integrate, completed, weighted(c.weights), weighted(c.swing), increment, row, each, torque, kept,
+        count, ahead, integrate, completed, weighted(c.weights), weighted(c.swing), increment,
+        lambda numbers: repr(tuple(numbers)), row, each, torque, kept,
         keep=lambda name: row(name)[1:-1], same=lambda x: ", ".join([x] * count),
     )  # fmt: skip
 
@@ -326,8 +333,8 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
         return f"from_lanes(({', '.join([number] * count)},))"
 
     return Dialect(
-        count, ahead, integrate, completed, weighted(c.weights), weighted(c.swing), increment, str, "{} = {}".format,
-        torque, "memory[{}]".format, str, same,
+        count, ahead, integrate, completed, weighted(c.weights), weighted(c.swing), increment, lanes, str,
+        "{} = {}".format, torque, "memory[{}]".format, str, same,
     )  # fmt: skip
 
 
@@ -365,8 +372,8 @@ needed than with all at once. One component after the other would take fewer sti
 (docs/decisions/0005)."""
 
 
-def gauss(count: int, *, compensated: bool = False) -> Increments:
-    """The scheme with so many nodes.
+def gauss(count: int, *, compensated: bool = False, symmetric: Callable[[int], Increments] | None = None) -> Increments:
+    """The scheme with so many nodes; `symmetric` takes its place for bodies that are symmetric about an axis.
 
     The memory is the slopes of the last step, whose polynomial continued is the first guess, the iterations that need
     not be looked at, and the evaluations.
@@ -382,7 +389,7 @@ def gauss(count: int, *, compensated: bool = False) -> Increments:
     )
     return Increments(
         made(one_by_one(c, compensated=compensated)), len(STATE) * count + 2, 1, None, compensated,
-        in_lanes=tuple(wide), keeps_norm=True, despins=True, in_halves=compensated,
+        in_lanes=tuple(wide), keeps_norm=True, symmetric=symmetric, in_halves=compensated,
     )  # fmt: skip
 
 
@@ -393,44 +400,30 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
     The norm of the quaternion is kept by the method; what rounding does to it is undone where it is needed.
     """
     parts, row = range(len(STATE)), dialect.row
-    sweep = [f"{', '.join(row(f'n{k}') for k in range(3))} = torque(body, p, t, h, {', '.join(map(row, VALUES))})"]
+    sweep = [torque_of(dialect, "y")]
     for group in GROUPS:
         if group[0] == 0:
             sweep += [dialect.each(f"v{k}", f"half{k} * y{4 + k}") for k in range(3)]
         sweep += [dialect.each(f"f{a}", SLOPES[a]) for a in group]
         sweep += [f"{row(f'y{a}')} = integrate(h, s.{STATE[a]}, low{a}, {row(f'f{a}')})" for a in group]
+    if compensated:
+        sweep += ["if k == COMPLETED and exact:"]
+        sweep += [f"    low{a} = completed(h, low[{a}], {row(f'f{a}')})" for a in parts]
+    looks = [
+        *(f"e{a} = mean({row(f'f{a}')})" for a in parts),
+        "dq, dm = (e0 - d0, e1 - d1, e2 - d2, e3 - d3), (e4 - d4, e5 - d5, e6 - d6)",
+        "if k == sure:",
+        "    scale = inverse_size2(s.m, h, (e4, e5, e6))",
+        "moved = h * h * max(norm2(dq), scale * dot(dm, dm))",
+        *(f"d{a} = e{a}" for a in parts),
+    ]
     lines = [
         *(f"k{k} = body.inverse[{(k + 2) % 3}] - body.inverse[{(k + 1) % 3}]" for k in range(3)),
         *(f"half{k} = 0.5 * body.inverse[{k}]" for k in range(3)),
         *(f"{row(f'y{a}')} = ahead(h, s.{STATE[a]}, {dialect.kept(a)})" for a in parts),
         *(f"low{a} = ({dialect.same(f'low[{a}]') if compensated else 0.0})" for a in parts),
-        "d0 = d1 = d2 = d3 = d4 = d5 = d6 = 0.0",
-        "sure, spent, before, status, k = memory[-2], memory[-1], 0.0, NO_CONVERGENCE, 0",
-        "exact, enough, scale = p.tuning[0] == 0.0, enough2(p.tuning[0], LEFT_OUT), 0.0",
-        "for k in range(MOST_ITERATIONS):",
-        *(f"    {line}" for line in sweep),
-        f"    spent += {dialect.nodes}.0",
-    ]
-    if compensated:
-        lines += ["    if k == COMPLETED and exact:"]
-        lines += [f"        low{a} = completed(h, low[{a}], {row(f'f{a}')})" for a in parts]
-    lines += [
-        "    if k < sure:",
-        "        continue",
-        *(f"    e{a} = mean({row(f'f{a}')})" for a in parts),
-        "    dq, dm = (e0 - d0, e1 - d1, e2 - d2, e3 - d3), (e4 - d4, e5 - d5, e6 - d6)",
-        "    if k == sure:",
-        "        scale = inverse_size2(s.m, h, (e4, e5, e6))",
-        "    moved = h * h * max(norm2(dq), scale * dot(dm, dm))",
-        *(f"    d{a} = e{a}" for a in parts),
-        "    shrinks = moved <= 0.25 * before and moved * moved <= enough * before",
-        "    if shrinks or (moved <= SETTLED2 and 0.0 < before <= moved):",
-        "        status = OK",
-        "        break",
-        "    if not moved < 1e300:",  # neither infinite nor NaN can be iterated away
-        "        status = UNSOUND",
-        "        break",
-        "    before = moved if k > sure else 0.0",  # the first was no change by an iteration
+        "exact = p.tuning[0] == 0.0",
+        *iterated(dialect, sweep, looks, known="0.0"),  # nothing is known of the increments that the guess would have
         f"keep = ({', '.join(dialect.keep(f'f{a}') for a in parts)}, max(0.0, k - LEEWAY), spent)",
     ]  # fmt: skip
     most_swing = MOST_SWING.get(dialect.nodes)
@@ -451,13 +444,9 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
         ]
     rest = "rest, " if compensated else ""
     lines += [f"return State((d0, d1, d2, d3), (d4, d5, d6)), {rest}keep, status"]
-    names = {
-        "State": State, "ahead": dialect.ahead, "integrate": dialect.integrate, "completed": dialect.completed,
-        "mean": dialect.mean, "swing": dialect.swing, "increment": dialect.increment, "from_lanes": from_lanes,
-        "fma": fma, "norm2": norm2, "dot": dot, "inverse_size2": inverse_size2, "enough2": enough2,
-        "SETTLED2": SETTLED**2, "UNTIDY": UNTIDY, "LEFT_OUT": LEFT_OUT_COMPENSATED if compensated else LEFT_OUT,
-        "LEEWAY": LEEWAY, "COMPLETED": COMPLETED, "MOST_ITERATIONS": MOST_ITERATIONS, "OK": OK, "UNSOUND": UNSOUND,
-        "NO_CONVERGENCE": NO_CONVERGENCE, "TOO_LONG": TOO_LONG,
+    names = names_of(dialect, compensated=compensated) | {
+        "State": State, "ahead": dialect.ahead, "completed": dialect.completed, "swing": dialect.swing,
+        "increment": dialect.increment, "UNTIDY": UNTIDY, "COMPLETED": COMPLETED, "TOO_LONG": TOO_LONG,
     }  # fmt: skip
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
     begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in STATE)}, 0.0, 1.0)"]
@@ -467,6 +456,50 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
         return start, function(head, lines, names | {"torque": dialect.torque(pull)})
 
     return make
+
+
+def torque_of(dialect: Dialect, name: str) -> str:
+    """The rows n0, n1 and n2 of the torque, from those of a state with this name."""
+    rows = (dialect.row(f"{name}{a}") for a in range(len(STATE)))
+    return f"{', '.join(dialect.row(f'n{k}') for k in range(3))} = torque(body, p, t, h, {', '.join(rows)})"
+
+
+def iterated(dialect: Dialect, sweep: Sequence[str], looks: Sequence[str], *, known: str) -> list[str]:
+    """Lines that repeat those of a sweep, which make slopes f0, f1, ... of values y0, y1, ..., until they are solved.
+
+    `looks` are lines that make `moved`, the square of the relative change of the increments since the last look;
+    `known` is what the first look has shown, if that was a change by an iteration. Left are a `status`, the number `k`
+    of the last iteration, and the evaluations `spent`.
+    """
+    return [
+        "d0 = d1 = d2 = d3 = d4 = d5 = d6 = 0.0",
+        "sure, spent, before, status, k = memory[-2], memory[-1], 0.0, NO_CONVERGENCE, 0",
+        "enough, scale = enough2(p.tuning[0], LEFT_OUT), 0.0",
+        "for k in range(MOST_ITERATIONS):",
+        *(f"    {line}" for line in sweep),
+        f"    spent += {dialect.nodes}.0",
+        "    if k < sure:",
+        "        continue",
+        *(f"    {line}" for line in looks),
+        "    shrinks = moved <= 0.25 * before and moved * moved <= enough * before",
+        "    if shrinks or (moved <= SETTLED2 and 0.0 < before <= moved):",
+        "        status = OK",
+        "        break",
+        "    if not moved < 1e300:",  # neither infinite nor NaN can be iterated away
+        "        status = UNSOUND",
+        "        break",
+        f"    before = moved if k > sure else {known}",
+    ]
+
+
+def names_of(dialect: Dialect, *, compensated: bool) -> dict[str, Any]:
+    """What such lines read."""
+    return {
+        "integrate": dialect.integrate, "mean": dialect.mean, "from_lanes": from_lanes, "fma": fma, "norm2": norm2,
+        "dot": dot, "inverse_size2": inverse_size2, "enough2": enough2, "SETTLED2": SETTLED**2,
+        "LEFT_OUT": LEFT_OUT_COMPENSATED if compensated else LEFT_OUT, "LEEWAY": LEEWAY,
+        "MOST_ITERATIONS": MOST_ITERATIONS, "OK": OK, "UNSOUND": UNSOUND, "NO_CONVERGENCE": NO_CONVERGENCE,
+    }  # fmt: skip
 
 
 def inverse_size2(m: Vec3, h: float, mean: Vec3) -> float:

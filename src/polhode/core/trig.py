@@ -47,6 +47,15 @@ def sine_versine(x: float) -> tuple[float, float]:
     return fma(r * z, sine, r), z * versine
 
 
+def sine_cosine(x: float) -> tuple[float, float]:
+    """sin x and cos x, with their own signs."""
+    sine, versine = sine_versine(x)
+    k = fma(x, INVERSE_PI, ROUND) - ROUND
+    odd = k - 2.0 * (fma(k, 0.5, ROUND) - ROUND)
+    sign = 1.0 - 2.0 * odd * odd
+    return sign * sine, sign * (1.0 - versine)
+
+
 def sine_versine_of_step(x: float) -> tuple[float, float]:
     """The same, quicker for the angles that steps have, slower for others.
 

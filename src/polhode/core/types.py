@@ -77,7 +77,7 @@ class Scales(NamedTuple):
     packed: bool = False
     """Whether a number stands for several bodies: then flows cannot branch, and give up what needs it (as NaN)."""
     axis: int = 0
-    """The principal axis, from 1 to 3, about which body and torque are symmetric and the spin is left out, if any."""
+    """The principal axis, from 1 to 3, about which the body is symmetric, for schemes to which that matters."""
     form: int | None = None
     """Which of the forms of a scheme that compute the points of a step together is meant, if any."""
 
@@ -112,11 +112,8 @@ class Stepper(NamedTuple):
     """Of such a stepper: whether no step is longer than h, which then may be shortened to end at the right time."""
     enter: Flow | None = None
     leave: Flow | None = None
-    """Of a stepper with a corrector, or without a spin: from the state that is seen to the one that steps of length h
-    are made on, and back. The latter stands in the first seven numbers of the memory, which neither `start` nor `step`
-    sees."""
-    any_length: bool = False
-    """Whether they are the same for steps of all lengths."""
+    """Of a stepper with a corrector: from the state that is seen to the one that steps of length h are made on, and
+    back. The latter stands in the first seven numbers of the memory, which neither `start` nor `step` sees."""
     evaluations_per_passage: int = 0
     """Of the torque, by one of the two. Those of the first `enter` are among the evaluations at the start."""
     packing: Packing | None = None

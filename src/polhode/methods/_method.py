@@ -120,9 +120,9 @@ class Method:
     """Makes the method for given values of all its options."""
 
     @property
-    def despins(self) -> bool:
-        """Whether it leaves out the spin of slender bodies, where the torque ignores it (`core.despun`)."""
-        return getattr(self.scheme, "despins", False)
+    def comoves(self) -> bool:
+        """Whether it follows what a torque adds to the free motion of a symmetric body (`core.comoving`)."""
+        return getattr(self.scheme, "symmetric", None) is not None
 
     def orders(self, *, free: bool) -> tuple[int | None, int | None]:
         """Of momentum and attitude, for a free body or for one that is not."""

@@ -73,18 +73,6 @@ class Torque(ABC):
         """A direction in space about which the torque is symmetric: the angular momentum along it is conserved."""
         return None
 
-    def ignores_spin(self, axis: int) -> bool:
-        """Whether a turn about this principal axis, from 1 to 3, of a body symmetric about it changes nothing.
-
-        The torque, seen from a frame that takes no part in the turn, is to stay the same and to have no part along the
-        axis. The principal axes are those that the body is given in. It may not depend on the rate.
-        """
-        return False
-
-    def may_lose_spin(self, axis: int) -> bool:
-        """The same, if the class that says so is the one whose torque it is."""
-        return axis > 0 and _vouches(type(self)) and self.ignores_spin(axis) and not self.depends & Depends.RATE
-
     def at_large(self) -> "Torque":
         """The same torque, to the same bits, by the kernel that serves all of its kind."""
         other = copy(self)
@@ -105,16 +93,6 @@ class Torque(ABC):
 def is_upright(direction: Vec3) -> bool:
     """Whether it is one of the two directions of the third axis."""
     return direction[0] == direction[1] == 0.0
-
-
-@cache
-def _vouches(kind: type[Torque]) -> bool:
-    """Whether what is said of the spin is not inherited beside another kernel, or other parameters."""
-    home = {name: next(c for c in kind.__mro__ if name in vars(c)) for name in ("ignores_spin", *_ITS_TORQUE)}
-    return all(issubclass(home["ignores_spin"], home[name]) for name in _ITS_TORQUE)
-
-
-_ITS_TORQUE = ("torque_kernel", "parameters")
 
 
 @cache

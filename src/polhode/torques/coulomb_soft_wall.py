@@ -54,10 +54,6 @@ class CoulombSoftWall(Torque):
         """V(z)."""
         return wall_potential
 
-    def ignores_spin(self, axis: int) -> bool:
-        """About the axis whose end is drawn."""
-        return axis == 3
-
     def parameters(self, body: Body) -> Sequence[float]:
         """The sign."""
         return (1.0,) if self.sign == "physical" else (-1.0,)

@@ -87,10 +87,6 @@ class GravityGradient(Torque):
         """(c/2) u . I u."""
         return gradient_potential
 
-    def ignores_spin(self, axis: int) -> bool:
-        """It sees nothing of the body but its moments."""
-        return True
-
     def parameters(self, body: Body) -> Sequence[float]:
         """c I and the direction."""
         return (*scaled_tensor(body, self.strength), *self.axis)

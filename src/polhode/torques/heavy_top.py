@@ -60,10 +60,6 @@ class HeavyTop(Torque):
         """-f . R r."""
         return weight_potential
 
-    def ignores_spin(self, axis: int) -> bool:
-        """With the point on the axis."""
-        return all(x == 0.0 for k, x in enumerate(self.point, 1) if k != axis)
-
     def parameters(self, body: Body) -> Sequence[float]:
         """The point and the force."""
         x, y, z = self.axis

@@ -91,10 +91,6 @@ class OrbitalGravityGradient(Torque):
         """(3/2) n^2 u . I u."""
         return orbital_potential
 
-    def ignores_spin(self, axis: int) -> bool:
-        """It sees nothing of the body but its moments."""
-        return True
-
     def parameters(self, body: Body) -> Sequence[float]:
         """3 n^2 I, the rate, and two directions: to the planet at the start and a quarter of an orbit later."""
         return (*scaled_tensor(body, 3 * self.orbital_rate**2), *self._orbit())
