@@ -80,6 +80,15 @@ def test_if_the_second_fails_it_is_told() -> None:
         pair(Run(20, raising(ArithmeticError("first"))), Run(3, raising(ArithmeticError("second"))))
 
 
+@pytest.fixture
+def _interruptible() -> Any:
+    """Where the tests run in the background, the shell may have told them to ignore the key."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_ctrl_c_while_waiting_loses_nothing() -> None:
     solution = ph.simulate(ph.Body([1, 2, 2.5]), omega=[1, 0, 0.1], t_span=(0, 1), step=1, method="Exact")
     main = threading.main_thread().ident

@@ -440,6 +440,8 @@ class Model(NamedTuple):
     """Its longest turn falls with eps: by 1 + this times eps."""
 
 
+STRONG = 0.3
+"""From this weakness on no splitting is the cheapest: it need not be asked."""
 CORRECTED = "Strang(corrector=17)"
 MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
@@ -472,8 +474,10 @@ POLISHING = 2.4
 """By so much more a flow costs whose rounding does not count. It is made for one body at a time."""
 PASSAGE = 24.0
 """Flows that a corrector makes on its way in or out."""
-STEP, ITERATION = 100.0, 60.0
+STEP, ITERATION = 100.0, 63.0
 """Nanoseconds of a step of G8, and of each iteration in it."""
+STEP_IN_MOTION, ITERATION_IN_MOTION = 100.0, 60.0
+"""The same of `COMOVING`."""
 UTMOST = 150.0
 """More of them for a step whose round-off is not to accumulate."""
 
@@ -483,7 +487,7 @@ def _best(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
     costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
     if c.comoving is not None:
         costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
-    if not c.depends & Depends.RATE:
+    if not c.depends & Depends.RATE and c.weakness < STRONG:
         for name in ("SABA8", "ABA1064"):
             costs[name] = _splitting_cost(name, c, rtol, many=many)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
@@ -545,7 +549,7 @@ def _collocation_cost(name: str, c: Character, rtol: float) -> float:
         eps = min(1.0, c.seen_by(method).weakness)
         nearer = 0.35 * eps * turn * turn / (1.0 + 40.0 * eps)
         iterations = math.log(max(allowed, 1e-16) / max(eps, 1e-16)) / math.log(min(nearer, 0.9))
-        cost = STEP + ITERATION * max(2.0, iterations)
+        cost = STEP_IN_MOTION + ITERATION_IN_MOTION * max(2.0, iterations)
         if ROUNDED_ATTITUDE * eps * c.seen_by(method).turn * math.sqrt(steps) > rtol:
             return math.inf
     else:
