@@ -110,6 +110,36 @@ def test_weak_torques_take_two_iterations_and_none_takes_one() -> None:
     )  # an untidy norm is left alone
 
 
+@pytest.mark.parametrize("method", [METHOD, FINE])
+def test_torques_that_do_not_react_are_solved_for_the_attitude_too(method: str) -> None:
+    """The momentum is right after one iteration, and the angle is known: t + n t^2 / (2 I)."""
+    for n, step in ((1e-3, 1.0), (0.1, 1.0), (0.5, 1.0)):
+        given: dict[str, Any] = {"omega": (0, 0, 1), "t_span": (0.0, 8.0), "t_eval": [8.0], "step": step}
+        with interpreted():
+            found = ph.simulate(ph.Body([1, 1, 1.6]), ph.ConstantBodyTorque((0.0, 0.0, n)), method=method, **given)
+        half = 0.5 * (8.0 + n * 64.0 / 3.2)
+        assert np.abs(found.quaternion[-1] - [np.cos(half), 0.0, 0.0, np.sin(half)]).max() < 1e-13
+    body, swing = ph.Body([0.5, 0.5, 0.5]), ph.SinusoidalTorque((0.05, 0.02, -0.03), 2.0)
+    given = {"omega": (0.3, 0.5, 0.9), "t_span": (0.0, 6.0), "t_eval": [6.0]}
+    with interpreted():
+        truth, found = (ph.simulate(body, swing, method=m, step=0.25, **given) for m in ("G8", method))
+    assert distance(found, truth) < 1e-13
+
+
+@ph.torque(depends="time")
+def bang(t: float, q: Any, w: Any, p: Any) -> Any:
+    """One way, then the other: as much."""
+    return (0.0, 0.0, 0.5 if t > 0.0 else -0.5)
+
+
+def test_a_torque_without_a_mean_is_not_taken_for_none() -> None:
+    with interpreted():
+        found = ph.simulate(
+            ph.Body([1, 1, 1.6]), bang, omega=(0.3, 0.5, 0.9), t_span=(-0.5, 0.5), step=1.0, method=METHOD
+        )
+    assert found.nfev > 5 * 8
+
+
 def test_from_rest_and_in_units_of_any_size() -> None:
     body = ph.Body([1, 1, 1.6])
     given: dict[str, Any] = {"attitude": (0.9, 0.4, 0.1, 0.0), "t_span": (0.0, 3.0), "t_eval": [3.0]}
@@ -119,7 +149,7 @@ def test_from_rest_and_in_units_of_any_size() -> None:
         )
         assert distance(found, truth) < 1e-13
         unit = ph.simulate(body, ph.HeavyTop(0.05), omega=(0.3, 0.5, 0.9), method=METHOD, step=0.5, **given)
-        for size in (1e-40, 1e-145, 1e145):
+        for size in (1e-40, 1e-145, 1e145, 1e-200):
             other = ph.simulate(
                 ph.Body(np.array([1, 1, 1.6]) * size), ph.HeavyTop(0.05 * size), omega=(0.3, 0.5, 0.9), method=METHOD,
                 step=0.5, **given,
@@ -224,19 +254,39 @@ def on_axis(t: float, q: Any, w: Any, p: Any) -> Any:
     return (p[0] * u[1], -p[0] * u[0], 0.0)
 
 
+@ph.torque(depends="time")
+def late(t: float, q: Any, w: Any, p: Any) -> Any:
+    """Fixed in the body, from some time on."""
+    return (0.1 if t > 0.5 else 0.0, 0.0, 0.0)
+
+
+@ph.torque
+def raising(t: float, q: Any, w: Any, p: Any) -> Any:
+    """Not to be had."""
+    raise ValueError("no torque")
+
+
 @pytest.mark.parametrize(
     ("torque", "ignores"),
     [
         (TOP, True), (ph.GravityGradient(2.0), True), (ph.OrbitalGravityGradient(1.0), True), (on_axis, True),
         (ph.CoulombSoftWall(), True), (ph.LinearDamping(0.1), True), (ph.ConstantSpaceTorque((1.0, 2.0, 3.0)), True),
         (ph.HeavyTop(20.0, point=(0.1, 0.0, 0.7)), False), (ph.ConstantBodyTorque((1.0, 0.0, 0.0)), False),
-        (ph.ConstantBodyTorque((0.0, 0.0, 1.0)), True), (off_axis, False),
+        (ph.ConstantBodyTorque((0.0, 0.0, 1.0)), True), (off_axis, False), (bang, True), (late, False),
+        (raising, False),
     ],
 )  # fmt: skip
 def test_whether_a_torque_ignores_the_spin_is_seen(torque: Any, ignores: bool) -> None:
     run = checked_arguments(ph.Body(MOMENTS[3]), torque, omega=RATES[3], t_span=(0.0, 1.0), rtol=1e-6)[0]
     assert _auto.ignores_spin(run, 3) == ignores
     assert not _auto.ignores_spin(run.having(torque=ph.HeavyTop(1.0, POINTS[1])), 3)
+
+
+def test_what_is_said_of_one_axis_is_not_said_of_another() -> None:
+    """A torque with a plain zero in it runs in lanes whatever the axis, and whatever was asked before."""
+    given: dict[str, Any] = {"omega": (0.3, 0.5, 0.9), "t_span": (0.0, 50.0), "t_eval": [50.0], "rtol": 1e-8}
+    for moments in ([1, 1, 1.6], [1.6, 1, 1]):
+        assert "comoving" in ph.simulate(ph.Body(moments), on_axis, **given).method
 
 
 def test_a_tolerance_finds_the_long_steps() -> None:

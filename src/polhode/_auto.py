@@ -217,32 +217,39 @@ def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, 
 
 
 def ignores_spin(run: Run, axis: int) -> bool:
-    """Whether a turn of the body about its axis of symmetry leaves the torque where it is in space."""
-    kernel, w = run.torque.torque_kernel, (0.0, 0.0, 0.0)
-    if run.torque.depends is Depends.NOTHING or (content := named(kernel)) is None:
+    """Whether a turn of the body about its axis of symmetry seems to leave the torque where it is in space."""
+    torque, kernel, w = run.torque, run.torque.torque_kernel, (0.0, 0.0, 0.0)
+    if torque.depends is Depends.NOTHING:
         return True
-    t = run.t_start if run.torque.depends & Depends.TIME or run.torque.breakpoints else 0.0
-    if run.torque.depends & Depends.RATE:
+    if (content := named(kernel)) is None:
+        return False
+    t, span = 0.0, 0.0
+    if torque.depends & Depends.TIME or torque.breakpoints:
+        t, span = run.t_start, run.t_end - run.t_start
+    if torque.depends & Depends.RATE:
         w = tuple(run.body.rate(run.momentum_start).tolist())
     about = tuple(run.body.axes[:, axis - 1].tolist())
-    return _ignores_spin(kernel, content, t, w, tuple(run.torque.parameters(run.body)), about)
+    return _ignores_spin(kernel, content, t, span, w, tuple(torque.parameters(run.body)), about)
 
 
 @lru_cache(maxsize=128)
 def _ignores_spin(
-    kernel: UserTorque, content: str | None, t: float, w: Vec3, p: tuple[float, ...], about: Vec3
+    kernel: UserTorque, content: str | None, t: float, span: float, w: Vec3, p: tuple[float, ...], about: Vec3
 ) -> bool:  # fmt: skip
-    values = np.array(p)
+    values, seen = np.array(p), False
     for k, q in enumerate(_attitudes(FEW_LOOKS), 1):
-        half = math.pi * k / (FEW_LOOKS + 1)
+        half, part = math.pi * k / (FEW_LOOKS + 1), t + span * k / FEW_LOOKS
         x, y, z = (math.sin(half) * a for a in about)
         turn = (math.cos(half), x, y, z)
-        with suppress(Exception):  # the user's code may raise anything
-            here, there = kernel(t, q, w, values), kernel(t, multiply(q, turn), to_body(turn, w), values)
+        try:
+            here, there = kernel(part, q, w, values), kernel(part, multiply(q, turn), to_body(turn, w), values)
             back = to_space(turn, (float(there[0]), float(there[1]), float(there[2])))
             if not math.dist(here, back) <= 1e-12 * math.hypot(*here):
                 return False
-    return True
+            seen = seen or any(here)
+        except Exception:  # the user's code may raise anything
+            return False
+    return seen  # a torque that is nowhere has not been looked at
 
 
 LOOKS, FEW_LOOKS = 32, 8
@@ -438,6 +445,8 @@ class Model(NamedTuple):
     """A method that is not made for weak torques sees turns as longer with eps: by 1 + this times eps."""
     shorter: float = 0.0
     """Its longest turn falls with eps: by 1 + this times eps."""
+    in_motion: bool = False
+    """A method that takes part in the free motion has errors as small as the torque."""
 
 
 STRONG = 0.3
@@ -454,7 +463,7 @@ MODELS = {
     "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
     "G4": Model(1.9, (6e-8,)),
 }
-IN_MOTION = {"G8": Model(8.0, (1e-17,), stronger=2.5, shorter=4.0)}
+IN_MOTION = {"G8": Model(8.0, (1e-17,), stronger=2.5, shorter=4.0, in_motion=True)}
 """Of methods that take part in the free motion of a symmetric body: turns are those about the momentum."""
 FLOW = {False: (85.0, 90.0), True: (50.0, 0.0)}
 """Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body; more for one as long as its
@@ -476,7 +485,7 @@ PASSAGE = 24.0
 """Flows that a corrector makes on its way in or out."""
 STEP, ITERATION = 100.0, 63.0
 """Nanoseconds of a step of G8, and of each iteration in it."""
-STEP_IN_MOTION, ITERATION_IN_MOTION = 100.0, 60.0
+STEP_IN_MOTION, ITERATION_IN_MOTION = 90.0, 61.0
 """The same of `COMOVING`."""
 UTMOST = 150.0
 """More of them for a step whose round-off is not to accumulate."""
@@ -618,7 +627,7 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
     for k, (order, coefficient) in enumerate(zip(powers, model.coefficients, strict=False), 1):
         if weak:
             size = eps**k
-        elif model in IN_MOTION.values():
+        elif model.in_motion:
             size = eps * math.pow((1.0 + model.stronger * eps) * c.harmony, order)
         else:  # of the motion as a whole, and of what the torque has beyond that of a weight
             size = math.pow(1.0 + model.stronger * eps, order) + eps * (math.pow(c.harmony, order) - 1.0)
@@ -921,7 +930,8 @@ _together: dict[tuple[object, ...], bool] = {}
 def computed_together(run: Run, announce: Callable[[], None] | None) -> bool:
     """Whether the torque can be had at all nodes of a step at once. If not, Runge-Kutta needs fewer evaluations."""
     kernel, scheme = Itself(run.torque.torque_kernel), Itself(run.method.scheme)
-    known = (kernel, scheme, run.torque.depends, len(run.torque.breakpoints) > 0, run.body.aligned, compiles())
+    axis = run.body.symmetry_axis if run.method.comoves else 0
+    known = (kernel, scheme, run.torque.depends, len(run.torque.breakpoints) > 0, run.body.aligned, axis, compiles())
     found = _together.get(known)
     if found is None:
         if len(_together) >= 1000:  # each keeps a function of the user's alive

@@ -182,7 +182,7 @@ class Levels:
         Where they are not, errors are what the phases at the ends of steps happen to make them.
         """
         method = self.ladder.method
-        if method.comoves or isinstance(method.scheme, Adaptive):
+        if (method.comoves and not self.task.leaders.many) or isinstance(method.scheme, Adaptive):
             return np.ones(turn.size, dtype=bool)
         model = _auto.MODELS.get(method.name.partition("(")[0])
         return turn <= (FOLLOWED if model is None else model.longest) * self.steps(level)

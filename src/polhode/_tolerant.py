@@ -180,7 +180,7 @@ class Pilots:
             return sorted(sizes)[math.ceil(ENOUGH * len(sizes)) - 1]
 
         comoving = None
-        if all(c.comoving for c in each):
+        if all(c.comoving for c in each) and not task.leaders.many:
             rates, weaknesses = zip(*(c.comoving for c in each if c.comoving), strict=True)
             comoving = (most_of(list(rates)), most_of(list(weaknesses)))
         c = each[0]._replace(

@@ -78,7 +78,7 @@ def collocated(
     lines = [
         "size, w = size_and_direction(s.m)",
         f"c, j = body.inverse[{u}], body.inverse[{k}]",
-        "half_c, half_j, spin, most = 0.5 * c, 0.5 * j, j - c, max(c, j)",
+        "half_c, half_j, spin = 0.5 * c, 0.5 * j, j - c",
         f"about, along = h * half_c * size, 0.5 * h * spin * s.m[{k}]",
         f"w0, w1, w2 = w[{u}], w[{v}], w[{k}]",
         f"{row('x0')} = {dialect.numbers(c.nodes)}",
@@ -116,7 +116,7 @@ def collocated(
         each("v0", f"spin * {e2}"),
         each(f"f{4 + u}", f"fma(z0, n{u}, fma(-z1, n{v}, (s.m[{v}] + {e1}) * v0))"),
         each(f"f{4 + v}", f"fma(z0, n{v}, fma(z1, n{u}, -(s.m[{u}] + {e0}) * v0))"),
-        each(f"f{4 + k}", f"n{k}"),
+        each(f"f{4 + k}", f"fma(0.0, z0, n{k})"),  # a row, also where the torque is one number
         *(f"{row(f'y{a}')} = integrate(h, 0.0, low{a}, {row(f'f{a}')})" for a in range(4, 7)),
         *(
             each(f"v{(u, v, k)[a]}", f"fma(g{3 * a}, {e0}, fma(g{3 * a + 1}, {e1}, g{3 * a + 2} * {e2}))")
@@ -125,18 +125,8 @@ def collocated(
         *(each(f"f{a}", SLOPES[a]) for a in range(4)),
         *(f"{row(f'y{a}')} = integrate(h, s.q[{a}], low{a}, {row(f'f{a}')})" for a in range(4)),
     ]  # fmt: skip
-    # What the momentum changes by turns p by no more than that times the angle at which a moment is turned by one.
-    looks = [
-        *(f"e{a} = mean({row(f'f{a}')})" for a in range(4, 7)),
-        "dm = (e4 - d4, e5 - d5, e6 - d6)",
-        "if k == sure:",
-        "    scale = max(inverse_size2(s.m, h, (e4, e5, e6)), (h * most) * (h * most))",
-        "moved = h * h * (scale * dot(dm, dm))",
-        *(f"d{a} = e{a}" for a in range(4, 7)),
-    ]
-    lines += iterated(dialect, sweep, looks, known="moved if k == 0 else 0.0")  # of the guess that nothing changes
+    lines += iterated(dialect, sweep, from_nothing=True)
     lines += ["keep = (max(0.0, k - LEEWAY), spent)"]
-    lines += [f"d{a} = mean({row(f'f{a}')})" for a in range(4)]
     lines += [f"d{a} = h * d{a}" for a in range(7)]
     arguments = "(d0, d1, d2, d3), (d4, d5, d6), about, along, w"
     if compensated:

@@ -409,21 +409,13 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
     if compensated:
         sweep += ["if k == COMPLETED and exact:"]
         sweep += [f"    low{a} = completed(h, low[{a}], {row(f'f{a}')})" for a in parts]
-    looks = [
-        *(f"e{a} = mean({row(f'f{a}')})" for a in parts),
-        "dq, dm = (e0 - d0, e1 - d1, e2 - d2, e3 - d3), (e4 - d4, e5 - d5, e6 - d6)",
-        "if k == sure:",
-        "    scale = inverse_size2(s.m, h, (e4, e5, e6))",
-        "moved = h * h * max(norm2(dq), scale * dot(dm, dm))",
-        *(f"d{a} = e{a}" for a in parts),
-    ]
     lines = [
         *(f"k{k} = body.inverse[{(k + 2) % 3}] - body.inverse[{(k + 1) % 3}]" for k in range(3)),
         *(f"half{k} = 0.5 * body.inverse[{k}]" for k in range(3)),
         *(f"{row(f'y{a}')} = ahead(h, s.{STATE[a]}, {dialect.kept(a)})" for a in parts),
         *(f"low{a} = ({dialect.same(f'low[{a}]') if compensated else 0.0})" for a in parts),
         "exact = p.tuning[0] == 0.0",
-        *iterated(dialect, sweep, looks, known="0.0"),  # nothing is known of the increments that the guess would have
+        *iterated(dialect, sweep, from_nothing=False),
         f"keep = ({', '.join(dialect.keep(f'f{a}') for a in parts)}, max(0.0, k - LEEWAY), spent)",
     ]  # fmt: skip
     most_swing = MOST_SWING.get(dialect.nodes)
@@ -464,13 +456,15 @@ def torque_of(dialect: Dialect, name: str) -> str:
     return f"{', '.join(dialect.row(f'n{k}') for k in range(3))} = torque(body, p, t, h, {', '.join(rows)})"
 
 
-def iterated(dialect: Dialect, sweep: Sequence[str], looks: Sequence[str], *, known: str) -> list[str]:
+def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool) -> list[str]:
     """Lines that repeat those of a sweep, which make slopes f0, f1, ... of values y0, y1, ..., until they are solved.
 
-    `looks` are lines that make `moved`, the square of the relative change of the increments since the last look;
-    `known` is what the first look has shown, if that was a change by an iteration. Left are a `status`, the number `k`
-    of the last iteration, and the evaluations `spent`.
+    They leave the mean slopes d0, d1, ..., a `status`, the number `k` of the last iteration, and the evaluations
+    `spent`. What the first look shows is no change by an iteration, except after a first guess `from_nothing`: that
+    nothing changes in the step.
     """
+    parts = range(len(STATE))
+    first = "moved if k == 0 else 0.0" if from_nothing else "0.0"
     return [
         "d0 = d1 = d2 = d3 = d4 = d5 = d6 = 0.0",
         "sure, spent, before, status, k = memory[-2], memory[-1], 0.0, NO_CONVERGENCE, 0",
@@ -480,7 +474,12 @@ def iterated(dialect: Dialect, sweep: Sequence[str], looks: Sequence[str], *, kn
         f"    spent += {dialect.nodes}.0",
         "    if k < sure:",
         "        continue",
-        *(f"    {line}" for line in looks),
+        *(f"    e{a} = mean({dialect.row(f'f{a}')})" for a in parts),
+        "    dq, dm = (e0 - d0, e1 - d1, e2 - d2, e3 - d3), (e4 - d4, e5 - d5, e6 - d6)",
+        "    if k == sure:",
+        "        scale = inverse_size2(s.m, h, (e4, e5, e6))",
+        "    moved = h * h * max(norm2(dq), scale * dot(dm, dm))",
+        *(f"    d{a} = e{a}" for a in parts),
         "    shrinks = moved <= 0.25 * before and moved * moved <= enough * before",
         "    if shrinks or (moved <= SETTLED2 and 0.0 < before <= moved):",
         "        status = OK",
@@ -488,7 +487,7 @@ def iterated(dialect: Dialect, sweep: Sequence[str], looks: Sequence[str], *, kn
         "    if not moved < 1e300:",  # neither infinite nor NaN can be iterated away
         "        status = UNSOUND",
         "        break",
-        f"    before = moved if k > sure else {known}",
+        f"    before = moved if k > sure else ({first})",
     ]
 
 

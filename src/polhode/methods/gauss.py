@@ -23,8 +23,9 @@ _ABOUT = (
     "canonical. With the option comoving, what is followed of a symmetric body is what the torque adds to its free "
     "motion: the weaker it is, the fewer iterations it takes (two or three, if it is 1e-4 of the kinetic energy) and "
     "the longer steps (three to eight radians about the momentum, and if the torque does not care for the spin about "
-    "the axis, as fast a spin as there may be). Then nothing is remembered from step to step, and a step back undoes a "
-    "step to its error only. Other bodies do not notice the option."
+    "the axis, as fast a spin as there may be). No step is refused then because the body turns too far: its error is "
+    "at most what the torque does in it. Nothing is remembered but how many iterations to expect, and a step back "
+    "undoes a step to its error only. Other bodies do not notice the option."
 )
 
 
