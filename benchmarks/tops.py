@@ -239,6 +239,8 @@ def _mine(tops: Tops, target: float, methods: Sequence[str], judged: int, record
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for mine in candidates(methods):
+            if mine.method.comoves and not ph.Body(tops.moments).symmetry_axis:
+                continue  # it would be the method without the option
             limit = SLOWER * best[0] if best else math.inf
             try:
                 settled = cheapest_steps(tops, mine, target, judged, min(limit, 5.0))

@@ -463,7 +463,7 @@ MODELS = {
     "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
     "G4": Model(1.9, (6e-8,)),
 }
-IN_MOTION = {"G8": Model(8.0, (1e-17,), stronger=2.5, shorter=4.0, in_motion=True)}
+IN_MOTION = {"G8": Model(8.0, (2.5e-17,), stronger=2.5, shorter=4.0, in_motion=True)}
 """Of methods that take part in the free motion of a symmetric body: turns are those about the momentum."""
 FLOW = {False: (85.0, 90.0), True: (50.0, 0.0)}
 """Nanoseconds of an exact flow with its kick, of an asymmetric and of a symmetric body; more for one as long as its
@@ -485,8 +485,8 @@ PASSAGE = 24.0
 """Flows that a corrector makes on its way in or out."""
 STEP, ITERATION = 100.0, 63.0
 """Nanoseconds of a step of G8, and of each iteration in it."""
-STEP_IN_MOTION, ITERATION_IN_MOTION = 90.0, 61.0
-"""The same of `COMOVING`."""
+STEP_IN_MOTION, ITERATION_IN_MOTION = {True: 90.0, False: 130.0}, 61.0
+"""The same of `COMOVING`, plain and compensated."""
 UTMOST = 150.0
 """More of them for a step whose round-off is not to accumulate."""
 
@@ -554,17 +554,17 @@ def _collocation_cost(name: str, c: Character, rtol: float) -> float:
     """Nanoseconds: each iteration brings fewer digits the longer the step is."""
     method = find_method(name)
     turn, steps, allowed = _iteration(method, c, rtol)
+    light = allowed > ROUNDING_IS_LESS
     if method.comoves:  # an iteration makes the error smaller by about the weakness
-        eps = min(1.0, c.seen_by(method).weakness)
+        rate, eps = c.seen_by(method).rate, min(1.0, c.seen_by(method).weakness)
+        if ROUNDED_ATTITUDE * eps * c.span * rate * math.sqrt(steps) > rtol:
+            return math.inf
         nearer = 0.35 * eps * turn * turn / (1.0 + 40.0 * eps)
         iterations = math.log(max(allowed, 1e-16) / max(eps, 1e-16)) / math.log(min(nearer, 0.9))
-        cost = STEP_IN_MOTION + ITERATION_IN_MOTION * max(2.0, iterations)
-        if ROUNDED_ATTITUDE * eps * c.seen_by(method).turn * math.sqrt(steps) > rtol:
-            return math.inf
-    else:
-        iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
-        cost = STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST)
-    return steps * (LIGHTLY * cost if allowed > ROUNDING_IS_LESS else cost)
+        return steps * (STEP_IN_MOTION[light] + ITERATION_IN_MOTION * max(2.0, iterations))
+    iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
+    cost = STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST)
+    return steps * (LIGHTLY * cost if light else cost)
 
 
 ROUNDED_ATTITUDE = 1e-15
