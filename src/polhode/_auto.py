@@ -451,6 +451,8 @@ class Model(NamedTuple):
 
 STRONG = 0.3
 """From this weakness on no splitting is the cheapest: it need not be asked."""
+STRONG_IN_MOTION = 0.4
+"""From this weakness on there is little left of the free motion to take part in."""
 CORRECTED = "Strang(corrector=17)"
 MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
@@ -494,7 +496,7 @@ UTMOST = 150.0
 def _best(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
     """Near the borders the costs are equal, so that it matters little which is taken."""
     costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
-    if c.comoving is not None:
+    if c.comoving is not None and c.comoving[1] < STRONG_IN_MOTION:
         costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
     if not c.depends & Depends.RATE and c.weakness < STRONG:
         for name in ("SABA8", "ABA1064"):
