@@ -130,12 +130,12 @@ def collocated(
     lines += [f"d{a} = h * d{a}" for a in range(7)]
     arguments = "(d0, d1, d2, d3), (d4, d5, d6), about, along, w"
     if compensated:
-        lines += [f"d, rest = gone_finely(s, low, {arguments})", "return d, rest, keep, status"]
+        lines += [f"d, rest = gone(s, low, {arguments})", "return d, rest, keep, status"]
     else:
         lines += [f"return gone(s, {arguments}), keep, status"]
     names = names_of(dialect, compensated=compensated) | {
         "size_and_direction": size_and_direction, "sine_of": sine_of, "cosine_of": cosine_of,
-        "gone": _gone(axis), "gone_finely": _gone_finely(axis),
+        "gone": _gone_finely(axis) if compensated else _gone(axis),
     }  # fmt: skip
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
 
