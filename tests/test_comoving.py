@@ -299,3 +299,12 @@ def test_a_tolerance_finds_the_long_steps() -> None:
     )
     assert found.error_estimate is not None
     assert distance(found, truth) < found.error_estimate < 1e-9
+
+
+def test_a_torque_of_no_size_has_an_answer() -> None:
+    for omega in ((0.3, 0.5, 0.9), (0.0, 0.0, 0.0)):
+        given: dict[str, Any] = {"omega": omega, "t_span": (0.0, 5.0), "t_eval": [5.0], "rtol": 1e-8}
+        with interpreted():
+            found = ph.simulate(ph.Body([1, 1, 1.6]), ph.HeavyTop(0.0), **given)
+        truth = ph.FreeMotion(ph.Body([1, 1, 1.6]), omega=omega).at(found.t)
+        assert abs((found.quaternion * truth.quaternion).sum()) == pytest.approx(1.0, abs=1e-12)

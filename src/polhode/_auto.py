@@ -558,11 +558,11 @@ def _collocation_cost(name: str, c: Character, rtol: float) -> float:
     turn, steps, allowed = _iteration(method, c, rtol)
     light = allowed > ROUNDING_IS_LESS
     if method.comoves:  # an iteration makes the error smaller by about the weakness
-        rate, eps = c.seen_by(method).rate, min(1.0, c.seen_by(method).weakness)
+        rate, eps = c.seen_by(method).rate, min(1.0, max(c.seen_by(method).weakness, 1e-16))
         if ROUNDED_ATTITUDE * eps * c.span * rate * math.sqrt(steps) > rtol:
             return math.inf
         nearer = 0.35 * eps * turn * turn / (1.0 + 40.0 * eps)
-        iterations = math.log(max(allowed, 1e-16) / max(eps, 1e-16)) / math.log(min(nearer, 0.9))
+        iterations = math.log(max(allowed, 1e-16) / eps) / math.log(min(max(nearer, 1e-16), 0.9))
         return steps * (STEP_IN_MOTION[light] + ITERATION_IN_MOTION * max(2.0, iterations))
     iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
     cost = STEP + ITERATION * iterations + (0.0 if allowed > WORTH_ALLOWING else UTMOST)

@@ -91,7 +91,7 @@ def collocated(
         each(f"b{v + 1}", "x1 * fma(w1, x4, -w0 * x3)"),
         each("z0", "fma(-2.0 * x3, x3, 1.0)"),  # cosine and sine of the turn about the axis
         each("z1", "2.0 * x3 * x4"),
-        # half of the turn about the momentum, as a matrix, times inverse moments
+        # the turn about the momentum, as a matrix, times half of the inverse moments
         each("x5", "2.0 * x1 * x1"),
         each("x6", "2.0 * x1 * x2"),
         *(
