@@ -16,6 +16,7 @@ import numpy as np
 import polhode as ph
 from benchmarks.problems import Floats, Problem
 from polhode import _auto
+from polhode._estimate import COARSER
 from polhode._integration import Integration
 from polhode._own_clock import OwnClockIntegration
 from polhode._simulate import checked_arguments
@@ -128,11 +129,10 @@ class Polhode:
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
         whole = _auto.character(self._plan(problem))
         c = whole.seen_by(self.method)
-        models = _auto.IN_MOTION if self.method.comoves and whole.comoving else _auto.MODELS
-        model = models.get(self.method.name.partition("(")[0])
+        model = _auto.model_of(self.method, symmetric=whole.comoving is not None)
         longest = model.longest if model else LONGEST
         if model and not model.flows:
-            longest /= _auto.COARSER  # `simulate` leaves room for its companion
+            longest /= COARSER  # `simulate` leaves room for its companion
         angle = problem.angle * c.turn / whole.turn
         if model and model.part and not c.symmetric:  # beyond its reach an exact flow goes in two pieces
             longest = min(longest, 0.97 * c.reach / model.part)

@@ -22,7 +22,7 @@ import polhode as ph
 from benchmarks.contenders import Polhode, Unable, candidates, imported
 from benchmarks.harness import rounds_of
 from benchmarks.problems import Floats, Problem, Vector, error, papers
-from polhode._auto import MODELS
+from polhode._auto import model_of
 
 COUNT, JUDGED = 10_000, 1_000
 SPAN = 5.0
@@ -150,8 +150,9 @@ def cheapest_tolerance(tops: Tops, target: float, judged: int, batch: int) -> tu
 
 def cheapest_steps(tops: Tops, mine: Polhode, target: float, judged: int, longest: float) -> tuple[int, float] | None:
     """The fewest that meet the target; None if a method takes longer than `longest` seconds for the judged tops."""
-    model = MODELS.get(mine.name.partition("(")[0])
-    longest_turn = LONGEST_IN_MOTION if mine.method.comoves and ph.Body(tops.moments).symmetry_axis else LONGEST
+    symmetric = ph.Body(tops.moments).symmetry_axis > 0
+    model = model_of(mine.method, symmetric=symmetric)
+    longest_turn = LONGEST_IN_MOTION if model and model.in_motion else LONGEST
     if model and model.part:  # flows go in one piece
         longest_turn = min(longest_turn, 2.0 / model.part)
     steps = max(1, round(tops.angle / longest_turn))

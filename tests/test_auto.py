@@ -9,7 +9,8 @@ import pytest
 
 import polhode as ph
 from polhode import _auto
-from polhode._auto import Character, chosen, distance, estimate
+from polhode._auto import Character, chosen
+from polhode._estimate import Factors, distance, estimate, nudged
 from polhode._integration import CannotGoOn, Integration
 from polhode._simulate import checked_arguments
 from polhode.core import status as codes
@@ -421,17 +422,45 @@ def test_a_torque_that_has_changed_is_looked_at_again(monkeypatch: pytest.Monkey
 
 
 def test_estimate() -> None:
-    assert estimate(1.0, 1e-5, 1e-14) == pytest.approx(1e-5)
-    assert estimate(1.0, 1e-13, 1e-14) == pytest.approx(5.1e-13)
-    assert estimate(3.0, 1e-5, 1e-14) == pytest.approx(3e-5)
-    assert estimate(3.0, 0.0, 1e-14) == 1e-14
+    usual, steady = Factors(1.0), Factors(1.0, 2.0)
+    assert estimate(usual, 1e-5, 1e-14) == pytest.approx(1e-5)
+    assert estimate(usual, 1e-13, 1e-14) == pytest.approx(5.1e-13)
+    assert estimate(steady, 1e-13, 1e-14) == pytest.approx(2.1e-13)
+    assert estimate(Factors(3.0), 1e-5, 1e-14) == pytest.approx(3e-5)
+    assert estimate(Factors(3.0), 0.0, 1e-14) == 1e-14
+
+
+@pytest.mark.parametrize(("seed", "which"), [(13, 161), (12, 128)])
+def test_rounding_of_inverse_moments_is_seen(seed: int, which: int) -> None:
+    """Needles feel the difference of two of them, of which a companion with the same inverses knows nothing."""
+    problem = random_problems(seed, which + 1, longest=1000.0)[which]
+    assert problem.shape == "needle"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ph.ToleranceNotReached)
+        solution = problem.solved(rtol=1e-14)
+    assert solution.error_estimate is not None
+    assert solution.error_estimate > 1.5 * error(truths([problem]), 0, solution)
+
+
+def test_nudged() -> None:
+    """Up and down by turns, and equal moments alike."""
+    momentum, axes = np.array([1.0, 2.0, 3.0]), np.eye(3)
+    for moments, signs in (
+        ((3.0, 1.0, 2.0), (1, 1, -1)),
+        ((1.0, 1.0, 2.0), (1, 1, -1)),
+        ((2.0, 1.0, 2.0), (-1, 1, -1)),
+    ):
+        found = nudged(momentum, np.array(moments), axes)
+        assert np.sign(found.inverses * moments - 1.0).tolist() == list(signs)
+        down = np.array(moments) == max(moments)
+        assert np.array_equal(found.momentum < momentum, down)
 
 
 def test_companions_differ() -> None:
     """However few the steps are, those of the companion are fewer: else it would agree for no reason."""
     run = answer(1e-4, 1e-3).run
     for n in (2.0, 2.5, 3.0, 7.0, 1000.0):
-        rungs = _auto.Ladder(find("SABA8"), 9.0, n, 5.0)
+        rungs = _auto.Ladder(find("SABA8"), 9.0, n, Factors())
         assert abs(rungs.made(run, n, 1e-3, coarser=True).step) > 1.2 * abs(rungs.made(run, n, 1e-3).step)
 
 

@@ -1,9 +1,8 @@
 """A tolerance in, an answer out: the choice of a method and of its step, with an estimate of the error.
 
 The error of a run is the largest, over its output times, of the error of the attitude in radians and of the error of
-the rate relative to the largest rate. It is estimated from the distance to a second run over the whole span, whose
-steps are longer by a quarter and whose momentum at the start differs in the last digit: so it sees truncation,
-round-off, and how both grow along this motion. docs/auto.md has the measurements behind the numbers in this file.
+the rate relative to the largest rate. It is estimated from the distance to a second run over the whole span
+(`_estimate.py`). docs/auto.md has the measurements behind the numbers in this file.
 """
 
 import math
@@ -12,14 +11,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polhode._aside import both, cores
 from polhode._check import Floats
-from polhode._columns import dots, lengths
+from polhode._columns import lengths
+from polhode._estimate import CHECKS, COARSER, MAYBE_ROUND_OFF, Factors, distance, estimate, least_error, nudged, spread
 from polhode._integration import (
     CannotGoOn,
     Integration,
@@ -42,12 +42,6 @@ from polhode.methods import find as find_method
 from polhode.solution import Run, Solution
 from polhode.torques._torque import UserPotential
 
-Number = TypeVar("Number", np.float64, np.int64)
-
-COARSER = 0.8
-"""The companion has so many steps for one of the run."""
-CHECKS = 100
-"""Output times at which the two are compared; more would be steps aside that tell little."""
 MOST_LEVELS = 24
 AFTER_FAILURE = 2.5
 """So many times more steps. Before a soft wall, where first guesses fail, 1.6 takes 17 % longer in the mean."""
@@ -65,9 +59,6 @@ LONG_RUN = 1e5
 """Steps from which on it pays to compile anew for a shorter step."""
 NEAR_ROUND_OFF = 1e-9
 """Errors that may be round-off, over many turns."""
-NUDGE = 2.0**-52
-"""The change of the companion's momentum."""
-
 
 ANY = "DOP853"
 """A method that takes every torque: it stands where one is still to be chosen."""
@@ -316,8 +307,8 @@ class Ladder:
     """By how much the error falls: like the number of steps to minus this power, at first guess."""
     first: float
     """The number of steps to begin with."""
-    factor: float
-    """The estimate is the distance to the companion times this."""
+    factors: Factors
+    """The estimate is the distance to the companion times these."""
     stretch: float = 1.0
     """The time in which the body turns as far as an exact flow goes in one piece."""
     least: float = 16.0
@@ -416,7 +407,7 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     """
     if c.depends is Depends.NOTHING:
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
-        return Ladder(find_method("Exact"), 0.0, steps, FACTOR)
+        return Ladder(find_method("Exact"), 0.0, steps, Factors())
     method = find_method(_best(c, rtol, outputs, many=many))
     if is_collocation(method) and _iteration(method, c, rtol).allowed > ROUNDING_IS_LESS:
         method = _having(Itself(method), compensated=False)
@@ -515,7 +506,7 @@ def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, man
     """Nanoseconds, with those of a corrector's passages to so many outputs."""
     method = find_method(name)
     turn, _ = _first_turn(method, c, rtol)
-    model = MODELS[name.partition("(")[0]]
+    model = MODELS[method.bare_name]
     flows = c.turn / turn * model.flows
     each, longer = (FLOW_OF_MANY if many else FLOW)[c.symmetric]
     each += (model.kicks - 1.0) * KICK[many]
@@ -582,36 +573,39 @@ WORTH_ALLOWING = 1e-15
 """Iterations that are to leave less go on to round-off."""
 ITERATED = 0.03
 """The part of the tolerance that iterations may use up."""
-FACTORS = {"G4": 2.0, "G8": 2.0, "DOP853": 3.0, "SABA8": 10.0, "TakahashiImada": 2.5}
-"""Where another than `FACTOR` was measured."""
-FACTOR = 5.0
-"""For splittings, and for round-off, of which the two runs share a part."""
-ATTAINABLE = 8.0
+FACTORS = {
+    "G4": Factors(2.0), "G8": Factors(2.0, 2.0), "DOP853": Factors(3.0), "SABA8": Factors(10.0),
+    "TakahashiImada": Factors(2.5),
+}  # fmt: skip
+"""Where others than usual were measured; G8 has the second where its sums are compensated."""
+ATTAINABLE = 24.0
 """Estimates of so many times the least error are round-off: shorter steps would not lower them."""
-MAYBE_ROUND_OFF = 100.0
-"""Estimates of so many times the least error may be made of round-off, in which a run and its companion are alike."""
+ATTAINED = 3.0
+"""Estimates of so many times the least error are as good as they get."""
 
 
 def ladder(method: Method, c: Character, rtol: float, spare: Method | None = None) -> Ladder:
     """A method, with a first guess of its steps."""
     c = c.seen_by(method)
     orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
-    factor = FACTORS.get(method.name.partition("(")[0], FACTOR)
+    factors = FACTORS.get(method.bare_name, Factors())
+    if is_collocation(method) and not dict(method.settings).get("compensated"):
+        factors = Factors(factors.truncation)
     if isinstance(method.scheme, Adaptive):
         first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
-        return Ladder(method, 8.0, first, factor, least=max(16.0, 2 * c.pieces))
+        return Ladder(method, 8.0, first, factors, least=max(16.0, 2 * c.pieces))
     if not orders:
-        return Ladder(method, 0.0, max(1.0, c.turn), factor)
+        return Ladder(method, 0.0, max(1.0, c.turn), factors)
     turn, order = _first_turn(method, c, rtol)
     stretch = c.reach / max(c.rate, 1e-300)
     # So many, or two between jumps, that those of the companion are others, there too.
-    model = MODELS.get(method.name.partition("(")[0])
+    model = model_of(method, symmetric=c.comoving is not None)
     effort = model.flows or COLLOCATING if model else 1.0
     first = max(3.0, 2 * c.pieces, c.turn / turn)
     plain = model is not None and model.flows > 0.0 and not method.unscaled
     rounding = ROUNDED * c.turn * math.sqrt(effort) if plain else 0.0
     return Ladder(
-        method, order, first, factor, stretch, effort=effort, growth=_growth(c), parts=c.parts, spare=spare,
+        method, order, first, factors, stretch, effort=effort, growth=_growth(c), parts=c.parts, spare=spare,
         rounding=rounding,
     )  # fmt: skip
 
@@ -645,6 +639,11 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
     return turn, limiting
 
 
+def model_of(method: Method, *, symmetric: bool) -> Model | None:
+    """What is known of its steps, with a body that is symmetric or is not."""
+    return (IN_MOTION if method.comoves and symmetric else MODELS).get(method.bare_name)
+
+
 @lru_cache(maxsize=256)
 def _law(method: Itself, free: bool, symmetric: bool) -> tuple[tuple[int, ...], Model]:
     """The orders of the error in the powers of the torque, and what is known of its size."""
@@ -653,8 +652,7 @@ def _law(method: Itself, free: bool, symmetric: bool) -> tuple[tuple[int, ...], 
     unknown = Model(1.0, (0.02,) * len(powers))
     if powers == (2, 2):  # Strang without its corrector
         return powers, unknown
-    known = IN_MOTION if of.comoves and symmetric else MODELS
-    return powers, known.get(of.name.partition("(")[0], unknown)
+    return powers, model_of(of, symmetric=symmetric) or unknown
 
 
 # --- the runs --------------------------------------------------------------------------------------------------------
@@ -686,14 +684,19 @@ class Search:
     unjudged: Solution | None = None
     """The last run that came to the end, whose companion may not have."""
 
-    def _begin(self, run: Run, times: Floats | None, *, nudged: bool = False) -> Integration:
-        m = nudge(run.momentum_start, run.body.moments, run.body.axes) if nudged else run.momentum_start
+    def _begin(self, run: Run, times: Floats | None) -> Integration:
         if times is not None and run.every is not None:
             run = run.having(every=None)
         if self.begun is not None:
-            return self.begun.beside(run, m, times)
-        self.begun = integration(run)(run, run.quaternion_start, m, times, self.progress, self.announce)
+            return self.begun.beside(run, times)
+        start = (run.quaternion_start, run.momentum_start)
+        self.begun = integration(run)(run, *start, times, self.progress, self.announce)
         return self.begun
+
+    def _companion(self, run: Run, times: Floats) -> Integration:
+        assert self.begun is not None
+        others = nudged(run.momentum_start, run.body.moments, run.body.axes)
+        return self.begun.beside(run.having(every=None), times, others)
 
     def _made(self, begun: Integration) -> Solution:
         try:
@@ -713,13 +716,13 @@ class Search:
         coarser = ladder.made(self.run, n, solved, coarser=True)
         if few is not None and n * ladder.effort >= LONG_ENOUGH and compiles() and cores() > 1:
             rows = self._checks(few)
-            run, other = self._both(main, self._begin(coarser, few[rows], nudged=True))
+            run, other = self._both(main, self._companion(coarser, few[rows]))
         else:
             run = self.unjudged = self._made(main)
             rows = self._checks(run.t)
-            other = self._made(self._begin(coarser, run.t[rows], nudged=True))
+            other = self._made(self._companion(coarser, run.t[rows]))
         unseen = ladder.unseen(run.run.method, n)
-        return run, estimate(ladder.factor, distance(run, rows, other), self.floor, *unseen)
+        return run, estimate(ladder.factors, distance(run, rows, other), self.floor, *unseen)
 
     def _checks(self, t: Floats) -> NDArray[np.int64] | slice:
         """Rows in which the two are compared, of those of the run: the start is what it is."""
@@ -784,7 +787,7 @@ class Search:
         """Whether an estimate is below the tolerance, or made of round-off: then shorter steps would not lower it."""
         if error <= self.rtol:
             return True
-        if self.rtol <= max(self.floor, 2.0 * self.round_off):
+        if self.rtol <= ATTAINED * max(self.floor, 2.0 * self.round_off):
             return error <= ATTAINABLE * self.floor
         return len(self.tried) > 1 and error <= ATTAINABLE * self.round_off
 
@@ -845,59 +848,6 @@ class Search:
         return solution
 
 
-def nudge(momentum: Floats, moments: Floats, axes: Floats) -> Floats:
-    """Momenta that differ in the last digit, of one body or of many.
-
-    The component on the axis of the greatest moment changes the other way: if all changed alike, or the two outer ones
-    did, the distance to the separatrix would keep its relative size, and what grows with its inverse would not be seen.
-    """
-    signs = np.where(moments == moments.max(axis=-1, keepdims=True), -1.0, 1.0)
-    changes: Floats = axes @ (signs * (momentum[..., None, :] @ axes)[..., 0, :])[..., None]
-    return momentum + NUDGE * changes[..., 0]
-
-
-def estimate(factor: float, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
-    """The error of a run whose companion is at the distance d: by the factor of its method, or by that of round-off."""
-    larger, smaller = (max, min) if isinstance(d, float) else (np.maximum, np.minimum)
-    floor = floor + rounding
-    return larger(factor * d, smaller(FACTOR * d, MAYBE_ROUND_OFF * floor)) + floor + left
-
-
-def least_error(run: Run, rate: float, *, tilted: bool = True) -> float:
-    """What no companion sees, because it has the same: the roundings of the moments and their inverses, and of times.
-
-    The principal moments of a tilted tensor are known to some ulps of the largest one only.
-    """
-    turn = rate * abs(run.t_end - run.t_start)
-    each = 3.0
-    if tilted and not run.body.aligned:
-        each += 2.0 * float(run.body.moments.max()) / float(run.body.moments.min())
-    return 2.0**-52 * (8.0 + each * turn + rate * far_from_zero(run))
-
-
-def far_from_zero(run: Run) -> float:
-    """How much greater times are than the span: they are rounded that much more coarsely."""
-    return max(abs(run.t_start), abs(run.t_end), abs(run.t_end - run.t_start)) - abs(run.t_end - run.t_start)
-
-
-def spread(values: NDArray[Number]) -> NDArray[Number]:
-    """At most so many of the times, or rows, the last among them."""
-    if values.size <= CHECKS:
-        return values
-    some: NDArray[Number] = values[np.unique(np.linspace(0, values.size - 1, CHECKS).round().astype(int))]
-    return some
-
-
-def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
-    """The largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
-    q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
-    differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
-    apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
-    angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
-    largest = math.sqrt(dots(rate, rate).max())
-    return max(angle, math.sqrt(dots(rates, rates).max()) / largest if largest > 0 else 0.0)
-
-
 def answer(
     run: Run, times: Floats | None, rtol: float, method: Method | None,
     progress: Progress | None, announce: Callable[[], None] | None,
@@ -916,13 +866,14 @@ def answer(
         and not computed_together(run.having(method=rungs.method), announce)
     ):
         rungs = ladder(find_method(ANY), c, rtol)
-    floors = (least_error(run, c.rate), least_error(run, c.rate, tilted=False))
+    least, *_, most = sorted(run.body.moments.tolist())
+    floors = (least_error(run, c.rate, 0.0 if run.body.aligned else most / least), least_error(run, c.rate))
     return Search(run, times, rtol, *floors, progress, announce).answer(rungs)
 
 
 def is_collocation(method: Method) -> bool:
     """Whether it is `COLLOCATION` or `COMOVING`, with rounding that is compensated or not."""
-    return method.name.partition("(")[0] == COLLOCATION.partition("(")[0]
+    return method.bare_name == find_method(COLLOCATION).bare_name
 
 
 _together: dict[tuple[object, ...], bool] = {}

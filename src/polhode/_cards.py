@@ -97,7 +97,7 @@ def _imported(module: ModuleType) -> set[str]:
 
 def family(method: Method) -> Family | None:
     """The family of a method, or of the one it is a variant of; None for a method of the user's own."""
-    bare = method.name.partition("(")[0]
+    bare = method.bare_name
     return next((f for f in families() if any(m.name == bare for m in f.members)), None)
 
 
@@ -258,7 +258,7 @@ def option_text(option: Option, *, told_default: bool = False) -> str:
 
 def example_variant(method: Method) -> str:
     """The method with another value of an option, as one types it; with the default where no other is known."""
-    bare, first = method.name.partition("(")[0], method.options[0]
+    bare, first = method.bare_name, method.options[0]
     known = ((o, v) for o in method.options for v in (*_values(o), *o.examples) if v != o.default)
     option, value = next(known, (first, first.default))
     return f"{bare}({option.name}={written(value)})"

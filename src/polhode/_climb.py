@@ -17,6 +17,7 @@ import numpy as np
 from polhode import _auto
 from polhode._check import Floats
 from polhode._columns import columns, dots, greatest, least, lengths
+from polhode._estimate import COARSER, estimate, least_error, nudged, spread
 from polhode._fleet import MOST_MESSAGES, Fleet, Flight, Leaders, efforts, flown
 from polhode._integration import Progress
 from polhode._many import Ensemble
@@ -85,7 +86,7 @@ class Task:
     def checks(self) -> Floats:
         """Times at which a run and its companion are compared: the start is what it is."""
         times = self.times
-        return _auto.spread(times[1:] if times.size > 1 and times[0] == self.run.t_start else times)
+        return spread(times[1:] if times.size > 1 and times[0] == self.run.t_start else times)
 
     @cached_property
     def check_rows(self) -> Any:
@@ -122,7 +123,7 @@ class Foresight:
         level = np.round(self.power * np.log(np.maximum(speed, self.slowest)) / math.log(FINER))
         fewest: Any = self.fewest
         if self.longest is not None:
-            fewest = np.maximum(fewest, speed * task.span / (_auto.COARSER * self.longest))
+            fewest = np.maximum(fewest, speed * task.span / (COARSER * self.longest))
         return np.maximum(level, np.ceil(np.log(fewest / first) / math.log(FINER))).astype(np.int64)
 
 
@@ -184,7 +185,7 @@ class Levels:
         method = self.ladder.method
         if (method.comoves and not self.task.leaders.many) or isinstance(method.scheme, Adaptive):
             return np.ones(turn.size, dtype=bool)
-        model = _auto.MODELS.get(method.name.partition("(")[0])
+        model = _auto.MODELS.get(method.bare_name)
         return turn <= (FOLLOWED if model is None else model.longest) * self.steps(level)
 
     def run(self, level: int, utmost: bool, *, coarser: bool = False) -> Run:
@@ -274,8 +275,8 @@ class Climb:
                 self._keep(problem.ensemble, which)
             raise
         self._keep(run, which)
-        nudged = _auto.nudge(part.momentum, part.bodies.moments, part.bodies.frames)
-        other = flown(coarse, part, self._passed(coarse, part), nudged, messages=0)
+        others = nudged(part.momentum, part.bodies.moments, part.bodies.frames)
+        other = flown(coarse, part, self._passed(coarse, part), others, messages=0)
         self.left = max(fine.left, coarse.left) if self.left is None else self.left
         self.spent[which] += run.evaluations + other.evaluations
         self.seconds += run.run.seconds + other.run.seconds
@@ -285,11 +286,11 @@ class Climb:
         apart = np.where(sound, self._distance(run, other, fastest), 0.0)
         rounding, left = self.levels.ladder.unseen(fine.lead.run.method, self.levels.steps(j))
         floor = _floors(part, self.task, rate)
-        error = np.where(sound, _auto.estimate(self.levels.ladder.factor, apart, floor, rounding, left), np.inf)
+        error = np.where(sound, estimate(self.levels.ladder.factors, apart, floor, rounding, left), np.inf)
         better = self._keep_better(run, which, error)
         self.level[better], self.utmost[better] = j, utmost
         # No steps would do for bodies whose floor is above the tolerance: they need not be followed to the end.
-        follows = self.levels.follows(j, self.task.span * rate) | (floor > self.task.rtol)
+        follows = self.levels.follows(j, self.task.span * rate) | (_auto.ATTAINED * floor > self.task.rtol)
         self.tries.add(which, self.levels.steps(j), error, floor + rounding, follows)
         return error
 
@@ -319,7 +320,7 @@ class Climb:
         return which[better]
 
     def _distance(self, run: Ensemble, other: Ensemble, fastest: Floats) -> Floats:
-        """As in `_auto.distance`, for every body."""
+        """As `_estimate.distance`, for every body."""
         rows = self.task.check_rows
         q, p = run.quaternion[:, rows], other.quaternion
         apart = most_in_time(np.minimum(lengths(q - p), lengths(q + p)))
@@ -397,12 +398,10 @@ def _rates(part: Start, run: Ensemble, fastest: Floats) -> Floats:
 
 
 def _floors(part: Start, task: Task, rate: Floats) -> Floats:
-    """As in `_auto.least_error`, for every body."""
+    """The least errors that can be believed."""
     moments = columns(part.bodies.moments)
     tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])
-    each = 3.0 + np.where(tilted, 2.0 * greatest(moments) / least(moments), 0.0)
-    turn = task.span * rate
-    return np.asarray(2.0**-52 * (8.0 + each * turn + rate * _auto.far_from_zero(task.run)))
+    return np.asarray(least_error(task.run, rate, np.where(tilted, greatest(moments) / least(moments), 0.0)))
 
 
 def most_in_time(x: Floats) -> Floats:

@@ -17,6 +17,7 @@ import numpy as np
 from polhode import _own_clock
 from polhode._check import Floats
 from polhode._columns import columns, dot, greatest, least
+from polhode._estimate import Nudged
 from polhode._integration import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Integration, Itself, Segment
 from polhode._many import Ensemble, EnsembleInterrupted
 from polhode._own_clock import ShortSteps, about_lengths, absurdly_short, integration, levels_of_polhode
@@ -145,7 +146,7 @@ class Fleet:
         else:
             of = like.lead.run
             same = of.having(method=run.method, step=run.step, longest_step=run.longest_step, every=run.every)
-            self.lead, self.pace = like.lead.beside(same, of.momentum_start, times), like.pace
+            self.lead, self.pace = like.lead.beside(same, times), like.pace
         self.lanes = 1
         self.left = 0.0
         """The part of the bodies, of those that were flown last, that lanes could not carry on at some time."""
@@ -255,12 +256,13 @@ def _blames_method(problem: str) -> bool:
 class Flight:
     """Some bodies of a fleet, each in its row of every array; threads take them block by block."""
 
-    def __init__(self, shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None) -> None:
-        """They start with another momentum, if one is given."""
+    def __init__(self, shared: Fleet, start: Start, report: Report | None, nudged: Nudged | None = None) -> None:
+        """They may be companions of others, with slightly different numbers."""
         self.fleet, self.start, self.report = shared, start, report
         self.lead = lead = shared.lead
         n = start.count
-        q, m = start.quaternion, start.momentum if momentum is None else momentum
+        q, m = start.quaternion, start.momentum if nudged is None else nudged.momentum
+        self.inverses = 1.0 / start.bodies.moments if nudged is None else nudged.inverses
         self.axes = None
         if lead.tilted:
             axes = start.bodies.axes
@@ -457,10 +459,10 @@ class Flight:
 
     def _settings(self, shared: Floats, block: slice) -> Floats:
         """The fixed numbers of a segment, of the bodies of a block."""
-        moments = self.start.bodies.moments
-        moments = moments if len(moments) == 1 else moments[block]
+        moments, inverses = self.start.bodies.moments, self.inverses
         rows = np.tile(shared, (block.stop - block.start, 1))
-        rows[:, :3], rows[:, 3:6] = moments, 1.0 / moments
+        some = slice(None) if len(moments) == 1 else block
+        rows[:, :3], rows[:, 3:6] = moments[some], inverses[some]
         rows[:, 6:10] = [1.0, 0.0, 0.0, 0.0] if self.axes is None else self.axes[block]
         return rows
 
@@ -555,10 +557,10 @@ class Flight:
 
 
 def flown(
-    shared: Fleet, start: Start, report: Report | None, momentum: Floats | None = None, *, messages: int = MOST_MESSAGES
+    shared: Fleet, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
 ) -> Ensemble:
     """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
-    flight = Flight(shared, start, report, momentum)
+    flight = Flight(shared, start, report, nudged)
     try:
         flight.run()
     except KeyboardInterrupt:

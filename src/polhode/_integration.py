@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._check import FEW, Floats
+from polhode._estimate import Nudged
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
 from polhode.core.adams import Adams
@@ -227,10 +228,13 @@ class Integration:
                 self.count[AT.resumed] = 1
                 self.evaluations = -self._counted()
 
-    def beside(self, run: Run, m: Floats, times: Floats | None) -> Self:
+    def beside(self, run: Run, times: Floats | None, nudged: Nudged | None = None) -> Self:
         """Another run of this body under this torque, which need not be tried again, by such a method."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        m = run.momentum_start
+        if nudged is not None:
+            m, other.body = nudged.momentum, Rotor(self.body.inertia, _triple(nudged.inverses))
         other._plan(run.having(torque_size=self.run.torque_size), run.quaternion_start, m, times)
         if run.method.scheme is self.run.method.scheme and other._sizes() == self.scales:
             other.carried = np.zeros(self.carried.size)  # the same loop will do

@@ -18,6 +18,7 @@ import numpy as np
 from polhode import _auto
 from polhode._check import Floats
 from polhode._climb import FINER, Climb, Foresight, Levels, Task, Tries, speeds
+from polhode._estimate import COARSER, Factors
 from polhode._fleet import LANES, Leaders, efforts
 from polhode._integration import Itself, Progress, SimulationFailed, SimulationInterrupted, of_any_size
 from polhode._many import Ensemble, EnsembleInterrupted, of_one
@@ -46,8 +47,8 @@ SPLITTING = "ABA1064"
 """What is tried beside collocation."""
 IN_POINTS = 1.4
 """The price of an evaluation in collocation, where one of a splitting, with its flow of a symmetric body, has 1."""
-FACTORS = {"SABA8": 5.0, "ABA1064": 2.5, "TakahashiImada": 1.5}
-"""Where another than that of one body was measured, on random ensembles (docs/ensemble.md)."""
+FACTORS = {"SABA8": Factors(5.0), "ABA1064": Factors(2.5), "TakahashiImada": Factors(1.5)}
+"""Where others than those of one body were measured, on random ensembles (docs/ensemble.md)."""
 POWERS = (0.0, 0.5, 1.0)
 """Of its speed, with which the steps that a body needs may grow."""
 MANY_FLOWS = 1e6
@@ -197,7 +198,7 @@ class Pilots:
             ladders = [_auto.chosen(c, task.rtol, task.times.size, many=task.starts.count >= LANES)]
             if _auto.is_collocation(ladders[0].method):
                 ladders = self._instead_of(ladders[0], c)
-        return [Levels(task, replace(x, factor=FACTORS.get(x.method.name, x.factor))) for x in ladders]
+        return [Levels(task, replace(x, factors=FACTORS.get(x.method.name, x.factors))) for x in ladders]
 
     def _instead_of(self, collocation: _auto.Ladder, c: _auto.Character) -> list[_auto.Ladder]:
         """Or beside it."""
@@ -277,7 +278,7 @@ class Pilots:
         longest = None
         a, b, c = self.start.bodies.moments[0].tolist()
         if not of_any_size(Itself(scheme)) and (task.leaders.many or a != b != c != a):
-            longest = float(np.quantile(speed * task.span / (_auto.COARSER * steps), ENOUGH))
+            longest = float(np.quantile(speed * task.span / (COARSER * steps), ENOUGH))
         foresight = Foresight(power, float(speed.min()), gain, self.fewest, longest)
         return levels.having(replace(ladder, first=first), foresight, own_program=True)
 

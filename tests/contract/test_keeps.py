@@ -113,7 +113,7 @@ def check(flag: Keeps, problem: Problem, method: Method, steps: int) -> None:
     if flag in promises(method, problem):
         h = large(method)[0]
         assert defect(flag, problem, method, h, steps) <= noise(flag, h, steps), flag
-    elif method.name.partition("(")[0] not in TOO_ACCURATE:
+    elif method.bare_name not in TOO_ACCURATE:
         assert stands_out(flag, problem, method, 100), flag
 
 

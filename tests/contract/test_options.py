@@ -26,7 +26,7 @@ def variants() -> list[Method]:
 
 def measured(method: Method) -> Any:
     """All polished splittings are made by the same code: two of them are measured every time."""
-    others = isinstance(method.scheme, PolishedSplitting) and method.name.partition("(")[0] not in ("Strang", "ABA864")
+    others = isinstance(method.scheme, PolishedSplitting) and method.bare_name not in ("Strang", "ABA864")
     return pytest.param(method, id=method.name, marks=[pytest.mark.evidence] if others else [])
 
 
@@ -37,7 +37,7 @@ VARIANTS = pytest.mark.parametrize("method", [measured(method) for method in var
 def test_variant_is_found_by_its_name(method: Method) -> None:
     assert find(method.name) is method
     assert find(method.name.lower()) == method
-    assert method.name != find(method.name.partition("(")[0]).name
+    assert method.name != find(method.bare_name).name
 
 
 @VARIANTS

@@ -120,6 +120,11 @@ class Method:
     """Makes the method for given values of all its options."""
 
     @property
+    def bare_name(self) -> str:
+        """Without the chosen values of its options."""
+        return self.name.partition("(")[0]
+
+    @property
     def comoves(self) -> bool:
         """Whether it follows what a torque adds to the free motion of a symmetric body (`core.comoving`)."""
         return getattr(self.scheme, "symmetric", None) is not None
