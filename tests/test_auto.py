@@ -464,6 +464,92 @@ def test_companions_differ() -> None:
         assert abs(rungs.made(run, n, 1e-3, coarser=True).step) > 1.2 * abs(rungs.made(run, n, 1e-3).step)
 
 
+# --- torques that are not what they seem
+
+
+@ph.torque(parameters=[0.0125, 316.0])
+def fast(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (p[0] * math.cos(p[1] * t), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("rtol", [1e-5, 10**-5.4, 10**-8.1])
+def test_a_torque_that_changes_within_the_first_steps(rtol: float) -> None:
+    """Steps that are longer than its periods agree by chance, or do not: that is not yet round-off."""
+    start: dict[str, Any] = {"omega": [0.3, 1.0, 2.0], "t_span": (0.0, 8.0), "t_eval": [8.0]}
+    body = ph.Body([1.0, 1.4, 2.1])
+    found, known = (ph.simulate(body, fast, **start, rtol=x) for x in (rtol, 1e-12))
+    assert found.error_estimate is not None
+    assert found.error_estimate <= rtol
+    assert distance(found, slice(None), known) <= found.error_estimate
+
+
+def _sign(x: float) -> float:
+    return 1.0 if x > 0.0 else -1.0
+
+
+def _thirds(x: float) -> float:
+    total = 0.0
+    for k in range(3):
+        total += k * x
+    return total
+
+
+def test_torques_that_may_bend() -> None:
+    """By what their code does, or what it calls."""
+
+    def smooth(t: float, q: Any, w: Any, p: Any) -> Any:
+        up = ph.to_body(q, (0.0, 0.0, 1.0))
+        return up[0] * math.sin(t), _thirds(w[0]), np.exp(-t)
+
+    def chooses(t: float, q: Any, w: Any, p: Any) -> Any:
+        return ph.where(t < p[0], 1.0, -1.0), 0.0, 0.0
+
+    def branches(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (1.0, 0.0, 0.0) if w[0] > 0.0 else (0.0, 0.0, 0.0)
+
+    def helped(t: float, q: Any, w: Any, p: Any) -> Any:
+        return _sign(w[0]), 0.0, 0.0
+
+    def clipped(t: float, q: Any, w: Any, p: Any) -> Any:
+        return min(w[0], 1.0), 0.0, 0.0
+
+    def absolute(t: float, q: Any, w: Any, p: Any) -> Any:
+        return math.fabs(w[0]), 0.0, 0.0
+
+    assert not ph.torque(smooth).may_bend
+    for function in (chooses, branches, helped, clipped, absolute):
+        assert ph.torque(function).may_bend
+    assert not ph.torque(parameters=[1.0], breakpoints=[1.0])(chooses).may_bend
+    assert not ph.HeavyTop(1.0).may_bend
+
+
+@ph.torque(parameters=[3.0])
+def undeclared(t: float, q: Any, w: Any, p: Any) -> Any:
+    return ph.where(t < p[0], 1.0, -1.0), 0.2, 0.1
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-6, 1e-9])
+def test_jumps_that_nobody_has_told_of(rtol: float) -> None:
+    """Equal steps would place a jump somewhere in the one in which it happens."""
+    start: dict[str, Any] = {"omega": [0.3, 1.0, 2.0], "t_span": (0.0, 10.0), "t_eval": [10.0]}
+    body = ph.Body([1.0, 1.4, 2.1])
+    for when in (3.3480687866404115, 3.21, 7.5):
+        found = ph.simulate(body, undeclared.with_parameters([when]), **start, rtol=rtol)
+        told = ph.torque(undeclared.function, parameters=[when], breakpoints=[when])
+        known = ph.simulate(body, told, **start, rtol=1e-12)
+        assert distance(found, slice(None), known) <= rtol
+        many = ph.ensemble(body, undeclared.with_parameters([when]), **start, rtol=rtol)
+        assert many.run.method.name.startswith("DOP853")
+
+
+def test_next_to_nothing_is_asked_for() -> None:
+    """Far below round-off there is the best answer, and a warning, as a little below it."""
+    with pytest.warns(ph.ToleranceNotReached):
+        found = answer(1e-2, 1e-300)
+    assert found.error_estimate is not None
+    assert found.error_estimate < 1e-9
+
+
 # --- what is refused
 
 

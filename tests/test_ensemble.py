@@ -640,3 +640,12 @@ def test_a_torque_that_raises_after_others_have_finished() -> None:
             BODY, late, omega=rates, parameters=parameters, t_span=(0, 1), step=0.5, method="DOP853", threads=1
         )
     assert found.success.tolist() == [True, False, True]
+
+
+def test_collocation_goes_one_body_at_a_time() -> None:
+    """Its points are in the lanes; the torque is not to blame."""
+    many = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, **GRID, method="G8")
+    assert many.lanes == 1
+    assert many.unpacked.startswith("G8 has the points of its steps in the lanes")
+    with pytest.raises(TypeError, match="of an ensemble take one body"):
+        ph.resume(many, 20.0)

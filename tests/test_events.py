@@ -197,6 +197,56 @@ def test_with_a_tolerance() -> None:
 # --- files
 
 
+@ph.torque
+def until_five(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (0.1 * math.sqrt(5.0 - t), 0.0, 0.1)
+
+
+def at_three(t: float, q: Any, w: Any) -> float:
+    return t - 3.0
+
+
+def test_a_stop_before_what_cannot_be_done() -> None:
+    """What lies behind a terminal event is not run through, and does not count."""
+    stop = ph.Event(at_three, terminal=True)
+    found = ph.simulate(BODY, until_five, **MOTION, t_span=(0.0, 10.0), rtol=1e-8, events=stop)
+    known = ph.simulate(BODY, until_five, **MOTION, t_span=(0.0, 3.0), rtol=1e-12, t_eval=[3.0])
+    assert found.t_last == pytest.approx(3.0, abs=1e-14)
+    assert found.run.t_end == 10.0
+    assert np.abs(found.momentum[-1] - known.momentum[-1]).max() < 1e-8
+    assert found.error_estimate is not None
+    assert found.error_estimate < 1e-8
+    assert 2.8 < found.run.steps * found.run.step < 3.0 + found.run.step
+    chaotic = {**MOTION, "t_span": (0.0, -300.0), "rtol": 1e-9}
+    early = ph.simulate(BODY, ph.HeavyTop(30.0), **chaotic, events=ph.Event(second_rate, terminal=True))
+    assert early.error_estimate is not None
+    assert early.error_estimate < 1e-9
+
+
+def test_a_stop_that_a_first_run_sees_too_early() -> None:
+    """It was no stop: the whole span is run."""
+    starts: list[float] = []
+
+    def deceived(t: float, q: Any, w: Any) -> float:
+        if t == 0.0:
+            starts.append(t)
+        return t - 3.0 if len(starts) == 1 else -1.0
+
+    found = ph.simulate(BODY, TOP, **MOTION, t_span=(0.0, 20.0), rtol=1e-6, events=ph.Event(deceived, terminal=True))
+    assert len(starts) == 3
+    assert found.t_last == 20.0
+
+
+def test_the_tolerance_holds_for_events_beyond_listed_times() -> None:
+    """Motions part under a strong torque, but not before the one time that is listed."""
+    chaotic = {**MOTION, "t_span": (0.0, 100.0), "rtol": 1e-9, "t_eval": [0.1]}
+    with pytest.warns(ph.ToleranceNotReached):
+        ph.simulate(BODY, ph.HeavyTop(30.0), **chaotic, events=second_rate)
+    found = ph.simulate(BODY, TOP, **MOTION, t_span=(0.0, 20.0), rtol=1e-9, t_eval=[0.1], events=second_rate)
+    assert found.t.tolist() == [0.1]
+    assert found.events[0].t.size > 2
+
+
 def test_saved(tmp_path: Path) -> None:
     @ph.torque(potential=lambda t, q, p: 2.0 * q[1] ** 2)
     def own(t: float, q: Any, w: Any, p: Any) -> Any:

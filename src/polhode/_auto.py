@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -89,6 +90,8 @@ class Character(NamedTuple):
     """How much faster the torque changes with the attitude than that of a weight, as far as high orders feel it."""
     parts: int = 0
     """If the listed times are at ends of equal parts of the span: how many these are."""
+    may_bend: bool = False
+    """Whether the torque may jump or bend where nobody has said so."""
     comoving: tuple[float, float] | None = None
     """Of a symmetric body: the rate at which its torque changes for one that takes part in its free motion, and the
     weakness by that measure."""
@@ -142,7 +145,10 @@ def character(run: Run) -> Character:
         spin = 0.0 if ignores_spin(run, axis) else abs((j[axis - 1] - across) * start[axis - 1])
         turns = math.hypot(math.sqrt(rate2) + spin, math.sqrt(FALLING * size * across))
         comoving = turns, _weakness(size, rate2 / across)
-    return Character(span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run), comoving=comoving)
+    return Character(
+        span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run), may_bend=run.torque.may_bend,
+        comoving=comoving,
+    )  # fmt: skip
 
 
 def _weakness(size: float, twice_kinetic: float) -> float:
@@ -408,6 +414,8 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     if c.depends is Depends.NOTHING:
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Ladder(find_method("Exact"), 0.0, steps, Factors())
+    if c.may_bend:  # equal steps err by where in a step it happens, and a companion may err alike
+        return ladder(find_method(ANY), c, rtol)
     method = find_method(_best(c, rtol, outputs, many=many))
     if is_collocation(method) and _iteration(method, c, rtol).allowed > ROUNDING_IS_LESS:
         method = _having(Itself(method), compensated=False)
@@ -810,11 +818,14 @@ class Search:
             (a, x), (b, y) = self.tried[-2:]
             if y < NEAR_ROUND_OFF and b > 1.3 * a and y * b > x * a:
                 return True
-            if x < 1e-2 and b > 4.0 * a and y * b > x * a:  # round-off that the motion makes grow
-                return True
-        if len(self.tried) < 4:
+        # Round-off that the motion makes grow; or steps that are still longer than a torque takes to change in time.
+        patience = 2 if self.run.torque.depends & Depends.TIME else 1
+        last = list(pairwise(self.tried[-1 - patience :]))
+        if len(last) == patience and all(x < 1e-2 and b > 4.0 * a and y * b > x * a for (a, x), (b, y) in last):
+            return True
+        if len(self.tried) < 4 * patience:
             return False
-        (a, x), *_, (c, z) = self.tried[-4:]
+        (a, x), *_, (c, z) = self.tried[-4 * patience :]
         return c > 3.0 * a and z > 0.5 * x
 
     def _unfinished(self, solution: Solution, error: float | None) -> Solution:
@@ -853,6 +864,24 @@ def answer(
     progress: Progress | None, announce: Callable[[], None] | None,
 ) -> Solution:  # fmt: skip
     """The motion with an error below rtol, by this method or by the one that suits best."""
+    c, rungs = _begun(run, times, rtol, method, announce)
+    least, *_, most = sorted(run.body.moments.tolist())
+    floors = (least_error(run, c.rate, 0.0 if run.body.aligned else most / least), least_error(run, c.rate))
+    return Search(run, times, rtol, *floors, progress, announce).answer(rungs)
+
+
+def first_run(
+    run: Run, times: Floats | None, rtol: float, method: Method | None, announce: Callable[[], None] | None
+) -> Run:
+    """The one with which `answer` would begin."""
+    _, rungs = _begun(run, times, rtol, method, announce)
+    return rungs.made(run, rungs.first, rtol)
+
+
+def _begun(
+    run: Run, times: Floats | None, rtol: float, method: Method | None, announce: Callable[[], None] | None
+) -> tuple[Character, Ladder]:
+    """What kind of problem it is, and what to begin with."""
     c = character(run)._replace(parts=equal_parts(run, times))
     if not math.isfinite(c.turn):
         raise ValueError(
@@ -866,9 +895,7 @@ def answer(
         and not computed_together(run.having(method=rungs.method), announce)
     ):
         rungs = ladder(find_method(ANY), c, rtol)
-    least, *_, most = sorted(run.body.moments.tolist())
-    floors = (least_error(run, c.rate, 0.0 if run.body.aligned else most / least), least_error(run, c.rate))
-    return Search(run, times, rtol, *floors, progress, announce).answer(rungs)
+    return c, rungs
 
 
 def is_collocation(method: Method) -> bool:

@@ -191,6 +191,9 @@ class Fleet:
         """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
         lead = self.lead
         most = lanes_of(lead.run.method.scheme, self.count)
+        if lead._forms():
+            self.unpacked = f"{lead.run.method.name} has the points of its steps in the lanes, of one body at a time"
+            return None
         if not self.packed or self.count < most or self.own_clock or not compiles():
             return None
         torque, scheme = lead.run.torque, Itself(lead.run.method.scheme)

@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -89,19 +90,47 @@ def simulate(
         t_eval=t_eval,
         every=every,
     )
-    watched, found = _events.listed(events), None
+    watched = _events.listed(events)
     if tolerance is not None:
-        found = _auto.answer(run, times, tolerance, chosen, progress, announce)
-        if not watched:
-            return found
-        run = found.run
+        if watched:
+            return _watched(run, times, tolerance, chosen, watched, progress, announce)
+        return _auto.answer(run, times, tolerance, chosen, progress, announce)
     if watched:
-        seen = _events.with_events(run, times, watched, progress, announce)
-        if found is None:
-            return seen
-        both = replace(seen.run, nfev=seen.nfev + found.nfev, seconds=seen.run.seconds + found.run.seconds)
-        return replace(seen, run=both, error_estimate=found.error_estimate)
+        return _events.with_events(run, times, watched, progress, announce)
     return integration(run)(run, run.quaternion_start, run.momentum_start, times, progress, announce).solution()
+
+
+BEYOND_A_STOP = 0.05
+"""So much longer than to where a first run is stopped by an event are the runs that answer."""
+
+
+def _watched(
+    run: Run, times: Floats | None, tolerance: float, method: Method | None, events: tuple[_events.Event, ...],
+    progress: Progress | None, announce: Callable[[], None] | None,
+) -> Solution:  # fmt: skip
+    """With an error below the tolerance from the start to the end, or to where an event stops it."""
+    ends, nfev, seconds = [run.t_end], 0, 0.0
+    if any(e.terminal for e in events):
+        first = _auto.first_run(run, times, tolerance, method, announce)
+        with suppress(SimulationFailed):  # that steps are too long will be seen again, and mended
+            pilot = _events.with_events(first, np.array([run.t_end]), events, progress, announce)
+            nfev, seconds = pilot.nfev, pilot.run.seconds
+            early = pilot.t_last + BEYOND_A_STOP * (pilot.t_last - run.t_start)
+            if run.t_start != early and (run.t_end - early) * run.step > 0:
+                ends.insert(0, early)
+    for t_end in ends:
+        part, asked = run.having(t_end=t_end, step=t_end - run.t_start), times
+        if times is not None:
+            inside = times[(t_end - times) * run.step >= 0]
+            asked = inside if inside.size and inside[-1] == t_end else np.append(inside, t_end)
+        found = _auto.answer(part, asked, tolerance, method, progress, announce)
+        seen = _events.with_events(found.run, times if times is None else inside, events, progress, announce)
+        nfev, seconds = nfev + found.nfev + seen.nfev, seconds + found.run.seconds + seen.run.seconds
+        if seen.t_last != t_end:
+            break
+    told = f"{seen.message}; the error is estimated as {found.error_estimate:.1e}"
+    spent = seen.run.having(t_end=run.t_end, nfev=nfev, seconds=seconds)
+    return replace(seen, run=spent, error_estimate=found.error_estimate, message=told)
 
 
 def is_auto(method: str | Method | None) -> bool:
@@ -168,6 +197,10 @@ def resume(
     A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
     of polhode's.
     """
+    if not isinstance(solution, Solution):
+        raise TypeError(
+            f"a Solution can be resumed, not {type(solution).__name__}; of an ensemble take one body: many[k]"
+        )
     old = solution.run
     end = _check.number("t_end", t_end)
     if (end - solution.t_last) * old.step <= 0:
@@ -263,6 +296,10 @@ def _span(t_span: Any) -> tuple[float, float]:
     return t0, t1
 
 
+LEAST_TOLERANCE = 1e-17
+"""Who asks for less gets this: far below what can be had, as a warning will tell."""
+
+
 def _tolerance(rtol: float | None, step: float | None, method: str | Method | None) -> float | None:
     """The tolerance, or None where a step and a method are given."""
     if rtol is not None and step is not None:
@@ -276,7 +313,7 @@ def _tolerance(rtol: float | None, step: float | None, method: str | Method | No
     tolerance = _check.number("rtol", rtol)
     if not 0 < tolerance < 1:
         raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
-    return tolerance
+    return max(tolerance, LEAST_TOLERANCE)
 
 
 def _step(step: Any, t0: float, t1: float) -> float:

@@ -336,6 +336,8 @@ class Solution:
     def _worst(self) -> str:
         """The largest errors, or those of the last row where all of them would take long."""
         seen, when = self, "largest"
+        if self.t.size == 0:
+            return "none, without rows"
         if "invariant_errors" not in self.__dict__ and self.t.size > INTERPRETED_ROWS:
             last = {name: getattr(self, name)[-1:] for name in ("t", "quaternion", "momentum")}
             kept = None if self.saved_potential is None else self.saved_potential[[0, -1]]

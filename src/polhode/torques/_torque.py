@@ -21,6 +21,7 @@ from typing import Any, ClassVar, overload
 from polhode import _check
 from polhode._check import Floats
 from polhode.body import Body
+from polhode.compiled import may_bend
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 
 UserPotential = Callable[[float, Quat, Any], float]
@@ -67,6 +68,11 @@ class Torque(ABC):
     def breakpoints(self) -> tuple[float, ...]:
         """Times at which the torque jumps: integration stops there and starts anew on the other side."""
         return ()
+
+    @property
+    def may_bend(self) -> bool:
+        """Whether it may jump or bend where nobody has said so."""
+        return False
 
     @property
     def axis(self) -> Vec3 | None:
@@ -134,6 +140,11 @@ class CustomTorque(Torque):
     def breakpoints(self) -> tuple[float, ...]:
         """The user's breakpoints."""
         return self.jumps
+
+    @property
+    def may_bend(self) -> bool:
+        """Whether its code takes one of several ways, and it has no breakpoints that would explain it."""
+        return not self.jumps and may_bend(self.function)
 
     @property
     def py_func(self) -> UserTorque:

@@ -1,0 +1,58 @@
+"""Whether a function may be one thing here and another there: what its code tells of jumps and bends."""
+
+import builtins
+import dis
+import math
+import types
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from polhode.compiled.digest import captured, is_foreign, is_primitive, names_read, plain
+from polhode.core.ops import where
+
+BENT = frozenset({
+    where, builtins.abs, builtins.max, builtins.min, builtins.round, math.ceil, math.copysign, math.fabs, math.floor,
+    math.fmod, math.remainder, math.trunc, np.abs, np.ceil, np.clip, np.floor, np.maximum, np.minimum, np.sign,
+    np.where,
+})  # fmt: skip
+"""Functions that are not smooth everywhere."""
+
+
+@lru_cache(maxsize=256)
+def may_bend(f: Any) -> bool:
+    """Whether f, or a function that it calls, takes one of several ways or calls one of `BENT`."""
+    seen, to_see = set[int](), [f]
+    while to_see:
+        function = plain(to_see.pop())
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        if isinstance(function, types.ModuleType) or is_primitive(function) or is_foreign(function):
+            continue
+        if not isinstance(function, types.FunctionType):
+            continue
+        if any("JUMP" in i.opname and "IF" in i.opname for i in dis.get_instructions(function.__code__)):
+            return True
+        reached = _reached(function)
+        if any(_is_bent(value) for value in reached):
+            return True
+        to_see.extend(reached)
+    return False
+
+
+def _reached(f: types.FunctionType) -> list[Any]:
+    """What it can call, by a name of its own or through a module."""
+    out: list[Any] = []
+    attributes = names_read(f.__code__).attributes
+    for _, value in captured(f):
+        if isinstance(value, types.ModuleType):
+            out.extend(getattr(value, name) for name in attributes if hasattr(value, name))
+        else:
+            out.append(value)
+    return out
+
+
+def _is_bent(value: Any) -> bool:
+    return callable(value) and any(value is other for other in BENT)
