@@ -47,7 +47,7 @@ FOLLOWED = 1.0
 
 WANTED = 0.6
 """What estimates should be of the tolerance, so that bodies need not be quite like the pilots."""
-ROUNDED = 10.0
+ROUNDED = 30.0
 """Estimates below so many times what they could be at least may be made of round-off."""
 LONGEST_DESCENT = 0.4
 """The part of the steps below which nothing is foreseen."""

@@ -228,8 +228,9 @@ class _Watch:
             whole = replace(whole, message=f"reached t = {whole.t_last:.12g} in {steps} steps")
         if stop is not None:
             name, (when, q, m) = self.events[stop.which].name, stop.row
-            if not whole.run.method.own_clock:  # the stretch went on
-                steps -= part.run.steps - math.ceil((when - look.t0) / self.run.step * (1.0 - 1e-12))
+            if not whole.run.method.own_clock:  # the stretch went on behind it
+                made = (when - look.t0) / (self.run.step * self.run.method.advance)
+                steps -= part.run.steps - math.ceil(made * (1.0 - 1e-12))
                 whole = replace(whole, run=whole.run.having(steps=steps))
             told = f"stopped by the event {name} at t = {when:.12g}, in {steps} steps"
             whole = replace(whole, status=codes.OK, message=told, t_last=when, memory=())
