@@ -58,6 +58,8 @@ LONG_ENOUGH = 6000
 """Flows, half a millisecond to one, from which on a thread for the companion pays."""
 LONG_RUN = 1e5
 """Steps from which on it pays to compile anew for a shorter step."""
+HOPELESS = 0.1
+"""Errors that are left where motions part: less rounding would not help."""
 NEAR_ROUND_OFF = 1e-9
 """Errors that may be round-off, over many turns."""
 
@@ -419,8 +421,8 @@ def chosen(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     method = find_method(_best(c, rtol, outputs, many=many))
     if is_collocation(method) and _iteration(method, c, rtol).allowed > ROUNDING_IS_LESS:
         method = _having(Itself(method), compensated=False)
-    spare = None if method.unscaled or is_collocation(method) else _having(Itself(method), compensated=True)
-    return ladder(method, c, rtol, spare)
+    spare = _having(Itself(method), compensated=True)
+    return ladder(method, c, rtol, None if spare is method else spare)
 
 
 class Model(NamedTuple):
@@ -592,13 +594,17 @@ ATTAINED = 3.0
 """Estimates of so many times the least error are as good as they get."""
 
 
+def _factors(method: Method) -> Factors:
+    factors = FACTORS.get(method.bare_name, Factors())
+    compensated = dict(method.settings).get("compensated", False)
+    return factors if compensated or not is_collocation(method) else Factors(factors.truncation)
+
+
 def ladder(method: Method, c: Character, rtol: float, spare: Method | None = None) -> Ladder:
     """A method, with a first guess of its steps."""
     c = c.seen_by(method)
     orders = [n for n in method.orders(free=c.depends is Depends.NOTHING) if n is not None]
-    factors = FACTORS.get(method.bare_name, Factors())
-    if is_collocation(method) and not dict(method.settings).get("compensated"):
-        factors = Factors(factors.truncation)
+    factors = _factors(method)
     if isinstance(method.scheme, Adaptive):
         first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
         return Ladder(method, 8.0, first, factors, least=max(16.0, 2 * c.pieces))
@@ -752,10 +758,12 @@ class Search:
         try:
             self._refine(ladder)
             assert self.best is not None
-            if self.best[1] > self.rtol and ladder.spare is not None:
+            if self.rtol < self.best[1] < HOPELESS and ladder.spare is not None:
                 most = max(n for n, _ in self.tried)
                 self.tried.clear()
-                self._refine(replace(ladder, method=ladder.spare, first=most, rounding=0.0))
+                self._refine(
+                    replace(ladder, method=ladder.spare, factors=_factors(ladder.spare), first=most, rounding=0.0)
+                )
             return self._finished(*self.best)
         except CannotGoOn as problem:
             raise problem.failure() from None
