@@ -6,6 +6,9 @@ that happens once for a problem (compilation, tracing, building an integrator) i
 
 import importlib
 import math
+import os
+import signal
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -80,6 +83,27 @@ def imported(module: str) -> Any:
         return importlib.import_module(module)
     except Exception as problem:
         raise Unable(f"{module} cannot be imported: {problem}") from None
+
+
+def in_time(run: Run, seconds: float) -> Floats:
+    """What a run gives, if it comes to an end by then. Compiled code that heeds Ctrl-C is stopped by that."""
+    fired = False
+
+    def stop() -> None:
+        nonlocal fired
+        fired = True
+        os.kill(os.getpid(), signal.SIGINT)
+
+    clock = threading.Timer(seconds, stop)
+    clock.start()
+    try:
+        return run()
+    except KeyboardInterrupt:
+        if not fired:
+            raise
+        raise ArithmeticError(f"it did not come to an end in {seconds:g} s") from None
+    finally:
+        clock.cancel()
 
 
 # --- polhode -------------------------------------------------------------------------------------------------------
@@ -380,6 +404,8 @@ class Rebound(_ByTolerance):
     """Bulirsch and Stoer's extrapolation, with a compiled right-hand side; it stops at the output times."""
 
     name = "REBOUND BS"
+    PATIENCE = 10.0
+    """Seconds. At tolerances near round-off it may shorten its steps for ever."""
 
     def __init__(self) -> None:
         self._slopes: dict[Problem, Any] = {}
@@ -424,7 +450,15 @@ class Rebound(_ByTolerance):
                 found[k] = equation.y[:7]
             return found
 
-        return run
+        known = False
+
+        def guarded() -> Floats:
+            nonlocal known
+            found = run() if known else in_time(run, self.PATIENCE)
+            known = True
+            return found
+
+        return guarded
 
 
 # --- MuJoCo --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import argparse
 import math
 import statistics
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -183,6 +184,15 @@ def line(record: Record) -> str:
     return "\n".join(out)
 
 
+@contextmanager
+def kept_on_interrupt(log: Callable[[str], None]) -> Iterator[None]:
+    """Whoever does not wait for the rest has what there is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        log("interrupted: what was measured is kept")
+
+
 def problems(bodies: Sequence[str], eps: Sequence[float], angle: float) -> list[tuple[str, float, Problem]]:
     """The cells."""
     return [(body, x, cell(body, x, angle / 10 if x >= STRONGEST else angle)) for body in bodies for x in eps]
@@ -201,12 +211,13 @@ def run(
             failures.append((name, reason))
             log(f"  {name}: {reason}")
 
-    records = []
-    for body, x, problem in problems(bodies, eps, angle):
-        for record in measured(problem, targets, peers, extra, rounds, failed):
-            record |= {"body": body, "eps": x}
-            records.append(record)
-            log(line(record))
+    records: list[Record] = []
+    with kept_on_interrupt(log):
+        for body, x, problem in problems(bodies, eps, angle):
+            for record in measured(problem, targets, peers, extra, rounds, failed):
+                record |= {"body": body, "eps": x}
+                records.append(record)
+                log(line(record))
     return {"records": records, "failures": failures, "rounds": rounds, "angle": angle}
 
 

@@ -23,17 +23,18 @@ def measured(
     """Records as on the map, and the failures: problem, competitor, reason."""
     peers: list[Contender] = [PEERS[name]() for name in names]
     failures: list[tuple[str, str, str]] = []
-    records = []
-    for problem in papers():
+    records: list[cells.Record] = []
+    targets = TARGETS[1::2] if quick else TARGETS
+    longest = 0.3 if quick else LONGEST
+    with cells.kept_on_interrupt(log):
+        for problem in papers():
 
-        def failed(name: str, reason: str, problem: str = problem.name) -> None:
-            if (problem, name, reason) not in failures:
-                failures.append((problem, name, reason))
-                log(f"  {name}: {reason}")
+            def failed(name: str, reason: str, problem: str = problem.name) -> None:
+                if (problem, name, reason) not in failures:
+                    failures.append((problem, name, reason))
+                    log(f"  {name}: {reason}")
 
-        targets = TARGETS[1::2] if quick else TARGETS
-        longest = 0.3 if quick else LONGEST
-        for record in cells.measured(problem, targets, peers, (), 3 if quick else ROUNDS, failed, longest):
-            records.append(record)
-            log(cells.line(record))
+            for record in cells.measured(problem, targets, peers, (), 3 if quick else ROUNDS, failed, longest):
+                records.append(record)
+                log(cells.line(record))
     return {"records": records, "failures": failures, "longest": LONGEST}

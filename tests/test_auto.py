@@ -621,3 +621,13 @@ def test_round_off_is_followed_by_the_compensated_form(monkeypatch: pytest.Monke
     assert found.error_estimate <= 6e-11
     with pytest.warns(ph.ToleranceNotReached):  # a method that is named is kept
         ph.simulate(BODY, ph.HeavyTop(1e-8), method=_auto.CORRECTED, **given)
+
+
+def test_plain_collocation_is_followed_by_compensated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same where a step was thought to need no compensation."""
+    monkeypatch.setattr(_auto, "ROUNDING_IS_LESS", 0.0)
+    given: dict[str, Any] = {"omega": (0.9, -0.7, 1.1), "t_span": (0.0, 3e3), "t_eval": [3e3]}
+    found = ph.simulate(BODY, ph.HeavyTop(0.1), **given, rtol=2e-11)
+    assert found.run.method.name == "G8(compensated=true)"
+    assert found.error_estimate is not None
+    assert found.error_estimate <= 2e-11
