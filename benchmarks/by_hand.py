@@ -184,7 +184,7 @@ def _turned(q0, q1, q2, q3, e, v):
 def strang(body: Any, momenta: Any, h: float) -> Any:
     """The loop of Strang's splitting for runs like this one."""
     fine = _prepared(body, momenta, h)
-    move = link(increment(fine.nodes, fine.terms), runtime=False)
+    move = link(increment(fine.nodes, fine.terms, fine.longest_turn), runtime=False)
 
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
@@ -208,7 +208,7 @@ def saba8(body: Any, momenta: Any, h: float) -> Any:
     drifts = np.array([s.fraction for s in stages if s.flow is not kick])
     kicks = np.array([s.fraction for s in stages if s.flow is kick])
     fine = _prepared(body, momenta, h * float(np.abs(drifts).max()))
-    move = link(increment(fine.nodes, fine.terms), runtime=False)
+    move = link(increment(fine.nodes, fine.terms, fine.longest_turn), runtime=False)
 
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):

@@ -7,6 +7,7 @@ python -m benchmarks report --write    # and the same into docs/benchmarks.md, d
 import argparse
 import json
 import math
+import re
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
@@ -61,7 +62,9 @@ def number(x: float, digits: int = 2) -> str:
 
 def short(told: str) -> str:
     """The method alone."""
-    return told.partition("(rtol")[0].partition("(tolerance")[0].partition(",")[0]
+    name, _, options = re.sub(r", [^,]* rad$", "", told).partition("(")
+    kept = [o for o in options.rstrip(")").split(", ") if o and not o.startswith(("rtol", "tolerance"))]
+    return f"{name}({', '.join(kept)})" if kept else name
 
 
 def map_tables(found: Record) -> str:
@@ -335,7 +338,8 @@ def headline(results: dict[str, Record]) -> str:
         for name, aim in AIMS.items():
             some = [won(r) for r in records if strength(r["eps"]) == name and math.isfinite(won(r))]
             if some:
-                told = f"{min(some):.2g} to {max(some):.2g} times as fast, median {statistics.median(some):.2g}"
+                least, most, median = (number(f(some)) for f in (min, max, statistics.median))
+                told = f"{least} to {most} times as fast, median {median}"
                 rows.append([f"one body, {name} torque, against {rivals(records)} at equal error", told, f"{aim:g}"])
     if "tops" in results:
         for r in results["tops"]["found"]:
