@@ -24,6 +24,7 @@ from polhode._own_clock import ShortSteps, about_lengths, absurdly_short, integr
 from polhode._starts import Start, Starts
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core import status as codes
+from polhode.core.adams import Adams
 from polhode.core.compose import Splitting
 from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_together
 from polhode.core.flows import kick, lane_by_lane, principal_torque, spin1, spin2, spin3
@@ -191,9 +192,6 @@ class Fleet:
         """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
         lead = self.lead
         most = lanes_of(lead.run.method.scheme, self.count)
-        if lead._forms():
-            self.unpacked = f"{lead.run.method.name} has the points of its steps in the lanes, of one body at a time"
-            return None
         if not self.packed or self.count < most or self.own_clock or not compiles():
             return None
         torque, scheme = lead.run.torque, Itself(lead.run.method.scheme)
@@ -206,10 +204,12 @@ class Fleet:
             except CompilationFailed as problem:
                 self.unpacked = str(problem)
                 if _blames_method(self.unpacked):
-                    return None
+                    break
             else:
                 self.lanes = lanes
                 return made
+        if lead._forms() and not isinstance(lead.run.method.scheme, Adams):  # which can do both
+            self.unpacked = f"{lead.run.method.name} has the points of its steps in the lanes, of one body at a time"
         return None
 
     @property
