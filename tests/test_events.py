@@ -194,9 +194,6 @@ def test_with_a_tolerance() -> None:
     assert solution.events[0].t == pytest.approx(fine.t, abs=1e-9)
 
 
-# --- files
-
-
 @ph.torque
 def until_five(t: float, q: Any, w: Any, p: Any) -> Any:
     return (0.1 * math.sqrt(5.0 - t), 0.0, 0.1)
@@ -245,6 +242,13 @@ def test_the_tolerance_holds_for_events_beyond_listed_times() -> None:
     found = ph.simulate(BODY, TOP, **MOTION, t_span=(0.0, 20.0), rtol=1e-9, t_eval=[0.1], events=second_rate)
     assert found.t.tolist() == [0.1]
     assert found.events[0].t.size > 2
+    stop = ph.Event(at_three, terminal=True)
+    none = ph.simulate(BODY, TOP, **MOTION, t_span=(0.0, 20.0), rtol=1e-9, t_eval=[5.0], events=stop)
+    assert none.t.size == 0
+    assert "none, without rows" in str(none)
+
+
+# --- files
 
 
 def test_saved(tmp_path: Path) -> None:
