@@ -7,7 +7,9 @@ for a tolerance chooses (`rtol`) have lines of their own, because a better searc
 
 import hashlib
 import os
+import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,8 +42,8 @@ TORQUES: dict[str, Any] = {
     "driven": driven,
 }
 COMPILED = (
-    "MR2", "Strang", "Exact", "ExactPolished", "RK4", "DOP853", "G4", "G8", "G8(comoving=true)", "HLR", "DMV4", "NMB", "KL6", "A10",
-    "TakahashiImada", "Strang(corrector=17)", "ABA1064", "SABA8", "RKMK4", "LS", "IMR",
+    "MR2", "Strang", "Exact", "ExactPolished", "RK4", "DOP853", "G4", "G8", "G8(comoving=true)", "HLR", "DMV4", "NMB",
+    "KL6", "A10", "TakahashiImada", "Strang(corrector=17)", "ABA1064", "SABA8", "RKMK4", "LS", "IMR",
 )  # fmt: skip
 """One method of each kind of scheme; the others run in plain Python, by the same kernels and the same loop."""
 RTOL = {
@@ -65,12 +67,12 @@ def interpreted() -> Iterator[None]:
         del os.environ["NUMBA_DISABLE_JIT"]
 
 
-def told(name: str, make: Callable[[], Any]) -> None:
-    """One line: the name and the digest of everything that a user would see of the numbers."""
+def show(name: str, make: Callable[..., Any], *given: Any, **options: Any) -> None:
+    """Print one line: the name and the digest of every number that a user would see."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = make()
+            made = make(*given, **options)
     except (ArithmeticError, ValueError) as problem:
         print(f"{name:60} {type(problem).__name__}", flush=True)
         return
@@ -84,65 +86,40 @@ def told(name: str, make: Callable[[], Any]) -> None:
 
 
 def main() -> None:
-    """All lines."""
+    """Print all lines."""
+    start: dict[str, Any] = {"omega": OMEGA, "attitude": ATTITUDE}
     for name, torque in TORQUES.items():
         for method in catalogue():
-            given: dict[str, Any] = {"omega": OMEGA, "attitude": ATTITUDE, "method": method}
             with interpreted():
-                told(
-                    f"plain {method} {name}",
-                    lambda t=torque, g=given: ph.simulate(BODY, t, **g, t_span=(0, 1), step=0.1),
-                )  # type: ignore[misc]
+                show(
+                    f"plain {method} {name}", ph.simulate, BODY, torque, **start, method=method, t_span=(0, 1), step=0.1
+                )
+    listed: dict[str, Any] = {"t_span": (0, 20), "step": 0.05, "t_eval": [0.0, 1.0, 7.77, 20.0]}
     for name, torque in TORQUES.items():
         for method in COMPILED:
             body = SYMMETRIC if "comoving" in method else TILTED if method in ("RK4", "DOP853", "MR2") else BODY
-            given = {"omega": OMEGA, "attitude": ATTITUDE, "method": method}
-            told(
-                f"compiled {method} {name}",
-                lambda b=body, t=torque, g=given: ph.simulate(
-                    b, t, **g, t_span=(0, 20), step=0.05, t_eval=[0.0, 1.0, 7.77, 20.0]
-                ),
-            )  # type: ignore[misc]
-    top = ph.HeavyTop(0.4)
-    rates = np.random.default_rng(1).normal(size=(70, 3))
+            show(f"compiled {method} {name}", ph.simulate, body, torque, **start, **listed, method=method)
+    top, rates = ph.HeavyTop(0.4), np.random.default_rng(1).normal(size=(70, 3))
     for method in ("MR2", "Strang", "DOP853", "G8", "RK4"):
-        told(
-            f"ensemble {method}",
-            lambda m=method: ph.ensemble(
-                BODY, top, omega=rates, t_span=(0, 10), step=0.05, method=m, t_eval=[0, 3.3, 10]
-            ),
-        )  # type: ignore[misc]
-    whole = ph.simulate(BODY, top, omega=OMEGA, t_span=(0, 5), step=0.05, method="Strang")
-    told("resume", lambda: ph.resume(whole, 9.0))
-    told("at", lambda: whole.at([0.123, 4.9]))
-    told("events", lambda: ph.simulate(BODY, top, omega=OMEGA, t_span=(0, 20), step=0.05, method="Strang", events=lambda t, q, w: w[0]))  # fmt: skip
-    nut = ph.FreeMotion(BODY, omega=OMEGA)
-    told("free motion", lambda: nut.at([1.0, 1e3, 1e9]))
-    times = np.linspace(0, 40, 9)
+        listed = {"t_span": (0, 10), "step": 0.05, "t_eval": [0, 3.3, 10]}
+        show(f"ensemble {method}", ph.ensemble, BODY, top, omega=rates, method=method, **listed)
+    strang: dict[str, Any] = {"omega": OMEGA, "method": "Strang", "step": 0.05}
+    whole = ph.simulate(BODY, top, t_span=(0, 5), **strang)
+    show("resume", ph.resume, whole, 9.0)
+    show("at", whole.at, [0.123, 4.9])
+    show("events", ph.simulate, BODY, top, t_span=(0, 20), **strang, events=lambda t, q, w: w[0])
+    show("free motion", ph.FreeMotion(BODY, omega=OMEGA).at, [1.0, 1e3, 1e9])
+    listed = {"t_span": (0, 40), "t_eval": np.linspace(0, 40, 9)}
     for name, (body, torque) in RTOL.items():
         for rtol in (1e-4, 1e-7, 1e-10):
-            told(
-                f"rtol {rtol:g} {name}",
-                lambda b=body, t=torque, r=rtol: ph.simulate(b, t, omega=OMEGA, t_span=(0, 40), t_eval=times, rtol=r),
-            )  # type: ignore[misc]
-            told(
-                f"rtol ensemble {rtol:g} {name}",
-                lambda b=body, t=torque, r=rtol: ph.ensemble(b, t, omega=rates, t_span=(0, 40), t_eval=times, rtol=r),
-            )  # type: ignore[misc]
+            show(f"rtol {rtol:g} {name}", ph.simulate, body, torque, omega=OMEGA, rtol=rtol, **listed)
+            show(f"rtol ensemble {rtol:g} {name}", ph.ensemble, body, torque, omega=rates, rtol=rtol, **listed)
     for path in sorted(EXAMPLES.glob("*.toml")):
-        _example(path)
-
-
-def _example(path: Path) -> None:
-    import subprocess
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [Path(sys.executable).with_name("polhode"), "run", path, "--out", folder], check=True, capture_output=True
-        )
-        for made in sorted(Path(folder).glob("*.nc")):
-            told(f"example {made.name}", lambda m=made: ph.load(m))  # type: ignore[misc]
+        with tempfile.TemporaryDirectory() as folder:
+            command = [str(Path(sys.executable).with_name("polhode")), "run", str(path), "--out", folder]
+            subprocess.run(command, check=True, capture_output=True)
+            for made in sorted(Path(folder).glob("*.nc")):
+                show(f"example {made.name}", ph.load, made)
 
 
 if __name__ == "__main__":

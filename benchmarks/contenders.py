@@ -18,13 +18,13 @@ import numpy as np
 
 import polhode as ph
 from benchmarks.problems import Floats, Problem
-from polhode import _auto
-from polhode._estimate import COARSER
-from polhode._integration import Integration
-from polhode._own_clock import OwnClockIntegration
 from polhode._simulate import checked_arguments
+from polhode.integration.fixed import Integration
+from polhode.integration.variable import OwnClockIntegration
 from polhode.methods import Method
 from polhode.methods import find as find_method
+from polhode.tolerance import character, choice
+from polhode.tolerance.estimate import COARSER
 
 Run = Callable[[], Floats]
 """Rows of quaternion and rate at the output times."""
@@ -151,9 +151,9 @@ class Polhode:
             return TOLERANCES
         if self.method.order is None:  # exact: one step to each output time
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
-        whole = _auto.character(self._plan(problem))
+        whole = character.character(self._plan(problem))
         c = whole.seen_by(self.method)
-        model = _auto.model_of(self.method, symmetric=whole.comoving is not None)
+        model = choice.model_of(self.method, symmetric=whole.comoving is not None)
         longest = model.longest if model else LONGEST
         if model and not model.flows:
             longest /= COARSER  # `simulate` leaves room for its companion
@@ -177,7 +177,7 @@ class Polhode:
             method = self.method.having(rtol=float(f"{1 / setting:.3g}"))
             return Settled(method, problem.span / problem.outputs, None)
         run = self._plan(problem)
-        rungs = _auto.ladder(self.method, _auto.character(run), target)
+        rungs = choice.ladder(self.method, character.character(run), target)
         made = rungs.made(run, self.steps(problem, setting), self.looser * target)
         return Settled(made.method, made.step, made.longest_step)
 

@@ -12,7 +12,7 @@ import numpy as np
 import polhode as ph
 from benchmarks.harness import interleave
 from benchmarks.page import command, markdown
-from polhode import _fleet
+from polhode.ensembles import batch
 
 BODIES, STEPS, H = 256, 40_000, 0.05
 ROUNDS = 7
@@ -37,14 +37,14 @@ ONE_BY_ONE = 10 * BODIES
 
 def run(method: str, torque: str, lanes: int, threads: int) -> ph.Ensemble:
     """All steps of all bodies."""
-    before, _fleet.lanes_of = _fleet.lanes_of, lambda scheme, bodies: lanes
+    before, batch.lanes_of = batch.lanes_of, lambda scheme, bodies: lanes
     try:
         return ph.ensemble(
             BODY, TORQUES[torque], omega=RATES, attitude=ATTITUDES, t_span=(0, STEPS * H), step=H, method=method,
             threads=threads,
         )  # fmt: skip
     finally:
-        _fleet.lanes_of = before
+        batch.lanes_of = before
 
 
 def measured() -> str:

@@ -22,7 +22,7 @@ import polhode as ph
 from benchmarks.contenders import Polhode, Unable, candidates, imported
 from benchmarks.harness import rounds_of
 from benchmarks.problems import Floats, Problem, Vector, error, papers
-from polhode._auto import model_of
+from polhode.tolerance.choice import model_of
 
 COUNT, JUDGED = 10_000, 1_000
 SPAN = 5.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polhode as ph
 from polhode._compare import halvings
-from polhode.io.scenario import load_scenario
+from polhode.scenario import load_scenario
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from polhode import _cards
-from polhode._references import citation
 from polhode.methods import Method
+from polhode.views import cards
+from polhode.views.references import citation
 
 PAGE = Path(__file__).parent / "methods.md"
 
@@ -25,23 +25,23 @@ How to read the tables:
 
 def page() -> str:
     """The whole page."""
-    key = [f"- *{name}*: {_plain(text)}." for name, text in _cards.KEY.items()]
+    key = [f"- *{name}*: {_plain(text)}." for name, text in cards.KEY.items()]
     parts = [INTRODUCTION + "\n" + "\n".join(key)]
-    for family in _cards.families():
+    for family in cards.families():
         parts.append(f"## {family.heading}")
         if family.text:
             parts.append(family.text)
         parts.append(_table(family.members))
         parts += [_method(method) for method in family.members if method.about or method.options]
-    cited = {key for family in _cards.families() for method in family.members for key in method.cite.split(",")}
+    cited = {key for family in cards.families() for method in family.members for key in method.cite.split(",")}
     parts.append("## References\n\n" + "\n".join(f"- {citation(key)}" for key in sorted(cited)))
     return "\n\n".join(parts) + "\n"
 
 
 def _table(members: tuple[Method, ...]) -> str:
-    rows = [_cards.HEAD, *map(_cards.method_row, members)]
+    rows = [cards.HEAD, *map(cards.method_row, members)]
     head, *body = (f"| {' | '.join(map(_plain, row))} |" for row in rows)
-    return "\n".join([head, "|---" * len(_cards.HEAD) + "|", *body])
+    return "\n".join([head, "|---" * len(cards.HEAD) + "|", *body])
 
 
 def _plain(text: str) -> str:
@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
 def _method(method: Method) -> str:
     """A paragraph, as one line: a line break before a sign would make a list of it."""
     text = f"**{method.name}.** {_plain(method.about or method.summary)}"
-    options = [f"- `{o.name}={_cards.written(o.default)}`: {_plain(_cards.option_text(o))}" for o in method.options]
+    options = [f"- `{o.name}={cards.written(o.default)}`: {_plain(cards.option_text(o))}" for o in method.options]
     return "\n".join([text, "", *options]) if options else text
 
 

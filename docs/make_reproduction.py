@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polhode._references import citation
 from polhode.papers._report import small
 from polhode.papers._study import Claim, Verdict
+from polhode.views.references import citation
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"

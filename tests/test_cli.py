@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import polhode
 from polhode import methods, torques
-from polhode._cards import families, method_card, torque_example
 from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, LINE, _clock, app
 from polhode.io import netcdf
-from polhode.io.scenario import load_scenario
+from polhode.scenario import load_scenario
+from polhode.views.cards import families, method_card, torque_example
 
 SHORT = """
 title = "A spin"

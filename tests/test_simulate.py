@@ -9,15 +9,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._auto import CORRECTED, MODIFIED
 from polhode._check import FEW
-from polhode._integration import Itself, _driver_of, bound, of_any_size, plan, segments
 from polhode.compiled.digest import digest
 from polhode.core import status as codes
 from polhode.core.compose import triple_jump
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Scales
+from polhode.integration.fixed import Itself, _driver_of, bound, of_any_size, plan, segments
 from polhode.methods import catalogue, compose, find
+from polhode.tolerance.choice import CORRECTED, MODIFIED
 
 BODY = ph.Body([2, 3, 4])
 START: dict[str, Any] = {"omega": [1.0, 0.5, -0.3], "t_span": (0, 2), "step": 0.1, "method": "MR2"}

@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode import _plot, _rows, solution
-from polhode._saved import TorqueFromFile
+from polhode import _arrays as _rows
+from polhode import solution
 from polhode.core.compose import triple_jump
 from polhode.io import netcdf
 from polhode.io.netcdf import BadFile
+from polhode.io.records import TorqueFromFile
 from polhode.methods import compose, find
 from polhode.solution import Solution
+from polhode.views import plot
 
 EPS = float(np.finfo(float).eps)
 TENSOR = np.array([[5.0, 1.0, 0.2], [1.0, 4.0, 0.5], [0.2, 0.5, 3.0]])
@@ -505,7 +507,7 @@ def test_plot_shows_the_data() -> None:
     assert [line.get_label() for line in errors.get_lines()][:-1] == ["energy", "axial momentum"]
     loose = replace(s, quaternion=1.001 * s.quaternion)  # a norm is shown when it is not as it should be
     assert "quaternion norm" in [line.get_label() for line in panels(loose)[1].get_lines()]
-    assert bits(drawn(errors.get_lines()[0])) == bits(np.maximum(s.energy_error, _plot.FLOOR))
+    assert bits(drawn(errors.get_lines()[0])) == bits(np.maximum(s.energy_error, plot.FLOOR))
     assert errors.get_yscale() == "log"
     # The momentum points nearest to y: where the body's y axis points is the second column of R.
     for k, line in enumerate(attitude.get_lines()):
@@ -546,11 +548,11 @@ def test_thinning_keeps_every_extreme(rows: int) -> None:
     y = np.sin(np.arange(rows) * 0.9)
     y[rows // 3], y[rows // 2] = 17.0, -19.0
     y[rows // 4] = np.nan
-    shown = _plot.thinned(y)
-    assert shown.size <= 4 * _plot.BUCKETS + 4
+    shown = plot.thinned(y)
+    assert shown.size <= 4 * plot.BUCKETS + 4
     assert (np.diff(shown) > 0).all()
     assert {0, rows - 1, rows // 3, rows // 2} <= set(shown.tolist())
-    size = -(-rows // _plot.BUCKETS)
+    size = -(-rows // plot.BUCKETS)
     for k in range(0, rows, size):
         here = shown[(shown >= k) & (shown < k + size)]
         assert np.nanmin(y[here]) == np.nanmin(y[k : k + size])
@@ -558,8 +560,8 @@ def test_thinning_keeps_every_extreme(rows: int) -> None:
 
 
 def test_short_curves_are_not_thinned() -> None:
-    assert _plot.thinned(np.ones(5999)).size == 5999
-    assert _plot.thinned(np.empty(0)).size == 0
+    assert plot.thinned(np.ones(5999)).size == 5999
+    assert plot.thinned(np.empty(0)).size == 0
 
 
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}

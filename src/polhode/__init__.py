@@ -12,28 +12,28 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
     from polhode import samples as samples
-    from polhode._auto import ToleranceNotReached as ToleranceNotReached
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode._compare import compare as compare
-    from polhode._ensemble import ensemble as ensemble
     from polhode._events import Event as Event
-    from polhode._integration import SimulationFailed as SimulationFailed
-    from polhode._integration import SimulationInterrupted as SimulationInterrupted
-    from polhode._many import Ensemble as Ensemble
-    from polhode._many import EnsembleInterrupted as EnsembleInterrupted
-    from polhode._own_clock import ShortSteps as ShortSteps
-    from polhode._reductions import Reduced as Reduced
-    from polhode._reductions import quantity as quantity
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
     from polhode.body import Body as Body
     from polhode.core.ops import where as where
     from polhode.core.quat import to_body as to_body
     from polhode.core.quat import to_space as to_space
+    from polhode.ensembles.ensemble import ensemble as ensemble
+    from polhode.ensembles.reduce import Reduced as Reduced
+    from polhode.ensembles.reduce import quantity as quantity
+    from polhode.ensembles.result import Ensemble as Ensemble
+    from polhode.ensembles.result import EnsembleInterrupted as EnsembleInterrupted
     from polhode.free import FreeMotion as FreeMotion
+    from polhode.integration.fixed import SimulationFailed as SimulationFailed
+    from polhode.integration.fixed import SimulationInterrupted as SimulationInterrupted
+    from polhode.integration.variable import ShortSteps as ShortSteps
     from polhode.solution import Solution as Solution
     from polhode.solution import load as load
+    from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
     from polhode.torques import torque as torque
     from polhode.torques.constant_body import ConstantBodyTorque as ConstantBodyTorque
     from polhode.torques.constant_space import ConstantSpaceTorque as ConstantSpaceTorque
@@ -53,8 +53,8 @@ _HOME = {
     "ConstantBodyTorque": "torques.constant_body",
     "ConstantSpaceTorque": "torques.constant_space",
     "CoulombSoftWall": "torques.coulomb_soft_wall",
-    "Ensemble": "_many",
-    "EnsembleInterrupted": "_many",
+    "Ensemble": "ensembles.result",
+    "EnsembleInterrupted": "ensembles.result",
     "Event": "_events",
     "Free": "torques.free",
     "FreeMotion": "free",
@@ -63,17 +63,17 @@ _HOME = {
     "LinearDamping": "torques.damping",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
-    "Reduced": "_reductions",
-    "ShortSteps": "_own_clock",
-    "SimulationFailed": "_integration",
-    "SimulationInterrupted": "_integration",
+    "Reduced": "ensembles.reduce",
+    "ShortSteps": "integration.variable",
+    "SimulationFailed": "integration.fixed",
+    "SimulationInterrupted": "integration.fixed",
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
-    "ToleranceNotReached": "_auto",
+    "ToleranceNotReached": "tolerance.search",
     "compare": "_compare",
-    "ensemble": "_ensemble",
+    "ensemble": "ensembles.ensemble",
     "load": "solution",
-    "quantity": "_reductions",
+    "quantity": "ensembles.reduce",
     "resume": "_simulate",
     "simulate": "_simulate",
     "to_body": "core.quat",

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode import _check
-from polhode._check import Floats
-from polhode._columns import lengths
-from polhode._integration import Progress, SimulationFailed
-from polhode._saved import described
+from polhode._arrays import Floats, lengths
 from polhode._simulate import checked_arguments, simulate
 from polhode.body import Body
 from polhode.compiled import CompilationFailed
 from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion
+from polhode.integration.fixed import Progress, SimulationFailed
+from polhode.io.records import described
 from polhode.methods import Method, separated
 from polhode.methods import find as find_method
 from polhode.solution import Solution
@@ -195,8 +194,8 @@ class Comparison:
 
         It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
         """
-        from polhode._plot import save
-        from polhode._plot_compare import draw
+        from polhode.views.plot import save
+        from polhode.views.plot_compare import draw
 
         figure = draw(self)
         for path in paths:

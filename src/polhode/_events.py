@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._auto import character
-from polhode._check import Floats
-from polhode._dense import Reach
-from polhode._integration import Progress, Segment, SimulationFailed, SimulationInterrupted, segments
-from polhode._own_clock import integration
+from polhode._arrays import Floats
 from polhode.core import status as codes
+from polhode.integration.dense import Reach
+from polhode.integration.fixed import Progress, Segment, SimulationFailed, SimulationInterrupted, segments
+from polhode.integration.variable import integration
 from polhode.solution import Run, Solution
+from polhode.tolerance.character import character
 
 EventFunction = Callable[[float, tuple[float, ...], tuple[float, ...]], float]
 """`g(t, q, w)`: time, unit quaternion (body to space, scalar first) and angular velocity in body axes."""

@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from polhode import _auto, _check, _events
-from polhode._check import FEW, Floats
-from polhode._integration import Progress, SimulationFailed, SimulationInterrupted
-from polhode._own_clock import integration
-from polhode._saved import same_torque
+from polhode import _check, _events
+from polhode._arrays import Floats
+from polhode._check import FEW
 from polhode.body import Body
 from polhode.core.types import Depends
+from polhode.integration.fixed import Progress, SimulationFailed, SimulationInterrupted
+from polhode.integration.variable import integration
+from polhode.io.records import same_torque
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Run, Solution
+from polhode.tolerance import choice, search
 from polhode.torques import Torque, checked
 from polhode.torques.free import Free
 
@@ -94,7 +96,7 @@ def simulate(
     if tolerance is not None:
         if watched:
             return _watched(run, times, tolerance, chosen, watched, progress, announce)
-        return _auto.answer(run, times, tolerance, chosen, progress, announce)
+        return search.answer(run, times, tolerance, chosen, progress, announce)
     if watched:
         return _events.with_events(run, times, watched, progress, announce)
     return integration(run)(run, run.quaternion_start, run.momentum_start, times, progress, announce).solution()
@@ -111,7 +113,7 @@ def _watched(
     """With an error below the tolerance from the start to the end, or to where an event stops it."""
     ends, nfev, seconds = [run.t_end], 0, 0.0
     if any(e.terminal for e in events):
-        first = _auto.first_run(run, times, tolerance, method, announce)
+        first = search.first_run(run, times, tolerance, method, announce)
         with suppress(SimulationFailed):  # that steps are too long will be seen again, and mended
             pilot = _events.with_events(first, np.array([run.t_end]), events, progress, announce)
             nfev, seconds = pilot.nfev, pilot.run.seconds
@@ -123,7 +125,7 @@ def _watched(
         if times is not None:
             inside = times[(t_end - times) * run.step >= 0]
             asked = inside if inside.size and inside[-1] == t_end else np.append(inside, t_end)
-        found = _auto.answer(part, asked, tolerance, method, progress, announce)
+        found = search.answer(part, asked, tolerance, method, progress, announce)
         seen = _events.with_events(found.run, times if times is None else inside, events, progress, announce)
         nfev, seconds = nfev + found.nfev + seen.nfev, seconds + found.run.seconds + seen.run.seconds
         if seen.t_last != t_end:
@@ -164,7 +166,7 @@ def checked_arguments(
             f"body must be a polhode.Body, not {body!r}: "
             f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
         )
-    chosen = named if isinstance(named, Method) else find_method(_auto.ANY if named is None else named)
+    chosen = named if isinstance(named, Method) else find_method(choice.ANY if named is None else named)
     _check_accepted(chosen, torque)
     h = _step(t1 - t0 if step is None else step, t0, t1)
     if every is not None and t_eval is not None:

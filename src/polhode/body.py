@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polhode import _check
-from polhode._check import Floats
+from polhode._arrays import Floats
 
 SYMMETRY_TOLERANCE = 1e-12
 """Relative asymmetry of a tensor that is taken for round-off."""

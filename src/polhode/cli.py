@@ -19,9 +19,9 @@ from polhode import __version__
 
 if TYPE_CHECKING:
     from polhode import Comparison
-    from polhode._check import Floats
-    from polhode.io.scenario import Scenario
+    from polhode._arrays import Floats
     from polhode.methods import Method
+    from polhode.scenario import Scenario
     from polhode.solution import Run, Solution
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -105,7 +105,7 @@ def run(
 
 def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool) -> list[tuple[Scenario, list[Path]]]:
     """Every scenario with the files it is to write, checked as far as can be without running anything."""
-    from polhode.io.scenario import ScenarioError, load_scenario
+    from polhode.scenario import ScenarioError, load_scenario
 
     if out is not None and out.suffix == ".nc" and len(paths) > 1:
         _stop(f"--out {out} is one file, but there are {len(paths)} scenarios: give a directory")
@@ -356,7 +356,7 @@ def compare(
     from polhode import compare as compared
     from polhode._compare import halvings
     from polhode.compiled import CompilationFailed
-    from polhode.io.scenario import ScenarioError, load_scenario
+    from polhode.scenario import ScenarioError, load_scenario
 
     def announce(what: str) -> None:
         if not quiet:
@@ -485,18 +485,18 @@ def methods(
     ] = None,
 ) -> None:
     """List the methods: their orders, what they keep, what they accept and what they cost."""
-    from polhode import _cards
     from polhode.methods import find
+    from polhode.views import cards
 
     width = _width()
     if name is None:
-        typer.echo(_cards.method_table(width))
+        typer.echo(cards.method_table(width))
         return
     try:
         method = find(name)
     except (ValueError, TypeError) as problem:
         _stop(problem)
-    typer.echo(_cards.method_card(method, min(width or LINE, LINE)))
+    typer.echo(cards.method_card(method, min(width or LINE, LINE)))
 
 
 @app.command()
@@ -504,16 +504,16 @@ def torques(
     name: Annotated[str | None, typer.Argument(help="Show this one in full, with an example.")] = None,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""
-    from polhode import _cards
     from polhode.torques import catalogue, find
+    from polhode.views import cards
 
     if name is not None:
         try:
-            typer.echo(_cards.torque_card(find(name)))
+            typer.echo(cards.torque_card(find(name)))
         except ValueError as problem:
             _stop(problem)
         return
-    rows = [_cards.torque_row(model) for model in catalogue().values()]
+    rows = [cards.torque_row(model) for model in catalogue().values()]
     _table(["model", "parameters (= default)", "depends on", "potential"], rows)
     typer.echo("With units, explained: polhode torques NAME. A function of your own: model = 'file.py:function'.")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from polhode import _check
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.compiled import compiles, program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
@@ -440,8 +440,8 @@ class FreeMotion:
         """
         if self._shape:
             raise ValueError("a picture shows one motion: take one with motion[i].plot()")
-        from polhode._plot import save
-        from polhode._plot_free import draw
+        from polhode.views.plot import save
+        from polhode.views.plot_free import draw
 
         figure: Figure = draw(self)
         if path is not None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from polhode import _check
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.core.quat import multiply
 
 __all__ = ["Attitude", "Isotropic", "Normal", "Uniform"]

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode import _check
-from polhode._check import Floats
-from polhode._columns import dots
-from polhode._columns import lengths as row_lengths
-from polhode._rows import by_blocks, to_space
-from polhode._saved import described, is_own, method_from, torque_from, torque_record
+from polhode._arrays import Floats, by_blocks, dots, to_space
+from polhode._arrays import lengths as row_lengths
 from polhode.body import Body
 from polhode.compiled import program
 from polhode.core import status as codes
 from polhode.core.drive import potential_rows
 from polhode.core.types import Depends
+from polhode.io.records import described, is_own, method_from, torque_from, torque_record
 from polhode.methods import Method
 from polhode.torques import Torque
 
@@ -169,10 +167,9 @@ class Solution:
         Each is reached from the last row before it with the method and the step of the run, so its error is that of
         the run. The cost is a step for each time if every step is a row, else all steps from that row on.
         """
-        from importlib import import_module
+        from polhode.integration.dense import at  # upward, and the only such import: the contract names it
 
-        # Above this module in the order of imports, and not needed before.
-        return import_module("polhode._dense").at(self, t)  # type: ignore[no-any-return]
+        return at(self, t)
 
     # --- what follows from the states
 
@@ -304,7 +301,7 @@ class Solution:
 
         With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
         """
-        from polhode._plot import draw, save
+        from polhode.views.plot import draw, save
 
         figure = draw(self)
         if path is not None:

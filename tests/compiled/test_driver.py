@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode import _integration
 from polhode.compiled import KernelRaised, program
 from polhode.core import status as codes
 from polhode.core.drive import AT, SETTING, STATE, Counters, driver
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Scales
+from polhode.integration import fixed
 from polhode.methods import find
 from polhode.solution import Solution
 from tests.compiled.fresh import Fresh
@@ -49,7 +49,7 @@ def test_output_does_not_change_the_run(grid: Solution) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-5, 1e9])
 def test_chunks_do_not_change_the_run(grid: Solution, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr(_integration, "CHUNK_SECONDS", seconds)
+    monkeypatch.setattr(fixed, "CHUNK_SECONDS", seconds)
     chunks: list[int] = []
     again = top(progress=lambda done, total: chunks.append(done))
     assert again.quaternion.tobytes() == grid.quaternion.tobytes()
@@ -130,7 +130,7 @@ def test_nothing_is_written_out_of_bounds(method: str) -> None:
     pull = principal_torque(weight, tilted=False, windowed=False)
     scales = Scales((1.0, 2.0, 2.5), (0.3, 0.2, 5.0), 0.01)
     stepper = find(method).scheme.bind(pull, Depends.POSITION | Depends.TIME, scales)
-    drive = program(driver(stepper), _integration.SIGNATURE)
+    drive = program(driver(stepper), fixed.SIGNATURE)
     ends = []
     plans: list[list[tuple[int, float]]] = [
         [],
@@ -165,7 +165,7 @@ def test_a_kernel_that_raises_leaves_everything_as_it_was() -> None:
     pull = principal_torque(picky, tilted=False, windowed=False)
     scales = Scales((1.0, 2.0, 2.5), (0.3, 0.2, 5.0), 0.01)
     stepper = find("RK4").scheme.bind(pull, Depends.POSITION | Depends.TIME, scales)
-    drive = program(driver(stepper), _integration.SIGNATURE)
+    drive = program(driver(stepper), fixed.SIGNATURE)
     arrays = Arrays(11, stepper.memory, [], 10, 1)
     arrays.values[0] = 0.555
     assert drive(*arrays.arguments(), 0.5, 0.01, 0.01, 4) == codes.OK

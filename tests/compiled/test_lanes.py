@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polhode import _integration
 from polhode.compiled import CompilationFailed, program
 from polhode.compiled.digest import digest
 from polhode.core import status as codes
@@ -18,6 +17,7 @@ from polhode.core.quat import normalised, rescaled, tidied, turn
 from polhode.core.text import writer_of
 from polhode.core.trig import sine_versine, sine_versine_of_step
 from polhode.core.types import Depends, Scales, Stepper
+from polhode.integration import fixed
 from polhode.methods import find
 from tests.compiled.fresh import Fresh
 
@@ -273,7 +273,7 @@ def flown(fly: Any, stepper: Stepper, ranges: list[tuple[int, int]]) -> Arrays:
 
 @pytest.mark.parametrize("method", ["MR2", pytest.param("Strang", marks=pytest.mark.evidence)])
 def test_nothing_is_written_out_of_bounds(method: str) -> None:
-    stepper, signature = stepper_for(method), _integration.SIGNATURE + "iiii"
+    stepper, signature = stepper_for(method), fixed.SIGNATURE + "iiii"
     scalar = program(fleet(stepper, driver(stepper)), signature)
     lanes = program(packed_fleet(stepper, driver(stepper, values_together(3)), 8), signature)
     alone = flown(scalar, stepper, [(0, BODIES)])

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from polhode._integration import SimulationFailed
 from polhode.core.adams import Adams
 from polhode.core.compose import Splitting
 from polhode.core.dmv import MoserVeselov
 from polhode.core.flows import kick, principal_torque, spin1, spin2, spin3
 from polhode.core.types import Depends, State
+from polhode.integration.fixed import SimulationFailed
 from polhode.methods import Keeps, Method
 from tests.authorities.problems import PROBLEMS, Problem
 from tests.contract._measure import EPS, OneStep, defects, reversal_defect, states, symplectic_defect

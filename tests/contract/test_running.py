@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode._cards import cost
-from polhode._integration import Integration
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.integration.fixed import Integration
 from polhode.methods import Method, catalogue
 from polhode.torques import Torque
+from polhode.views.cards import cost
 from tests.authorities import paper_case, paper_records
 from tests.authorities.problems import PROBLEMS
 from tests.contract._measure import EPS, accepted, compiled_run, interpreted, matrices, pairs, run

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from polhode import ensemble, simulate
-from polhode._check import Floats
-from polhode._ensemble import Ensemble
-from polhode._integration import SimulationFailed
+from polhode._arrays import Floats
 from polhode.body import Body
+from polhode.ensembles.ensemble import Ensemble
 from polhode.free import FreeMotion
+from polhode.integration.fixed import SimulationFailed
 from polhode.methods import Method
 from polhode.solution import Solution
 from polhode.torques import Torque

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, overload
 
 from polhode import _check
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.compiled import may_bend
 from polhode.core.types import Depends, Quat, UserTorque, Vec3

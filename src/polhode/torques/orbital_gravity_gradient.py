@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polhode import _check
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.core.quat import to_body
 from polhode.core.types import Depends, Quat, UserTorque, Vec3

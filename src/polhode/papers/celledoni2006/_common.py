@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator
 
 from polhode import GravityGradient, HeavyTop, simulate
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.io.netcdf import Variable
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, thinned

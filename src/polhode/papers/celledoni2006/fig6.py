@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode import ensemble
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
 from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
 from polhode.papers.celledoni2006._common import WEIGHT

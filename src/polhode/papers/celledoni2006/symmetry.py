@@ -6,7 +6,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from polhode import ensemble, simulate
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import slope, tight

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
 from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import end_states, free_end, slope

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode import CoulombSoftWall, FreeMotion, HeavyTop, PiecewiseTorque, SimulationFailed, simulate, to_body, torque
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.core.types import Quat, Vec3
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, style

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode import HeavyTop
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.core.compose import Increments
 from polhode.core.flows import principal_torque

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode import simulate
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.core.types import State
 from polhode.methods import Method
 from polhode.papers._figure import COLOURS, MARKERS, labelled, loglog, panels

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size
 from polhode.papers.krysl2004._common import FAST_TOP, convergence, drawn_convergence, errors_of, judged, ratios
 

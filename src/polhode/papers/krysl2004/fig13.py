@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode import SimulationFailed
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.papers._figure import labelled, loglog, panels
 from polhode.papers._measure import tight
 from polhode.papers._study import Claim, Data, Size, named

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from polhode import FreeMotion, SimulationFailed
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.papers._figure import labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, LABELS, draw_over_time, legend_beside, over_time

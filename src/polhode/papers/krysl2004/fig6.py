@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004._common import (
     BOOK,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.core.quat import normalised
 from polhode.core.types import Quat
 from polhode.papers._figure import COLOURS, labelled, panels

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from polhode._check import Floats
-from polhode._ensemble import Ensemble, ensemble
+from polhode._arrays import Floats
 from polhode.body import Body
+from polhode.ensembles.ensemble import Ensemble, ensemble
 from polhode.methods import Method
 from polhode.papers._figure import COLOURS, labelled
 from polhode.papers._measure import slope

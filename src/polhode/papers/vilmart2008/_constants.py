@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.free import FreeMotion
 from polhode.papers.vilmart2008._common import EPS

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode._check import Floats
+from polhode._arrays import Floats
 from polhode.compiled import program
 from polhode.core import dmv
 from polhode.core.quat import normalised, rescaled, tidied

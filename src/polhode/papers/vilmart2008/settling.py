@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode._ensemble import ensemble
+from polhode.ensembles.ensemble import ensemble
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, named
 from polhode.papers.vilmart2008._common import EPS, WATER, H, in_long_runs, starts

@@ -1,0 +1,614 @@
+"""Many bodies through one program: what they have in common (`Fleet`), and some of them on their way (`Flight`)."""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polhode._arrays import Floats, columns, dot, greatest, least
+from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
+from polhode.core import status as codes
+from polhode.core.adams import Adams
+from polhode.core.compose import Splitting
+from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_together
+from polhode.core.flows import kick, lane_by_lane, principal_torque, spin1, spin2, spin3
+from polhode.core.ops import views
+from polhode.core.quat import multiply, to_space
+from polhode.core.types import Depends, Scales, UserTorque
+from polhode.core.variable import Adaptive
+from polhode.ensembles.initial import Start, Starts
+from polhode.ensembles.result import Ensemble, EnsembleInterrupted
+from polhode.integration import variable
+from polhode.integration.fixed import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Integration, Itself, Segment
+from polhode.integration.nudge import Nudged
+from polhode.integration.variable import ShortSteps, about_lengths, absurdly_short, integration, levels_of_polhode
+from polhode.solution import Run
+
+FLEET_SIGNATURE = SIGNATURE + "iiii"
+MOST_MESSAGES = 1000
+"""Failed bodies whose message is made; the others have their status."""
+LANES = 8
+"""Bodies that share the vector registers: two registers of four floats, or one of eight."""
+MORE_LANES = 16
+"""The same for a step that is a short chain of rotations, which wait for each other (docs/decisions/0004)."""
+SHORT_STEP = 7
+"""Stages of such a step."""
+MANY = 64
+"""Bodies from which on it hardly matters how many lanes are empty."""
+MOST_LEADERS = 1000
+"""Bodies that are tried before the torque is said to fail for all of them."""
+LARGEST_BLOCK = 4096
+"""Bodies that one thread takes at a time, at most."""
+FIRST_EVALUATIONS = 2**18
+"""Of the torque, for all bodies of a block, before it is known how long they take: where nobody waits to hear of it."""
+
+Announce = Callable[[], None] | None
+Report = Callable[[int], None]
+"""Called with the steps that all bodies of a flight together have made."""
+
+
+# --- what all have in common ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """The fastest bodies, the fastest first, whether bodies are tilted or differ in their symmetry, and what they ask.
+
+    One of them, the fastest that can start, is run like any single body up to the point where the driver would start:
+    it knows the grid, the plan of outputs and the program, which are the same for all.
+    """
+
+    numbers: tuple[int, ...]
+    tilted: bool
+    many: bool
+    effort: tuple[float, float]
+    """Of exact flows, at most, as `exact.effort` has it."""
+
+    @classmethod
+    def of(cls, starts: Starts) -> Leaders:
+        """Found in one pass over all bodies, which also checks whatever is drawn."""
+        fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
+        tilted, kinds, effort = False, set[int](), np.zeros(2)
+        for part in starts.parts():
+            moments, momentum = columns(part.bodies.moments), columns(part.momentum)
+            with np.errstate(over="ignore", invalid="ignore"):  # the driver will tell what is wrong
+                speed = dot(momentum, momentum) / least(moments) ** 2
+            fastest = np.concatenate([fastest, np.fmax(speed, -1.0)])  # one that is no number comes last
+            numbers = np.concatenate([numbers, np.arange(part.first, part.first + part.count)])
+            fastest, numbers = _foremost(fastest, numbers)
+            tilted = tilted or part.bodies.axes is not None
+            equal = [moments[k] == moments[k - 1] for k in range(3)]
+            kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
+            effort = np.fmax(effort, [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in efforts(part)])
+        rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
+        return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1, (rate2, series))
+
+
+def _foremost(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
+    """The greatest, the greatest first, equals in their order: so many as may lead."""
+    if speed.size > MOST_LEADERS:
+        may = speed >= np.partition(speed, -MOST_LEADERS)[-MOST_LEADERS]
+        speed, numbers = speed[may], numbers[may]
+    order = np.argsort(-speed, kind="stable")[:MOST_LEADERS]
+    return speed[order], numbers[order]
+
+
+def efforts(part: Start) -> tuple[Floats, Floats]:
+    """What exact flows of each of some bodies have to cover, as `exact.effort` has it for one."""
+    momentum = part.momentum
+    if part.bodies.axes is not None:
+        momentum = _turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
+    i, m = columns(part.bodies.moments), columns(momentum)
+    with np.errstate(all="ignore"):  # the driver will tell what is wrong
+        j, s = [1.0 / x for x in i], [x * x for x in m]
+        a = [(i[k - 2] - i[k - 1]) * j[k - 2] * j[k - 1] for k in range(3)]
+        high, low = greatest(j), least(j)
+        rate2 = (high + low) * dot(s, j) - high * low * (s[0] + s[1] + s[2])
+        terms = [a[k - 2] * a[k - 1] * s[k] for k in range(3)]
+        extent = greatest(terms) - least(terms)
+    return rate2, 0.5 * extent
+
+
+@dataclass
+class Pace:
+    """How fast bodies are turned."""
+
+    work: int
+    """Steps of all bodies of a block that take about as long as a chunk should, as far as it is known."""
+    short: float = 0.0
+    """The length of steps that have become absurdly short, if some have."""
+    told: bool = False
+
+
+class Fleet:
+    """One method with one torque and one grid, for any bodies of an ensemble."""
+
+    def __init__(
+        self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders, threads: int, announce: Announce,
+        *, packed: bool = True, like: Fleet | None = None,
+    ) -> None:  # fmt: skip
+        """Unless they are not to be `packed`, lanes are tried. Of one `like` this, some things are known already."""
+        self.threads, self.announce, self.count, self.packed = threads, announce, starts.count, packed
+        self.own_clock = run.method.own_clock
+        if like is None:
+            self.lead = self._leader(run, times, starts, leaders)
+            each = self.lead.stepper.evaluations_per_step
+            self.pace = Pace(FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each))
+        else:
+            of = like.lead.run
+            same = of.having(method=run.method, step=run.step, longest_step=run.longest_step, every=run.every)
+            self.lead, self.pace = like.lead.beside(same, times), like.pace
+        self.lanes = 1
+        self.left = 0.0
+        """The part of the bodies, of those that were flown last, that lanes could not carry on at some time."""
+        self.unpacked = ""
+        self.spare: Callable[..., int] | None = None  # for bodies that lanes cannot carry on
+        self.fly: Callable[..., int] | None = None
+
+    def _leader(self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders) -> Integration:
+        """A torque that fails for a body at its start is the fault of the torque only if it fails for others too."""
+        kind = integration(run)
+        problem: ValueError | None = None
+        for k in leaders.numbers:
+            like = starts.part(k, k + 1).run(0, run)
+            state = (like.quaternion_start, like.momentum_start)
+            try:
+                return kind(
+                    like, *state, times, None, self.announce,
+                    tilted=leaders.tilted, many=leaders.many, effort=leaders.effort,
+                )  # fmt: skip
+            except ValueError as refused:
+                problem = problem or refused
+        assert problem is not None
+        raise problem
+
+    def ready(self) -> Callable[..., int]:
+        """The program, made when it is first wanted."""
+        if self.fly is None:
+            self.fly = self._packed() or self._one_by_one()
+        return self.fly
+
+    def alone(self) -> Callable[..., int]:
+        """The program for bodies that lanes cannot carry on."""
+        self.spare = self.spare or self._one_by_one()
+        return self.spare
+
+    def _one_by_one(self) -> Callable[..., int]:
+        """The program for one body after the other."""
+        lead = self.lead
+        return lead.program(lambda stepper: _fleet_of(stepper, lead._driver(stepper)), FLEET_SIGNATURE, self.announce)
+
+    def _packed(self) -> Callable[..., int] | None:
+        """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
+        lead = self.lead
+        most = lanes_of(lead.run.method.scheme, self.count)
+        if not self.packed or self.count < most or self.own_clock or not compiles():
+            return None
+        torque, scheme = lead.run.torque, Itself(lead.run.method.scheme)
+        kind = (torque.torque_kernel, lead.values.size, lead.tilted, len(torque.breakpoints) > 0, torque.depends)
+        for together in (True, False):
+            lanes = most if together else min(most, LANES)
+            fly = _packed_of(lanes, scheme, *kind, lead._scales()._replace(packed=True), together)
+            try:
+                made = program(fly, FLEET_SIGNATURE, self.announce, tentative=True)
+            except CompilationFailed as problem:
+                self.unpacked = str(problem)
+                if _blames_method(self.unpacked):
+                    break
+            else:
+                self.lanes = lanes
+                return made
+        if lead._forms() and not isinstance(lead.run.method.scheme, Adams):  # which can do both
+            self.unpacked = f"{lead.run.method.name} has the points of its steps in the lanes, of one body at a time"
+        return None
+
+    @property
+    def steps(self) -> int:
+        """Of one body, from the start to the end."""
+        return sum(piece.steps for piece in self.lead.pieces)
+
+    @property
+    def rows(self) -> int:
+        """Of output, for one body."""
+        return int(self.lead.out.shape[0])
+
+
+def lanes_of(scheme: Any, bodies: int) -> int:
+    """How many of so many bodies share the vector registers."""
+    chain = isinstance(scheme, Splitting) and {s.flow for s in scheme.stages} <= {kick, spin1, spin2, spin3}
+    return MORE_LANES if chain and len(scheme.stages) <= SHORT_STEP and bodies >= MANY else LANES
+
+
+# The same functions for the same, so that a short run need not be taken apart again.
+
+_fleet_of = lru_cache(maxsize=128)(fleet)
+
+
+@lru_cache(maxsize=128)
+def _packed_of(
+    lanes: int, scheme: Itself, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
+    scales: Scales, together: bool,
+) -> Callable[..., int]:  # fmt: skip
+    """The loop over several bodies at a time, whose torques are computed together or one after the other."""
+    pull = principal_torque(kernel if together else lane_by_lane(kernel, lanes), tilted=tilted, windowed=windowed)
+    stepper = scheme.value.bind(pull, depends, scales)
+    load = values_together(values) if together else views
+    return packed_fleet(stepper, driver(stepper, load, together=True), lanes)
+
+
+@lru_cache(maxsize=128)
+def _blames_method(problem: str) -> bool:
+    """Whether the line that cannot be compiled stands in our own code: another way to call the torque will not help."""
+    blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parents[1]
+    return any(blamed.is_relative_to(here / part) for part in ("core", "methods"))
+
+
+# --- some of them on their way -------------------------------------------------------------------------------------
+
+
+class Flight:
+    """Some bodies of a fleet, each in its row of every array; threads take them block by block."""
+
+    def __init__(self, shared: Fleet, start: Start, report: Report | None, nudged: Nudged | None = None) -> None:
+        """They may be companions of others, with slightly different numbers."""
+        self.fleet, self.start, self.report = shared, start, report
+        self.lead = lead = shared.lead
+        n = start.count
+        q, m = start.quaternion, start.momentum if nudged is None else nudged.momentum
+        self.inverses = 1.0 / start.bodies.moments if nudged is None else nudged.inverses
+        self.axes = None
+        if lead.tilted:
+            axes = start.bodies.axes
+            self.axes = np.broadcast_to([1.0, 0.0, 0.0, 0.0] if axes is None else axes, (n, 4))
+        self.states = np.zeros((n, lead.state.size))
+        if shared.count == 1:
+            self.states[0, :STATE] = lead._inward(q[0], m[0])
+        else:
+            if self.axes is not None:
+                q, m = _turned(q, m, self.axes, INWARD)
+            self.states[:, :4], self.states[:, 4:STATE] = q, m
+        self.carried = np.zeros((n, lead.carried.size))
+        self.count = np.zeros((n, lead.count.size), dtype=np.int64)
+        self.count[:, AT.values] = start.parameters.shape[1]
+        self.count[:, AT.rows] = shared.rows
+        self.out = _room(n, *lead.out.shape)
+        self.steps = np.zeros(n, dtype=np.int64)
+        self.evaluations = np.zeros(n, dtype=np.int64)
+        self.piece = np.zeros(n, dtype=np.int64)  # the segment that each body has come to
+        self.left = np.zeros(n, dtype=bool)  # whether lanes could not carry a body on, at some time
+        self.looked = np.zeros((n, 2))  # steps and time of each body, when their lengths were last looked at
+        self.seconds = 0.0
+        self.stopped = threading.Event()
+        self.report_raised, self.reported = False, -1
+
+    def run(self) -> None:
+        """To the end. Whatever stops it, the arrays hold what was computed."""
+        fly = self.fleet.ready()
+        clock = time.perf_counter()
+        try:
+            for piece in self.lead.pieces:
+                self._through(piece, fly)
+        finally:
+            self.seconds = time.perf_counter() - clock
+            self.fleet.left = float(self.left.mean())
+
+    def _through(self, piece: Segment, fly: Callable[..., int]) -> None:
+        """One segment for all bodies."""
+        lead, n, threads = self.lead, self.start.count, self.fleet.threads
+        lead.piece = piece
+        lead.before = int(sum(p.steps for p in lead.pieces[: lead.pieces.index(piece)]))
+        index, offset = lead._outputs(piece)
+        going: Any = self.count[:, AT.status] == codes.OK
+        if going.all():
+            going = slice(None)  # many times as quick
+        for k in (AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished):
+            self.count[going, k] = lead.count[k]
+        self.piece[going] = lead.pieces.index(piece)
+        self.states[going, STATE:] = 0.0
+        self.looked[going] = 0.0
+        shared, end, sizes = lead._setting(piece), lead._end(piece), (self.states.shape[1], self.out.shape[2])
+
+        def of_block(block: slice) -> Callable[[int, int, int], None]:
+            """`to(stop, first, beyond)` for bodies of a block. What only its chunks need is made for it alone."""
+            status = self.count[block, AT.status]
+            setting, values = self._settings(shared, block), np.ascontiguousarray(self.start.parameters[block])
+            numbers = [a.reshape(-1) for a in (setting, values, self.states[block], self.carried[block])]
+            out, count = self.out[block].reshape(-1), self.count[block].reshape(-1)
+
+            def to(stop: int, first: int, beyond: int) -> None:
+                arguments = (
+                    *numbers, offset, out, index, count, piece.t0, piece.h, end, stop,
+                    first - block.start, beyond - block.start, *sizes,
+                )  # fmt: skip
+                some_alone = True
+                try:
+                    some_alone = fly(*arguments) > 0
+                finally:
+                    if some_alone:
+                        left = status == codes.ALONE
+                        status[left], self.left[block][left] = codes.OK, True
+                if some_alone:
+                    self.fleet.alone()(*arguments)  # all others are where they should be
+
+            return to
+
+        def run(block: tuple[int, int]) -> None:
+            with np.errstate(all="ignore"):  # in plain Python NumPy would warn of what a status will tell
+                self._block(piece, of_block(slice(*block)), *block)
+
+        blocks = list(_blocks(n, threads, self.fleet.lanes))
+        unheard, adaptive = compiles() and not self.report, isinstance(lead.run.method.scheme, Adaptive)
+        if not unheard:
+            self.fleet.pace.work = 1
+        try:
+            if unheard and not adaptive and (threads == 1 or len(blocks) == 1):
+                for block in blocks:
+                    run(block)
+            else:
+                self._shared_out(run, blocks)
+            self._report()
+            self._tell_of_lengths()
+        finally:
+            self.steps[going] += self.count[going, AT.done]
+            if lead.stepper.evaluations_per_step is None:
+                self.evaluations[going] += self.carried[going, -1].astype(np.int64)
+
+    def _shared_out(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
+        """Blocks to threads."""
+        with ThreadPoolExecutor(self.fleet.threads) as pool:
+            waiting = [pool.submit(run, block) for block in blocks]
+            try:
+                for job in waiting:
+                    while not job.done():
+                        self._report()
+                        self._tell_of_lengths()
+                        _wait(job)
+                    job.result()
+            except BaseException:
+                self.stopped.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _block(self, piece: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
+        """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
+        shared, pace, bodies, done = self.fleet, self.fleet.pace, beyond - first, 0
+        while not self.stopped.is_set():
+            if shared.own_clock:
+                done, going = self._slowest(first, beyond)
+            else:
+                going = done < piece.steps  # whatever has not failed: a chunk brings them all equally far
+            if not going:
+                return
+            chunk = max(1, pace.work // bodies)
+            stop = done + chunk if shared.own_clock else min(piece.steps, done + chunk)
+            before = int(self.count[first:beyond, AT.done].sum())
+            clock = time.perf_counter()
+            try:
+                to(stop, first, beyond)
+            except Exception as problem:
+                if compiles() and not isinstance(problem, KernelRaised):  # plain Python says what the torque has raised
+                    raise
+                count = self.count[first:beyond]
+                behind = (count[:, AT.done] < stop) & (count[:, AT.status] == codes.OK) & (count[:, AT.finished] == 0)
+                self._find_step(to, first + int(np.argmax(behind)), stop)
+                continue
+            spent = time.perf_counter() - clock
+            made = int(self.count[first:beyond, AT.done].sum()) - before
+            work = int(made * min(4.0, CHUNK_SECONDS / max(spent, 1e-6)))
+            if work > pace.work or made >= bodies * chunk:  # one that the end has cut short says little
+                pace.work = max(1, work)
+            done = stop
+            if shared.own_clock and not pace.short:
+                self._look_at_lengths(first, beyond)
+
+    def _slowest(self, first: int, beyond: int) -> tuple[int, bool]:
+        """Steps of the one that has made the fewest, of those that choose their length and are still on their way."""
+        count = self.count[first:beyond]
+        going = (count[:, AT.status] == codes.OK) & (count[:, AT.finished] == 0)
+        return (int(count[going, AT.done].min()), True) if going.any() else (0, False)
+
+    def _look_at_lengths(self, first: int, beyond: int) -> None:
+        """As for one body: whoever waits for the end may wait in vain."""
+        run, some = self.lead.run, slice(first, beyond)
+        if not isinstance(run.method.scheme, Adaptive):
+            return
+        now = np.stack([self.count[some, AT.done], np.abs(self.states[some, STATE])], axis=1)
+        made, length = columns(now - self.looked[some])
+        due = made >= variable.MANY_STEPS
+        self.looked[some][due] = now[due]
+        moments = columns(np.broadcast_to(self.start.bodies.moments, (self.start.count, 3))[some])
+        rates = [m / i for m, i in zip(columns(self.states[some, 4:STATE]), moments, strict=True)]
+        rate = np.sqrt(dot(rates, rates) + (run.torque_size or 0.0) / least(moments))
+        short = due & absurdly_short(run, made, length, rate)
+        if short.any():
+            self.fleet.pace.short = float((length[short] / made[short]).min())
+
+    def _tell_of_lengths(self) -> None:
+        pace = self.fleet.pace
+        if not pace.short or pace.told:
+            return
+        pace.told = True
+        try:
+            told = f"of some bodies, {about_lengths(self.lead.run, pace.short)}"
+            warnings.warn(told, ShortSteps, stacklevel=levels_of_polhode())
+        except ShortSteps:  # where warnings are errors
+            self.report_raised = True
+            raise
+
+    def _find_step(self, to: Callable[[int, int, int], None], k: int, stop: int) -> None:
+        """Bring a body whose torque raises to the very step before, and leave it there."""
+        while True:
+            done = int(self.count[k, AT.done])
+            try:
+                to(stop, k, k + 1)
+                return  # it was another step; the caller goes on
+            except Exception as problem:
+                if compiles() and not isinstance(problem, KernelRaised):
+                    raise
+                if stop - done == 1:
+                    self.count[k, AT.status] = codes.RAISED
+                    return
+                stop = done + (stop - done) // 2
+
+    def _settings(self, shared: Floats, block: slice) -> Floats:
+        """The fixed numbers of a segment, of the bodies of a block."""
+        moments, inverses = self.start.bodies.moments, self.inverses
+        rows = np.tile(shared, (block.stop - block.start, 1))
+        some = slice(None) if len(moments) == 1 else block
+        rows[:, :3], rows[:, 3:6] = moments[some], inverses[some]
+        rows[:, 6:10] = [1.0, 0.0, 0.0, 0.0] if self.axes is None else self.axes[block]
+        return rows
+
+    def _report(self) -> None:
+        """In steps of all bodies; where these choose their length, as many as the user's step would make."""
+        if not self.report:
+            return
+        lead, n = self.lead, self.start.count
+        done = self.steps.sum() + self.count[:, AT.done].sum()
+        if self.fleet.own_clock:
+            done = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
+        done = min(int(done), n * self.fleet.steps)
+        if done == self.reported:
+            return
+        self.reported = done
+        try:
+            self.report(done)
+        except Exception as problem:
+            problem.add_note("raised by `progress`; what was computed is the `ensemble` of this exception")
+            self.report_raised = True
+            raise
+
+    # --- what is left of it
+
+    def _ends(self) -> tuple[Any, Floats]:
+        """Whether each body has come to the end, and the time that it has come to."""
+        pieces, done = self.lead.pieces, self.count[:, AT.done]
+        t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T
+        if self.fleet.own_clock:
+            through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, STATE]
+        else:
+            through, t = done == steps, t0 + done * h
+        return through & (self.piece == len(pieces) - 1), np.where(through, t1, t)
+
+    def ensemble(self, messages: int = MOST_MESSAGES) -> Ensemble:
+        """Everything computed so far; at most so many bodies that failed say why."""
+        lead = self.lead
+        ended, t_last = self._ends()
+        status = self.count[:, AT.status].copy()
+        status[(status == codes.OK) & ~ended] = codes.INTERRUPTED
+        rows = self.count[:, AT.row].copy()
+        t = lead.times if lead.times is not None else lead._grid_times(lead.total, self.fleet.rows)
+        states = self.out[:, :, -STATE:]
+        ragged = lead.times is None and lead.ragged
+        if ragged:
+            states[ended, -1] = self.states[ended, :STATE]
+            rows += ended
+        short = np.flatnonzero(rows < t.size)
+        states[short] = np.where(np.arange(t.size)[:, None] < rows[short, None, None], states[short], np.nan)
+        each = lead.stepper.evaluations_per_step
+        evaluations = self.evaluations
+        if each is not None:
+            steps = self.steps + self.count[:, AT.asides]
+            evaluations = each * steps + (self.piece + 1) * lead.stepper.evaluations_at_start
+            evaluations += self.count[:, AT.others]
+        (q, m), (last_q, last_m) = self._outward(states), self._outward(self.states[:, None, :], as_computed=True)
+        run = replace(lead.run, seconds=self.seconds, nfev=int(evaluations.sum()), steps=int(self.steps.sum()))
+        failed = np.flatnonzero(status != codes.OK)
+        told = {int(k): self._told(int(k), int(status[k]), t_last[k]) for k in failed[:messages]}
+        return Ensemble(
+            run, t.copy(), q, m, status, t_last, self.steps.copy(), evaluations, last_q[:, 0], last_m[:, 0],
+            self.carried[:, : lead.stepper.memory].copy(), told, self.start, rows, self.fleet.lanes,
+            self.fleet.unpacked,
+        )  # fmt: skip
+
+    def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
+        """States (bodies, rows, 7) in the users' axes."""
+        if self.fleet.count == 1:
+            q, m = self.lead._outward(states[0], as_computed=as_computed)
+            return q[None], m[None]
+        q, m = states[..., :4], states[..., 4:STATE]
+        if self.lead.run.method.unscaled and not as_computed:
+            q = q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
+        return (q, m) if self.axes is None else _turned(q, m, self.axes[:, None, :], OUTWARD)
+
+    def _told(self, k: int, status: int, t_last: float) -> str:
+        """What happened to a body that stopped."""
+        try:
+            return self._alone(k)._message(status, t_last, int(self.steps[k]))
+        except ValueError as problem:  # alone it could not even have started
+            return str(problem)
+
+    def _alone(self, k: int) -> Integration:
+        """One body where it stopped, as a run of its own that can say what happened."""
+        run = self.start.run(k, self.lead.run)
+        kind = type(self.lead)
+        alone = kind(run, run.quaternion_start, run.momentum_start, self.lead.times, None, None)
+        alone.state, alone.count, alone.carried = self.states[k], self.count[k], self.carried[k]
+        alone.piece = alone.pieces[int(self.piece[k])]
+        alone.before = int(self.steps[k] - self.count[k, AT.done])
+        return alone
+
+
+def flown(
+    shared: Fleet, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
+) -> Ensemble:
+    """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
+    flight = Flight(shared, start, report, nudged)
+    try:
+        flight.run()
+    except KeyboardInterrupt:
+        raise EnsembleInterrupted(flight.ensemble()) from None
+    except Exception as problem:
+        if flight.report_raised:
+            problem.ensemble = flight.ensemble()  # type: ignore[attr-defined]
+        raise
+    return flight.ensemble(messages)
+
+
+INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.0])
+"""From the users' axes to the principal ones, and back: which turns the state is multiplied by."""
+
+
+def _turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Floats]:
+    """States in other body axes; `axes` broadcasts against them."""
+    by, back = axes * way, axes * way * OUTWARD
+    return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
+
+
+def _room(n: int, rows: int, width: int) -> Floats:
+    try:
+        return np.empty((n, rows, width))
+    except (MemoryError, ValueError):
+        size = n * rows * width * 8 / 2**30
+        raise MemoryError(
+            f"{n} bodies with {rows} rows of output need {size:.3g} GiB: ask for fewer with every= or t_eval=, "
+            "or for reductions with reduce="
+        ) from None
+
+
+def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """For threads to take in turn, smaller and smaller, so that none waits long for another at the end."""
+    first = 0
+    while first < n:
+        share = n - first if threads == 1 else (n - first) // (2 * threads)
+        beyond = min(n, first + lanes * max(1, -(-min(LARGEST_BLOCK, share) // lanes)))
+        yield first, beyond
+        first = beyond
+
+
+def _wait(job: Any) -> None:
+    from concurrent.futures import TimeoutError as StillGoing
+
+    try:
+        job.exception(timeout=CHUNK_SECONDS)
+    except StillGoing:
+        return

@@ -1,0 +1,202 @@
+"""ensemble(...) -> Ensemble: many bodies at once, on all cores, by the drivers that run one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, overload
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode._simulate import checked_arguments
+from polhode.ensembles.batch import Fleet, Leaders, flown
+from polhode.ensembles.initial import Start, Starts
+from polhode.ensembles.pilots import Tolerant
+from polhode.ensembles.reduce import BLOCK, Quantity, Reduced, Reductions, checked
+from polhode.ensembles.result import Ensemble, EnsembleInterrupted
+from polhode.integration.fixed import Progress
+from polhode.methods import Method
+from polhode.solution import Run
+from polhode.tolerance.pair import cores
+from polhode.torques import Torque
+
+BATCH_BYTES = 2**26
+"""What the bodies of a batch may take, where only reductions are kept."""
+BODY_BYTES = 600
+"""Of a body on its way, without its rows."""
+ROW_BYTES = 2 * 56
+"""Of a row of a body: the state, and what is made of it."""
+LARGEST_BATCH = 2**15
+BATCH_STEPS = 2**26
+"""Steps of all bodies of a batch, a second or so, unless it is the smallest: what an interruption may cost."""
+
+__all__ = ["Ensemble", "EnsembleInterrupted", "ensemble"]
+
+
+@overload
+def ensemble(
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
+    parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
+    rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
+    every: int | None = None, reduce: None = None, threads: int | None = None, progress: Progress | None = None,
+    announce: Callable[[], None] | None = None,
+) -> Ensemble: ...  # fmt: skip
+@overload
+def ensemble(
+    body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
+    parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
+    rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
+    every: int | None = None, reduce: Mapping[str, Quantity], threads: int | None = None,
+    progress: Progress | None = None, announce: Callable[[], None] | None = None,
+) -> Reduced: ...  # fmt: skip
+
+
+def ensemble(
+    body: Any,
+    torque: Torque | Sequence[Torque] | None = None,
+    *,
+    omega: Any,
+    attitude: Any = None,
+    parameters: Any = None,
+    count: int | None = None,
+    seed: int | None = None,
+    t_span: tuple[float, float],
+    rtol: float | None = None,
+    step: float | None = None,
+    method: str | Method | None = None,
+    t_eval: Any = None,
+    every: int | None = None,
+    reduce: Mapping[str, Quantity] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[], None] | None = None,
+) -> Ensemble | Reduced:
+    """Turn many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
+
+    Parameters
+    ----------
+    body
+        One `Body` for all, a list of them, or an array of principal moments, one row a body.
+    torque
+        One torque for all, or a list of torques of one kind with different parameters.
+    omega, attitude
+        As in `simulate`, once for all or a row for each body; attitudes may be a stack of Rotations.
+    parameters
+        For a torque of your own, its p: a row for each body.
+    count, seed
+        In place of rows, `body`, `omega`, `attitude` and `parameters` may be distributions of `polhode.samples`, or
+        functions f(rng, n) that return n rows. Body k draws the same whatever `count` is.
+    t_span, step, method
+        As in `simulate`, the same for all.
+    rtol
+        Instead of `step`: the error of the answer, of every body. The steps are chosen, bodies that need shorter ones
+        get them, and `error_estimate` has an estimate for each.
+    t_eval, every
+        Output at these times, or every so many steps; default: at the start and at the end.
+    reduce
+        Names and what they stand for, such as `{"rate": polhode.quantity("omega").mean("body")}`. Nothing else is
+        kept, and the result is a `Reduced`; memory does not grow with bodies, unless something is kept for each.
+    threads
+        Default: one for each core. The results do not depend on it.
+    progress, announce
+        Called with (steps done, steps in all), counting all bodies; called before a compilation. An exception in
+        `progress` ends the run, and has what was computed as its `ensemble`.
+
+    Whatever has a row for each body sets their number. A body that fails stops alone: its rows from then on are NaN,
+    its `status` says why, and `ensemble[k].message` in words.
+
+    Where method and torque allow it, bodies go eight or sixteen at a time in the vector registers, which makes no
+    difference but to the speed; `lanes` and `unpacked` of the result tell. A torque with an `if` on its arguments is
+    computed for one body after the other: `polhode.where` is faster.
+    """
+    starts = Starts.given(body, torque, omega, attitude, parameters, count, seed)
+    workers = cores() if threads is None else _check.count("threads", threads)
+    one = starts.part(0, 1)
+    run, times, tolerance, chosen = checked_arguments(
+        one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span, rtol=rtol,
+        step=step, method=method, t_eval=t_eval, every=every if every is not None or t_eval is not None else 1,
+    )  # fmt: skip
+    own_steps = "with rtol" if tolerance is not None else f"of {run.method.name}" if run.method.own_clock else ""
+    if own_steps and every is not None:
+        raise ValueError(f"the steps {own_steps} differ from body to body: give t_eval instead of every")
+    if times is None and every is None:
+        times = np.array([run.t_start, run.t_end])
+        run = replace(run, every=None)
+    wanted = None if reduce is None else checked(reduce, run, estimated=tolerance is not None)
+    leaders = Leaders.of(starts)
+    turned: _Plain | Tolerant
+    if tolerance is None:
+        turned = _Plain(run, times, starts, leaders, workers, progress, announce)
+    else:
+        assert times is not None
+        turned = Tolerant(run, times, starts, leaders, tolerance, chosen, workers, progress, announce)
+    made: Ensemble | Reduced
+    made = replace(turned(starts.whole), seed=starts.seed) if wanted is None else _reduced(turned, starts, wanted, run)
+    turned.tell()
+    return made
+
+
+class _Plain:
+    """Bodies turned by steps of a given length."""
+
+    def __init__(
+        self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders, threads: int,
+        progress: Progress | None, announce: Callable[[], None] | None,
+    ) -> None:  # fmt: skip
+        self.fleet = Fleet(run, times, starts, leaders, threads, announce)
+        self.progress = progress
+        self.rows, self.steps = self.fleet.rows, self.fleet.steps
+
+    @property
+    def t(self) -> Floats:
+        """The output times."""
+        lead = self.fleet.lead
+        return lead.times if lead.times is not None else lead._grid_times(lead.total, self.rows)
+
+    def __call__(self, part: Start) -> Ensemble:
+        """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
+        return flown(self.fleet, part, self._report(part))
+
+    def _report(self, part: Start) -> Callable[[int], None] | None:
+        progress, each = self.progress, self.fleet.steps
+        if progress is None:
+            return None
+        return lambda done: progress(part.first * each + done, self.fleet.count * each)
+
+    def tell(self) -> None:
+        """Nothing is left to be said at the end."""
+
+
+def _reduced(turned: _Plain | Tolerant, starts: Starts, wanted: dict[str, Quantity], run: Run) -> Reduced:
+    """Batch by batch. While one is counted in, the next one is on its way."""
+    total = Reductions(wanted, starts.count, starts.seed)
+    # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.
+    with ThreadPoolExecutor(1) as pool:
+        adding: Future[None] | None = None
+        try:
+            for part in starts.parts(_batch(turned.rows, turned.steps)):
+                made = turned(part)
+                if adding is not None:
+                    adding.result()
+                adding = pool.submit(total.add, made)
+            assert adding is not None
+            adding.result()
+        except BaseException as problem:
+            pool.shutdown()
+            if isinstance(problem, KeyboardInterrupt):
+                raise EnsembleInterrupted(total.result(run, turned.t)) from None
+            if hasattr(problem, "ensemble") or (isinstance(problem, Exception) and total.count):
+                if not hasattr(problem, "ensemble"):
+                    problem.add_note("what was reduced before is the `ensemble` of this exception")
+                problem.ensemble = total.result(run, turned.t)
+            raise
+    return total.result(run, turned.t)
+
+
+def _batch(rows: int, steps: int) -> int:
+    """Bodies that are on their way together: whole blocks, whatever the threads."""
+    room = min(BATCH_BYTES // (BODY_BYTES + ROW_BYTES * rows), BATCH_STEPS // steps)
+    return int(min(LARGEST_BATCH, max(BLOCK, room // BLOCK * BLOCK)))

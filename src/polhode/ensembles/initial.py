@@ -1,0 +1,419 @@
+"""How the bodies of an ensemble start: what the user gave or what is drawn, checked, a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats, columns, greatest, least
+from polhode.body import TRIANGLE_TOLERANCE, Body
+from polhode.samples import BLOCK, Draws, is_drawn
+from polhode.solution import Run
+from polhode.torques import CustomTorque, Torque, checked
+from polhode.torques._torque import reads_body
+from polhode.torques.free import Free
+
+PART = 64 * BLOCK
+"""Bodies that are looked at together before a run."""
+
+
+# --- bodies --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """Bodies in a list, or as an array of moments, which becomes bodies one by one when they are asked for."""
+
+    listed: tuple[Body, ...]
+    moments: Floats
+
+    @property
+    def count(self) -> int:
+        """One: it serves for all."""
+        return len(self.moments)
+
+    def __getitem__(self, k: int) -> Body:
+        k = k if self.count > 1 else 0
+        return self.listed[k] if self.listed else Body(self.moments[k])
+
+    def some(self, which: Any) -> Bodies:
+        """Those of the bodies with these numbers."""
+        if self.count == 1:
+            return self
+        return Bodies(tuple(self.listed[k] for k in which) if self.listed else (), self.moments[which])
+
+    def part(self, first: int, beyond: int) -> Bodies:
+        """Some in a row."""
+        return self if self.count == 1 else Bodies(self.listed[first:beyond], self.moments[first:beyond])
+
+    @cached_property
+    def axes(self) -> Floats | None:
+        """The turns from principal axes to the users', if any body is tilted."""
+        if all(b.aligned for b in self.listed):
+            return None
+        return np.array([b.axes_quaternion for b in self.listed])
+
+    @property
+    def frames(self) -> Floats:
+        """The principal axes as columns: of each body, or one for all if none is tilted."""
+        return np.eye(3) if self.axes is None else np.array([b.axes for b in self.listed])
+
+    def momentum(self, rates: Floats, n: int) -> Floats:
+        """I w of every body."""
+        if all(b.aligned for b in self.listed):
+            return np.broadcast_to(rates * self.moments, (n, 3))
+        x, y, z = self.tensors.transpose(1, 0, 2)  # as in `Body.momentum`, to the bit
+        return np.broadcast_to(rates[:, :1] * x + rates[:, 1:2] * y + rates[:, 2:] * z, (n, 3))
+
+    @property
+    def tensors(self) -> Floats:
+        """The inertia tensors in the users' axes, (bodies, 3, 3)."""
+        if self.listed:
+            return np.array([b.tensor for b in self.listed])
+        return self.moments[:, :, None] * np.eye(3)
+
+
+def _bodies(body: Any) -> Bodies:
+    if isinstance(body, Body):
+        return Bodies((body,), body.moments[None, :])
+    if isinstance(body, str):
+        raise TypeError(f"body must be a Body, not {body!r}: write Body.named({body!r})")
+    if hasattr(body, "__len__") and len(body) == 0:
+        raise ValueError(f"{_KINDS_OF_BODY}: there is no body in {body!r}")
+    if isinstance(body, Sequence) and all(isinstance(b, Body) for b in body):
+        return Bodies(tuple(body), np.array([b.moments for b in body]))
+    if isinstance(body, Sequence) and any(isinstance(b, Body) for b in body):
+        raise TypeError("body must be a list of nothing but Bodies, or an array of principal moments")
+    if _check.shape_of("body", body) == (3,):
+        raise ValueError(_KINDS_OF_BODY)
+    return Bodies((), _moments("body", body))
+
+
+_KINDS_OF_BODY = "body must be a Body, a list of them, or an array of positive principal moments with a row for each"
+
+
+def _moments(name: str, rows: Any) -> Floats:
+    """Principal moments, a row each."""
+    moments = _rows_of_three(name, rows)
+    smallest, largest = least(columns(moments)), greatest(columns(moments))
+    if not (smallest > 0).all():
+        bad = int(np.argmax(smallest <= 0))
+        raise ValueError(f"{_KINDS_OF_BODY}, but {moments[bad].tolist()} stand in row {bad}")
+    for extreme in (smallest.argmin(), largest.argmax()):
+        Body(moments[extreme], allow_unphysical=True)  # which may be too small or too large a number
+    a, b, c = columns(moments)
+    ends = 2 * largest > (a + b + c) * (1 + TRIANGLE_TOLERANCE)
+    if ends.any():
+        bad = int(np.argmax(ends))
+        raise ValueError(
+            f"no body has the moments {moments[bad].tolist()} of row {bad}: the greatest exceeds the sum of the "
+            "other two. If this is intended, give a list of Body(..., allow_unphysical=True)"
+        )
+    return moments
+
+
+# --- torques -------------------------------------------------------------------------------------------------------
+
+
+def _torques(torque: Any) -> tuple[Torque, ...]:
+    listed = torque if isinstance(torque, Sequence) else (Free() if torque is None else torque,)
+    given = tuple(map(checked, listed))
+    if not given:
+        raise ValueError("torque must be a torque or a list of them, not an empty list")
+    if any(torque.upright for torque in given) and not all(torque.upright for torque in given):
+        given = tuple(torque.at_large() for torque in given)
+    first = given[0]
+    for k, other in enumerate(given):
+        if other is first:
+            continue
+        same = type(other) is type(first) and other.depends == first.depends
+        same = same and other.torque_kernel is first.torque_kernel
+        if not same:
+            raise ValueError(
+                f"the torques of an ensemble are of one kind and differ in their parameters, but torque[0] is "
+                f"{first.name} and torque[{k}] is {other.name}: run an ensemble for each kind"
+            )
+        if other.breakpoints != first.breakpoints:
+            raise ValueError(
+                f"the torques of an ensemble jump at the same times, but torque[0] does at {list(first.breakpoints)} "
+                f"and torque[{k}] at {list(other.breakpoints)}: run an ensemble for each"
+            )
+        if isinstance(first, CustomTorque) and isinstance(other, CustomTorque):
+            numbers = (len(first.values), len(other.values))
+            if numbers[0] != numbers[1]:
+                raise ValueError(
+                    f"the torques of an ensemble have equally many parameters, but torque[0] has {numbers[0]} and "
+                    f"torque[{k}] has {numbers[1]}: fill up the shorter ones"
+                )
+    return given
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _stack(name: str, value: Any, width: int) -> Floats:
+    """Rows of so many numbers; one row may come alone."""
+    shape = _check.shape_of(name, value)
+    if shape == (width,):
+        return _check.array(name, value, (width,))[None, :]
+    if len(shape) != 2 or shape[1] != width or shape[0] == 0:
+        raise ValueError(f"{name} must have the shape ({width},) or (bodies, {width}), not {shape}")
+    return _check.array(name, value, (shape[0], width))
+
+
+def _rows_of_three(name: str, value: Any) -> Floats:
+    return _stack(name, value, 3)
+
+
+def _parameters(name: str, value: Any) -> Floats:
+    shape = _check.shape_of(name, value)
+    if len(shape) == 1:
+        return _check.array(name, value, shape)[None, :]
+    if len(shape) != 2 or 0 in shape:
+        raise ValueError(f"{name} must have the shape (numbers,) or (bodies, numbers), not {shape}")
+    return _check.array(name, value, shape)
+
+
+def _quaternions(name: str, attitude: Any) -> Floats:
+    if hasattr(attitude, "as_quat"):
+        q = np.atleast_2d(np.asarray(attitude.as_quat(), dtype=np.float64))
+        return q[:, [3, 0, 1, 2]]
+    shape = _check.shape_of(name, attitude)
+    if len(shape) < 2 or shape == (3, 3):
+        return _check.quaternion(name, attitude)[None, :]
+    if len(shape) == 3:
+        return np.array([_check.quaternion(f"{name}[{k}]", matrix) for k, matrix in enumerate(attitude)])
+    q = _stack(name, attitude, 4)
+    w, x, y, z = columns(q == 0.0)
+    zero = w & x & y & z
+    if zero.any():
+        raise ValueError(f"{name}[{int(np.argmax(zero))}] must be a rotation, but the quaternion is zero")
+    return _check.unit(q)
+
+
+READERS = {"body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters}
+"""What is made of rows that were drawn."""
+
+
+def _count(**rows: int | None) -> int:
+    """The number of bodies, from whatever has more than one row; None: as many as are wanted."""
+    many = {name: n for name, n in rows.items() if n is not None and n > 1}
+    if len(set(many.values())) > 1:
+        listed = ", ".join(f"{name} for {n}" for name, n in many.items())
+        raise ValueError(f"the rows do not agree on the number of bodies: there is {listed}")
+    return next(iter(many.values()), 1)
+
+
+# --- all of it -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Start:
+    """How some bodies start, in the users' axes. What has one row only is the same for all of them."""
+
+    bodies: Bodies
+    torques: tuple[Torque, ...]
+    rates: Floats
+    quaternions: Floats
+    own: Floats | None
+    """The parameters of a torque of the user's own, a row each."""
+    count: int
+    first: int = 0
+    """The number of the first of them in the whole ensemble."""
+
+    @cached_property
+    def momentum(self) -> Floats:
+        """(bodies, 3)."""
+        return np.ascontiguousarray(self.bodies.momentum(self.rates, self.count))
+
+    @cached_property
+    def quaternion(self) -> Floats:
+        """(bodies, 4)."""
+        return np.ascontiguousarray(np.broadcast_to(self.quaternions, (self.count, 4)))
+
+    @property
+    def moments(self) -> Floats:
+        """(bodies, 3)."""
+        return np.broadcast_to(self.bodies.moments, (self.count, 3))
+
+    def torque(self, k: int) -> Torque:
+        """That of one body."""
+        given = self.torques[k if len(self.torques) > 1 else 0]
+        if self.own is None:
+            return given
+        assert isinstance(given, CustomTorque)
+        return given.with_parameters(self.own[k if len(self.own) > 1 else 0])
+
+    @cached_property
+    def parameters(self) -> Floats:
+        """What the torque finds in p, (bodies, numbers)."""
+        if self.own is not None:
+            return np.broadcast_to(self.own, (self.count, self.own.shape[1]))
+        if len(self.torques) == 1:
+            shared = self.torques[0].parameter_rows(self.bodies.tensors)
+            return np.broadcast_to(shared, (self.count, shared.shape[1]))
+        if self.bodies.count == 1 or not reads_body(type(self.torques[0])):
+            body = self.bodies[0]
+            rows = [list(t.parameters(body)) for t in self.torques]
+        else:
+            tensors = self.bodies.tensors
+            rows = [t.parameter_rows(tensors[k : k + 1])[0].tolist() for k, t in enumerate(self.torques)]
+        for k, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise ValueError(
+                    f"the torques of an ensemble have equally many parameters, but torque[0] has {len(rows[0])} and "
+                    f"torque[{k}] has {len(row)}"
+                )
+        return _check.array("parameters", rows, (self.count, len(rows[0])))
+
+    def run(self, k: int, like: Run) -> Run:
+        """The run of one body."""
+        return replace(
+            like, body=self.bodies[k], torque=self.torque(k),
+            quaternion_start=self.quaternion[k], momentum_start=self.momentum[k],
+        )  # fmt: skip
+
+    def some(self, which: Any) -> Start:
+        """Those of the bodies with these numbers, here."""
+
+        def those(rows: Any) -> Any:
+            return rows if len(rows) == 1 else rows[which]
+
+        torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in which)
+        own = None if self.own is None else those(self.own)
+        return Start(
+            self.bodies.some(which), torques, those(self.rates), those(self.quaternions), own, len(which), self.first
+        )
+
+
+@dataclass(frozen=True)
+class Starts:
+    """How all bodies of an ensemble start; drawn ones are drawn a part at a time, and again whenever wanted."""
+
+    bodies: Bodies | Draws
+    torques: tuple[Torque, ...]
+    rates: Floats | Draws
+    quaternions: Floats | Draws
+    own: Floats | Draws | None
+    count: int
+    seed: int | None
+
+    @classmethod
+    def given(
+        cls, body: Any, torque: Any, omega: Any, attitude: Any, parameters: Any, count: int | None, seed: Any
+    ) -> Starts:
+        """From the arguments of `ensemble`, which are checked here."""
+        given = {"body": body, "omega": omega, "attitude": attitude, "parameters": parameters}
+        drawn = [name for name, value in given.items() if is_drawn(value)]
+        for name, value in given.items():
+            if isinstance(value, type):
+                raise TypeError(f"{name} must not be a class: write {value.__name__}(...)")
+        wanted = None if count is None else _check.count("count", count, " of bodies")
+        if drawn and seed is None:
+            raise ValueError(
+                f"{' and '.join(drawn)} {'is' if len(drawn) == 1 else 'are'} drawn: give seed=, a whole number, "
+                "by which the same can be drawn again"
+            )
+        if not drawn and seed is not None:
+            raise ValueError("seed is given, but nothing is drawn: give a distribution of polhode.samples")
+        sown = None if seed is None else _seed(seed)
+        parts: dict[str, Any] = {}
+        for name, value in given.items():
+            if name in drawn:
+                assert sown is not None
+                parts[name] = Draws(name, value, sown, READERS[name])
+            elif name == "body":
+                parts[name] = _bodies(value)
+            else:
+                parts[name] = None if name == "parameters" and value is None else READERS[name](name, value)
+        torques = _torques(torque)
+        rows: dict[str, int | None] = {
+            "body": None if "body" in drawn else parts["body"].count,
+            "torque": len(torques),
+            **{
+                n: None if n in drawn or parts[n] is None else len(parts[n])
+                for n in ("omega", "attitude", "parameters")
+            },
+        }
+        n = _count(**rows, count=wanted)
+        if drawn and wanted is None and n == 1 and all(rows[name] in (1, None) for name in rows):
+            raise ValueError(f"{' and '.join(drawn)} can be drawn for any number of bodies: give count=")
+        if wanted == 1 and n > 1:
+            raise ValueError(f"count is 1, but there are rows for {n} bodies")
+        if parts["parameters"] is not None:
+            _check_own(torques, parts["parameters"])
+        return cls(
+            parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown
+        )  # fmt: skip
+
+    def part(self, first: int, beyond: int) -> Start:
+        """Some bodies in a row."""
+
+        def rows(given: Any) -> Any:
+            if isinstance(given, Draws):
+                return given.rows(first, beyond)
+            return given if given is None or len(given) == 1 else given[first:beyond]
+
+        drawn = self.bodies
+        bodies = Bodies((), drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.part(first, beyond)
+        torques = self.torques if len(self.torques) == 1 else self.torques[first:beyond]
+        own = rows(self.own)
+        if isinstance(self.own, Draws):
+            assert isinstance(self.torques[0], CustomTorque)
+            _check_width(self.torques[0], own)
+        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), own, beyond - first, first)
+
+    def some(self, numbers: Any) -> Start:
+        """Any of them."""
+
+        def rows(given: Any) -> Any:
+            if isinstance(given, Draws):
+                return np.concatenate([given.rows(k, k + 1) for k in numbers])
+            return given if given is None or len(given) == 1 else given[numbers]
+
+        drawn = self.bodies
+        bodies = Bodies((), rows(drawn)) if isinstance(drawn, Draws) else drawn.some(numbers)
+        torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)
+        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), rows(self.own), len(numbers))
+
+    @cached_property
+    def whole(self) -> Start:
+        """All of them, made once."""
+        return self.part(0, self.count)
+
+    def parts(self, size: int = PART) -> Iterator[Start]:
+        """All of them, so many at a time."""
+        if self.count <= size:
+            return iter((self.whole,))
+        return (self.part(first, min(self.count, first + size)) for first in range(0, self.count, size))
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed must be a whole number from 0 on, not {seed!r}")
+    return int(seed)
+
+
+def _check_own(torques: tuple[Torque, ...], rows: Floats | Draws) -> None:
+    """Rows of parameters are for torques of the user's own: those of a model come from its fields."""
+    if len(torques) > 1:
+        raise ValueError("parameters are for one torque, but torque is a list: its torques have theirs")
+    only = torques[0]
+    if not isinstance(only, CustomTorque):
+        raise ValueError(
+            f"parameters are for a torque of your own, whose p they are, not for {only.name}: "
+            f"give a list of {only.name}(...), one for each body"
+        )
+    if not isinstance(rows, Draws):
+        _check_width(only, rows)
+
+
+def _check_width(torque: CustomTorque, rows: Floats) -> None:
+    declared = len(torque.values)
+    if declared and rows.shape[1] != declared:
+        raise ValueError(f"{torque.name} has {declared} parameters, but a row of parameters has {rows.shape[1]}")

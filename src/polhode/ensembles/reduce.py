@@ -1,0 +1,494 @@
+"""What is kept of an ensemble when not all of it is: reductions over time and over bodies, in constant memory.
+
+Bodies come in batches, and are forgotten when they have been counted in. Sums are made over fixed blocks of bodies and
+merged in the order of the bodies, so that no bit depends on threads or on the size of the batches.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.core import status as codes
+from polhode.ensembles.accumulators import EXTREMES, Accumulator, Fold, Kept, Quantiles, accumulator, quantiles_of
+from polhode.ensembles.result import TIMED, Ensemble, told_seed, unavailable
+from polhode.solution import Run, spoken
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+BLOCK = 256
+"""Bodies whose sum is made at once. Batches are multiples of it."""
+MOST_MESSAGES = 1000
+"""Failed bodies whose message is kept."""
+OVER_BODIES, OVER_TIME = "quantile", "quantile_over_time"
+"""Dimensions of several quantiles."""
+
+DIMENSIONS = ("body", "time", *filter(None, TIMED.values()), OVER_BODIES, OVER_TIME)
+ATTRIBUTES = ("method", "torque", "step", "bodies", "failed", "seed")
+"""What is told of a run in files and tables."""
+
+SINGLE = ("status", "t_last", "steps", "evaluations", "error_estimate")
+"""What every body has one of."""
+
+Dim = Literal["time", "body"]
+What = str | Callable[[Ensemble], Any]
+
+
+# --- what the user writes ------------------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A reduction over one dimension."""
+
+    kind: str
+    argument: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """Something that every body has at every time, and what is to be made of it: first over time, then over bodies.
+
+    The methods are those of xarray. Where a body has failed it has no values, and is left out.
+    """
+
+    what: What
+    over_time: Step | None = None
+    over_bodies: Step | None = None
+
+    def mean(self, dim: Dim) -> Quantity:
+        """The mean, over the rows of output or over the bodies."""
+        return self._reduced(dim, Step("mean"))
+
+    def std(self, dim: Dim) -> Quantity:
+        """The standard deviation: the root of the mean square of the distance from the mean."""
+        return self._reduced(dim, Step("std"))
+
+    def cov(self, dim: Literal["body"] = "body") -> Quantity:
+        """The covariances of the components over the bodies, a matrix."""
+        if dim != "body":
+            raise ValueError(f"covariances are over bodies, not over {dim!r}")
+        return self._reduced(dim, Step("cov"))
+
+    def min(self, dim: Dim) -> Quantity:
+        """The least value."""
+        return self._reduced(dim, Step("min"))
+
+    def max(self, dim: Dim) -> Quantity:
+        """The greatest value."""
+        return self._reduced(dim, Step("max"))
+
+    def quantile(self, q: Any, dim: Dim) -> Quantity:
+        """Quantiles, from 0 to 1: one or several, which are then a first dimension.
+
+        Over more bodies than there is room for, they are found to within a small error of the rank, which is told as
+        `rank_error`.
+        """
+        levels = _check.row("q", q)
+        if levels.size == 0 or ((levels < 0) | (levels > 1)).any():
+            raise ValueError(f"q must lie between 0 and 1, not {q!r}")
+        return self._reduced(dim, Step("quantile", (tuple(levels.tolist()), np.ndim(q) == 0)))
+
+    def last(self) -> Quantity:
+        """The value in the last row: at the end."""
+        return self._reduced("time", Step("last"))
+
+    def reduce(self, function: Callable[..., Any], dim: Literal["time"] = "time") -> Quantity:
+        """A reduction of your own over time: `function(values, axis=1)` of values (bodies, times, ...), as in xarray.
+
+        Where a body has failed its values are NaN. Over bodies, which are never all there at once: `fold`.
+        """
+        if dim != "time":
+            raise ValueError("over bodies, which are never all there at once, use fold(function, start)")
+        return self._reduced("time", Step("own", _function("function", function)))
+
+    def fold(self, function: Callable[[Any, Any], Any], start: Any) -> Quantity:
+        """A reduction of your own over bodies: from `start` on, `total = function(total, values)`.
+
+        The values are those of some bodies after the other: (bodies, times, ...), or (bodies, ...) after a reduction
+        over time. Bodies come in their order, always 256 at a time; where one has failed its values are NaN.
+        """
+        return self._reduced("body", Step("own", (_function("function", function), start)))
+
+    def _reduced(self, dim: Dim, step: Step) -> Quantity:
+        if dim not in ("time", "body"):
+            raise ValueError(f"dim must be 'time' or 'body', not {dim!r}")
+        if self.over_bodies is not None:
+            raise ValueError("after a reduction over bodies nothing is large any more: reduce the result itself")
+        if dim == "body":
+            return replace(self, over_bodies=step)
+        if self.over_time is not None:
+            raise ValueError("this quantity is already reduced over time")
+        if self.what in SINGLE:
+            raise ValueError(f"{self.what} has no time to be reduced over")
+        return replace(self, over_time=step)
+
+
+def quantity(what: What) -> Quantity:
+    """Something to be reduced, for `ensemble(..., reduce={name: quantity(...).mean("body")})`.
+
+    Parameters
+    ----------
+    what
+        Of every body at every output time: "omega", "momentum", "quaternion", "spatial_momentum", "kinetic_energy",
+        "potential_energy", "energy", "energy_error" or "momentum_error". Once for every body: "status", "t_last",
+        "steps", "evaluations" or, with `rtol`, "error_estimate". Or a function of your own, which is called with an
+        `Ensemble` of some of the bodies and returns an array (bodies, times, ...) or (bodies,).
+    """
+    if not isinstance(what, str):
+        return Quantity(_function("what", what))
+    return Quantity(_check.choice("quantity", what, (*TIMED, *SINGLE)))
+
+
+def _function(name: str, value: Any) -> Any:
+    if not callable(value):
+        raise TypeError(f"{name} must be a function, not {value!r}")
+    return value
+
+
+def checked(reduce: Any, run: Run, *, estimated: bool) -> dict[str, Quantity]:
+    """What the user wants, if it can be had."""
+    if not isinstance(reduce, Mapping) or not reduce:
+        raise TypeError(
+            'reduce must be a dict of names and quantities, such as {"rate": polhode.quantity("omega").mean("body")}, '
+            f"not {reduce!r}"
+        )
+    for name, wanted in reduce.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the names in reduce must be text, not {name!r}")
+        if name.removeprefix("other_") in DIMENSIONS or any(name in _level_names(other) for other in reduce):
+            raise ValueError(f"reduce[{name!r}]: that is the name of a dimension, choose another one")
+        if name in ATTRIBUTES:
+            raise ValueError(f"reduce[{name!r}]: tables and files have another {name}, choose another name")
+        if not isinstance(wanted, Quantity):
+            raise TypeError(f"reduce[{name!r}] must be a polhode.quantity(...), not {wanted!r}")
+        if isinstance(wanted.what, str):
+            if why := unavailable(wanted.what, run):
+                raise ValueError(f"reduce[{name!r}]: {why}")
+            if wanted.what == "error_estimate" and not estimated:
+                raise ValueError(f"reduce[{name!r}]: errors are estimated with rtol=, not with a given step")
+    return dict(reduce)
+
+
+def _level_names(name: str) -> tuple[str, str]:
+    """What the dimensions of its quantiles are called, where those of others have other levels."""
+    return f"{name}_{OVER_BODIES}", f"{name}_{OVER_TIME}"
+
+
+# --- over time, for some bodies ------------------------------------------------------------------------------------
+
+
+class Values(NamedTuple):
+    """What some bodies have, with the names of the dimensions."""
+
+    data: Any
+    dims: tuple[str, ...]
+
+
+def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
+    """The quantity of every body, reduced over time if that is wanted."""
+    values = _found(name, wanted.what, bodies)
+    if wanted.over_time is None:
+        return values
+    if "time" not in values.dims:
+        raise ValueError(f"reduce[{name!r}] has one value for every body: there is no time to be reduced over")
+    kind, argument = wanted.over_time
+    x, dims = values.data, tuple(d for d in values.dims if d != "time")
+    if kind == "own":
+        with _blamed(name):
+            returned = argument(x, axis=1)
+        made = _real(name, returned)
+        if made.shape[:1] != x.shape[:1]:
+            raise ValueError(f"the function of reduce[{name!r}] must keep the {len(x)} bodies, not make {made.shape}")
+        return Values(made, ("body", *_extra(name, made.ndim - 1)) if made.ndim != len(dims) else dims)
+    if kind == "last":
+        return Values(x[:, -1], dims)
+    if kind in ("min", "max"):
+        return Values(EXTREMES[kind].reduce(x, axis=1), dims)
+    if kind == "quantile":
+        levels, single = argument
+        x = np.moveaxis(np.sort(np.asarray(x, dtype=np.float64), axis=1), 1, 0)
+        found = quantiles_of(x, np.sum(~np.isnan(x), axis=0), levels)
+        return Values(found[0], dims) if single else Values(np.moveaxis(found, 0, 1), ("body", OVER_TIME, *dims[1:]))
+    there = ~np.isnan(x)
+    n = np.maximum(there.sum(axis=1), 1)
+    mean = np.where(there, x, 0.0).sum(axis=1) / n
+    none = ~there.any(axis=1)
+    if kind == "std":
+        d = np.where(there, x - mean[:, None], 0.0)
+        mean = np.sqrt((d * d).sum(axis=1) / n)
+    return Values(np.where(none, np.nan, mean), dims)
+
+
+def _found(name: str, what: What, bodies: Ensemble) -> Values:
+    if isinstance(what, str):
+        if what in SINGLE:
+            return Values(np.asarray(getattr(bodies, what)), ("body",))
+        return Values(getattr(bodies, what), ("body", "time", *([TIMED[what]] if TIMED[what] else [])))
+    with _blamed(name):
+        returned = what(bodies)
+    made = _real(name, returned)
+    n, rows = len(bodies), bodies.t.size
+    if made.shape == (n,):
+        return Values(made, ("body",))
+    if made.shape[:2] != (n, rows):
+        raise ValueError(
+            f"the function of reduce[{name!r}] must return an array (bodies, times, ...) or (bodies,): of {n} bodies "
+            f"at {rows} times, not of shape {made.shape}"
+        )
+    return Values(made, ("body", "time", *_extra(name, made.ndim - 2)))
+
+
+def _real(name: str, values: Any) -> Any:
+    made = np.asarray(values)
+    if made.dtype.kind not in "biuf":
+        raise TypeError(f"the function of reduce[{name!r}] must return an array of real numbers, not of {made.dtype}")
+    return made
+
+
+@contextmanager
+def _blamed(name: str) -> Iterator[None]:
+    """Whatever is raised comes from a function of the user's."""
+    try:
+        yield
+    except Exception as problem:
+        problem.add_note(f"raised by the function of reduce[{name!r}]")
+        raise
+
+
+def _extra(name: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{name}_{i}" for i in range(count))
+
+
+# --- over bodies ---------------------------------------------------------------------------------------------------
+
+
+def _accumulator(step: Step | None, count: int) -> Accumulator:
+    return accumulator(None, None, count) if step is None else accumulator(step.kind, step.argument, count)
+
+
+class Reductions:
+    """All that is wanted, of all bodies so far."""
+
+    def __init__(self, wanted: dict[str, Quantity], count: int, seed: int | None) -> None:
+        self.wanted, self.seed = wanted, seed
+        self.parts = {name: _accumulator(q.over_bodies, count) for name, q in wanted.items()}
+        self.dims: dict[str, tuple[str, ...]] = {}
+        self.count = 0
+        self.failed = 0
+        self.messages: dict[int, str] = {}
+        self.how: tuple[Run, int, str] | None = None
+        self.steps = self.nfev = 0
+        self.seconds = 0.0
+
+    def add(self, bodies: Ensemble) -> None:
+        """Some more bodies, at the place of those before them; none of them, if a function of the user's raises."""
+        with np.errstate(over="ignore", invalid="ignore"):  # bodies that blow up may be near the largest number
+            values = {name: self._of(name, bodies) for name in self.wanted}
+            self.parts |= {name: self._folded(name, part, values[name]) for name, part in self._folds().items()}
+            for name, part in self.parts.items():
+                if not isinstance(part, Fold):
+                    for block in [values[name]] if isinstance(part, Kept) else _blocks(values[name]):
+                        part.add(block)
+        for k, message in bodies.messages.items():
+            if len(self.messages) < MOST_MESSAGES:
+                self.messages[self.count + k] = message
+        self.count += len(bodies)
+        self.failed += int((bodies.status != codes.OK).sum())
+        self.steps, self.nfev = self.steps + bodies.run.steps, self.nfev + bodies.run.nfev
+        self.seconds += bodies.run.seconds
+        self.how = (bodies.run, bodies.lanes, bodies.unpacked)
+
+    def _of(self, name: str, bodies: Ensemble) -> Any:
+        wanted = self.wanted[name]
+        values = of_bodies(name, wanted, bodies)
+        self.dims[name] = values.dims
+        if (step := wanted.over_bodies) is not None and step.kind == "cov" and values.data.ndim < 2:
+            raise ValueError(f"reduce[{name!r}]: covariances are those of components, of which there are none")
+        return values.data
+
+    def _folds(self) -> dict[str, Fold]:
+        return {name: part for name, part in self.parts.items() if isinstance(part, Fold)}
+
+    def _folded(self, name: str, part: Fold, values: Any) -> Fold:
+        """With some more bodies; the one without them stays as it is."""
+        more = part.copied()
+        with _blamed(name):
+            for block in _blocks(values):
+                more.add(block)
+        return more
+
+    def result(self, run: Run, t: Floats) -> Reduced:
+        """Of the bodies so far."""
+        values, dims, about = dict[str, Any](), dict[str, tuple[str, ...]](), dict[str, dict[str, Any]]()
+        levels = dict[tuple[str, str], tuple[float, ...]]()
+        for name, wanted in self.wanted.items():
+            if name not in self.dims:
+                continue
+            with np.errstate(over="ignore", invalid="ignore"):
+                made = self.parts[name].result()
+            left, step = self.dims[name], wanted.over_bodies
+            about[name] = _told(wanted)
+            for dim, over in ((OVER_TIME, wanted.over_time), (OVER_BODIES, step)):
+                if over is not None and over.kind == "quantile" and not over.argument[1]:
+                    levels[name, dim] = over.argument[0]
+            if step is not None:
+                left = left[1:]
+                if step.kind == "quantile":
+                    made, left = (made[0], left) if step.argument[1] else (made, (OVER_BODIES, *left))
+                    part = self.parts[name]
+                    assert isinstance(part, Quantiles)
+                    about[name]["rank_error"] = part.rank_error
+                if step.kind == "cov":
+                    left = (*left, f"other_{left[-1]}")
+                if step.kind == "own":
+                    left = _extra(name, made.ndim)
+            values[name], dims[name] = made, left
+        like, lanes, unpacked = self.how or (run, 1, "")
+        done = replace(like, steps=self.steps, nfev=self.nfev, seconds=self.seconds)
+        return Reduced(
+            done, t, values, dims, about, levels, self.count, self.failed, self.messages, lanes, unpacked, self.seed
+        )
+
+
+def _blocks(values: Any) -> list[Any]:
+    return [values[first : first + BLOCK] for first in range(0, len(values), BLOCK)]
+
+
+def _told(wanted: Quantity) -> dict[str, Any]:
+    """What a result is, in words and units."""
+    what = wanted.what
+    known = spoken(what) if isinstance(what, str) and what in TIMED and what != "energy" else {}
+    name = known.get("long_name", what if isinstance(what, str) else getattr(what, "__name__", "function"))
+    for dim, step in (("time", wanted.over_time), ("bodies", wanted.over_bodies)):
+        if step is not None:
+            name = f"{_WORDS[step.kind]} over {dim} of {name}" if step.kind != "last" else f"{name}, at the end"
+    units = "J" if what == "energy" else known.get("units", "")
+    squared = wanted.over_bodies is not None and wanted.over_bodies.kind == "cov"
+    own = any(step is not None and step.kind == "own" for step in (wanted.over_time, wanted.over_bodies))
+    return {"long_name": name, **({"units": f"({units})2" if squared else units} if units and not own else {})}
+
+
+_WORDS = {
+    "mean": "mean", "std": "standard deviation", "cov": "covariances", "min": "minimum", "max": "maximum",
+    "quantile": "quantiles", "own": "user's reduction",
+}  # fmt: skip
+
+
+# --- the result ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduced(Mapping[str, Any]):
+    """What is kept of an ensemble: `reduced[name]` is an array for each name that was asked for."""
+
+    run: Run
+    """Of one body among them; steps, evaluations and seconds are those of all."""
+    t: Floats
+    """The output times."""
+    arrays: dict[str, Any]
+    dims: dict[str, tuple[str, ...]]
+    """The dimensions of each, by name."""
+    about: dict[str, dict[str, Any]]
+    """For each, what it is; for quantiles over bodies, `rank_error`: zero if they are exact."""
+    levels: dict[tuple[str, str], tuple[float, ...]] = field(repr=False)
+    """Of quantiles, by name and dimension."""
+    count: int
+    """The bodies that are in it: all, unless the run was interrupted."""
+    failed: int
+    """How many of them did not reach the end. They are left out where they have no values."""
+    messages: dict[int, str] = field(default_factory=dict)
+    """Of the first thousand of these, by number, why."""
+    lanes: int = 1
+    unpacked: str = ""
+    seed: int | None = None
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.arrays:
+            raise KeyError(f"{name!r}; there is {', '.join(self.arrays) or 'nothing'}")
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    def __repr__(self) -> str:
+        run = self.run
+        ended = f"all of which reached t = {run.t_end:.6g}" if not self.failed else f"of which {self.failed:,} failed"
+        shapes = (
+            f"  {name:<12}{dict(zip(self.dims[name], np.shape(x), strict=True)) or float(x)}"
+            for name, x in self.items()
+        )
+        return "\n".join(
+            [
+                "Reduced",
+                f"  bodies  {self.count:,}{f', {ended}' if self.count else ''}",
+                f"  torque  {run.torque.name}",
+                f"  method  {run.method.name}, step {run.step:.6g} s",
+                f"  time    {run.t_start:.6g} to {run.t_end:.6g} s in {run.steps:,} steps, {self.t.size:,} rows",
+                *shapes,
+            ]
+        )
+
+    def to_xarray(self) -> Dataset:
+        """Everything as an xarray Dataset, with units."""
+        from xarray import Dataset
+
+        variables = self._table()
+        coordinates = {name: variables.pop(name) for name in list(variables) if variables[name][0] == (name,)}
+        return Dataset(variables, coordinates, self._attributes())
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write what `to_xarray` holds to a NetCDF file, which appears whole or not at all.
+
+        Single numbers become attributes of the file.
+        """
+        from polhode.io import netcdf
+
+        variables, single = dict[str, netcdf.Variable](), dict[str, str | float]()
+        for name, (dims, data, about) in self._table().items():
+            if data.ndim == 0:
+                single[name] = float(data)
+            else:
+                numbers = data.astype(np.float64) if data.dtype.kind in "iub" else data
+                variables[name] = netcdf.Variable(dims, numbers, about)
+        netcdf.write(path, variables, self._attributes() | single, overwrite=overwrite)
+
+    def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]]:
+        """Dimensions, values and meaning, by name; those named like their dimension are coordinates."""
+        table: dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]] = {}
+        for name, data in self.arrays.items():
+            named = {d: self._levels_named(name, d) if d in (OVER_TIME, OVER_BODIES) else d for d in self.dims[name]}
+            table[name] = (tuple(named.values()), np.asarray(data), self.about[name])
+            for given, dim in named.items():
+                if dim == "time":
+                    table[dim] = ((dim,), self.t, spoken(dim))
+                elif dim.removeprefix("other_") in _LETTERS:
+                    letters = _LETTERS[dim.removeprefix("other_")]
+                    table[dim] = ((dim,), np.array(list(letters)), spoken(dim.removeprefix("other_")))
+                elif (name, given) in self.levels:
+                    table[dim] = ((dim,), np.array(self.levels[name, given]), {"long_name": "quantile", "units": "1"})
+        return table
+
+    def _levels_named(self, name: str, dim: str) -> str:
+        """The dimension of several quantiles: one for all, if all are the same."""
+        all_levels = {levels for (_, d), levels in self.levels.items() if d == dim}
+        return dim if len(all_levels) == 1 else _level_names(name)[dim == OVER_TIME]
+
+    def _attributes(self) -> dict[str, str | float]:
+        return {
+            "method": self.run.method.name, "torque": self.run.torque.name, "step": self.run.step,
+            "bodies": float(self.count), "failed": float(self.failed), **told_seed(self.seed),
+        }  # fmt: skip
+
+
+_LETTERS = {"component": "xyz", "quaternion_component": "wxyz"}

@@ -1,0 +1,360 @@
+"""The result of an ensemble: the motions of many bodies at common times."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+
+from polhode._arrays import Floats, columns, dots
+from polhode.compiled import program
+from polhode.core import status as codes
+from polhode.core.drive import potential_of_many
+from polhode.core.quat import to_space
+from polhode.core.types import Depends
+from polhode.ensembles.initial import Start
+from polhode.solution import INTERPRETED_ROWS, Run, Solution, spoken
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
+    from xarray import Dataset
+
+
+class EnsembleInterrupted(KeyboardInterrupt):
+    """The user stopped the run. `ensemble` holds everything up to the last step of every body.
+
+    On the way to a tolerance that is the best of what was finished; bodies that were not there yet have the status of
+    those that were interrupted, also if they have all rows. With `reduce` it holds the reductions of all bodies whose
+    batch had come to the end.
+    """
+
+    def __init__(self, ensemble: Any) -> None:
+        super().__init__("interrupted; what was computed is in the ensemble")
+        self.ensemble = ensemble
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The motions of many bodies, at common times: arrays have a first axis for the body, a second for the time.
+
+    `ensemble[k]` is the `Solution` of body k, with everything that a solution can tell.
+    """
+
+    run: Run
+    """Of one body among them; steps, evaluations and seconds are those of all."""
+    t: Floats
+    quaternion: Floats
+    """(bodies, times, 4), scalar first; NaN beyond the end of a body that failed."""
+    momentum: Floats
+    """(bodies, times, 3), in body axes, kg m^2/s."""
+    status: Any
+    """(bodies,): 0 where the end was reached, and nothing was left to be done for a tolerance."""
+    t_last: Floats
+    """(bodies,): the last time that was reached."""
+    steps: Any
+    evaluations: Any
+    """(bodies,): of the torque."""
+    last_quaternion: Floats
+    last_momentum: Floats
+    memory: Floats = field(repr=False)
+    """(bodies, numbers): what the method carries from step to step, at the end; `resume` goes on with it."""
+    messages: dict[int, str] = field(repr=False)
+    """Of the bodies that failed, why."""
+    start: Start = field(repr=False)
+    rows: Any = field(repr=False)
+    lanes: int = 1
+    """How many bodies went at a time, in the vector registers; it changes nothing but the speed."""
+    unpacked: str = ""
+    """Why the torque, or with `lanes` of 1 all of it, was computed for one body after the other."""
+    error_estimate: Floats | None = None
+    """(bodies,), where a tolerance was asked for: as that of a solution. NaN where it is not known."""
+    runs: tuple[Run, ...] = field(default=(), repr=False)
+    level: Any = field(default=None, repr=False)
+    """(bodies,), where a tolerance was asked for: which of the `runs`, of different steps, a body has its rows from."""
+    seed: int | None = None
+    """By which the bodies were drawn, if they were."""
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    @property
+    def success(self) -> Any:
+        """(bodies,): whether the end was reached."""
+        return self.status == codes.OK
+
+    @cached_property
+    def omega(self) -> Floats:
+        """(bodies, times, 3): angular velocity in body axes, rad/s."""
+        return self._rates(self.momentum)
+
+    def _rates(self, momentum: Floats) -> Floats:
+        bodies = self.start.bodies
+        if bodies.axes is None:
+            rates: Floats = momentum / bodies.moments[:, None, :]
+            return rates
+        axes = np.array([b.axes for b in bodies.listed])
+        principal = (momentum @ axes) / bodies.moments[:, None, :]
+        return np.asarray(principal @ axes.transpose(0, 2, 1))
+
+    @cached_property
+    def attitude(self) -> Rotation:
+        """All rotations from body to space axes, body after body: `len(ensemble) * t.size` of them."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_quat(self.quaternion.reshape(-1, 4), scalar_first=True)
+
+    # --- what follows from the states, as in a solution
+
+    @cached_property
+    def spatial_momentum(self) -> Floats:
+        """(bodies, times, 3): angular momentum in space axes, kg m^2/s."""
+        return _to_space(self.quaternion, self.momentum)
+
+    @cached_property
+    def kinetic_energy(self) -> Floats:
+        """(bodies, times), in J."""
+        return 0.5 * dots(self.omega, self.momentum)
+
+    @cached_property
+    def potential_energy(self) -> Floats:
+        """(bodies, times), in J; NaN where the torque has no potential."""
+        return self._potential(self.t, self.quaternion)
+
+    @cached_property
+    def energy(self) -> Floats:
+        """(bodies, times): kinetic plus potential energy, in J."""
+        return self.kinetic_energy + self.potential_energy
+
+    @cached_property
+    def energy_error(self) -> Floats:
+        """(bodies, times): relative change of the energy since the start, for torques that conserve it."""
+        if why := unavailable("energy_error", self.run):
+            raise AttributeError(why)
+        start = self.start
+        with np.errstate(over="ignore", invalid="ignore"):  # bodies that blew up may be near the largest number
+            kinetic_start = 0.5 * dots(self._rates(start.momentum[:, None, :]), start.momentum[:, None, :])
+            potential_start = self._potential(np.array([self.run.t_start]), start.quaternion[:, None, :])
+            scale = _scale(kinetic_start + np.abs(potential_start), self.kinetic_energy)
+            change = (self.kinetic_energy - kinetic_start) + (self.potential_energy - potential_start)
+            return np.abs(change) / scale
+
+    @cached_property
+    def momentum_error(self) -> Floats:
+        """(bodies, times): relative change of the conserved part of the spatial momentum, as in a solution."""
+        if why := unavailable("momentum_error", self.run):
+            raise AttributeError(why)
+        m_start = self.start.momentum[:, None, :]
+        with np.errstate(over="ignore", invalid="ignore"):
+            change = self.spatial_momentum - _to_space(self.start.quaternion[:, None, :], m_start)
+            along = self.run.torque.axis if self.run.torque.depends is not Depends.NOTHING else None
+            if along is None:
+                size = np.sqrt(dots(change, change))
+            else:
+                x, y, z = along
+                size = np.abs(change[..., 0] * x + change[..., 1] * y + change[..., 2] * z)
+            lengths = np.sqrt(dots(self.momentum, self.momentum))
+            return np.asarray(size / _scale(np.sqrt(dots(m_start, m_start)), lengths))
+
+    def _potential(self, t: Floats, q: Floats) -> Floats:
+        """At attitudes (bodies, times, 4)."""
+        potential, start = self.run.torque.potential_kernel, self.start
+        if potential is None:
+            return np.full(q.shape[:2], np.nan)
+        if self.run.torque.depends is Depends.NOTHING:
+            return np.where(np.isnan(q[..., 0]), np.nan, 0.0)
+        unknown = np.isnan(q[..., 0])
+        q = np.ascontiguousarray(np.where(unknown[..., None], start.quaternion[:, None, :], q))
+        fill, out = potential_of_many(potential), np.empty(q.shape[:2])
+        if out.size > INTERPRETED_ROWS:
+            fill = program(fill, "ppppiii")
+        values = np.ascontiguousarray(start.parameters)
+        fill(values.reshape(-1), t, q.reshape(-1), out.reshape(-1), values.shape[1], t.size, len(out))
+        out[unknown] = np.nan
+        return out
+
+    def each(self, name: str) -> Floats:
+        """Some array of every body's solution, such as "energy_error", stacked; NaN where a body had failed.
+
+        What the ensemble has itself costs little; anything else is asked of one solution after the other.
+        """
+        if name in TIMED:
+            return np.asarray(getattr(self, name))
+        first = np.asarray(getattr(self[0], name))
+        out = np.full((len(self), self.t.size, *first.shape[1:]), np.nan)
+        for k, solution in enumerate(self):
+            out[k, : solution.t.size] = getattr(solution, name)
+        return out
+
+    def __iter__(self) -> Iterator[Solution]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, k: SupportsIndex) -> Solution:
+        try:
+            k = operator.index(k)
+        except TypeError:
+            raise TypeError(
+                f"ensemble[k] is the solution of one body, so that k is a whole number, not {k!r}"
+            ) from None
+        n = len(self)
+        if not -n <= k < n:
+            raise IndexError(f"there is no body {k}: they are numbered from 0 to {n - 1}")
+        k %= n
+        like = self.runs[int(self.level[k])] if self.runs else self.run
+        run, rows = self.start.run(k, like), int(self.rows[k])
+        run = replace(run, steps=int(self.steps[k]), nfev=int(self.evaluations[k]), seconds=self.run.seconds / n)
+        reached = f"reached t = {self.t_last[k]:.12g} in {run.steps} steps"
+        failed = f"stopped at t = {self.t_last[k]:.12g}, with the status {self.status[k]}"
+        message = self.messages.get(k, reached if self.status[k] == codes.OK else failed)
+        estimate = math.nan if self.error_estimate is None else float(self.error_estimate[k])
+        return Solution(
+            run, self.t[:rows].copy(), self.quaternion[k, :rows], self.momentum[k, :rows], int(self.status[k]),
+            message, float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
+            tuple(self.memory[k].tolist()) if run.steps else (),
+            error_estimate=None if math.isnan(estimate) else estimate,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        run, bad, stopped = self.run, int((~self.success).sum()), int((self.status == codes.INTERRUPTED).sum())
+        end = f"reached t = {run.t_end:.6g}"
+        also = f", and {stopped:,} were interrupted" if stopped else ""
+        ended = f"of which {len(self) - bad:,} {end}{also}: see messages for others" if bad else f"all {end}"
+        return "\n".join(
+            [
+                "Ensemble",
+                f"  bodies  {len(self):,}, {ended}",
+                f"  torque  {run.torque.name}",
+                f"  method  {run.method.name}, {self._step_told()}",
+                f"  time    {run.t_start:.6g} to {run.t_end:.6g} s in {run.steps:,} steps, {self.t.size:,} rows a body",
+                f"  lanes   {self.lanes}{', the torque one by one' if self.unpacked and self.lanes > 1 else ''}",
+            ]
+        )
+
+    def _step_told(self) -> str:
+        if self.error_estimate is None:
+            return f"step {self.run.step:.6g} s"
+        known = self.error_estimate[np.isfinite(self.error_estimate)]
+        worst = f"errors at most {known.max():.1e}" if known.size else "errors not known"
+        there = self.success | (self.status == codes.INTERRUPTED)
+        if known.size and (unknown := int((there & np.isnan(self.error_estimate)).sum())):
+            worst += f", not known for {unknown:,}"
+        steps = sorted({abs(run.step) for run in self.runs})
+        return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
+
+    def to_xarray(self) -> Dataset:
+        """Everything as an xarray Dataset with the dimensions body, time and component, with units."""
+        from xarray import Dataset
+
+        variables = self._table()
+        coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
+        return Dataset(variables, coordinates, self._about())
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write what `to_xarray` holds to a NetCDF file, which appears whole or not at all, for xarray to open.
+
+        A file from which polhode can go on is made of one body at a time: `ensemble[k].save(path)`.
+        """
+        from polhode.io import netcdf
+
+        variables = {
+            name: netcdf.Variable(dimensions, data.astype(np.float64) if data.dtype.kind == "i" else data, about)
+            for name, (dimensions, data, about) in self._table().items()
+        }
+        try:
+            netcdf.write(path, variables, self._about(), overwrite=overwrite)
+        except netcdf.TooLarge as problem:
+            raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+
+    def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        """Dimensions, values and meaning of what is written to files and tables, by name."""
+        vectors, rows = ("body", "time", "component"), ("body", "time")
+        moments = np.broadcast_to(self.start.bodies.moments, (len(self), 3))
+        return {
+            "time": (("time",), self.t, spoken("time")),
+            "component": (("component",), np.array(["x", "y", "z"]), spoken("component")),
+            "quaternion_component": (
+                ("quaternion_component",), np.array(["w", "x", "y", "z"]), spoken("quaternion_component"),
+            ),
+            "moments": (("body", "axis"), moments, {"long_name": "principal moments of inertia", "units": "kg m2"}),
+            "quaternion": ((*rows, "quaternion_component"), self.quaternion, spoken("quaternion")),
+            "momentum": (vectors, self.momentum, spoken("momentum")),
+            "omega": (vectors, self.omega, spoken("omega")),
+            "kinetic_energy": (rows, self.kinetic_energy, spoken("kinetic_energy")),
+            "status": (("body",), self.status, {"long_name": "0: the end was reached"}),
+            "t_last": (("body",), self.t_last, {"long_name": "last time that was reached", "units": "s"}),
+            **self._estimates(),
+        }  # fmt: skip
+
+    def _estimates(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        if self.error_estimate is None:
+            return {}
+        return {"error_estimate": (("body",), self.error_estimate, {"long_name": "estimate of the largest error"})}
+
+    def _about(self) -> dict[str, str | float]:
+        run = self.run
+        return {"method": run.method.name, "torque": run.torque.name, "step": run.step, **told_seed(self.seed)}
+
+
+def told_seed(seed: int | None) -> dict[str, str | float]:
+    """As files have it: in digits where a float would not hold it."""
+    if seed is None:
+        return {}
+    return {"seed": float(seed) if seed <= 2**53 else str(seed)}
+
+
+def of_one(solution: Solution, start: Start, t: Floats) -> Ensemble:
+    """An ensemble of one body, from its solution at these times."""
+    states = np.full((t.size, 7), np.nan)
+    rows = min(solution.t.size, t.size)
+    states[:rows, :4], states[:rows, 4:] = solution.quaternion[:rows], solution.momentum[:rows]
+    estimate = math.nan if solution.error_estimate is None else solution.error_estimate
+    return Ensemble(
+        solution.run, t.copy(), states[None, :, :4], states[None, :, 4:], np.array([solution.status]),
+        np.array([solution.t_last]), np.array([solution.run.steps]), np.array([solution.nfev]),
+        solution.last_quaternion[None], solution.last_momentum[None], np.array([solution.memory]),
+        {0: solution.message}, start, np.array([rows]), error_estimate=np.array([estimate]), runs=(solution.run,),
+        level=np.zeros(1, dtype=np.int64),
+    )  # fmt: skip
+
+
+TIMED = {
+    "quaternion": "quaternion_component",
+    "momentum": "component",
+    "omega": "component",
+    "spatial_momentum": "component",
+    "kinetic_energy": "",
+    "potential_energy": "",
+    "energy": "",
+    "energy_error": "",
+    "momentum_error": "",
+}
+"""What every body has a row of at every time, and the dimension of its components."""
+
+
+def unavailable(name: str, run: Run) -> str:
+    """Why there is no such thing, or nothing."""
+    torque = run.torque
+    if name == "energy_error" and not torque.conserves_energy:
+        return f"{torque.name} does not conserve the energy, so there is no error to speak of"
+    if name == "momentum_error" and torque.depends is not Depends.NOTHING and torque.axis is None:
+        return f"{torque.name} conserves no part of the spatial momentum, so there is no error to speak of"
+    if name in ("potential_energy", "energy") and torque.potential_kernel is None:
+        return f"{torque.name} has no potential"
+    return ""
+
+
+def _to_space(q: Floats, v: Floats) -> Floats:
+    """R v, R being that of the quaternion, which need not have unit length."""
+    turned: Floats = np.stack(to_space(columns(q), columns(v)), axis=-1) / dots(q, q)[..., None]
+    return turned
+
+
+def _scale(at_start: Floats, along: Floats) -> Floats:
+    """What errors are relative to: the size at the start, or the largest one if that is zero."""
+    largest = np.fmax.reduce(along, axis=1, initial=0.0)[:, None]
+    return np.where(at_start > 0, at_start, np.where(largest > 0, largest, 1.0))

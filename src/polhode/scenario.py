@@ -1,0 +1,659 @@
+"""Scenario files: a run written down in TOML.
+
+    title = "A fast top"                # optional
+
+    [body]                              # one of moments, tensor, name
+    moments = [5.0, 5.0, 1.0]           # kg m^2
+
+    [initial]                           # one of omega, omega_deg, momentum
+    omega = [0.0, 0.0, 50.0]            # rad/s, in body axes
+    rotation_vector = [0.3, 0.0, 0.0]   # at most one of quaternion, matrix, rotation_vector(_deg), euler_deg
+
+    [torque]                            # optional; `polhode torques` lists the models
+    model = "HeavyTop"                  # or "file.py:function", with parameters = [...]
+    weight = 20.0
+
+    [run]
+    t_span = [0.0, 10.0]                # s
+    step = 1e-3                         # or rtol = 1e-9, the error of the answer: then method may be left out
+    method = "MR2"                      # `polhode methods` lists them
+    samples = 1000                      # at most one of every, t_eval, samples
+
+    [output]                            # optional
+    file = "fast_top.nc"
+    plot = true
+
+    [ensemble]                          # optional: many bodies, of which the above is the nominal one
+    count = 1000
+    seed = 1                            # body k draws the same by the same seed, whatever the count
+    omega = {kind = "Normal", sd = 0.1} # of moments, omega, attitude, parameters: a distribution of polhode.samples,
+    attitude = {kind = "Attitude", sd = 0.05}   # around the nominal value unless another mean is given
+    reduce.rate = "omega.mean(body)"    # optional: what is kept, each as `polhode.quantity` would have it
+    reduce.worst = "energy_error.max(time).quantile(0.99, body)"
+
+Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import json
+import math
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import partial, reduce
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from polhode._simulate import checked_arguments, is_auto, simulate
+from polhode.body import Body
+from polhode.core.quat import multiply, turn
+from polhode.core.types import Quat
+from polhode.integration.fixed import Progress, SimulationFailed, SimulationInterrupted
+from polhode.methods import Method
+from polhode.methods import find as find_method
+from polhode.solution import Solution
+from polhode.torques import CustomTorque, Torque, torque
+from polhode.torques import find as find_torque
+
+if TYPE_CHECKING:
+    from polhode.ensembles.reduce import Quantity, Reduced
+    from polhode.ensembles.result import Ensemble
+
+MOST_BYTES = 1_000_000
+"""A longer file is refused before it is parsed."""
+
+MOST_ROWS = 50_000_000
+"""More output than that (about 3 GB) is more likely a slip than a wish."""
+
+
+MOST_PROBLEMS = 20
+"""So many are told at once."""
+
+_DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}""")
+"""A dotted key of more than twenty parts. The parser's memory grows with the square of their number."""
+
+
+class ScenarioError(ValueError):
+    """A scenario file that cannot be used. The message names the file, the key and the remedy."""
+
+
+# --- the tables of a file ------------------------------------------------------------------------------------------
+
+Vector = tuple[float, float, float]
+Matrix = tuple[Vector, Vector, Vector]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    def given(self, *names: str) -> list[str]:
+        """Which of these keys the file has."""
+        return [name for name in names if name in self.model_fields_set]
+
+    def one_of(self, *names: str, optional: bool = False) -> None:
+        """Complain unless the file has exactly one of these keys, or none if they are optional."""
+        found = self.given(*names)
+        if len(found) > 1 or not (found or optional):
+            number = "at most" if optional else "exactly"
+            raise ValueError(f"give {number} one of {', '.join(names)}; found {' and '.join(found) or 'none of them'}")
+
+
+class _Body(_Table):
+    moments: Vector | None = None
+    tensor: Matrix | None = None
+    name: str | None = None
+    allow_unphysical: bool = False
+
+    @model_validator(mode="after")
+    def _one(self) -> _Body:
+        self.one_of("moments", "tensor", "name")
+        return self
+
+    def body(self) -> Body:
+        if self.name is not None:
+            return Body.named(self.name)
+        return Body(self.moments or self.tensor, allow_unphysical=self.allow_unphysical)
+
+
+class _Euler(_Table):
+    sequence: str
+    angles: tuple[float, ...]
+
+    @model_validator(mode="after")
+    def _valid(self) -> _Euler:
+        axes = self.sequence
+        if not 1 <= len(axes) <= 3 or not (set(axes) <= set("XYZ") or set(axes) <= set("xyz")):
+            raise ValueError(
+                "sequence must be up to three of XYZ (turning axes) or of xyz (fixed axes), such as 'ZXZ', "
+                f"not {axes!r}"
+            )
+        if repeated := [a for a, b in pairwise(axes) if a == b]:
+            raise ValueError(f"sequence {axes!r} turns about {repeated[0]} twice in a row: join the two angles")
+        if len(self.angles) != len(axes):
+            raise ValueError(f"sequence {axes!r} needs {len(axes)} angles, not {len(self.angles)}")
+        return self
+
+    def quaternion(self) -> Quat:
+        """Intrinsic turns, in the order given, multiply from the left to the right; extrinsic ones the other way."""
+        turns = [_about(axis, math.radians(a)) for axis, a in zip(self.sequence, self.angles, strict=True)]
+        return reduce(multiply, turns if self.sequence.isupper() else turns[::-1])
+
+
+class _Initial(_Table):
+    omega: Vector | None = None
+    omega_deg: Vector | None = None
+    momentum: Vector | None = None
+    quaternion: tuple[float, float, float, float] | None = None
+    matrix: Matrix | None = None
+    rotation_vector: Vector | None = None
+    rotation_vector_deg: Vector | None = None
+    euler_deg: _Euler | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> _Initial:
+        self.one_of("omega", "omega_deg", "momentum")
+        self.one_of(
+            "quaternion", "matrix", "rotation_vector", "rotation_vector_deg", "euler_deg", optional=True
+        )  # fmt: skip
+        return self
+
+    def rate(self, body: Body) -> Sequence[float]:
+        import numpy as np
+
+        if self.momentum is not None:
+            return body.rate(np.array(self.momentum)).tolist()  # type: ignore[no-any-return]
+        return self.omega or _radians(self.omega_deg or ())
+
+    def attitude(self) -> Quat | Matrix | None:
+        """What `simulate` takes; without SciPy, whose rotations cost most of a second to import."""
+        if self.euler_deg:
+            return self.euler_deg.quaternion()
+        if vector := self.rotation_vector or _radians(self.rotation_vector_deg or ()):
+            x, y, z = vector
+            return turn((1.0, 0.0, 0.0, 0.0), (x, y, z))
+        return self.quaternion or self.matrix
+
+
+class _Torque(_Table):
+    model_config = ConfigDict(extra="allow")  # the model's own fields, which the model checks
+
+    model: str
+
+
+class _Run(_Table):
+    t_span: tuple[float, float]
+    step: float | None = None
+    rtol: float | None = Field(default=None, gt=0, lt=1)
+    method: str | None = None
+    every: int | None = Field(default=None, ge=1)
+    t_eval: tuple[float, ...] | None = None
+    samples: int | None = Field(default=None, ge=2, le=MOST_ROWS)
+
+    @model_validator(mode="after")
+    def _one(self) -> _Run:
+        self.one_of("every", "t_eval", "samples", optional=True)
+        self.one_of("step", "rtol")
+        if self.step is not None and (self.method is None or is_auto(self.method)):
+            raise ValueError("a step needs a method: name one of `polhode methods`, or give rtol instead of step")
+        return self
+
+
+class _Output(_Table):
+    file: str | None = None
+    plot: bool = False
+
+    @model_validator(mode="after")
+    def _below(self) -> _Output:
+        if self.file is not None:
+            path = PurePath(self.file)
+            if path.is_absolute() or ".." in path.parts or path.suffix != ".nc":
+                raise ValueError(
+                    f"file must be a path such as 'results/top.nc', ending in .nc and without '..', not {self.file!r}; "
+                    "it starts from the current directory, or from the one given with --out"
+                )
+        return self
+
+
+class _Drawn(_Table):
+    model_config = ConfigDict(extra="allow")  # the fields of the distribution, which checks them
+
+    kind: str
+
+
+class _Ensemble(_Table):
+    count: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    moments: _Drawn | None = None
+    omega: _Drawn | None = None
+    attitude: _Drawn | None = None
+    parameters: _Drawn | None = None
+    reduce: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _some(self) -> _Ensemble:
+        if not self.given(*_DRAWN):
+            raise ValueError(f"all bodies would be the same: give a distribution of {', '.join(_DRAWN)}")
+        return self
+
+
+_DRAWN = ("moments", "omega", "attitude", "parameters")
+
+
+class _File(_Table):
+    title: str = ""
+    body: _Body
+    initial: _Initial
+    torque: _Torque = _Torque(model="Free")
+    run: _Run
+    output: _Output = _Output()
+    ensemble: _Ensemble | None = None
+
+
+_KEYS: dict[tuple[str, ...], type[_Table]] = {
+    (): _File, ("body",): _Body, ("initial",): _Initial, ("initial", "euler_deg"): _Euler, ("run",): _Run,
+    ("output",): _Output, ("ensemble",): _Ensemble,
+}  # fmt: skip
+
+
+def _about(axis: str, angle: float) -> Quat:
+    x, y, z = (angle * (axis.lower() == a) for a in "xyz")
+    return turn((1.0, 0.0, 0.0, 0.0), (x, y, z))
+
+
+def _radians(degrees: Sequence[float]) -> tuple[float, ...]:
+    return tuple(map(math.radians, degrees))
+
+
+# --- a scenario ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Many:
+    """The bodies of an ensemble."""
+
+    count: int
+    seed: int
+    drawn: dict[str, Any]
+    """Arguments of `polhode.ensemble` that are distributions."""
+    reduce: dict[str, Quantity]
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A run that is ready to go."""
+
+    path: Path
+    title: str
+    body: Body
+    torque: Torque
+    omega: Sequence[float]
+    attitude: Any
+    t_span: tuple[float, float]
+    step: float | None
+    rtol: float | None
+    method: Method | None
+    """None: it is chosen."""
+    every: int | None
+    t_eval: Sequence[float] | None
+    file: PurePath
+    """What the result is to be called."""
+    plot: bool
+    many: Many | None = None
+    """Where there is an [ensemble]."""
+
+    def ensemble(
+        self, progress: Progress | None = None, announce: Callable[[], None] | None = None
+    ) -> Ensemble | Reduced:  # fmt: skip
+        """Run all bodies of an [ensemble]; the arguments, and what is raised, are those of `polhode.ensemble`."""
+        from polhode.ensembles.ensemble import ensemble
+
+        assert self.many is not None
+        drawn = {"count": self.many.count, "seed": self.many.seed, **self.many.drawn}
+        given: dict[str, Any] = {**self.arguments(), **drawn, "progress": progress, "announce": announce}
+        return ensemble(**given, reduce=self.many.reduce) if self.many.reduce else ensemble(**given)
+
+    def simulate(
+        self, progress: Progress | None = None, announce: Callable[[], None] | None = None
+    ) -> Solution:  # fmt: skip
+        """Run it; the arguments, and what is raised, are those of `polhode.simulate`."""
+        try:
+            return self._labelled(simulate(**self.arguments(), progress=progress, announce=announce))
+        except (SimulationFailed, SimulationInterrupted) as stopped:
+            stopped.solution = self._labelled(stopped.solution)
+            raise
+
+    def arguments(self) -> dict[str, Any]:
+        """For `polhode.simulate`."""
+        names = ("body", "torque", "omega", "attitude", "t_span", "step", "rtol", "method", "every", "t_eval")
+        return {name: getattr(self, name) for name in names}
+
+    def _labelled(self, solution: Solution) -> Solution:
+        return replace(solution, metadata={**solution.metadata, "title": self.title, "scenario": self.path.name})
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read a scenario file and check all of it.
+
+    Raises ScenarioError, with one line a problem.
+    """
+    path = Path(path)
+    try:
+        return _scenario(path, _validated(_File, _tree(_text(path))))
+    except _Problems as problems:
+        raise ScenarioError("\n".join(f"{path}: {problem}" for problem in problems.args)) from None
+
+
+class _Problems(Exception):
+    """One argument a problem."""
+
+
+def _scenario(path: Path, file: _File) -> Scenario:
+    body = _checked("body", file.body.body)
+    named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
+    method = None if named is None else _checked("run.method", lambda: find_method(named))
+    run, t0, t1 = file.run, *file.run.t_span
+    t_eval: Sequence[float] | None = run.t_eval
+    if run.samples is not None:
+        import numpy as np
+
+        t_eval = np.linspace(t0, t1, run.samples).tolist()
+    rows = abs((t1 - t0) / run.step) / (run.every or 1) if t_eval is None and run.step else 0
+    if rows > MOST_ROWS:
+        raise _Problems(
+            f"run: {rows:.3g} rows of output are more than the {MOST_ROWS:.0e} allowed: set run.every or run.samples"
+        )
+    scenario = Scenario(
+        path=path,
+        title=file.title,
+        body=body,
+        torque=_torque(file.torque, path.parent),
+        omega=file.initial.rate(body),
+        attitude=file.initial.attitude(),
+        t_span=run.t_span,
+        step=run.step,
+        rtol=run.rtol,
+        method=method,
+        every=run.every,
+        t_eval=t_eval,
+        file=PurePath(file.output.file or f"{path.stem}.nc"),
+        plot=file.output.plot,
+    )
+    # What simulate would complain about: it names the keys.
+    _checked("", lambda: checked_arguments(**scenario.arguments()))
+    if file.ensemble is None:
+        return scenario
+    if file.output.plot:
+        raise _Problems("output.plot: there is no picture of an ensemble: remove it, or the ensemble")
+    return replace(scenario, many=_many(file.ensemble, scenario))
+
+
+# --- an ensemble ---------------------------------------------------------------------------------------------------
+
+
+def _many(table: _Ensemble, nominal: Scenario) -> Many:
+    """Distributions are around the nominal body, unless they say where."""
+    centres: dict[str, Any] = {"moments": nominal.body.moments, "omega": nominal.omega, "attitude": nominal.attitude}
+    if table.moments is not None and not nominal.body.aligned:
+        raise _Problems("ensemble.moments: they are drawn for principal axes, but the body has a tensor in other ones")
+    if table.parameters is not None and not isinstance(nominal.torque, CustomTorque):
+        raise _Problems(f"ensemble.parameters: they are those of a function of your own, not of {nominal.torque.name}")
+    if isinstance(nominal.torque, CustomTorque):
+        centres["parameters"] = nominal.torque.values
+    drawn = {
+        "body" if name == "moments" else name: _distribution(f"ensemble.{name}", getattr(table, name), centres[name])
+        for name in table.given(*_DRAWN)
+    }
+    kept = {name: _checked(f"ensemble.reduce.{name}", partial(_quantity, text)) for name, text in table.reduce.items()}
+    return Many(table.count, table.seed, drawn, kept)
+
+
+def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
+    from polhode import _check, samples
+
+    kind = getattr(samples, _checked(f"{key}.kind", lambda: _check.choice("distribution", table.kind, samples.__all__)))
+    given, names = dict(table.model_extra or {}), [f.name for f in fields(kind)]
+    if unknown := given.keys() - set(names):
+        raise _Problems(*(f"{key}.{k}: {_unknown(k, names)}" for k in sorted(unknown)))
+    if kind is samples.Normal:
+        given.setdefault("mean", centre)
+    if kind is samples.Attitude and "sd" in given:
+        given.setdefault("around", centre)
+    if missing := [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]:
+        raise _Problems(*(f"{key}.{name}: missing" for name in missing))
+    return _checked(key, lambda: kind(**given))
+
+
+def _quantity(text: str) -> Quantity:
+    """`omega.quantile([0.1, 0.9], body)` as it would be written in Python, without the quotes."""
+    from polhode.ensembles.reduce import quantity
+
+    name, *calls = re.split(r"\.(?=[a-z])", text.replace(" ", ""))
+    found = quantity(name)
+    for call in calls:
+        parts = re.fullmatch(r"(\w+)\((.*)\)", call)
+        if parts is None or parts[1] not in REDUCTIONS:
+            raise ValueError(
+                f"{call!r} in {text!r} must be one of {', '.join(REDUCTIONS)}, such as 'omega.mean(body)' or "
+                "'energy_error.max(time).quantile(0.99, body)'"
+            )
+        try:
+            quoted = re.sub(r"\b[a-z]+", lambda word: json.dumps(word[0]), parts[2])  # but not the e of 1e-3
+            found = getattr(found, parts[1])(*json.loads(f"[{quoted}]"))
+        except (json.JSONDecodeError, TypeError):
+            raise ValueError(
+                f"{call!r} in {text!r} must be like 'mean(body)' or 'quantile([0.1, 0.9], time)'"
+            ) from None
+    return found
+
+
+REDUCTIONS = ("mean", "std", "cov", "min", "max", "quantile", "last")
+
+
+def _checked(key: str, make: Callable[[], Any]) -> Any:
+    """What `make` makes; its complaints belong to this key."""
+    try:
+        return make()
+    except (ValueError, TypeError) as problem:
+        raise _Problems(f"{key}: {problem}".removeprefix(": ")) from None
+
+
+# --- the torque ----------------------------------------------------------------------------------------------------
+
+
+def _torque(table: _Torque, directory: Path) -> Torque:
+    settings = table.model_extra or {}
+    if ":" in table.model or table.model.endswith(".py"):
+        return _torque_from_file(table.model, settings, directory)
+    model = _checked("torque.model", lambda: find_torque(table.model))
+    return _checked("torque", lambda: _validated(model, settings, "torque"))  # type: ignore[no-any-return]
+
+
+def _torque_from_file(model: str, settings: dict[str, Any], directory: Path) -> Torque:
+    """A function in a Python file of the user's, which is executed like any script."""
+    file, _, name = model.rpartition(":")
+    path = directory / file
+    if not file.endswith(".py") or not name.isidentifier():
+        raise _Problems(f"torque.model: {model!r} must be like 'magnetic.py:torque_function'")
+    if not path.is_file():
+        raise _Problems(f"torque.model: there is no file {path}; it is looked for beside the scenario")
+    if unknown := settings.keys() - {"parameters"}:
+        raise _Problems(*(f"torque.{k}: {_unknown(k, ['parameters'])}" for k in sorted(unknown)))
+    found = getattr(_module(path), name, None)
+    if found is None:
+        raise _Problems(f"torque.model: {path} has no {name}")
+    values = _validated(tuple[float, ...], settings.get("parameters", ()), "torque", "parameters")
+    if isinstance(found, CustomTorque):
+        return found.with_parameters(values) if "parameters" in settings else found
+    if isinstance(found, Torque) and not settings:
+        return found
+    return _checked("torque.model", lambda: torque(found, parameters=values))  # type: ignore[no-any-return]
+
+
+def _module(path: Path) -> Any:
+    """The file, executed. Its module has a name that no package has."""
+    name = f"polhode-scenario:{path.resolve()}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as problem:  # the user's code may raise anything
+        line = problem.lineno if isinstance(problem, SyntaxError) else _last_line(problem, path)
+        where = f", line {line}" if line else ""
+        raise _Problems(f"torque.model: {path}{where} raised {type(problem).__name__}: {problem}") from None
+    return module
+
+
+def _last_line(problem: Exception, path: Path) -> int | None:
+    """The line of the file at which an exception passed through it."""
+    line, trace = None, problem.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+# --- from bytes to checked values ----------------------------------------------------------------------------------
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        siblings = [p.name for p in path.parent.glob("*.toml")] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, siblings, n=1)
+        hint = f"; did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+        raise _Problems(f"there is no such file{hint}") from None
+    except IsADirectoryError:
+        raise _Problems("this is a directory; give the scenario files in it") from None
+    except OSError as problem:
+        raise _Problems(f"cannot be read: {problem.strerror}") from None
+    if len(content) > MOST_BYTES:
+        raise _Problems(f"more than {MOST_BYTES / 1e6:g} MB: a scenario is a small file")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        raise _Problems(f"not UTF-8 text at line {line} (byte {problem.start}); save it as UTF-8") from None
+
+
+def _tree(text: str) -> dict[str, Any]:
+    if _DEEP_KEY.search(text):
+        raise _Problems("nested too deeply")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise _Problems("nested too deeply") from None
+    except ValueError as problem:
+        raise _Problems(f"not valid TOML: {problem}") from None
+
+
+def _validated(kind: Any, tree: Any, *where: str) -> Any:
+    """The tree as this type.
+
+    By way of JSON: pydantic's strict rules for it are the ones wanted here (no number in place of a truth value or of
+    text, nor the other way round; lists for tuples, tables for classes), and doubles pass unchanged.
+    """
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(tree, default=str), strict=True)
+    except RecursionError:
+        raise _Problems("nested too deeply") from None
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        if details[0]["type"] == "json_invalid":
+            raise _Problems("nested too deeply") from None
+        problems = _listed(kind, tree, details[:MOST_PROBLEMS], where)
+        more = len(details) - MOST_PROBLEMS
+        raise _Problems(*problems, *[f"and {more} more problems"] * (more > 0)) from None
+
+
+def _listed(kind: Any, tree: Any, details: list[Any], where: tuple[str, ...]) -> list[str]:
+    """Pydantic's complaints in our words, by key. A misspelt key is one problem, not an unknown and a missing one."""
+    found: dict[str, list[str]] = {}
+    unknown = [e for e in details if e["type"] in ("extra_forbidden", "unexpected_keyword_argument")]
+    others = [e for e in details if e not in unknown]
+    meant = set[tuple[Any, ...]]()
+    for e in unknown:
+        *table, key = e["loc"]
+        known = _known(kind, tuple(table))
+        found[_dotted((*where, *e["loc"]))] = [_unknown(key, known)]
+        meant |= {(*table, near) for near in _near(key, known)}
+    for e in others:
+        if e["loc"] not in meant:
+            complaints = found.setdefault(_dotted((*where, *_real(e, tree))), [])
+            if (complaint := _complaint(e)) not in complaints:
+                complaints.append(complaint)
+    # Several complaints about one value come from a choice of types, none of which fits.
+    return [f"{key}: {'; or '.join(complaints)}".removeprefix(": ") for key, complaints in found.items()]
+
+
+def _real(e: Any, tree: Any) -> tuple[Any, ...]:
+    """The part of an error's location that exists in the file; pydantic adds the alternatives of a union."""
+    real: list[Any] = []
+    for i, key in enumerate(e["loc"]):
+        try:
+            tree = tree[key]
+        except (KeyError, IndexError, TypeError):
+            if e["type"] == "missing" and isinstance(key, str) and i == len(e["loc"]) - 1:
+                real.append(key)
+        else:
+            real.append(key)
+    return tuple(real)
+
+
+def _known(kind: Any, table: tuple[Any, ...]) -> list[str]:
+    if kind is _File:
+        return list(_KEYS[table].model_fields)
+    return [f.name for f in fields(kind)]
+
+
+def _near(key: str, known: list[str]) -> list[str]:
+    return difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+
+
+def _unknown(key: str, known: list[str]) -> str:
+    near = _near(key, known)
+    return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known are {', '.join(known) or 'none'}"
+
+
+def _dotted(loc: Sequence[Any]) -> str:
+    """('body', 'moments', 1) as body.moments[1]."""
+    return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in loc).removeprefix(".")
+
+
+_WANTED = {
+    "float_type": "a number", "int_type": "a whole number", "finite_number": "finite", "bool_type": "true or false",
+    "string_type": "text in quotes", "tuple_type": "a list in brackets", "model_type": "a table",
+    "dataclass_type": "a table",
+}  # fmt: skip
+
+
+def _complaint(e: Any) -> str:
+    shown = _shortened(e["input"])
+    if e["type"] == "missing":
+        return f"too few entries in {shown}" if isinstance(e["loc"][-1], int) else "missing"
+    if e["type"] == "too_long":
+        return f"{e['ctx']['actual_length']} entries where {e['ctx']['max_length']} are wanted: {shown}"
+    if e["type"] == "value_error":
+        return str(e["ctx"]["error"])
+    if e["type"] in _WANTED:
+        return f"must be {_WANTED[e['type']]}, not {shown}"
+    return f"{e['msg'][0].lower()}{e['msg'][1:]}, not {shown}"
+
+
+def _shortened(value: Any) -> str:
+    """The value as it might stand in the file."""
+    text = json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
+    return text if len(text) <= 60 else f"{text[:56]} ..."

@@ -1,0 +1,1 @@
+"""An error in, a method and its steps out."""

@@ -1,0 +1,382 @@
+"""Methods and torques as text: the lists and cards of the shell, from which the documentation's page is made too."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from functools import cache
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from polhode import methods
+from polhode.core.compose import Kicked, Splitting, Stage
+from polhode.core.flows import kick, spin1
+from polhode.core.types import Depends, Params, Rotor, State, Vec3
+from polhode.methods import Keeps, Method, Option
+from polhode.torques import Torque
+from polhode.views.references import citation
+
+LETTERS = {
+    Keeps.SYMPLECTIC: "S",
+    Keeps.REVERSIBLE: "R",
+    Keeps.ENERGY: "E",
+    Keeps.MOMENTUM_NORM: "N",
+    Keeps.SPATIAL_MOMENTUM: "M",
+    Keeps.AXIAL_MOMENTUM: "A",
+}
+"""What a method keeps, for tables of many methods: a letter each, always in the same place."""
+
+READS = {Depends.POSITION: "q", Depends.TIME: "t", Depends.RATE: "w"}
+"""What a torque reads, by the names of the arguments of a torque function."""
+
+KEY = {
+    "order": "of momentum/attitude; of a free body where that differs; exact: the error is round-off at any step",
+    "keeps": "to round-off at any step, under a potential and when free: S symplectic form, R reversibility, E energy, "
+    "N norm of the momentum, M momentum in space, A its component along the axis of the potential",
+    "takes": "torques that read the attitude q, the time t, the rate w; free bodies always",
+    "cost": "torque evaluations a step (*: they vary) + flows of a splitting (f)",
+}
+"""How to read a table of methods."""
+
+
+class Family(NamedTuple):
+    """The methods of one module."""
+
+    name: str
+    heading: str
+    """The first line of the module's docstring."""
+    text: str
+    """The rest of it."""
+    members: tuple[Method, ...]
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """All methods of the catalogue, by the module that defines them."""
+    homes: dict[str, list[ModuleType]] = {name: [] for name in methods.catalogue()}
+    modules = [importlib.import_module(f"{methods.__name__}.{m.name}") for m in _public_modules()]
+    for module in modules:
+        for value in vars(module).values():
+            if isinstance(value, Method):
+                homes[value.name].append(module)
+    home = {name: _definer(name, holders) for name, holders in homes.items()}
+    found = []
+    for module in modules:
+        heading, _, text = (inspect.getdoc(module) or "").partition("\n")
+        members = tuple(m for name, m in methods.catalogue().items() if home[name] is module)
+        if members:
+            found.append(Family(module.__name__.rpartition(".")[2], heading.rstrip("."), text.strip(), members))
+    return tuple(found)
+
+
+def _public_modules() -> Iterator[pkgutil.ModuleInfo]:
+    return (m for m in sorted(pkgutil.iter_modules(methods.__path__)) if not m.name.startswith("_"))
+
+
+def _definer(name: str, holders: list[ModuleType]) -> ModuleType:
+    """Of the modules that hold a method the one that has not imported it."""
+    if len(holders) == 1:
+        return holders[0]
+    own = [module for module in holders if name not in _imported(module)]
+    return (own or holders)[0]
+
+
+def _imported(module: ModuleType) -> set[str]:
+    """The methods that come into a module by its import statements."""
+    found = (node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.ImportFrom))
+    values = (vars(module).get(alias.asname or alias.name) for node in found for alias in node.names)
+    return {value.name for value in values if isinstance(value, Method)}
+
+
+def family(method: Method) -> Family | None:
+    """The family of a method, or of the one it is a variant of; None for a method of the user's own."""
+    bare = method.bare_name
+    return next((f for f in families() if any(m.name == bare for m in f.members)), None)
+
+
+# --- a line for each method ----------------------------------------------------------------------------------------
+
+HEAD = ("method", "order", "free", "keeps", "free", "takes", "cost", "reference", "what it is")
+
+
+def method_row(method: Method) -> tuple[str, ...]:
+    """What a table says of a method; the columns are those of `HEAD`."""
+    orders, when_free = (_orders_short(method.orders(free=free)) for free in (False, True))
+    return (
+        method.name,
+        orders,
+        when_free if when_free != orders else "",
+        _letters(method.keeps) if method.accepts else "",
+        _letters(method.keeps_when_free),
+        "".join(letter if flag in method.accepts else "-" for flag, letter in READS.items()),
+        cost(method),
+        method.cite.split(",")[0],
+        method.summary,
+    )
+
+
+def method_table(width: int | None) -> str:
+    """All methods, a line each, under the headings of their families; None: as wide as it needs to be."""
+    rows = {f: [method_row(m) for m in f.members] for f in families()}
+    widths = [max(len(row[k]) for row in (HEAD, *(r for group in rows.values() for r in group))) for k in range(8)]
+    if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
+        widths.pop()  # the references
+    room = None if width is None else width - sum(widths) - 2 * len(widths)
+
+    def line(row: tuple[str, ...]) -> str:
+        cells = [text.ljust(n) for text, n in zip(row, widths, strict=False)]
+        if room is None or (room >= 24 and len(widths) == 8):
+            cells.append(row[-1] if room is None or len(row[-1]) <= room else f"{row[-1][: room - 3].rstrip()}...")
+        return "  ".join(cells).rstrip()
+
+    blocks = [line(HEAD)]
+    for f, group in rows.items():
+        blocks.append(textwrap.fill(f.heading, width or 10_000) + "\n" + "\n".join(map(line, group)))
+    key = "\n".join(_hanging(f"{name:7}{text}", 7, min(width or 120, 120)) for name, text in KEY.items())
+    return "\n\n".join([*blocks, key, "In full, with options and an example: polhode methods NAME"])
+
+
+def _letters(keeps: Keeps) -> str:
+    return "".join(letter if flag in keeps else "-" for flag, letter in LETTERS.items())
+
+
+def _orders_short(orders: tuple[int | None, int | None]) -> str:
+    momentum, attitude = orders
+    return "exact" if momentum is None and attitude is None else f"{_order(momentum)}/{_order(attitude)}"
+
+
+def _order(order: int | None) -> str:
+    return "exact" if order is None else str(order)
+
+
+def cost(method: Method) -> str:
+    """Torque evaluations a step and, of a splitting, the flows: `1+5f`."""
+    drifts = sum(s.flow is not kick for s in method.scheme.stages) if isinstance(method.scheme, Splitting) else 0
+    flows = f"{drifts / method.advance:.3g}f" if drifts else ""
+    if not method.accepts:
+        return flows
+    each = _evaluations(method)[1]
+    pulls = "*" if each is None else f"{each / method.advance:.3g}"
+    return "+".join(filter(None, [pulls, flows]))
+
+
+def _evaluations(method: Method) -> tuple[int, int | None]:
+    """Of the torque, at the start and in an application of the method."""
+
+    def pull(body: Rotor, p: Params, t: float, s: State) -> Vec3:
+        return (0.0, 0.0, 0.0)
+
+    scheme = method.scheme
+    if isinstance(scheme, Kicked):  # its drift is free of torques, and may take long to prepare
+        scheme = Kicked(Splitting((Stage(spin1, 1.0),)))
+    stepper = scheme.bind(pull, method.accepts)
+    return stepper.evaluations_at_start, stepper.evaluations_per_step
+
+
+# --- one method in full --------------------------------------------------------------------------------------------
+
+
+def method_card(method: Method, width: int) -> str:
+    """Everything that is known of a method, with an example."""
+    home = family(method)
+    about = method.about or (home.text if home else "")
+    paragraphs = [f"{method.name}: {method.summary}", *about.split("\n\n")]
+    text = [textwrap.fill(" ".join(p.split()), width, break_on_hyphens=False) for p in paragraphs if p]
+    facts = method_facts(method)
+    margin = max(map(len, facts)) + 2
+    lines = [_hanging(f"{name:{margin}}{value}", margin, width) for name, value in facts.items()]
+    text.append("\n".join(lines))
+    if method.options:
+        text.append(_options(method, width))
+    listed = (_hanging(f"  {citation(key)}", 4, width) for key in method.cite.split(",") if key)
+    text.append("\n".join(["References", *listed]))
+    text.append("In Python\n\n" + textwrap.indent(python_example(method), "    "))
+    text.append("In a scenario file\n\n" + textwrap.indent(run_table(method), "    "))
+    return "\n\n".join(text)
+
+
+def method_facts(method: Method) -> dict[str, str]:
+    """The property card: what is declared, and measured by the contract tests."""
+    home = family(method)
+    torqued, free = method.orders(free=False), method.orders(free=True)
+    facts = {"family": home.heading if home else "a method of your own"}
+    facts["order"] = _orders_long(torqued) + (f"; of a free body {_orders_long(free)}" if free != torqued else "")
+    if method.generalised_order:
+        terms = [f"eps{f'^{k}' if k > 1 else ''} h^{r}" for k, r in enumerate(method.generalised_order, 1)]
+        facts["generalised order"] = (
+            f"{', '.join(map(str, method.generalised_order))}: under a torque of size eps the error is of the "
+            f"size {' + '.join(terms)}"
+        )
+    if method.accepts:
+        facts["keeps under a potential"] = flags(method.keeps)
+    facts["keeps when free"] = flags(method.keeps_when_free)
+    facts["accepts"] = f"torques that depend on {flags(method.accepts)}" if method.accepts else "free bodies only"
+    if method.accepts:
+        facts["torque evaluations"] = _spoken_evaluations(method)
+    if method.own_clock:
+        facts["step"] = "chosen by the method; the one that you give is the first or the longest"
+    elif method.advance != 1.0:
+        facts["step"] = f"one application of the method advances {method.advance:g} of your steps"
+    return facts
+
+
+def _orders_long(orders: tuple[int | None, int | None]) -> str:
+    momentum, attitude = map(_order, orders)
+    return "exact" if momentum == attitude == "exact" else f"momentum {momentum}, attitude {attitude}"
+
+
+def _spoken_evaluations(method: Method) -> str:
+    start, each = _evaluations(method)
+    if each is None:
+        return "varies from step to step"
+    per = "a step" if method.advance == 1.0 else f"in {method.advance:g} steps"
+    return f"{each} {per}" + (f", and {start} at the start" if start else "")
+
+
+def _options(method: Method, width: int) -> str:
+    chosen = dict(method.settings)
+    names = {o.name: f"  {o.name}={written(chosen.get(o.name, o.default))}" for o in method.options}
+    margin = max(map(len, names.values())) + 2
+    lines = [f"{names[o.name]:{margin}}{option_text(o, told_default=o.name in chosen)}" for o in method.options]
+    head = f"Options, wherever a method is named, as in {example_variant(method)}"
+    return "\n".join([head, *(_hanging(line, margin, width) for line in lines)])
+
+
+def option_text(option: Option, *, told_default: bool = False) -> str:
+    """What an option means and which values it has."""
+    listed = f" [{', '.join(map(written, _values(option)))}]" if _values(option) else ""
+    default = f" (default {written(option.default)})" if told_default else ""
+    return f"{option.meaning}{listed}{default}"
+
+
+def example_variant(method: Method) -> str:
+    """The method with another value of an option, as one types it; with the default where no other is known."""
+    bare, first = method.bare_name, method.options[0]
+    known = ((o, v) for o in method.options for v in (*_values(o), *o.examples) if v != o.default)
+    option, value = next(known, (first, first.default))
+    return f"{bare}({option.name}={written(value)})"
+
+
+def _values(option: Option) -> tuple[Any, ...]:
+    return option.choices or ((True, False) if isinstance(option.default, bool) else ())
+
+
+def written(value: Any) -> str:
+    """A value of an option as one types it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def python_example(method: Method) -> str:
+    """A few lines that run as they stand."""
+    torque = "    ph.HeavyTop(weight=5),\n" if method.accepts else ""
+    return (
+        "import polhode as ph\n\n"
+        "motion = ph.simulate(\n"
+        "    ph.Body([2, 3, 4]),\n"
+        f"{torque}"
+        "    omega=[0.3, 3, 0.2],\n"
+        "    t_span=(0, 1),\n"
+        "    step=0.02,\n"
+        f'    method="{method.name}",\n'
+        ")\n"
+        "print(motion)"
+    )
+
+
+def run_table(method: Method) -> str:
+    """The [run] table of a scenario, for the same run."""
+    return f'[run]\nt_span = [0.0, 1.0]\nstep = 0.02\nmethod = "{method.name}"'
+
+
+def flags(value: enum.Flag) -> str:
+    """The names of flags in words."""
+    return ", ".join(str(flag.name).lower().replace("_", " ") for flag in value) or "nothing"
+
+
+def _hanging(text: str, indent: int, width: int) -> str:
+    return textwrap.fill(
+        text, max(width, indent + 20), subsequent_indent=" " * indent, break_on_hyphens=False, drop_whitespace=True
+    )
+
+
+# --- torques -------------------------------------------------------------------------------------------------------
+
+
+def torque_row(model: type[Torque]) -> tuple[str, ...]:
+    """What a table says of a torque: its parameters, what it depends on, whether it has a potential."""
+    listed = ", ".join(map(_parameter, _fields(model))) or "-"
+    return (model.__name__, listed, flags(model.depends), _potential(model))
+
+
+def torque_card(model: type[Torque]) -> str:
+    """Everything that is known of a torque, with an example."""
+    docs = _field_docs(model)
+    return "\n".join(
+        [
+            f"{model.__name__}: {inspect.getdoc(model)}\n",
+            f"depends on  {flags(model.depends)}",
+            f"potential   {_potential(model)}\n",
+            *(f"{_parameter(field)}\n    {docs.get(field.name, '')}" for field in _fields(model)),
+            f"\nIn a scenario file:\n\n[torque]\n{torque_example(model)}",
+        ]
+    )
+
+
+def _fields(model: type[Torque]) -> tuple[Any, ...]:
+    return fields(model)  # type: ignore[arg-type]  # every model is a dataclass
+
+
+def _parameter(field: Any) -> str:
+    return field.name if field.default is MISSING else f"{field.name} = {_toml(field.default)}"
+
+
+def _potential(model: type[Torque]) -> str:
+    return "no" if model.potential_kernel is Torque.potential_kernel else "yes"
+
+
+def _field_docs(model: type[Torque]) -> dict[str, str]:
+    """The string below each field, as in the source: Python itself forgets it."""
+    body = ast.parse(inspect.getsource(model)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    docs = {}
+    for field, text in pairwise(body.body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
+            docs[field.target.id] = " ".join(str(ast.literal_eval(text.value)).split())
+    return docs
+
+
+def torque_example(model: type[Torque]) -> str:
+    """A [torque] table that works: defaults where there are, plausible numbers where there are none."""
+    hints = get_type_hints(model)
+    lines = [f'model = "{model.__name__}"']
+    for field in _fields(model):
+        value = _plausible(hints[field.name]) if field.default is MISSING else field.default
+        lines.append(f"{field.name} = {_toml(value)}")
+    return "\n".join(lines)
+
+
+def _plausible(hint: Any) -> Any:
+    """A value of this type; of several types the first."""
+    inner = get_args(hint)
+    if not inner:
+        return 1.0
+    if inner == (float, float, float):
+        return (0.0, 0.0, 1.0)
+    if getattr(hint, "__origin__", None) is tuple:
+        return tuple(_plausible(x) for x in inner if x is not Ellipsis)
+    return _plausible(inner[0])
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,48 @@
+"""The worked examples of CONTRIBUTING.md work."""
+
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+
+BLOCKS = re.findall(
+    r"```python\n(.*?)```", (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL
+)
+
+
+def module(name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The source as a module, as if it had been saved."""
+    made = types.ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, made)
+    exec(compile(source, name, "exec"), made.__dict__)
+    return made
+
+
+def test_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = module("polhode.methods.mr2_reversed", BLOCKS[0], monkeypatch).MR2r
+    run: dict[str, Any] = {"omega": [1, 2, 3], "t_span": (0, 10), "step": 0.05}
+    one = ph.simulate(ph.Body([2, 3, 4]), method=method, **run)
+    other = ph.simulate(ph.Body([2, 3, 4]), method="MR2", **run)
+    assert one.method == "MR2r"
+    assert one.momentum_error.max() < 1e-13
+    assert 1e-6 < np.abs(one.momentum - other.momentum).max() < 0.5  # another method of the same order
+
+
+def test_the_torque(monkeypatch: pytest.MonkeyPatch) -> None:
+    dipole = module("polhode.torques.magnetic_dipole", BLOCKS[1], monkeypatch).MagneticDipole
+    run: dict[str, Any] = {"omega": [1, 2, 3], "t_span": (0, 5), "step": 0.01, "method": "MR2"}
+    magnet = ph.simulate(ph.Body([2, 3, 4]), dipole(moment=(0, 0, 2), field=(0, 0, -1.5)), **run)
+    top = ph.simulate(ph.Body([2, 3, 4]), ph.HeavyTop(weight=3), **run)
+    np.testing.assert_allclose(magnet.momentum, top.momentum, atol=1e-12)  # the same mathematics
+    assert magnet.energy_error.max() < 1e-3
+    assert magnet.momentum_error.max() < 1e-13
+
+
+def test_every_block_is_tested() -> None:
+    assert len(BLOCKS) == 2

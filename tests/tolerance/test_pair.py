@@ -1,0 +1,149 @@
+"""Two runs at a time: the same answers, and no thread is left behind whatever happens."""
+
+import _thread
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode._simulate import checked_arguments
+from polhode.integration.fixed import Integration, NotWanted
+from polhode.tolerance import search
+from polhode.tolerance.pair import both
+
+
+class Run:
+    """Stands for a run: looks up after every chunk, as runs do."""
+
+    def __init__(self, chunks: int, end: Callable[[], Any]) -> None:
+        self.chunks, self.end, self.done = chunks, end, 0
+        self.progress: Callable[[int, int], None] | None = None
+        self.unwanted = False
+
+    def compiled(self) -> None:
+        pass
+
+    def attempt(self) -> Any:
+        for k in range(self.chunks):
+            self.done = k
+            time.sleep(0.001)
+            if self.progress:
+                self.progress(self.done, self.chunks)
+            if self.unwanted:
+                raise NotWanted
+        return self.end()
+
+
+def pair(first: Run, second: Run) -> Any:
+    return both(cast(Integration, first), cast(Integration, second))
+
+
+def raising(problem: BaseException) -> Callable[[], Any]:
+    def end() -> Any:
+        raise problem
+
+    return end
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> Any:
+    before = _thread._count()
+    yield
+    for _ in range(100):  # its last word is spoken a moment before it ends
+        if _thread._count() == before:
+            break
+        time.sleep(0.001)
+    assert _thread._count() == before
+
+
+def test_both() -> None:
+    assert pair(Run(3, lambda: "main"), Run(9, lambda: "other")) == ("main", "other")
+    assert pair(Run(9, lambda: "main"), Run(3, lambda: "other")) == ("main", "other")
+
+
+def test_if_the_first_fails_the_second_is_stopped() -> None:
+    second = Run(100_000, lambda: "other")
+    with pytest.raises(ArithmeticError, match="first"):
+        pair(Run(3, raising(ArithmeticError("first"))), second)
+    assert second.done < 90_000
+
+
+def test_if_the_second_fails_it_is_told() -> None:
+    main, problem = pair(Run(20, lambda: "main"), Run(3, raising(ArithmeticError("second"))))
+    assert (main, str(problem)) == ("main", "second")
+    with pytest.raises(ArithmeticError, match="first"):
+        pair(Run(20, raising(ArithmeticError("first"))), Run(3, raising(ArithmeticError("second"))))
+
+
+@pytest.fixture
+def _interruptible() -> Any:
+    """Where the tests run in the background, the shell may have told them to ignore the key."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_ctrl_c_while_waiting_loses_nothing() -> None:
+    solution = ph.simulate(ph.Body([1, 2, 2.5]), omega=[1, 0, 0.1], t_span=(0, 1), step=1, method="Exact")
+    main = threading.main_thread().ident
+    assert main is not None
+
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        ended.wait()
+        time.sleep(0.02)
+        signal.pthread_kill(main, signal.SIGINT)  # wakes it up, as the key does
+
+    def end() -> Any:
+        ended.set()
+        return solution
+
+    second = Run(100_000, lambda: "other")
+    presser = threading.Thread(target=interrupt)
+    presser.start()
+    with pytest.raises(ph.SimulationInterrupted) as stopped:
+        pair(Run(3, end), second)
+    presser.join()
+    assert stopped.value.solution is solution
+    assert second.done < 90_000
+
+
+def test_progress_is_told_of_the_first_only() -> None:
+    told, first, second = list[str](), Run(3, lambda: "main"), Run(3, lambda: "other")
+    first.progress, second.progress = (lambda *_: told.append("main")), (lambda *_: told.append("other"))
+    pair(first, second)
+    assert told == ["main"] * 3
+
+
+def test_a_run_that_is_not_wanted_ends() -> None:
+    run, times, _, _ = checked_arguments(
+        ph.Body([1, 2, 2.5]), omega=[1, 0, 0.1], t_span=(0, 1), step=0.1, method="MR2", t_eval=[1.0]
+    )
+    begun = Integration(run, run.quaternion_start, run.momentum_start, times, None, None)
+    begun.unwanted = True
+    with pytest.raises(NotWanted):
+        begun.attempt()
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-9])
+def test_answers_do_not_depend_on_it(rtol: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for at_once in (True, False):
+        monkeypatch.setattr(search, "LONG_ENOUGH", 1 if at_once else 10**9)
+        monkeypatch.setattr(search, "cores", lambda: 2)
+        found.append(
+            ph.simulate(
+                ph.Body([1.0, 1.75, 2.5]), ph.HeavyTop(0.05), omega=[0.9, -0.7, 1.1], t_span=(0.0, 100.0), rtol=rtol,
+                t_eval=[10.0, 50.0, 100.0],
+            )
+        )  # fmt: skip
+    a, b = found
+    assert np.array_equal(a.quaternion, b.quaternion)
+    assert (a.error_estimate, a.nfev, a.method) == (b.error_estimate, b.nfev, b.method)
