@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -19,10 +19,11 @@ import numpy as np
 import polhode as ph
 from benchmarks.problems import Floats, Problem
 from polhode._simulate import checked_arguments
-from polhode.integration.fixed import Integration
-from polhode.integration.variable import OwnClockIntegration
+from polhode.integration.loop import solve
 from polhode.methods import Method
 from polhode.methods import find as find_method
+from polhode.problem import Plan
+from polhode.problem import Problem as Asked
 from polhode.tolerance import character, choice
 from polhode.tolerance.estimate import COARSER
 
@@ -143,29 +144,28 @@ class Polhode:
     @property
     def of_target(self) -> bool:
         """Where equations are solved by iteration: as well as the target asks, as `simulate(rtol=...)` does it."""
-        return not self.method.own_clock and "tolerance" in self._options
+        return not self.method.variable_steps and "tolerance" in self._options
 
     def settings(self, problem: Problem) -> Settings:
         """Numbers of steps, or tolerances."""
-        if self.method.own_clock:
+        if self.method.variable_steps:
             return TOLERANCES
         if self.method.order is None:  # exact: one step to each output time
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
-        whole = character.character(self._plan(problem))
+        whole = character.character(self._asked(problem))
         c = whole.seen_by(self.method)
         model = choice.model_of(self.method, symmetric=whole.comoving is not None)
-        longest = model.longest if model else LONGEST
+        longest = model.longest_turn if model else LONGEST
         if model and not model.flows:
             longest /= COARSER  # `simulate` leaves room for its companion
         angle = problem.angle * c.turn / whole.turn
-        if model and model.part and not c.symmetric:  # beyond its reach an exact flow goes in two pieces
-            longest = min(longest, 0.97 * c.reach / model.part)
+        if model and model.longest_flow and not c.symmetric:  # beyond its reach an exact flow goes in two pieces
+            longest = min(longest, 0.97 * c.reach / model.longest_flow)
         return Settings(max(1.0, angle / longest), angle / SHORTEST, 1.25)
 
-    def _plan(self, problem: Problem) -> Any:
-        """The run, in one step."""
-        step = problem.span
-        return checked_arguments(problem.body, problem.torque, **_start(problem), step=step, method=self.method)[0]
+    def _asked(self, problem: Problem) -> Asked:
+        """What is asked of polhode."""
+        return Asked.given(problem.body, problem.torque, **_start(problem), t_eval=problem.times)
 
     def steps(self, problem: Problem, setting: float) -> int:
         """As many for each output interval, so that output times are steps."""
@@ -173,13 +173,13 @@ class Polhode:
 
     def chosen(self, problem: Problem, setting: float, target: float) -> Settled:
         """As `simulate(rtol=...)` would make this number of steps."""
-        if self.method.own_clock:
-            method = self.method.having(rtol=float(f"{1 / setting:.3g}"))
+        if self.method.variable_steps:
+            method = self.method.replace(rtol=float(f"{1 / setting:.3g}"))
             return Settled(method, problem.span / problem.outputs, None)
-        run = self._plan(problem)
-        rungs = choice.ladder(self.method, character.character(run), target)
-        made = rungs.made(run, self.steps(problem, setting), self.looser * target)
-        return Settled(made.method, made.step, made.longest_step)
+        asked = self._asked(problem)
+        found = choice.candidate(self.method, character.character(asked), target)
+        plan = found.plan(asked, self.steps(problem, setting), self.looser * target)
+        return Settled(plan.method, plan.step, plan.longest_step)
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
         """A whole call."""
@@ -195,19 +195,18 @@ class Polhode:
         body, torque, start, times = problem.body, problem.torque, _start(problem), problem.times
 
         def simulate() -> ph.Solution:
-            run, listed, _, _ = checked_arguments(
+            asked, plan = checked_arguments(
                 body, torque, **start, step=settled.step, method=settled.method, t_eval=times
             )
-            run = replace(run, longest_step=settled.longest_step)
-            kind = OwnClockIntegration if run.method.own_clock else Integration
-            return kind(run, run.quaternion_start, run.momentum_start, listed, None, None).solution()
+            assert isinstance(plan, Plan)
+            return solve(asked, plan.replace(longest_step=settled.longest_step))
 
         return simulate
 
     def told(self, problem: Problem, setting: float, target: float) -> str:
         """Method and radians a step, or its tolerance."""
         settled = self.chosen(problem, setting, target)
-        if self.method.own_clock:
+        if self.method.variable_steps:
             return settled.method.name
         return f"{settled.method.name}, {settled.step * problem.angle / problem.span:.3g} rad"
 

@@ -51,13 +51,13 @@ def chosen(problem: Problem, target: float) -> tuple[Polhode, Record]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         solution = automatic(problem, target)
-    method = solution.run.method
+    method = solution.plan.method
     found_by_the_run = {o.name: o.default for o in method.options if o.name in ("tolerance", "rtol")}
     told = {
-        "method": method.name, "step": solution.run.step, "error": error(rows(solution), reference(problem)),
-        "estimate": solution.error_estimate, "nfev": solution.run.nfev,
+        "method": method.name, "step": solution.plan.step, "error": error(rows(solution), reference(problem)),
+        "estimate": solution.error_estimate, "nfev": solution.nfev,
     }  # fmt: skip
-    return Polhode(method.having(**found_by_the_run) if found_by_the_run else method), told
+    return Polhode(method.replace(**found_by_the_run) if found_by_the_run else method), told
 
 
 def measured(
@@ -134,7 +134,7 @@ class Inside:
 
         def run() -> Floats:
             solution = simulate()
-            seconds.append(solution.run.seconds)
+            seconds.append(solution.stats.seconds)
             return rows(solution)
 
         return run

@@ -81,7 +81,7 @@ def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[st
             log(f"{method}, {bodies} bodies: {row['best'] * 1e9:.1f} ns a step")
         for steps in STEPS[:-1] if quick else STEPS:
             times = rounds_of({"1": partial(one, method, steps)}, rounds)["1"]
-            loop = min(one(method, steps).run.seconds for _ in range(rounds))
+            loop = min(one(method, steps).stats.seconds for _ in range(rounds))
             row = _row(times, steps) | {"method": method, "steps": steps, "loop": loop / steps}
             found["steps"].append(row)
             log(f"{method}, {steps} steps: {row['best'] * 1e9:.1f} ns a step, {row['loop'] * 1e9:.1f} in the loop")

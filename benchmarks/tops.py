@@ -126,7 +126,7 @@ def polhode_fleet(tops: Tops, mine: Polhode, steps: int, target: float, threads:
     method = mine.method
     if mine.of_target:
         allowed = 10.0 ** math.floor(math.log10(0.1 * target / steps))
-        method = method.having(tolerance=allowed if allowed > 1e-15 else 0.0)
+        method = method.replace(tolerance=allowed if allowed > 1e-15 else 0.0)
 
     def run(count: int) -> Floats:
         found = ph.ensemble(
@@ -152,9 +152,9 @@ def cheapest_steps(tops: Tops, mine: Polhode, target: float, judged: int, longes
     """The fewest that meet the target; None if a method takes longer than `longest` seconds for the judged tops."""
     symmetric = ph.Body(tops.moments).symmetry_axis > 0
     model = model_of(mine.method, symmetric=symmetric)
-    longest_turn = LONGEST_IN_MOTION if model and model.in_motion else LONGEST
-    if model and model.part:  # flows go in one piece
-        longest_turn = min(longest_turn, 2.0 / model.part)
+    longest_turn = LONGEST_IN_MOTION if model and model.is_comoving else LONGEST
+    if model and model.longest_flow:  # flows go in one piece
+        longest_turn = min(longest_turn, 2.0 / model.longest_flow)
     steps = max(1, round(tops.angle / longest_turn))
     while True:
         try:

@@ -124,11 +124,11 @@ def test_a_failed_run_is_a_row_and_the_rest_goes_on() -> None:
     wild: dict[str, Any] = {"omega": [100, 200, 300], "t_span": (0, 1)}
     done = ph.compare(ph.Body([1, 2, 2.5]), **wild, methods="RK4,MR2", steps=[0.1, 1e-3], repeats=2)
     failed, *others = done.entries
-    assert "RK4 left the finite numbers" in failed.failure
+    assert "RK4 produced NaN or infinity" in failed.failure
     assert all(map(math.isnan, failed.worst))
     assert not any(e.failure for e in others)
     row = next(line for line in done.table().splitlines() if "failed" in line)
-    assert re.match(r"RK4 +0\.1 s +failed: RK4 left the finite numbers .*: take a shorter step$", row)
+    assert re.match(r"RK4 +0\.1 s +failed: RK4 produced NaN or infinity .*: take a shorter step$", row)
     assert done.plot() is not None
 
 
@@ -191,12 +191,12 @@ def test_progress_reaches_the_end() -> None:
     ],
 )
 def test_bad_input_is_told_before_anything_is_run(changes: dict[str, Any], message: str) -> None:
-    def announce(what: str) -> None:
+    def on_compile(what: str) -> None:
         raise AssertionError(what)
 
     settings: dict[str, Any] = {**FREE, "methods": "MR2", "steps": [0.1], **changes}
     with pytest.raises(ValueError, match=re.escape(message)):
-        ph.compare(BODY, **settings, announce=announce, progress=Impatient(0))
+        ph.compare(BODY, **settings, on_compile=on_compile, progress=Impatient(0))
 
 
 def test_lists_are_split_outside_brackets() -> None:

@@ -60,7 +60,7 @@ def test_an_event_does_not_change_the_run() -> None:
         assert np.array_equal(plain.t, watched.t)
         assert np.array_equal(plain.quaternion, watched.quaternion)
         assert np.array_equal(plain.momentum, watched.momentum)
-        assert plain.run.steps == watched.run.steps
+        assert plain.stats.steps == watched.stats.steps
         assert plain.t_last == watched.t_last
 
 
@@ -179,7 +179,7 @@ def test_events_go_on_with_the_run(block: int, tmp_path: Path, monkeypatch: pyte
     assert part.events[0].t.tolist() == part.events[2].t.tolist()
     assert part.events[1].t.tolist() == pytest.approx([7.123456789])
     assert part.events[2].energy_error.max() < 1e-9
-    assert part.run.t_start == 0.0
+    assert part.problem.t_start == 0.0
     other = ph.resume(run(1.0, events=at_seven), 20.0, events=second_rate)
     assert [e.metadata["event"] for e in other.events] == ["at_seven", "second_rate"]
     assert other.events[0].t.size == 0
@@ -209,11 +209,11 @@ def test_a_stop_before_what_cannot_be_done() -> None:
     found = ph.simulate(BODY, until_five, **MOTION, t_span=(0.0, 10.0), rtol=1e-8, events=stop)
     known = ph.simulate(BODY, until_five, **MOTION, t_span=(0.0, 3.0), rtol=1e-12, t_eval=[3.0])
     assert found.t_last == pytest.approx(3.0, abs=1e-14)
-    assert found.run.t_end == 10.0
+    assert found.problem.t_end == 10.0
     assert np.abs(found.momentum[-1] - known.momentum[-1]).max() < 1e-8
     assert found.error_estimate is not None
     assert found.error_estimate < 1e-8
-    assert 2.8 < found.run.steps * found.run.step < 3.0 + found.run.step
+    assert 2.8 < found.stats.steps * found.plan.step < 3.0 + found.plan.step
     chaotic = {**MOTION, "t_span": (0.0, -300.0), "rtol": 1e-9}
     early = ph.simulate(BODY, ph.HeavyTop(30.0), **chaotic, events=ph.Event(second_rate, terminal=True))
     assert early.error_estimate is not None

@@ -134,7 +134,7 @@ def test_ctrl_c_saves_what_was_computed(
         path = write(NOMINAL + DRAWN)
         made = load_scenario(path).ensemble()
         if not begun:
-            made = replace(made, run=replace(made.run, steps=0))
+            made = replace(made, stats=replace(made.stats, steps=0))
 
         def interrupted(*_: Any, **__: Any) -> Any:
             raise ph.EnsembleInterrupted(made)

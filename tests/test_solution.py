@@ -254,14 +254,20 @@ def test_a_file_gives_back_every_bit(model: str, tmp_path: Path) -> None:
     assert back.body == s.body
     assert back.body.name == s.body.name
     assert back.torque == s.torque
-    assert back.run.method is s.run.method
+    assert back.plan.method is s.plan.method
     for name in ("t", "quaternion", "momentum", "last_quaternion", "last_momentum"):
         assert bits(getattr(back, name)) == bits(getattr(s, name)), name
-    for name in ("step", "t_start", "t_end", "every", "steps", "nfev", "seconds"):
-        assert getattr(back.run, name) == getattr(s.run, name), name
-        assert type(getattr(back.run, name)) is type(getattr(s.run, name)), name
-    assert bits(back.run.quaternion_start) == bits(s.run.quaternion_start)
-    assert bits(back.run.momentum_start) == bits(s.run.momentum_start)
+    for noun, names in (
+        ("plan", ["step"]),
+        ("problem", ["t_start", "t_end", "every"]),
+        ("stats", ["steps", "nfev", "seconds"]),
+    ):
+        for name in names:
+            new, old = (getattr(getattr(x, noun), name) for x in (back, s))
+            assert new == old, name
+            assert type(new) is type(old), name
+    assert bits(back.problem.quaternion_start) == bits(s.problem.quaternion_start)
+    assert bits(back.problem.momentum_start) == bits(s.problem.momentum_start)
     assert (back.status, back.message, back.t_last, back.success) == (s.status, s.message, s.t_last, s.success)
     assert bits(back.potential_energy) == bits(s.potential_energy)
     assert list(back.invariant_errors) == list(s.invariant_errors)
@@ -278,7 +284,7 @@ def test_a_file_of_listed_times_that_ends_later(tmp_path: Path) -> None:
     s = run(t_eval=[0.5, 1.005])
     s.save(tmp_path / "s.nc")
     back = Solution.load(tmp_path / "s.nc")
-    assert back.run.every is None
+    assert back.problem.every is None
     assert back.t_last == 2.0
     resumed = ph.resume(back, 3.0, t_eval=[2.5])
     assert resumed.t.tolist() == [0.5, 1.005, 2.5]

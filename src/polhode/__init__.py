@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from polhode.ensembles.result import Ensemble as Ensemble
     from polhode.ensembles.result import EnsembleInterrupted as EnsembleInterrupted
     from polhode.free import FreeMotion as FreeMotion
-    from polhode.integration.fixed import SimulationFailed as SimulationFailed
-    from polhode.integration.fixed import SimulationInterrupted as SimulationInterrupted
-    from polhode.integration.variable import ShortSteps as ShortSteps
+    from polhode.integration.loop import SimulationFailed as SimulationFailed
+    from polhode.integration.loop import SimulationInterrupted as SimulationInterrupted
+    from polhode.integration.short_steps import ShortSteps as ShortSteps
     from polhode.solution import Solution as Solution
     from polhode.solution import load as load
     from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
@@ -64,9 +64,9 @@ _HOME = {
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
     "Reduced": "ensembles.reduce",
-    "ShortSteps": "integration.variable",
-    "SimulationFailed": "integration.fixed",
-    "SimulationInterrupted": "integration.fixed",
+    "ShortSteps": "integration.short_steps",
+    "SimulationFailed": "integration.loop",
+    "SimulationInterrupted": "integration.loop",
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
     "ToleranceNotReached": "tolerance.search",

@@ -19,7 +19,7 @@ from polhode.compiled import CompilationFailed
 from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion
-from polhode.integration.fixed import Progress, SimulationFailed
+from polhode.integration.loop import Progress, SimulationFailed
 from polhode.io.records import described
 from polhode.methods import Method, separated
 from polhode.methods import find as find_method
@@ -268,7 +268,7 @@ def compare(
     t_eval: Any = None,
     repeats: int = 5,
     progress: Progress | None = None,
-    announce: Announce | None = None,
+    on_compile: Announce | None = None,
 ) -> Comparison:
     """Run methods with several steps and measure what they reach and what they cost.
 
@@ -289,7 +289,7 @@ def compare(
     repeats
         How often a run is timed. All are run in turn, again and again, and the least time of each counts; output
         costs nothing, as runs that are timed have none.
-    progress, announce
+    progress, on_compile
         Called with steps done and in all, of all runs after the reference; called with what takes a while.
 
     Raises
@@ -308,7 +308,7 @@ def compare(
     t0, t1 = (float(t) for t in t_span)
     longest = max(map(float, steps))
     times = _times(t0, t1, longest) if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
-    problem = _Problem(body, torque, {**motion, "t_eval": times}, announce or (lambda _: None))
+    problem = _Problem(body, torque, {**motion, "t_eval": times}, on_compile or (lambda _: None))
     first = trials[0]
     checked_arguments(body, torque, **problem.motion, step=first.signed, method=first.method)  # the times make sense
     reference = problem.reference(longest)
@@ -373,10 +373,10 @@ def _trials(
     trials, problems = [], []
     for method in {m.name: m for m in methods}.values():
         settings = [(method, Entry(method.name, h)) for h in lengths]
-        if method.own_clock and any(option.name == "rtol" for option in method.options):
+        if method.variable_steps and any(option.name == "rtol" for option in method.options):
             chosen = dict(method.settings).get("rtol")
             tolerances = TOLERANCES if chosen is None else (float(chosen),)
-            settings = [(method.having(rtol=r), Entry(method.name, span, rtol=r)) for r in tolerances]
+            settings = [(method.replace(rtol=r), Entry(method.name, span, rtol=r)) for r in tolerances]
         for variant, entry in settings:
             signed = math.copysign(entry.step, t1 - t0)
             try:
@@ -432,15 +432,15 @@ class _Problem(NamedTuple):
     body: Body
     torque: Torque
     motion: dict[str, Any]
-    announce: Announce
+    on_compile: Announce
 
     def run(self, method: Method, step: float, progress: Progress | None = None, **changes: Any) -> Solution:
         """The motion by a method, at the output times unless changed."""
 
         def compiling() -> None:
-            self.announce(f"compiling {method.name} with {self.torque.name} for a step of {abs(step):g} s, once ...")
+            self.on_compile(f"compiling {method.name} with {self.torque.name} for a step of {abs(step):g} s, once ...")
 
-        settings = {**self.motion, "method": method, "step": step, "progress": progress, "announce": compiling}
+        settings = {**self.motion, "method": method, "step": step, "progress": progress, "on_compile": compiling}
         return simulate(self.body, self.torque, **{**settings, **changes})
 
     def entry(self, trial: _Trial, reference: Reference, work: _Work) -> Entry:
@@ -468,7 +468,7 @@ class _Problem(NamedTuple):
         """The cost of a run without output: its evaluations, and the least time so far."""
         if entry.failure or entry.seconds > LONG:
             return entry
-        done = self.run(trial.method, trial.signed, work.within(trial), t_eval=None, every=NO_OUTPUT).run
+        done = self.run(trial.method, trial.signed, work.within(trial), t_eval=None, every=NO_OUTPUT).stats
         work.over(trial)
         least = float(np.fmin(entry.seconds, done.seconds))
         return replace(entry, steps=done.steps, evaluations=done.nfev, seconds=least)

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode.core import status as codes
+from polhode.core.status import Status
+from polhode.integration.binding import OnCompile
 from polhode.integration.dense import Reach
-from polhode.integration.fixed import Progress, Segment, SimulationFailed, SimulationInterrupted, segments
-from polhode.integration.variable import integration
-from polhode.solution import Run, Solution
+from polhode.integration.grid import Segment, segments_of
+from polhode.integration.loop import Begin, Integration, Progress, SimulationFailed, SimulationInterrupted
+from polhode.problem import Plan, Problem, Stats
+from polhode.solution import Solution
 from polhode.tolerance.character import character
 
 EventFunction = Callable[[float, tuple[float, ...], tuple[float, ...]], float]
@@ -84,14 +86,6 @@ class Hit(NamedTuple):
     row: Row
 
 
-class Earlier(NamedTuple):
-    """What a run that goes on has from the one before."""
-
-    state: tuple[Floats, Floats]
-    memory: tuple[float, ...]
-    events: tuple[Solution, ...]
-
-
 class _Look(NamedTuple):
     """A stretch of the run that is kept at once: the times to look at, and which of them are wanted by the user."""
 
@@ -103,11 +97,11 @@ class _Look(NamedTuple):
 
 
 def with_events(
-    run: Run, times: Floats | None, events: tuple[Event, ...],
-    progress: Progress | None, announce: Callable[[], None] | None, earlier: Earlier | None = None,
+    problem: Problem, plan: Plan, events: tuple[Event, ...], progress: Progress | None, on_compile: OnCompile,
+    begin: Begin | None = None, earlier: tuple[Solution, ...] = (),
 ) -> Solution:  # fmt: skip
-    """The run, stretch by stretch, with a look at the events between."""
-    return _Watch(run, times, events, progress, announce, earlier).solution()
+    """Run a plan stretch by stretch, with a look at the events between; `earlier` are those before the beginning."""
+    return _Watch(problem, plan, events, progress, on_compile, begin, earlier).solution()
 
 
 def as_before(old: Sequence[Solution], new: Sequence[Solution | Event]) -> bool:
@@ -132,33 +126,36 @@ def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) ->
 
 
 class _Watch:
+    """One run with its events."""
+
     def __init__(
-        self, run: Run, times: Floats | None, events: tuple[Event, ...],
-        progress: Progress | None, announce: Callable[[], None] | None, earlier: Earlier | None,
+        self, problem: Problem, plan: Plan, events: tuple[Event, ...], progress: Progress | None,
+        on_compile: OnCompile, begin: Begin | None, earlier: tuple[Solution, ...],
     ) -> None:  # fmt: skip
-        self.run, self.times, self.events, self.announce, self.progress = run, times, events, announce, progress
-        self.sign = math.copysign(1.0, run.step)
+        self.problem, self.plan, self.events = problem, plan, events
+        self.progress, self.on_compile = progress, on_compile
+        self.sign = problem.direction
         self.hits: list[Hit] = []
         self.rows: list[tuple[Floats, Floats, Floats]] = []
         self.reach: Reach | None = None
         self.reached = -math.inf * self.sign
-        self.earlier = earlier or Earlier((run.quaternion_start, run.momentum_start), (), ())
-        self.last = start = Row(run.t_start, *self.earlier.state)
+        self.begin = begin or Begin(problem.t_start, problem.quaternion_start, problem.momentum_start)
+        self.last = start = Row(*self.begin[:3])
         self.values = [self._value(e, start) for e in events]
-        if as_before(self.earlier.events, events):  # what has happened here is not to happen again
-            for k, event in enumerate(self.earlier.events):
+        if as_before(earlier, events):  # what has happened here is not to happen again
+            for k, event in enumerate(earlier):
                 if event.t.size and event.t[-1] == start.t:
                     self.values[k] = 0.0
 
     def _value(self, event: Event, row: Row) -> float:
-        return event.value(row.t, row.q, self.run.body.rate(row.m))
+        return event.value(row.t, row.q, self.problem.body.rate(row.m))
 
     # --- where to look
 
     def _looks(self) -> list[_Look]:
-        run = self.run
-        pieces = segments(run.t_start, run.t_end, run.step * run.method.advance, run.torque.breakpoints)
-        rate = character(run).rate
+        """Return the stretches of the run, each with the times at which the events are looked at."""
+        pieces = segments_of(self.problem, self.plan, self.begin.t)
+        rate = character(self.problem.replace(t_start=self.begin.t)).rate
         total, out, before = sum(p.steps for p in pieces), list[_Look](), 0
         for piece in pieces:
             finer = max(1, math.ceil(abs(piece.h) * rate / FINEST_TURN))
@@ -175,79 +172,83 @@ class _Watch:
             grid[-1] = piece.t1
         between = (grid[:-1, None] + np.diff(grid)[:, None] * (np.arange(finer) / finer)).reshape(-1)
         times = np.append(between, grid[-1])
-        t0, t1 = float(grid[0]), float(grid[-1])
-        if self.times is None:
-            every, done = self.run.every or 1, before + k
+        t0, t1, listed = float(grid[0]), float(grid[-1]), self.problem.times
+        if listed is None:
+            every, done = self.problem.every or 1, before + k
             wanted = grid[(done % every == 0) | (done == total)]
         else:
-            wanted = self.times[(self.sign * self.times >= self.sign * t0) & (self.sign * self.times <= self.sign * t1)]
+            wanted = listed[(self.sign * listed >= self.sign * t0) & (self.sign * listed <= self.sign * t1)]
         times = self.sign * np.unique(self.sign * np.concatenate([times, wanted]))
         return _Look(t0, t1, beyond - first, times, wanted)
 
     # --- the run
 
     def solution(self) -> Solution:
-        """To the end, or to a terminal event."""
-        part, steps, nfev, seconds, stop = None, 0, 0, 0.0, None
+        """Run to the end, or to a terminal event."""
+        problem, plan, begin = self.problem, self.plan, self.begin
+        part, stop, stats = None, None, Stats()
         failure: BaseException | None = None
-        (q, m), memory, _ = self.earlier
         looks = self._looks()
         later = sum(look.steps for look in looks)
         for look in looks:
-            run = replace(self.run, t_start=look.t0, t_end=look.t1, every=None)
-            if run.torque_size is None and part is not None:
-                run = replace(run, torque_size=part.run.torque_size)
-            stretch = integration(run)(run, q, m, look.times, self.progress, self.announce, memory)
+            stretch = problem.replace(t_end=look.t1, times=look.times, every=None)
+            run = Integration(stretch, plan, begin._replace(t=look.t0), self.progress, self.on_compile)
+            plan = run.plan
             later -= look.steps
-            stretch.earlier, stretch.later = steps, later
+            run.steps_before, run.steps_after = stats.steps, later
             try:
-                part = stretch.solution()
-            except BaseException as problem:  # also of the user's `progress`
-                if not isinstance(found := getattr(problem, "solution", None), Solution):
+                part = run.solution()
+            except BaseException as raised:  # also by the user's `progress`
+                if not isinstance(found := getattr(raised, "solution", None), Solution):
                     raise
-                part, failure = found, problem
-            q, m, memory = part.last_quaternion, part.last_momentum, part.memory
-            if look.t1 in run.torque.breakpoints:
-                memory = ()
-            steps, nfev, seconds = steps + part.run.steps, nfev + part.run.nfev, seconds + part.run.seconds
+                part, failure = found, raised
+            memory = () if look.t1 in problem.torque.breakpoints else part.memory
+            begin = Begin(look.t1, part.last_quaternion, part.last_momentum, memory)
+            stats = stats + part.stats
             try:
                 stop = self._watched(part)
-            except BaseException as problem:  # of the user's function, or the user does not wait for it
-                failure = problem
+            except BaseException as raised:  # by the user's function, or by Ctrl-C
+                failure = raised
             self._keep(part, look.wanted, stop)
             if stop is not None or failure is not None:
                 break
         assert part is not None
         t, quaternion, momentum = (np.concatenate(x) for x in zip(*self.rows, strict=True))
-        run = replace(
-            part.run, t_start=self.run.t_start, t_end=self.run.t_end, every=self.run.every,
-            steps=steps, nfev=nfev, seconds=seconds,
-        )  # fmt: skip
-        whole = replace(part, run=run, t=t, quaternion=quaternion, momentum=momentum)
+        whole = replace(part, problem=problem, stats=stats, t=t, quaternion=quaternion, momentum=momentum)
         if failure is None:
-            whole = replace(whole, message=f"reached t = {whole.t_last:.12g} in {steps} steps")
+            whole = replace(whole, message=f"reached t = {whole.t_last:.12g} in {stats.steps} steps")
         if stop is not None:
-            name, (when, q, m) = self.events[stop.which].name, stop.row
-            if not whole.run.method.own_clock:  # the stretch went on behind it
-                made = (when - look.t0) / (self.run.step * self.run.method.advance)
-                steps -= part.run.steps - math.ceil(made * (1.0 - 1e-12))
-                whole = replace(whole, run=whole.run.having(steps=steps))
-            told = f"stopped by the event {name} at t = {when:.12g}, in {steps} steps"
-            whole = replace(whole, status=codes.OK, message=told, t_last=when, memory=())
-            whole = replace(whole, last_quaternion=q, last_momentum=m)
+            whole = self._stopped(whole, stop, look.t0, part.stats.steps)
         whole = replace(whole, events=tuple(self._of(whole, k) for k in range(len(self.events))))
-        if isinstance(failure, SimulationFailed | SimulationInterrupted):
-            if stop is None:
-                raise type(failure)(whole) from None
-        elif isinstance(failure, KeyboardInterrupt):
-            told = f"interrupted at t = {whole.t_last:.12g} after {steps} steps"
-            raise SimulationInterrupted(replace(whole, status=codes.INTERRUPTED, message=told)) from None
-        elif failure is not None:
-            if not hasattr(failure, "solution"):
-                failure.add_note("raised while events were looked for; what was computed is its `solution`")
-            failure.solution = whole  # type: ignore[attr-defined]
-            raise failure
+        stopped_before = stop is not None and isinstance(failure, SimulationFailed | SimulationInterrupted)
+        if failure is not None and not stopped_before:
+            self._raise(failure, whole)
         return whole
+
+    def _stopped(self, whole: Solution, stop: Hit, t0: float, made: int) -> Solution:
+        """Return the solution up to a terminal event in its last stretch, which began at t0 and made some steps."""
+        name, (when, q, m) = self.events[stop.which].name, stop.row
+        stats = whole.stats
+        if not self.plan.method.variable_steps:  # the stretch went on behind the event
+            wanted = (when - t0) / (self.plan.step * self.plan.method.advance)
+            stats = replace(stats, steps=stats.steps - made + math.ceil(wanted * (1.0 - 1e-12)))
+        message = f"stopped by the event {name} at t = {when:.12g}, in {stats.steps} steps"
+        return replace(
+            whole, stats=stats, status=Status.OK, message=message, t_last=when, memory=(), last_quaternion=q,
+            last_momentum=m,
+        )  # fmt: skip
+
+    def _raise(self, failure: BaseException, whole: Solution) -> None:
+        """Raise what stopped the run, with everything that was computed."""
+        if isinstance(failure, SimulationFailed | SimulationInterrupted):
+            raise type(failure)(whole) from None
+        if isinstance(failure, KeyboardInterrupt):
+            message = f"interrupted at t = {whole.t_last:.12g} after {whole.stats.steps} steps"
+            raise SimulationInterrupted(replace(whole, status=Status.INTERRUPTED, message=message)) from None
+        if not hasattr(failure, "solution"):
+            failure.add_note("raised while events were looked for; what was computed is its `solution`")
+        failure.solution = whole  # type: ignore[attr-defined]
+        raise failure
 
     def _keep(self, part: Solution, wanted: Floats, stop: Hit | None) -> None:
         """The rows that the user wants; those of the start of a stretch were the end of the one before."""
@@ -257,7 +258,7 @@ class _Watch:
         if stop is not None:
             mask &= self.sign * part.t <= self.sign * stop.row.t
         t, q, m = part.t[mask], part.quaternion[mask], part.momentum[mask]
-        if stop is not None and self.times is None and not (t.size and t[-1] == stop.row.t):
+        if stop is not None and self.problem.times is None and not (t.size and t[-1] == stop.row.t):
             t, q, m = np.append(t, stop.row.t), np.vstack([q, stop.row.q]), np.vstack([m, stop.row.m])
         self.rows.append((t, q, m))
         self.reached = part.t_last
@@ -300,7 +301,7 @@ class _Watch:
         from scipy.optimize import brentq
 
         if self.reach is None:
-            self.reach = Reach(self.run, self.announce)
+            self.reach = Reach(self.problem, self.plan, self.on_compile)
         reach, seen = self.reach, {a.t: (a, ga), b.t: (b, gb)}
 
         def value(t: float) -> float:

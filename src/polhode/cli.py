@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from polhode import Comparison
     from polhode._arrays import Floats
     from polhode.methods import Method
+    from polhode.problem import Plan, Stats
     from polhode.scenario import Scenario
-    from polhode.solution import Run, Solution
+    from polhode.solution import Solution
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input makes no sense; the user stopped it."""
@@ -153,16 +154,16 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
 
     from polhode import SimulationFailed, SimulationInterrupted, load
 
-    def announce() -> None:
+    def on_compile() -> None:
         if not quiet:
             method = scenario.method.name if scenario.method else "a method"
             typer.echo(f"compiling {method} with {scenario.torque.name}, once ...", err=True)
 
     if scenario.many is not None:
-        return _run_many(scenario, files[0], table, quiet, announce)
+        return _run_many(scenario, files[0], table, quiet, on_compile)
     try:
         with _progress(scenario.path.stem, quiet) as progress:
-            solution = scenario.simulate(progress, announce)
+            solution = scenario.simulate(progress, on_compile)
     except SimulationInterrupted as stopped:
         return _rescued(scenario, stopped.solution, files[0], INTERRUPTED)
     except SimulationFailed as failure:
@@ -187,7 +188,7 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
 
 
 def _run_many(
-    scenario: Scenario, file: Path, table: _RunTable, quiet: bool, announce: Callable[[], None]
+    scenario: Scenario, file: Path, table: _RunTable, quiet: bool, on_compile: Callable[[], None]
 ) -> int:  # fmt: skip
     """The same for an ensemble. Bodies that failed are part of the result, unless all did."""
     from polhode import EnsembleInterrupted, Reduced
@@ -195,7 +196,7 @@ def _run_many(
     code = 0
     try:
         with _progress(scenario.path.stem, quiet) as progress:
-            made = scenario.ensemble(progress, announce)
+            made = scenario.ensemble(progress, on_compile)
     except EnsembleInterrupted as stopped:
         made, code = stopped.ensemble, INTERRUPTED
     except (ValueError, TypeError, MemoryError) as problem:  # what ensemble says of its input
@@ -204,7 +205,7 @@ def _run_many(
         return BAD_INPUT
     count = made.count if isinstance(made, Reduced) else len(made)
     failed = made.failed if isinstance(made, Reduced) else int((~made.success).sum())
-    if code and not made.run.steps:
+    if code and not made.stats.steps:
         typer.echo(f"polhode: {scenario.path}: interrupted; nothing was saved", err=True)
         return code
     if failed and not code:
@@ -219,19 +220,21 @@ def _run_many(
     if code == INTERRUPTED:
         typer.echo(f"polhode: {scenario.path}: interrupted; what was computed is in {file}", err=True)
     if not code:
-        table.cells(scenario, made.run, "-", "-", f"{file}, {count} bodies{f', {failed} failed' if failed else ''}")
+        table.cells(
+            scenario, made.plan, made.stats, "-", "-", f"{file}, {count} bodies{f', {failed} failed' if failed else ''}"
+        )
     return code
 
 
 def _rescued(scenario: Scenario, solution: Solution, file: Path, code: int) -> int:
     """Save what there is of a run that did not reach its end."""
     try:
-        if solution.run.steps:
+        if solution.stats.steps:
             solution.save(file, overwrite=True)
     except (OSError, ValueError) as problem:
         fate = f"what was computed could not be saved ({problem})"
     else:
-        fate = f"what was computed is in {file}" if solution.run.steps else "nothing was saved"
+        fate = f"what was computed is in {file}" if solution.stats.steps else "nothing was saved"
     message = solution.message.replace("what was computed is in the solution", fate)
     typer.echo(f"polhode: {scenario.path}: {message}", err=True)
     return code
@@ -247,17 +250,20 @@ class _RunTable:
 
     def row(self, scenario: Scenario, solution: Solution, files: list[Path]) -> None:
         if not self.quiet:
-            self.cells(scenario, solution.run, *_worst_errors(solution), " and ".join(map(str, files)))
+            self.cells(scenario, solution.plan, solution.stats, *_worst_errors(solution), " and ".join(map(str, files)))
 
-    def cells(self, scenario: Scenario, run: Run, energy: str, momentum: str, saved: str) -> None:
+    def cells(
+        self, scenario: Scenario, plan: Plan | None, stats: Stats, energy: str, momentum: str, saved: str
+    ) -> None:
         """A line, also of what has no errors of its own."""
         if self.quiet:
             return
         if self.empty:
             self._line("scenario", "method", "steps", "steps/s", "energy error", "momentum error", "saved as")
         self.empty = False
-        rate = f"{run.steps / run.seconds:.2g}" if run.seconds else "-"
-        self._line(scenario.path.stem, run.method.name, str(run.steps), rate, energy, momentum, saved)
+        rate = f"{stats.steps / stats.seconds:.2g}" if stats.seconds else "-"
+        method = "-" if plan is None else plan.method.name
+        self._line(scenario.path.stem, method, str(stats.steps), rate, energy, momentum, saved)
 
     def _line(self, *cells: str) -> None:
         name, method, steps, rate, energy, momentum, saved = cells
@@ -358,7 +364,7 @@ def compare(
     from polhode.compiled import CompilationFailed
     from polhode.scenario import ScenarioError, load_scenario
 
-    def announce(what: str) -> None:
+    def on_compile(what: str) -> None:
         if not quiet:
             typer.echo(what, err=True)
 
@@ -382,7 +388,7 @@ def compare(
                     steps=_numbers("--steps", steps) or halvings(given.step or _guessed_step(given), given.t_span),
                     repeats=repeats,
                     progress=progress,
-                    announce=announce,
+                    on_compile=on_compile,
                 )
         except ComparisonInterrupted as stopped:
             done, code = stopped.comparison, INTERRUPTED
@@ -576,12 +582,14 @@ def show(
         _stop(f"{result}: {problem.strerror if isinstance(problem, OSError) and problem.strerror else problem}")
     if title := solution.metadata.get("title"):
         typer.echo(f"{title}\n")
-    done = solution.run
     typer.echo(f"body      {solution.body}")
     model = solution.torque.name in catalogue()
     typer.echo(f"torque    {solution.torque if model else f'{solution.torque.name}, a function of the user'}")
     typer.echo(f"method    {solution.method}, step {solution.step:g} s")
-    typer.echo(f"time      {done.t_start:g} to {solution.t_last:g} s, {done.steps} steps, {solution.t.size} rows")
+    typer.echo(
+        f"time      {solution.problem.t_start:g} to {solution.t_last:g} s, "
+        f"{solution.stats.steps} steps, {solution.t.size} rows"
+    )
     typer.echo(f"ended     {solution.message}")
     for event in solution.events:
         typer.echo(f"event     {event.metadata['event']}, {_times_of(event.t)}")

@@ -56,7 +56,7 @@ from polhode._simulate import checked_arguments, is_auto, simulate
 from polhode.body import Body
 from polhode.core.quat import multiply, turn
 from polhode.core.types import Quat
-from polhode.integration.fixed import Progress, SimulationFailed, SimulationInterrupted
+from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Solution
@@ -310,22 +310,22 @@ class Scenario:
     """Where there is an [ensemble]."""
 
     def ensemble(
-        self, progress: Progress | None = None, announce: Callable[[], None] | None = None
+        self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
     ) -> Ensemble | Reduced:  # fmt: skip
         """Run all bodies of an [ensemble]; the arguments, and what is raised, are those of `polhode.ensemble`."""
         from polhode.ensembles.ensemble import ensemble
 
         assert self.many is not None
         drawn = {"count": self.many.count, "seed": self.many.seed, **self.many.drawn}
-        given: dict[str, Any] = {**self.arguments(), **drawn, "progress": progress, "announce": announce}
+        given: dict[str, Any] = {**self.arguments(), **drawn, "progress": progress, "on_compile": on_compile}
         return ensemble(**given, reduce=self.many.reduce) if self.many.reduce else ensemble(**given)
 
     def simulate(
-        self, progress: Progress | None = None, announce: Callable[[], None] | None = None
+        self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
     ) -> Solution:  # fmt: skip
         """Run it; the arguments, and what is raised, are those of `polhode.simulate`."""
         try:
-            return self._labelled(simulate(**self.arguments(), progress=progress, announce=announce))
+            return self._labelled(simulate(**self.arguments(), progress=progress, on_compile=on_compile))
         except (SimulationFailed, SimulationInterrupted) as stopped:
             stopped.solution = self._labelled(stopped.solution)
             raise

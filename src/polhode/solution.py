@@ -17,11 +17,11 @@ from polhode._arrays import Floats, by_blocks, dots, to_space
 from polhode._arrays import lengths as row_lengths
 from polhode.body import Body
 from polhode.compiled import program
-from polhode.core import status as codes
 from polhode.core.drive import potential_rows
+from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.io.records import described, is_own, method_from, torque_from, torque_record
-from polhode.methods import Method
+from polhode.problem import Plan, Problem, Stats
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ INTERPRETED_ROWS = 20_000
 
 FORMAT, FORMAT_VERSION = "polhode solution", 1
 """What a file says of itself."""
-
-_NUMBERS = ("step", "t_start", "t_end", "quaternion_start", "momentum_start", "steps", "nfev", "seconds")
-"""Of a run: what files keep as numbers."""
 
 _NAMES = {
     "time": ("time", "s"),
@@ -64,57 +61,28 @@ _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """How a solution was made: enough to go on with it."""
-
-    body: Body
-    torque: Torque
-    method: Method
-    step: float
-    """Signed: negative when time runs backward."""
-    t_start: float
-    t_end: float
-    """Where it was to go."""
-    every: int | None
-    """Output every so many steps; None: at the times the user listed."""
-    quaternion_start: Floats
-    momentum_start: Floats
-    """The state at `t_start`, or where the torque was changed, in the user's axes: what errors are measured against."""
-    steps: int = 0
-    nfev: int = 0
-    """Torque evaluations."""
-    seconds: float = 0.0
-    """Wall time in compiled code."""
-    torque_size: float | None = None
-    """At the very start, for flows that choose once how finely they work."""
-    torque_changed: bool = False
-    """Whether an earlier part was made with another torque: then nothing is conserved over the whole."""
-    longest_step: float | None = None
-    """For flows that choose once how finely they work: the longest step that they are to be ready for."""
-
-    def having(self, **changed: Any) -> Run:
-        """The same with other values: as `dataclasses.replace` does it, but quick, for every call makes two."""
-        other = object.__new__(Run)
-        object.__setattr__(other, "__dict__", self.__dict__ | changed)
-        return other
-
-
-@dataclass(frozen=True, eq=False)
 class Solution:
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row an output time. Components are in the body axes of the user unless a name says `spatial`.
     """
 
-    run: Run
+    problem: Problem
+    """What was asked: body, torque, start, span and output."""
+    plan: Plan
+    """What was done: the method and its step."""
+    stats: Stats
+    """What it took: steps, evaluations of the torque, seconds."""
     t: Floats
     quaternion: Floats
     """Body to space, scalar first, as computed: its norm shows the accumulated round-off, unless the method leaves
     quaternions unscaled; then they are scaled to unit length."""
     momentum: Floats
     """Angular momentum in body axes, kg m^2/s."""
-    status: int
+    status: Status
+    """How the run ended; 0 is good news."""
     message: str
+    """The same in a sentence."""
     t_last: float
     """The last time that was reached; later than `t[-1]` if no output was due there."""
     last_quaternion: Floats
@@ -130,36 +98,38 @@ class Solution:
     of the rate relative to the largest rate."""
     events: tuple[Solution, ...] = ()
     """For each event that was watched: the rows at which it happened; its name is in their metadata."""
+    torque_changed: bool = False
+    """Whether an earlier part was made with another torque: then nothing is conserved over the whole."""
 
     @property
     def success(self) -> bool:
         """Whether the run reached its end."""
-        return self.status == codes.OK
+        return self.status == Status.OK
 
     @property
     def nfev(self) -> int:
         """Torque evaluations."""
-        return self.run.nfev
+        return self.stats.nfev
 
     @property
     def body(self) -> Body:
         """The body."""
-        return self.run.body
+        return self.problem.body
 
     @property
     def torque(self) -> Torque:
         """The torque."""
-        return self.run.torque
+        return self.problem.torque
 
     @property
     def method(self) -> str:
         """The name of the method."""
-        return self.run.method.name
+        return self.plan.method.name
 
     @property
     def step(self) -> float:
         """The step, in s."""
-        return self.run.step
+        return self.plan.step
 
     def at(self, t: Any) -> Solution:
         """The motion at other times, a row each: any times within the span of the run, in any order.
@@ -218,7 +188,7 @@ class Solution:
     def _potential_at_start(self) -> float:
         if self.saved_potential is not None:
             return float(self.saved_potential[0])
-        return float(self._potential(np.array([self.run.t_start]), self.run.quaternion_start[None, :])[0])
+        return float(self._potential(np.array([self.problem.t_start]), self.problem.quaternion_start[None, :])[0])
 
     def _potential(self, t: Floats, q: Floats) -> Floats:
         potential = self.torque.potential_kernel
@@ -248,10 +218,10 @@ class Solution:
         Energies are relative to kinetic energy plus size of the potential at the start, momenta to the momentum at the
         start; for a body that starts with none, to the largest kinetic energy and momentum in the rows.
         """
-        run, q, m = self.run, self.quaternion, self.momentum
-        q_start, m_start = run.quaternion_start[None, :], run.momentum_start[None, :]
+        q, m = self.quaternion, self.momentum
+        q_start, m_start = self.problem.quaternion_start[None, :], self.problem.momentum_start[None, :]
         norms = np.abs(by_blocks(row_lengths, q) - 1.0)
-        if run.torque_changed:
+        if self.torque_changed:
             return {"quaternion norm": norms}
         errors = dict[str, Floats]()
         with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up may have states near the largest number
@@ -288,7 +258,7 @@ class Solution:
             return self.invariant_errors[name]
         except KeyError:
             why = f"{self.torque.name} does not conserve the {name}"
-            if self.run.torque_changed:
+            if self.torque_changed:
                 why = "the torque was changed on the way"
             raise AttributeError(
                 f"{why}, so there is no error to speak of; conserved are: {', '.join(self.invariant_errors)}"
@@ -318,13 +288,13 @@ class Solution:
 
     def _summary(self) -> list[tuple[str, str]]:
         """What to say of it in a few lines, at little cost."""
-        run = self.run
+        steps = self.stats.steps
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
             ("body", repr(self.body)),
             ("torque", _shortened(described(self.torque))),
             ("method", f"{self.method}, step {self.step:.6g} s"),
-            ("time", f"{run.t_start:.6g} to {self.t_last:.6g} s in {run.steps:,} steps, {rows}"),
+            ("time", f"{self.problem.t_start:.6g} to {self.t_last:.6g} s in {steps:,} steps, {rows}"),
             ("status", self.message),
             *([] if self.error_estimate is None else [("estimate", f"error at most {self.error_estimate:.1e}")]),
             ("errors", self._worst()),
@@ -436,10 +406,10 @@ class Solution:
 
     def _attributes(self) -> dict[str, Any]:
         """Everything but the arrays, as text and numbers."""
-        run = self.run
-        optional: dict[str, Any] = {"body_name": self.body.name, "every": run.every, "torque_size": run.torque_size}
-        optional["error_estimate"] = self.error_estimate
-        if run.torque_changed:
+        problem, plan, stats = self.problem, self.plan, self.stats
+        optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
+        optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate}
+        if self.torque_changed:
             optional["torque_changed"] = 1
         if self.events:
             optional["events"] = json.dumps([e.metadata.get("event") for e in self.events])
@@ -451,9 +421,12 @@ class Solution:
             "torque": self.torque.name,
             "torque_record": torque_record(self.torque, self.body),
             "method": self.method,
-            "method_is_own": int(is_own(run.method)),
-            **{k: getattr(run, k) for k in _NUMBERS},
-            **{k: getattr(self, k) for k in ("status", "message", "t_last", "last_quaternion", "last_momentum")},
+            "method_is_own": int(is_own(plan.method)),
+            "step": plan.step,
+            **{k: getattr(problem, k) for k in ("t_start", "t_end", "quaternion_start", "momentum_start")},
+            **{k: getattr(stats, k) for k in ("steps", "nfev", "seconds")},
+            "status": int(self.status),
+            **{k: getattr(self, k) for k in ("message", "t_last", "last_quaternion", "last_momentum")},
             "memory": np.array(self.memory),
         }
 
@@ -481,32 +454,32 @@ def _rebuilt(contents: Contents) -> Solution:
     body = Body(
         _check.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True
     )
-    run = Run(
+    t = _rows("time", contents, ())
+    every = int(a["every"]) if "every" in a else None
+    problem = Problem(
         body,
         torque_from(a["torque"], a["torque_record"]),
-        method_from(a["method"], bool(a["method_is_own"])),
-        float(a["step"]),
-        float(a["t_start"]),
-        float(a["t_end"]),
-        int(a["every"]) if "every" in a else None,
         _check.array("quaternion_start", a["quaternion_start"], (4,)),
         _check.array("momentum_start", a["momentum_start"], (3,)),
-        int(a["steps"]),
-        int(a["nfev"]),
-        float(a["seconds"]),
-        float(a["torque_size"]) if "torque_size" in a else None,
-        bool(a.get("torque_changed", 0)),
+        float(a["t_start"]),
+        float(a["t_end"]),
+        t if every is None else None,
+        every,
     )
-    t = _rows("time", contents, ())
+    size = float(a["torque_size"]) if "torque_size" in a else None
+    plan = Plan(method_from(a["method"], bool(a["method_is_own"])), float(a["step"]), torque_size=size)
+    stats = Stats(int(a["steps"]), int(a["nfev"]), float(a["seconds"]))
     potential = None
     if "potential_start" in a:
         potential = np.concatenate([[float(a["potential_start"])], _rows("potential_energy", contents, (t.size,))])
     whole = Solution(
-        run,
+        problem,
+        plan,
+        stats,
         t,
         _rows("quaternion", contents, (t.size, 4)),
         _rows("momentum", contents, (t.size, 3)),
-        int(a["status"]),
+        Status(int(a["status"])),
         str(a["message"]),
         float(a["t_last"]),
         _check.array("last_quaternion", a["last_quaternion"], (4,)),
@@ -515,6 +488,7 @@ def _rebuilt(contents: Contents) -> Solution:
         dict(json.loads(a["metadata"])),
         potential,
         float(a["error_estimate"]) if "error_estimate" in a else None,
+        torque_changed=bool(a.get("torque_changed", 0)),
     )
     return dataclasses.replace(whole, events=_events_of(whole, contents))
 

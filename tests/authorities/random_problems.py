@@ -90,7 +90,7 @@ class RandomProblem:
     rtol: float
     turn: float
     """The angle through which the body turns, at most, more or less."""
-    weakness: float
+    torque_ratio: float
     """The largest torque over twice the kinetic energy, more or less."""
 
     @property
@@ -243,7 +243,7 @@ class Truth:
 
 def truths(problems: Sequence[RandomProblem], steps_per_radian: float = 0.7) -> Truth:
     """By extrapolation, twice: the coarser one tells how good the finer one is."""
-    longest = max(p.turn * (2.0 if p.weakness > 0.1 or p.kind == "thrust" else 1.0) for p in problems)
+    longest = max(p.turn * (2.0 if p.torque_ratio > 0.1 or p.kind == "thrust" else 1.0) for p in problems)
     fine = _motions(problems, math.ceil(1.4 * steps_per_radian * longest / OUTPUTS) + 2)
     coarse = _motions(problems, math.ceil(steps_per_radian * longest / OUTPUTS) + 1)
     doubt = np.array([_distance(*(x[k] for x in (*fine, *coarse))) for k in range(len(problems))])

@@ -13,6 +13,7 @@ from polhode.core.drive import AT, SETTING, STATE, Counters, driver
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Scales
 from polhode.integration import fixed
+from polhode.integration.binding import SIGNATURE
 from polhode.methods import find
 from polhode.solution import Solution
 from tests.compiled.fresh import Fresh
@@ -130,7 +131,7 @@ def test_nothing_is_written_out_of_bounds(method: str) -> None:
     pull = principal_torque(weight, tilted=False, windowed=False)
     scales = Scales((1.0, 2.0, 2.5), (0.3, 0.2, 5.0), 0.01)
     stepper = find(method).scheme.bind(pull, Depends.POSITION | Depends.TIME, scales)
-    drive = program(driver(stepper), fixed.SIGNATURE)
+    drive = program(driver(stepper), SIGNATURE)
     ends = []
     plans: list[list[tuple[int, float]]] = [
         [],
@@ -165,7 +166,7 @@ def test_a_kernel_that_raises_leaves_everything_as_it_was() -> None:
     pull = principal_torque(picky, tilted=False, windowed=False)
     scales = Scales((1.0, 2.0, 2.5), (0.3, 0.2, 5.0), 0.01)
     stepper = find("RK4").scheme.bind(pull, Depends.POSITION | Depends.TIME, scales)
-    drive = program(driver(stepper), fixed.SIGNATURE)
+    drive = program(driver(stepper), SIGNATURE)
     arrays = Arrays(11, stepper.memory, [], 10, 1)
     arrays.values[0] = 0.555
     assert drive(*arrays.arguments(), 0.5, 0.01, 0.01, 4) == codes.OK

@@ -17,7 +17,7 @@ from polhode.core.quat import normalised, rescaled, tidied, turn
 from polhode.core.text import writer_of
 from polhode.core.trig import sine_versine, sine_versine_of_step
 from polhode.core.types import Depends, Scales, Stepper
-from polhode.integration import fixed
+from polhode.integration.binding import SIGNATURE
 from polhode.methods import find
 from tests.compiled.fresh import Fresh
 
@@ -180,6 +180,7 @@ ENSEMBLE = """
 import hashlib
 import numpy as np
 import polhode as ph
+from polhode.integration.binding import SIGNATURE
 draw = np.random.default_rng(2)
 rates, weights = draw.normal(size=(21, 3)), [ph.HeavyTop(w) for w in draw.uniform(0.5, 1.5, size=21)]
 @ph.torque
@@ -273,7 +274,7 @@ def flown(fly: Any, stepper: Stepper, ranges: list[tuple[int, int]]) -> Arrays:
 
 @pytest.mark.parametrize("method", ["MR2", pytest.param("Strang", marks=pytest.mark.evidence)])
 def test_nothing_is_written_out_of_bounds(method: str) -> None:
-    stepper, signature = stepper_for(method), fixed.SIGNATURE + "iiii"
+    stepper, signature = stepper_for(method), SIGNATURE + "iiii"
     scalar = program(fleet(stepper, driver(stepper)), signature)
     lanes = program(packed_fleet(stepper, driver(stepper, values_together(3)), 8), signature)
     alone = flown(scalar, stepper, [(0, BODIES)])

@@ -16,7 +16,7 @@ ROWS = {"triple-jump": triple_jump(2), "suzuki": suzuki(2)}
 
 
 def symmetric(order: int) -> list[Method]:
-    both = [m for m in catalogue().values() if m.order == m.attitude_order == order and not m.own_clock]
+    both = [m for m in catalogue().values() if m.order == m.attitude_order == order and not m.variable_steps]
     plain = [m for m in both if (m.generalised_order or (order,))[0] == order]  # a composition has no use for more
     return [m for m in plain if Keeps.REVERSIBLE in m.keeps]
 

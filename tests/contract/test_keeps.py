@@ -14,7 +14,7 @@ from polhode.core.compose import Splitting
 from polhode.core.dmv import MoserVeselov
 from polhode.core.flows import kick, principal_torque, spin1, spin2, spin3
 from polhode.core.types import Depends, State
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import Keeps, Method
 from tests.authorities.problems import PROBLEMS, Problem
 from tests.contract._measure import EPS, OneStep, defects, reversal_defect, states, symplectic_defect
@@ -26,7 +26,7 @@ LARGE = (0.5, 0.75, 1.0)
 def large(method: Method) -> tuple[float, ...]:
     """The same for a method: Moser-Veselov's equation has no solution beyond a turn of about 1, and a top falls fast;
     variable steps fail where the motion is not resolved, and Adams's methods are unstable."""
-    if method.own_clock:
+    if method.variable_steps:
         return (LARGE[0] / 4, *LARGE)
     if isinstance(method.scheme, Adams):
         return (LARGE[0] / 5, *LARGE)

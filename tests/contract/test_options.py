@@ -78,8 +78,8 @@ def test_options_as_text_and_as_arguments_are_the_same() -> None:
 def test_the_same_choice_is_the_same_method() -> None:
     """Also with defaults written out: a solution in a file keeps the name alone, and has to find its method again."""
     assert find("RK4(compensated=false)") is find("RK4") is catalogue()["RK4"]
-    assert find("NMB(newton=last, gamma=0.4)") is find("NMB(gamma=.4)") is find("NMB").having(gamma=0.4)
-    assert find("NMB").having(gamma=0.4).having(gamma=0.5) is find("NMB")
+    assert find("NMB(newton=last, gamma=0.4)") is find("NMB(gamma=.4)") is find("NMB").replace(gamma=0.4)
+    assert find("NMB").replace(gamma=0.4).replace(gamma=0.5) is find("NMB")
 
 
 def test_options_can_be_nested() -> None:

@@ -9,7 +9,7 @@ import pytest
 import polhode as ph
 from polhode.core.adams import Adams
 from polhode.core.variable import Adaptive
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import Method, catalogue
 from tests.authorities import paper_case, paper_records
 from tests.contract._measure import (

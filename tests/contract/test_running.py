@@ -9,7 +9,8 @@ import pytest
 
 import polhode as ph
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
-from polhode.integration.fixed import Integration
+from polhode.integration.fixed import FixedSteps
+from polhode.integration.variable import VariableSteps
 from polhode.methods import Method, catalogue
 from polhode.torques import Torque
 from polhode.views.cards import cost
@@ -95,7 +96,7 @@ def continued(method: Method, name: str, make: Any) -> None:
     part = make(problem, method, STEPS // 4, problem.t_end / 4, every=1)
     both = ph.resume(part, problem.t_end)
     assert np.array_equal(both.t, whole.t)
-    assert both.run.steps == whole.run.steps
+    assert both.stats.steps == whole.stats.steps
     assert both.nfev == whole.nfev
     if not problem.body.aligned or problem.torque.breakpoints:
         # A state crosses from principal axes to the user's and back; between jumps a method starts anew.
@@ -106,7 +107,7 @@ def continued(method: Method, name: str, make: Any) -> None:
         assert np.array_equal(both.momentum, whole.momentum)
 
 
-GRID = [pair for pair in pairs() if not pair.values[0].own_clock]
+GRID = [pair for pair in pairs() if not pair.values[0].variable_steps]
 """Steps that choose their length do not stop where a continued run does."""
 
 
@@ -116,7 +117,7 @@ def test_continued_run_equals_whole_run(method: Method, name: str) -> None:
         continued(method, name, compiled_run)
 
 
-@pytest.mark.parametrize(("method", "name"), listed([pair for pair in sampled() if not pair[0].own_clock]))
+@pytest.mark.parametrize(("method", "name"), listed([pair for pair in sampled() if not pair[0].variable_steps]))
 def test_continued_run_equals_whole_run_compiled(method: Method, name: str) -> None:
     continued(method, name, compiled_run)
 
@@ -163,8 +164,9 @@ def test_evaluations_are_as_declared(
     Where a stretch ends, or a piece of it that was made for the sake of progress and Ctrl-C, a corrected method shows
     its state. Such passages do not count.
     """
-    stop = Integration._stop
-    monkeypatch.setattr(Integration, "_stop", lambda self, piece, wanted: stop(self, piece, 10**6))
+    stop = FixedSteps.stop
+    monkeypatch.setattr(FixedSteps, "stop", lambda self, segment, wanted: stop(self, segment, 10**6))
+    monkeypatch.setattr(VariableSteps, "stop", lambda self, segment, wanted: 10**6)
     if method.refuses(depends):
         pytest.skip(f"{method.name} does not take {depends}")
     torque = Counted(depends, jumps)
@@ -173,7 +175,7 @@ def test_evaluations_are_as_declared(
             ph.Body([1.0, 1.75, 2.5]), torque, omega=[0.3, 0.2, 0.1], t_span=(0.0, 2.0), method=method,
             step=0.1 / method.advance, t_eval=[0.1, 0.25, 0.5, 1.33],
         )  # fmt: skip
-    assert solution.run.steps == 20 or method.own_clock
+    assert solution.stats.steps == 20 or method.variable_steps
     stepper = method.scheme.bind(lambda body, p, t, s: (0.0, 0.0, 0.0), depends)
     passage, starts = stepper.evaluations_per_passage, 1 + len(jumps)
     assert solution.nfev + starts * passage == len(torque.calls) - 1

@@ -52,7 +52,7 @@ def test_the_same_as_one_by_one(method: str) -> None:
                 assert np.array_equal(one.momentum, same.momentum)
             assert np.abs(one.quaternion - same.quaternion).max() < 1e-14
             assert np.abs(one.momentum - same.momentum).max() < 1e-14
-            assert (one.nfev, one.run.steps, one.message) == (same.nfev, same.run.steps, same.message)
+            assert (one.nfev, one.stats.steps, one.message) == (same.nfev, same.stats.steps, same.message)
             assert np.array_equal(one.t, same.t)
 
 
@@ -77,8 +77,8 @@ def test_an_ensemble_of_one_is_simulate(method: str, body: ph.Body, torque: Any)
         assert len(many) == 1
         for name in ("t", "quaternion", "momentum", "omega", "last_quaternion", "last_momentum"):
             assert np.array_equal(getattr(one, name), getattr(many[0], name)), name
-        assert (one.nfev, one.run.steps, one.message, one.memory) == (
-            many[0].nfev, many[0].run.steps, many[0].message, many[0].memory,
+        assert (one.nfev, one.stats.steps, one.message, one.memory) == (
+            many[0].nfev, many[0].stats.steps, many[0].message, many[0].memory,
         )  # fmt: skip
         assert np.array_equal(one.quaternion, many.quaternion[0])
 
@@ -210,21 +210,21 @@ def test_jumps() -> None:
 def one_by_one() -> Iterator[None]:
     """Without lanes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch.Fleet, "_packed", lambda fleet: None)
+        patch.setattr(batch.Batch, "_packed", lambda batch: None)
         yield
 
 
 @contextmanager
 def counted_alone() -> Iterator[list[int]]:
     """How often bodies were left to the loop over single ones."""
-    times, before = [0], batch.Fleet._one_by_one
+    times, before = [0], batch.Batch._one_by_one
 
-    def counted(fleet: Any) -> Any:
+    def counted(batch: Any) -> Any:
         times[0] += 1
-        return before(fleet)
+        return before(batch)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch.Fleet, "_one_by_one", counted)
+        patch.setattr(batch.Batch, "_one_by_one", counted)
         yield times
 
 
@@ -292,7 +292,7 @@ def test_what_the_most_demanding_body_asks() -> None:
         m1, m2, m3 = (body.momentum(rate) @ body.axes).tolist()
         each.append(effort(Rotor((i1, i2, i3), (1 / i1, 1 / i2, 1 / i3)), (m1, m2, m3)))
     assert np.transpose(batch.efforts(starts.whole)) == pytest.approx(np.array(each))
-    assert batch.Leaders.of(starts).effort == pytest.approx(np.max(each, axis=0))
+    assert batch.Survey.of(starts).others.effort == pytest.approx(np.max(each, axis=0))
 
 
 def test_no_bit_of_the_momentum_depends_on_company() -> None:
@@ -450,7 +450,7 @@ def test_a_step_without_a_solution_is_a_status() -> None:
         many = ph.ensemble(BODY, omega=rates, method="DMV2", **GRID)
     assert many.success.tolist() == [True, False]
     assert "DMV2 could not solve its step equation" in many[1].message
-    assert many[1].run.steps == 0
+    assert many[1].stats.steps == 0
     assert "of which 1 reached t = 2: see messages" in repr(many)
 
 

@@ -88,7 +88,7 @@ def test_the_same_as_of_all_rows(full: ph.Ensemble, reduced: ph.Reduced) -> None
         assert np.shape(reduced[name]) == np.shape(value), name
         assert np.allclose(reduced[name], value, rtol=1e-13, atol=1e-14), name
     assert (reduced.count, reduced.failed) == (COUNT, 0)
-    assert reduced.run.steps == COUNT * 20
+    assert reduced.stats.steps == COUNT * 20
 
 
 def test_threads_and_batches_change_no_bit(reduced: ph.Reduced, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.core import status as codes
+from polhode.core.status import Status
 from polhode.core.types import Quat, Vec3
 from polhode.ensembles import ensemble, pilots, refine
+from polhode.tolerance.refine import History, Search, Tried
 from tests.contract._measure import interpreted
 
 BODY = ph.Body([1.0, 1.4, 2.1])
@@ -43,7 +44,7 @@ def test_every_body_reaches_the_tolerance(torque: Any, rtol: float) -> None:
     assert (true <= many.error_estimate + 2e-12).all()
     assert true.max() > 1e-3 * many.error_estimate.max()
     assert many[3].error_estimate == many.error_estimate[3]
-    assert many[3].run.step == many.runs[many.level[3]].step
+    assert many[3].plan.step == many.runs[many.level[3]].step
     assert (many.evaluations > 0).all()
     assert "errors at most" in repr(many)
     assert "error_estimate" in many.to_xarray()
@@ -56,10 +57,10 @@ def test_bodies_that_need_more_get_more() -> None:
     assert many.error_estimate is not None
     assert many.error_estimate.max() <= 1e-4
     assert len(many.runs) > 1
-    assert abs(many[5].run.step) < 0.5 * np.median([abs(many[k].run.step) for k in range(24)])
-    assert many[5].run.steps > many[4].run.steps
+    assert abs(many[5].plan.step) < 0.5 * np.median([abs(many[k].plan.step) for k in range(24)])
+    assert many[5].stats.steps > many[4].stats.steps
     again = ph.simulate(
-        BODY, STRONG, omega=RATES[5], attitude=QUATERNIONS[5], method="MR2", step=many[5].run.step, **GIVEN
+        BODY, STRONG, omega=RATES[5], attitude=QUATERNIONS[5], method="MR2", step=many[5].plan.step, **GIVEN
     )
     assert np.array_equal(again.quaternion, many.quaternion[5])
 
@@ -103,7 +104,7 @@ def test_others_do_not_pay_for_the_flows_of_one_that_is_much_faster(monkeypatch:
     assert many.error_estimate is not None
     assert many.error_estimate.max() <= 1e-4
     assert seen[0].longest is not None
-    assert seen[0].longest < 0.2 * many[0].run.step  # of the fastest; others go that much further in it
+    assert seen[0].longest < 0.2 * many[0].plan.step  # of the fastest; others go that much further in it
     assert many.steps[2] > 2 * np.median(many.steps)
 
 
@@ -113,7 +114,7 @@ def test_iterations_are_solved_to_the_utmost_before_a_body_is_given_up() -> None
         many = ph.ensemble(BODY, STRONG, omega=rates, t_span=(0.0, 4.0), rtol=1e-6, method="G8(compensated=true)")
     assert many.error_estimate is not None
     assert many.error_estimate.max() <= 1e-6
-    left = [dict(many[k].run.method.settings).get("tolerance") for k in range(3)]
+    left = [dict(many[k].plan.method.settings).get("tolerance") for k in range(3)]
     assert left[0] == left[2] != 0.0
     assert left[1] in (None, 0.0)  # it was far above the tolerance at first
 
@@ -156,22 +157,27 @@ def test_bodies_in_groups_reach_the_tolerance(monkeypatch: pytest.MonkeyPatch) -
             assert np.abs(many.omega[k] - true.omega).max() < 1e-5 * np.abs(true.omega).max()
     assert many.error_estimate is not None
     assert many.error_estimate.max() <= 1e-5
-    assert len({many[k].run.step for k in range(12)}) > 2
-    assert many[0].run.longest_step is None
+    assert len({many[k].plan.step for k in range(12)}) > 2
+    assert many[0].plan.longest_step is None
 
 
 def test_round_off_may_mean_that_fewer_steps_do() -> None:
-    tries, one = refine.Tries(1), np.zeros(1, dtype=np.int64)
-    tries.add(one, 2000.0, np.array([5e-12]), np.array([1e-12]))
-    assert tries.needed(1e-11, 6.0) == pytest.approx(800.0)
-    tries.add(one, 800.0, np.array([4e-12]), np.array([1e-12]))
-    assert tries.needed(1e-11, 6.0) == pytest.approx(320.0)
-    tries.add(one, 320.0, np.array([6e-10]), np.array([1e-12]))
-    tries.add(one, 800.0, np.array([4e-12]), np.array([1e-12]))
-    assert tries.needed(1e-11, 6.0) == pytest.approx(320.0 * 100 ** (1 / 6))  # as far as the order tells from below
-    tries.add(one, 320.0, np.array([1.0]), np.array([1e-12]))
-    tries.add(one, 800.0, np.array([4e-12]), np.array([1e-12]))
-    assert 320.0 < tries.needed(1e-11, 6.0) <= 800.0  # an error of one radian tells nothing
+    history, one = History(1), np.zeros(1, dtype=np.int64)
+
+    def tried(steps: float, error: float) -> None:
+        errors, least = np.array([error]), np.array([1e-12])
+        history.add(one, steps, Tried(errors, least, least, least, True))
+
+    tried(2000.0, 5e-12)
+    assert history.needed(1e-11, 6.0) == pytest.approx(800.0)
+    tried(800.0, 4e-12)
+    assert history.needed(1e-11, 6.0) == pytest.approx(320.0)
+    tried(320.0, 6e-10)
+    tried(800.0, 4e-12)
+    assert history.needed(1e-11, 6.0) == pytest.approx(320.0 * 100 ** (1 / 6))  # as far as the order tells from below
+    tried(320.0, 1.0)
+    tried(800.0, 4e-12)
+    assert 320.0 < history.needed(1e-11, 6.0) <= 800.0  # an error of one radian shows nothing
 
 
 def test_one_body_is_simulate() -> None:
@@ -187,7 +193,7 @@ def test_one_body_is_simulate() -> None:
 def test_free_bodies_are_exact() -> None:
     with interpreted():
         many = ph.ensemble(BODY, omega=RATES, attitude=QUATERNIONS, rtol=1e-9, **GIVEN)
-    assert many.run.method.name == "Exact"
+    assert many.plan.method.name == "Exact"
     assert many.error_estimate is not None
     assert many.error_estimate.max() < 1e-12
     assert many.momentum_error.max() < 1e-14
@@ -249,7 +255,7 @@ def test_interruption_keeps_what_there_is(passes: int) -> None:
     known = np.isfinite(many.error_estimate)
     assert known.all() if passes == 3 else not known.any()
     assert np.array_equal(many.success, many.error_estimate <= rtol)
-    assert (many.status[~many.success] == codes.INTERRUPTED).all()
+    assert (many.status[~many.success] == Status.INTERRUPTED).all()
     assert many.success.any() == (passes == 3)
     assert passes == 0 or ((many.t_last == 4.0).all() and np.isfinite(many.quaternion).all())
     k = int(np.argmin(many.success))
@@ -263,7 +269,7 @@ def test_interruption_between_two_runs_keeps_what_there_is(monkeypatch: pytest.M
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(refine.Climb, "_higher", stop)
+    monkeypatch.setattr(Search, "_next_level", stop)
     with interpreted(), pytest.raises(ph.EnsembleInterrupted) as caught:
         ph.ensemble(BODY, STRONG, omega=RATES[4:6], t_span=(0.0, 1.0), rtol=1e-4, method="MR2")
     assert np.isfinite(caught.value.ensemble.error_estimate).all()

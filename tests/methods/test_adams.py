@@ -9,7 +9,7 @@ import pytest
 
 import polhode as ph
 from polhode.core.adams import bashforth, moulton
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import find
 from tests.contract._measure import EPS, interpreted, matrices
 

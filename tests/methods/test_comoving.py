@@ -165,7 +165,7 @@ def test_round_off_does_not_change_the_rate() -> None:
     """The norm of the momentum of a free body after 20,000 equal turns, in which every rounding is the same."""
     body, given = ph.Body([1, 1, 1.6]), {"omega": (0.3, 0.5, 0.9), "t_span": (0.0, 2e4), "t_eval": [2e4], "step": 1.0}
     found = ph.simulate(body, method=FINE, **given)  # type: ignore[arg-type]
-    before, after = (np.linalg.norm(m) for m in (found.run.momentum_start, found.momentum[-1]))
+    before, after = (np.linalg.norm(m) for m in (found.problem.momentum_start, found.momentum[-1]))
     assert abs(after / before - 1) < 4 * EPS
 
 
@@ -279,21 +279,23 @@ def raising(t: float, q: Any, w: Any, p: Any) -> Any:
 def test_whether_a_torque_ignores_the_spin_is_seen(torque: Any, ignores: bool) -> None:
     run = checked_arguments(ph.Body(MOMENTS[3]), torque, omega=RATES[3], t_span=(0.0, 1.0), rtol=1e-6)[0]
     assert character.ignores_spin(run, 3) == ignores
-    assert not character.ignores_spin(run.having(torque=ph.HeavyTop(1.0, POINTS[1])), 3)
+    assert not character.ignores_spin(run.replace(torque=ph.HeavyTop(1.0, POINTS[1])), 3)
 
 
 def test_a_torque_with_a_plain_number_runs_in_lanes() -> None:
     """Whatever the axis, and whatever was asked before: there the zero of `on_axis` is that of a row."""
     for moments in ([1, 1, 1.6], [1.6, 1, 1], [1, 1, 1]):
         given: dict[str, Any] = {"omega": (0.3, 0.5, 0.9), "t_span": (0.0, 2.0), "step": 1.0, "method": METHOD}
-        assert search.computed_together(checked_arguments(ph.Body(moments), on_axis, **given)[0], None)
+        assert search.nodes_compile_together(
+            checked_arguments(ph.Body(moments), on_axis, **given)[0], find(METHOD), None
+        )
 
 
 def test_a_tolerance_finds_the_long_steps() -> None:
     body = ph.Body(MOMENTS[3])
     found = ph.simulate(body, TOP, omega=RATES[3], rtol=1e-9, t_eval=[10.0, 20.0], t_span=(0.0, 20.0))
     assert "comoving" in found.method
-    assert abs(found.run.step) * 50.0 > 4.0  # with the spin in them, steps are of two radians at most
+    assert abs(found.plan.step) * 50.0 > 4.0  # with the spin in them, steps are of two radians at most
     truth = ph.simulate(
         body, TOP, omega=RATES[3], method="G8(compensated=true)", step=0.02, t_eval=[10.0, 20.0], t_span=(0.0, 20.0)
     )

@@ -13,7 +13,7 @@ from polhode.core.flows import ahead, principal_torque
 from polhode.core.quat import turn
 from polhode.core.types import Params, Rotor, State
 from polhode.integration import fixed
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import catalogue, find
 from tests.contract._measure import EPS, interpreted
 from tests.methods.test_coefficients import ROUNDED, discrepancies

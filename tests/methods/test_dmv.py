@@ -17,7 +17,7 @@ from polhode.core import status as codes
 from polhode.core.dmv import invariants, other_moments, other_step, solved
 from polhode.core.dmv_series import SIGMA, D, S, Table
 from polhode.core.types import Rotor, Vec3
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import Keeps, Method, find
 from tests.authorities import Floats, paper_case, paper_records
 from tests.authorities.problems import PROBLEMS

@@ -14,7 +14,7 @@ from polhode.compiled import program
 from polhode.core.compose import Increments
 from polhode.core.gauss import collocation, gauss
 from polhode.integration import fixed
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import Keeps, Method, find
 from tests.authorities.problems import PROBLEMS
 from tests.contract._measure import EPS, compiled_run, observed_order

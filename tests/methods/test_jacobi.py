@@ -9,7 +9,7 @@ import pytest
 
 import polhode as ph
 from polhode.core import status as codes
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import find
 from tests.authorities import Floats, paper_case, paper_records
 from tests.contract._measure import EPS, compared, interpreted, matrices
@@ -122,7 +122,7 @@ def test_uncovered_motions_are_refused(method: str, motion: tuple[Floats, Floats
     with pytest.raises(SimulationFailed, match=rf"the formulas of {method} do not cover .* use Exact") as caught:
         simulated(method, ph.Body(motion[0]), motion[1], 1.0)
     assert caught.value.solution.status == codes.UNCOVERED
-    assert caught.value.solution.run.steps == 0
+    assert caught.value.solution.stats.steps == 0
 
 
 @pytest.mark.parametrize("method", ["Jacobi31x", "Jacobi41"])

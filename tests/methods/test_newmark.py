@@ -9,7 +9,7 @@ import pytest
 import polhode as ph
 from polhode.core import status as codes
 from polhode.core.types import State
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import Method, find
 from tests.authorities import paper_case
 from tests.authorities.problems import PROBLEMS
@@ -254,5 +254,5 @@ def test_torque_beyond_the_numbers(method: str) -> None:
             step=0.1,
             method=method,
         )
-    assert caught.value.solution.run.steps in (2, 3)
+    assert caught.value.solution.stats.steps in (2, 3)
     assert np.isfinite(caught.value.solution.momentum).all()

@@ -90,7 +90,7 @@ def test_the_same_method(method: str, shape: str) -> None:
     with interpreted():
         a, b = (
             ph.simulate(ph.Body(SHAPES[shape]), ph.HeavyTop(0.3), method=m, **given)
-            for m in (find(method), find(method).having(compensated=True))
+            for m in (find(method), find(method).replace(compensated=True))
         )
     assert b.nfev == a.nfev
     assert np.abs(a.momentum - b.momentum).max() < 30 * EPS

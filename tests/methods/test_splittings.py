@@ -181,7 +181,7 @@ def test_simpson_advances_two_steps() -> None:
     """SS in steps of h is SSh in steps of 2 h, to the bit."""
     problem = PROBLEMS["weight"]
     a, b = run(problem, find("SS"), 40, every=1), run(problem, find("SSh"), 20, every=1)
-    assert a.run.steps == 20
+    assert a.stats.steps == 20
     assert np.array_equal(a.momentum, b.momentum)
     assert np.array_equal(a.quaternion, b.quaternion)
     c, d = run(problem, find("SS1"), 40, every=1), run(problem, find("SS"), 40, every=1)

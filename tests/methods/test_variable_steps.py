@@ -40,7 +40,7 @@ def test_error_follows_the_tolerance() -> None:
 def test_no_step_is_longer_than_allowed() -> None:
     solution = top("DOP853(rtol=1e-3)", 0.05)
     assert np.diff(solution.t).max() <= 0.05 * (1 + 1e-12)
-    assert solution.run.steps == 200
+    assert solution.stats.steps == 200
 
 
 def test_output_does_not_change_the_run() -> None:
@@ -51,7 +51,7 @@ def test_output_does_not_change_the_run() -> None:
         assert np.array_equal(every.t[::7], sparse.t[: every.t[::7].size])
         assert sparse.t[-1] == every.t[-1] == 10.0
         assert np.array_equal(sparse.quaternion[-1], every.quaternion[-1])
-        assert listed.run.steps == every.run.steps
+        assert listed.stats.steps == every.stats.steps
         assert listed.nfev > every.nfev  # the steps aside are counted
 
 
@@ -66,7 +66,7 @@ def test_listed_times_are_met() -> None:
 
 def test_many_rows_of_output() -> None:
     solution = top("HLR", 0.001, (0.0, 6.0))
-    assert solution.t.size == solution.run.steps + 1 > 4096 + 1000  # more than one portion
+    assert solution.t.size == solution.stats.steps + 1 > 4096 + 1000  # more than one portion
     assert (np.diff(solution.t) > 0).all()
 
 
@@ -87,7 +87,7 @@ def test_continued_run_goes_on_with_its_densities() -> None:
         with interpreted():
             both = ph.resume(part, 10.0)
         assert apart(whole, both) < close  # the step that ends at 4 is shorter
-        assert both.run.steps - whole.run.steps in (0, 1)
+        assert both.stats.steps - whole.stats.steps in (0, 1)
         assert abs(both.nfev - whole.nfev) < 30
 
 
@@ -161,7 +161,7 @@ def test_density_that_falls_too_fast_is_reported() -> None:
             ph.Body([1.0, 2.0, 3.0]), omega=[1.0, 0.4, 2.0], t_span=(0.0, 50.0), step=0.1,
             method=variable_steps(find("MR2"), jumpy, name="mine"),
         )  # fmt: skip
-    assert 0 < caught.value.solution.t.size == caught.value.solution.run.steps + 1
+    assert 0 < caught.value.solution.t.size == caught.value.solution.stats.steps + 1
 
 
 @ph.torque
@@ -202,7 +202,7 @@ def test_steps_of_some_bodies_that_are_absurdly_short_are_told(monkeypatch: pyte
 
 def test_steps_as_short_as_they_were_asked_for_are_no_surprise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variable, "MANY_STEPS", 200)
-    assert top("DOP853", 1e-6, (0.0, 3e-4)).run.steps == 300
+    assert top("DOP853", 1e-6, (0.0, 3e-4)).stats.steps == 300
 
 
 @ph.torque
@@ -237,12 +237,12 @@ def test_body_at_rest() -> None:
     body = ph.Body([1.0, 2.0, 2.5])
     with interpreted():
         still = ph.simulate(body, omega=[0.0, 0.0, 0.0], t_span=(0.0, 1.0), step=0.1, method="HLR")
-        assert still.run.steps == 10
+        assert still.stats.steps == 10
         assert (still.momentum == 0.0).all()
         torque = ph.ConstantBodyTorque((0.1, 0.2, 0.3))
         with pytest.raises(ph.SimulationFailed, match="could not solve its step equation") as caught:
             ph.simulate(body, torque, omega=[0, 0, 0], t_span=(0.0, 1.0), step=0.1, method="HLR(monitor=rate)")
-        assert caught.value.solution.run.steps == 1
+        assert caught.value.solution.stats.steps == 1
         assert ph.simulate(body, torque, omega=[0, 0, 0], t_span=(0.0, 1.0), step=0.1, method="HLR").t[-1] == 1.0
 
 
@@ -289,7 +289,7 @@ def test_a_run_from_a_file_goes_on_with_its_memory(method: str, torque: str, tmp
         whole, again = ph.resume(part, 2.0), ph.resume(ph.load(tmp_path / "part.nc"), 2.0, torque=own)
     assert np.array_equal(whole.t, again.t)
     assert np.array_equal(whole.momentum, again.momentum)
-    assert (whole.nfev, whole.run.torque_size) == (again.nfev, again.run.torque_size)
+    assert (whole.nfev, whole.plan.torque_size) == (again.nfev, again.plan.torque_size)
 
 
 @ph.torque(parameters=[2.0])

@@ -12,7 +12,8 @@ import pytest
 
 import polhode as ph
 from polhode._simulate import checked_arguments
-from polhode.integration.fixed import Integration, NotWanted
+from polhode.integration.loop import Cancelled, Integration
+from polhode.problem import Plan
 from polhode.tolerance import search
 from polhode.tolerance.pair import both
 
@@ -23,7 +24,7 @@ class Run:
     def __init__(self, chunks: int, end: Callable[[], Any]) -> None:
         self.chunks, self.end, self.done = chunks, end, 0
         self.progress: Callable[[int, int], None] | None = None
-        self.unwanted = False
+        self.cancelled = False
 
     def compiled(self) -> None:
         pass
@@ -34,8 +35,8 @@ class Run:
             time.sleep(0.001)
             if self.progress:
                 self.progress(self.done, self.chunks)
-            if self.unwanted:
-                raise NotWanted
+            if self.cancelled:
+                raise Cancelled
         return self.end()
 
 
@@ -123,12 +124,13 @@ def test_progress_is_told_of_the_first_only() -> None:
 
 
 def test_a_run_that_is_not_wanted_ends() -> None:
-    run, times, _, _ = checked_arguments(
+    problem, plan = checked_arguments(
         ph.Body([1, 2, 2.5]), omega=[1, 0, 0.1], t_span=(0, 1), step=0.1, method="MR2", t_eval=[1.0]
     )
-    begun = Integration(run, run.quaternion_start, run.momentum_start, times, None, None)
-    begun.unwanted = True
-    with pytest.raises(NotWanted):
+    assert isinstance(plan, Plan)
+    begun = Integration(problem, plan)
+    begun.cancelled = True
+    with pytest.raises(Cancelled):
         begun.attempt()
 
 
@@ -136,8 +138,8 @@ def test_a_run_that_is_not_wanted_ends() -> None:
 def test_answers_do_not_depend_on_it(rtol: float, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for at_once in (True, False):
-        monkeypatch.setattr(search, "LONG_ENOUGH", 1 if at_once else 10**9)
-        monkeypatch.setattr(search, "cores", lambda: 2)
+        monkeypatch.setattr(search, "WORTH_A_THREAD_FLOWS", 1 if at_once else 10**9)
+        monkeypatch.setattr(search, "available_cores", lambda: 2)
         found.append(
             ph.simulate(
                 ph.Body([1.0, 1.75, 2.5]), ph.HeavyTop(0.05), omega=[0.9, -0.7, 1.1], t_span=(0.0, 100.0), rtol=rtol,

@@ -9,13 +9,13 @@ import pytest
 
 import polhode as ph
 from polhode._simulate import checked_arguments
-from polhode.core import status as codes
+from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.integration.fixed import CannotGoOn, Integration
+from polhode.integration.loop import Integration, StepFailed
 from polhode.methods import find
 from polhode.tolerance import character, choice, search
 from polhode.tolerance.character import Character
-from polhode.tolerance.choice import chosen
+from polhode.tolerance.choice import choose
 from polhode.tolerance.estimate import Factors, distance, estimate, nudged
 from tests.authorities.random_problems import KINDS, RandomProblem, error, random_problems, truths
 from tests.contract._measure import interpreted
@@ -60,8 +60,8 @@ def test_the_generator() -> None:
     assert {p.kind for p in problems} == set(KINDS)
     assert min(p.rtol for p in problems) < 1e-10
     assert max(p.rtol for p in problems) > 1e-4
-    assert min(p.weakness for p in problems if p.kind != "free") < 1e-7
-    assert max(p.weakness for p in problems) > 1
+    assert min(p.torque_ratio for p in problems if p.kind != "free") < 1e-7
+    assert max(p.torque_ratio for p in problems) > 1
     assert {p.span > 0 for p in problems} == {True, False}
     again = random_problems(2, 400)
     assert all(np.array_equal(a.values, b.values) and a.rtol == b.rtol for a, b in zip(problems, again, strict=True))
@@ -73,7 +73,7 @@ def test_the_truth_is_polhodes_truth_too() -> None:
     truth = truths(problems)
     for k, p in enumerate(problems):
         s = p.solved(step=p.span / (12 * p.turn), method="G8(compensated=true)")
-        assert error(truth, k, s) < 1e-12 * (1 + 100 * p.weakness)
+        assert error(truth, k, s) < 1e-12 * (1 + 100 * p.torque_ratio)
 
 
 # --- what is promised
@@ -94,7 +94,7 @@ def test_cost_counts_everything() -> None:
     """The evaluations of all runs, the companion's among them."""
     solution = answer(1e-2, 1e-9)
     alone = ph.simulate(
-        BODY, top(1e-2), **MOTION, step=solution.step, method=solution.run.method, every=10_000
+        BODY, top(1e-2), **MOTION, step=solution.step, method=solution.plan.method, every=10_000
     )  # fmt: skip
     assert solution.nfev > 1.5 * alone.nfev
     assert alone.quaternion[-1] == pytest.approx(solution.quaternion[-1], abs=1e-15)
@@ -111,8 +111,8 @@ def test_output() -> None:
     assert np.array_equal(many.t, times)
     assert many.quaternion[[7, 500]] == pytest.approx(few.quaternion, abs=1e-9)
     steps = answer(1e-4, 1e-9)
-    assert steps.t.size == steps.run.steps + 1
-    assert answer(1e-4, 1e-9, every=5).t.size == math.ceil(steps.run.steps / 5) + 1
+    assert steps.t.size == steps.stats.steps + 1
+    assert answer(1e-4, 1e-9, every=5).t.size == math.ceil(steps.stats.steps / 5) + 1
 
 
 def test_time_may_run_backward() -> None:
@@ -138,7 +138,7 @@ def test_long_free_motion() -> None:
     free = ph.FreeMotion(BODY, MOTION["omega"], MOTION["attitude"])
     solution = answer(0.0, 1e-9, t_span=(0.0, 1e4), t_eval=[10.0, 1e4])
     assert solution.method == "Exact"
-    assert solution.run.steps == 1
+    assert solution.stats.steps == 1
     assert np.abs(solution.omega - free.at([10.0, 1e4]).omega).max() < solution.error_estimate
 
 
@@ -159,8 +159,8 @@ def test_a_torque_without_a_value_beyond_the_span() -> None:
 
     solution = ph.simulate(BODY, ends, **(MOTION | {"t_span": (0.0, 500.0)}), rtol=1e-6, t_eval=[250.0, 500.0])
     assert solution.success
-    assert chosen(Character(500.0, 1.7, 1e-6, Depends.POSITION, False), 1e-6, 2).method.name == choice.CORRECTED
-    assert chosen(Character(500.0, 1.7, 1e-6, ends.depends, False), 1e-6, 2).method.name != choice.CORRECTED
+    assert choose(Character(500.0, 1.7, 1e-6, Depends.POSITION, False), 1e-6, 2).method.name == choice.CORRECTED
+    assert choose(Character(500.0, 1.7, 1e-6, ends.depends, False), 1e-6, 2).method.name != choice.CORRECTED
 
 
 def test_times_far_from_zero_are_rounded() -> None:
@@ -192,21 +192,22 @@ def test_a_tolerance_beyond_round_off_is_refused_politely() -> None:
     assert 1e-15 < solution.error_estimate < 1e-12
 
 
-@pytest.mark.parametrize("problem", [ph.SimulationInterrupted, CannotGoOn])
+@pytest.mark.parametrize("problem", [ph.SimulationInterrupted, StepFailed])
 def test_what_was_finished_is_not_lost(problem: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the user stops a finer run, or it cannot be made."""
-    pair, made = search.Search.pair, list[ph.Solution]()
+    pair, made = search.OneBody._pair, list[ph.Solution]()
 
-    def ended(self: Any, ladder: Any, n: float) -> tuple[ph.Solution, float]:
+    def ended(self: Any, candidate: Any, n: float, to_round_off: bool) -> tuple[float, float]:
         if made:
-            raise problem(*((self.begun, codes.UNSOUND) if problem is CannotGoOn else made))
-        solution, _ = pair(self, ladder, n)
-        made.append(solution)
-        return solution, 2e-3
+            raise problem(*((self.first, Status.UNSOUND) if problem is StepFailed else made))
+        pair(self, candidate, n, to_round_off)
+        made.append(self.best[0])
+        self.best = (self.best[0], 2e-3)
+        return 2e-3, 0.0
 
-    monkeypatch.setattr(search.Search, "pair", ended)
+    monkeypatch.setattr(search.OneBody, "_pair", ended)
     with interpreted():
-        if problem is CannotGoOn:
+        if problem is StepFailed:
             with pytest.warns(ph.ToleranceNotReached):
                 best = answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0])
         else:
@@ -214,7 +215,7 @@ def test_what_was_finished_is_not_lost(problem: Any, monkeypatch: pytest.MonkeyP
             with pytest.raises(ph.SimulationInterrupted, match=told) as caught:
                 answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0])
             best = caught.value.solution
-    assert best.success is (problem is CannotGoOn)
+    assert best.success is (problem is StepFailed)
     assert best.error_estimate == 2e-3
     assert np.array_equal(best.quaternion, made[0].quaternion)
     assert best.nfev > made[0].nfev  # with the companion
@@ -232,7 +233,7 @@ def test_a_run_whose_companion_is_interrupted_is_not_lost() -> None:
     with interpreted(), pytest.raises(ph.SimulationInterrupted, match="2 rows, and its error is not known") as caught:
         answer(1.0, 1e-3, method="RK4", t_eval=[1.0, 20.0], progress=stop)
     found = caught.value.solution
-    assert found.run.steps == finished[0]
+    assert found.stats.steps == finished[0]
     assert found.t.tolist() == [1.0, 20.0]
     assert found.error_estimate is None
 
@@ -244,15 +245,15 @@ def breaking(t: float, q: Any, w: Any, p: Any) -> Any:
 @pytest.mark.parametrize("at_once", [False, True])
 def test_failing_torques_are_reported(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once, however many levels have failed: to find the reason takes longer than a short run."""
-    complaint, asked = Integration._complaint, list[float]()
+    fault, asked = Integration._fault, list[float]()
 
     def complained(self: Any, t: float) -> str | None:
         asked.append(t)
-        return complaint(self, t)
+        return fault(self, t)
 
-    monkeypatch.setattr(Integration, "_complaint", complained)
-    monkeypatch.setattr(search, "LONG_ENOUGH", 1)
-    monkeypatch.setattr(search, "cores", lambda: 2)
+    monkeypatch.setattr(Integration, "_fault", complained)
+    monkeypatch.setattr(search, "WORTH_A_THREAD_FLOWS", 1)
+    monkeypatch.setattr(search, "available_cores", lambda: 2)
     times = [0.5, 2.0] if at_once else None
     why = r"the torque breaking raised ValueError: .* after \d+ of \d+ steps, at t = .*; what was computed is in"
     with pytest.raises(ph.SimulationFailed, match=why) as caught:
@@ -266,7 +267,7 @@ def test_a_body_near_its_rest_swings_as_fast_as_any() -> None:
     """No look at the torque is within its energy, and at the start there is none."""
     given: dict[str, Any] = {"omega": (1e-3, 0.0, 1e-3), "attitude": (0.0, 1.0, 0.0, 0.0), "t_span": (0.0, 10.0)}
     s = ph.simulate(ph.Body([1.0, 2.0, 2.5]), ph.HeavyTop(1.0), t_eval=[10.0], rtol=1e-8, **given)
-    assert s.run.steps < 50
+    assert s.stats.steps < 50
     true = ph.simulate(ph.Body([1.0, 2.0, 2.5]), ph.HeavyTop(1.0), t_eval=[10.0], step=0.01, method="G8", **given)
     assert distance(s, np.array([0]), true) <= s.error_estimate <= 1e-8  # type: ignore[operator]
 
@@ -275,13 +276,13 @@ def test_walls_that_are_not_reached_do_not_count() -> None:
     start = checked_arguments(
         ph.Body([5.0, 5.0, 1.0]), ph.CoulombSoftWall(), omega=(0.3, 0.2, 1.0), t_span=(0.0, 1.0), step=1.0, method="G8"
     )[0]
-    assert character.character(start).weakness < 10.0
+    assert character.character(start).torque_ratio < 10.0
 
 
 # --- the choice
 
 
-GENERIC = Character(span=100.0, rate=1.0, weakness=1e-2, depends=Depends.POSITION, symmetric=False)
+GENERIC = Character(span=100.0, rate=1.0, torque_ratio=1e-2, depends=Depends.POSITION, symmetric=False)
 
 
 def problem_like(depends: Depends = Depends.POSITION, **others: Any) -> Character:
@@ -291,26 +292,31 @@ def problem_like(depends: Depends = Depends.POSITION, **others: Any) -> Characte
 @pytest.mark.parametrize(
     ("given", "rtol", "outputs", "method"),
     [
-        (problem_like(Depends.NOTHING, weakness=0.0), 1e-9, 1, "Exact"),
-        (problem_like(weakness=1e-7, span=1e3), 1e-9, 1, "Strang(corrector=17)"),
-        (problem_like(weakness=1e-7, span=1e3), 1e-9, 1000, "SABA8"),
-        (problem_like(weakness=1e-7, span=20.0), 1e-9, 1, "SABA8"),
-        (problem_like(weakness=1e-7), 1e-9, None, "SABA8"),
-        (problem_like(Depends.POSITION | Depends.TIME, weakness=1e-7, span=1e3), 1e-9, 1, "SABA8"),
-        (problem_like(weakness=3e-5, symmetric=True, steadiness=4.0), 1e-9, 100, "ABA1064"),
-        (problem_like(weakness=1e-4, span=1e3), 1e-7, 1, "TakahashiImada"),
-        (problem_like(weakness=1e-6, symmetric=True, span=1e4), 1e-11, 1, "TakahashiImada(compensated=true)"),
-        (problem_like(weakness=1e-4), 1e-11, 1, "G8(compensated=true)"),
-        (problem_like(weakness=1e-3, symmetric=True), 1e-9, 1, "G8"),
-        (problem_like(weakness=1e-3, symmetric=True, comoving=(1.3, 1e-3)), 1e-9, 1, "G8(comoving=true)"),
-        (problem_like(weakness=0.5, symmetric=True, comoving=(1.3, 0.5)), 1e-7, 1, "G8"),
-        (problem_like(weakness=0.1, symmetric=True, comoving=(1.3, 0.1), span=1e4), 1e-11, 1, "G8(compensated=true)"),
-        (problem_like(Depends.POSITION | Depends.RATE, weakness=1e-7), 1e-9, 1, "G8"),
-        (problem_like(weakness=math.inf), 1e-3, 1, "G8"),
+        (problem_like(Depends.NOTHING, torque_ratio=0.0), 1e-9, 1, "Exact"),
+        (problem_like(torque_ratio=1e-7, span=1e3), 1e-9, 1, "Strang(corrector=17)"),
+        (problem_like(torque_ratio=1e-7, span=1e3), 1e-9, 1000, "SABA8"),
+        (problem_like(torque_ratio=1e-7, span=20.0), 1e-9, 1, "SABA8"),
+        (problem_like(torque_ratio=1e-7), 1e-9, None, "SABA8"),
+        (problem_like(Depends.POSITION | Depends.TIME, torque_ratio=1e-7, span=1e3), 1e-9, 1, "SABA8"),
+        (problem_like(torque_ratio=3e-5, symmetric=True, steadiness=4.0), 1e-9, 100, "ABA1064"),
+        (problem_like(torque_ratio=1e-4, span=1e3), 1e-7, 1, "TakahashiImada"),
+        (problem_like(torque_ratio=1e-6, symmetric=True, span=1e4), 1e-11, 1, "TakahashiImada(compensated=true)"),
+        (problem_like(torque_ratio=1e-4), 1e-11, 1, "G8(compensated=true)"),
+        (problem_like(torque_ratio=1e-3, symmetric=True), 1e-9, 1, "G8"),
+        (problem_like(torque_ratio=1e-3, symmetric=True, comoving=(1.3, 1e-3)), 1e-9, 1, "G8(comoving=true)"),
+        (problem_like(torque_ratio=0.5, symmetric=True, comoving=(1.3, 0.5)), 1e-7, 1, "G8"),
+        (
+            problem_like(torque_ratio=0.1, symmetric=True, comoving=(1.3, 0.1), span=1e4),
+            1e-11,
+            1,
+            "G8(compensated=true)",
+        ),
+        (problem_like(Depends.POSITION | Depends.RATE, torque_ratio=1e-7), 1e-9, 1, "G8"),
+        (problem_like(torque_ratio=math.inf), 1e-3, 1, "G8"),
     ],
 )
 def test_choice(given: Character, rtol: float, outputs: int | None, method: str) -> None:
-    assert chosen(given, rtol, outputs).method.name == method
+    assert choose(given, rtol, outputs).method.name == method
 
 
 def test_harmony() -> None:
@@ -333,16 +339,18 @@ def test_harmony() -> None:
     assert of(TOP) == of(ph.ConstantBodyTorque((1.0, 0.0, 0.0))) == of(raises) == 1.0
     assert 1.6 < of(ph.GravityGradient(strength=1.0)) <= 2.0
     assert 2.0 < of(cubic) <= 3.0
-    shorter, _ = choice._first_turn(find("Strang(corrector=17)"), GENERIC._replace(harmony=2.0, weakness=1e-6), 1e-6)
-    longer, _ = choice._first_turn(find("Strang(corrector=17)"), GENERIC._replace(weakness=1e-6), 1e-6)
+    shorter, _ = choice._first_turn(
+        find("Strang(corrector=17)"), GENERIC._replace(harmony=2.0, torque_ratio=1e-6), 1e-6
+    )
+    longer, _ = choice._first_turn(find("Strang(corrector=17)"), GENERIC._replace(torque_ratio=1e-6), 1e-6)
     assert shorter == pytest.approx(longer / 2, rel=0.01)
 
 
 def test_many_outputs_are_cheap_on_a_grid() -> None:
     """A corrector goes one way to show a state between two steps, and three ways for one within a step."""
-    long = problem_like(weakness=1e-7, span=1e3)
-    assert chosen(long, 1e-9, 30).method.name == "SABA8"
-    assert chosen(long._replace(parts=30), 1e-9, 30).method.name == "Strang(corrector=17)"
+    long = problem_like(torque_ratio=1e-7, span=1e3)
+    assert choose(long, 1e-9, 30).method.name == "SABA8"
+    assert choose(long._replace(parts=30), 1e-9, 30).method.name == "Strang(corrector=17)"
 
 
 @pytest.mark.parametrize(
@@ -363,24 +371,23 @@ def test_many_outputs_are_cheap_on_a_grid() -> None:
 def test_equal_parts(times: Any, parts: int, backward: bool) -> None:
     given: dict[str, Any] = {"t_span": (50.0, 0.0), "t_eval": 50.0 - np.array(times)} if backward else {
         "t_span": (0.0, 50.0), "t_eval": times}  # fmt: skip
-    run, listed, _, _ = checked_arguments(BODY, TOP, omega=(0.3, 0.2, 1.0), rtol=1e-6, **given)
-    assert character.equal_parts(run, listed) == parts
+    problem, _ = checked_arguments(BODY, TOP, omega=(0.3, 0.2, 1.0), rtol=1e-6, **given)
+    assert character.equal_parts(problem) == parts
 
 
 def test_listed_times_are_ends_of_steps_where_that_costs_little() -> None:
-    run, listed, _, _ = checked_arguments(
+    problem, _ = checked_arguments(
         BODY, TOP, omega=(0.3, 0.2, 1.0), step=1.0, method="MR2", t_span=(0.0, 50.0), t_eval=np.linspace(0.0, 50.0, 26)
     )
-    c = character.character(run)._replace(parts=character.equal_parts(run, listed))
-    rungs = choice.ladder(find("SABA8"), c, 1e-6)
+    found = choice.candidate(find("SABA8"), character.character(problem), 1e-6)
 
     def steps(n: float, *, coarser: bool = False) -> int:
-        return round(50.0 / rungs.made(run, n, 1e-6, coarser=coarser).step)
+        return round(50.0 / found.plan(problem, n, 1e-6, coarser=coarser).step)
 
     assert (steps(191), steps(191, coarser=True)) == (200, 150)  # not 160, which is no multiple of 25
     assert (steps(30), steps(30, coarser=True)) == (30, 24)  # 50 would be too many
-    solution = ph.simulate(BODY, TOP, omega=(0.3, 0.2, 1.0), t_span=(0.0, 50.0), t_eval=listed, rtol=1e-11)
-    assert solution.run.steps % 25 == 0
+    solution = ph.simulate(BODY, TOP, omega=(0.3, 0.2, 1.0), t_span=(0.0, 50.0), t_eval=problem.times, rtol=1e-11)
+    assert solution.stats.steps % 25 == 0
 
 
 def test_a_torque_that_cannot_be_computed_at_several_points_at_once_gets_runge_kutta() -> None:
@@ -401,8 +408,8 @@ def test_a_torque_that_cannot_be_computed_at_several_points_at_once_gets_runge_k
 
 def test_character_of_a_problem() -> None:
     solution = answer(1e-2, 1e-3)
-    found = character.character(solution.run)
-    assert found.weakness == pytest.approx(1e-2, rel=0.3)
+    found = character.character(solution.problem)
+    assert found.torque_ratio == pytest.approx(1e-2, rel=0.3)
     assert 1.58 < found.rate < 2.5
     assert not found.symmetric
 
@@ -418,10 +425,10 @@ def swayed(t: float, q: Any, w: Any, p: Any) -> Any:
 def test_a_torque_that_has_changed_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
     body, omega = ph.Body([2, 3, 4.5]), [0.3, 0.2, 1.0]
     run = checked_arguments(body, swayed, omega=omega, t_span=(0.0, 1.0), step=0.1, method="MR2")[0]
-    before = character.character(run).weakness
-    assert character.character(run).weakness == before > 0.0
+    before = character.character(run).torque_ratio
+    assert character.character(run).torque_ratio == before > 0.0
     monkeypatch.setitem(globals(), "STRENGTH", 3.0)
-    assert character.character(run).weakness == pytest.approx(3.0 * before)
+    assert character.character(run).torque_ratio == pytest.approx(3.0 * before)
 
 
 def test_estimate() -> None:
@@ -461,10 +468,10 @@ def test_nudged() -> None:
 
 def test_companions_differ() -> None:
     """However few the steps are, those of the companion are fewer: else it would agree for no reason."""
-    run = answer(1e-4, 1e-3).run
+    problem = answer(1e-4, 1e-3).problem
     for n in (2.0, 2.5, 3.0, 7.0, 1000.0):
-        rungs = choice.Ladder(find("SABA8"), 9.0, n, Factors())
-        assert abs(rungs.made(run, n, 1e-3, coarser=True).step) > 1.2 * abs(rungs.made(run, n, 1e-3).step)
+        found = choice.Candidate(find("SABA8"), 9.0, n, Factors())
+        assert abs(found.plan(problem, n, 1e-3, coarser=True).step) > 1.2 * abs(found.plan(problem, n, 1e-3).step)
 
 
 # --- torques that are not what they seem
@@ -542,7 +549,7 @@ def test_jumps_that_nobody_has_told_of(rtol: float) -> None:
         known = ph.simulate(body, told, **start, rtol=1e-12)
         assert distance(found, slice(None), known) <= rtol
         many = ph.ensemble(body, undeclared.with_parameters([when]), **start, rtol=rtol)
-        assert many.run.method.name.startswith("DOP853")
+        assert many.plan.method.name.startswith("DOP853")
 
 
 def test_next_to_nothing_is_asked_for() -> None:
@@ -616,10 +623,10 @@ def test_scenario(tmp_path: Any) -> None:
 
 def test_round_off_is_followed_by_the_compensated_form(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the choice has trusted a plain splitting too far, its low halves bring the tolerance into reach."""
-    monkeypatch.setattr(choice, "_best", lambda *a, **k: choice.CORRECTED)
+    monkeypatch.setattr(choice, "_cheapest", lambda *a, **k: choice.CORRECTED)
     given: dict[str, Any] = {"omega": (0.9, -0.7, 1.1), "t_span": (0.0, 1e4), "t_eval": [1e4], "rtol": 6e-11}
     found = ph.simulate(BODY, ph.HeavyTop(1e-8), **given)
-    assert found.run.method.name == "Strang(corrector=17, compensated=true)"
+    assert found.plan.method.name == "Strang(corrector=17, compensated=true)"
     assert found.error_estimate is not None
     assert found.error_estimate <= 6e-11
     with pytest.warns(ph.ToleranceNotReached):  # a method that is named is kept
@@ -628,9 +635,9 @@ def test_round_off_is_followed_by_the_compensated_form(monkeypatch: pytest.Monke
 
 def test_plain_collocation_is_followed_by_compensated(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same where a step was thought to need no compensation."""
-    monkeypatch.setattr(choice, "ROUNDING_IS_LESS", 0.0)
+    monkeypatch.setattr(choice, "COMPENSATION_SHOWS", 0.0)
     given: dict[str, Any] = {"omega": (0.9, -0.7, 1.1), "t_span": (0.0, 3e3), "t_eval": [3e3]}
     found = ph.simulate(BODY, ph.HeavyTop(0.1), **given, rtol=2e-11)
-    assert found.run.method.name == "G8(compensated=true)"
+    assert found.plan.method.name == "G8(compensated=true)"
     assert found.error_estimate is not None
     assert found.error_estimate <= 2e-11

@@ -276,7 +276,7 @@ def test_torques_can_be_pickled() -> None:
         ph.Body([1.0, 2.0, 2.5]), strong, omega=[0.1, 0.2, 1.0], t_span=(0, 1), step=0.1, method="RK4(compensated=true)"
     )
     back = pickle.loads(pickle.dumps(solution))
-    assert back.run.method is solution.run.method
+    assert back.plan.method is solution.plan.method
     np.testing.assert_array_equal(ph.resume(back, 2).momentum, ph.resume(solution, 2).momentum)
 
 

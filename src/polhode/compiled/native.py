@@ -94,10 +94,10 @@ compilations = 0
 """How many programs this process had to compile."""
 
 
-def program(f: Any, signature: str, announce: Announce = None, *, tentative: bool = False) -> Program:
+def program(f: Any, signature: str, on_compile: Announce = None, *, tentative: bool = False) -> Program:
     """f as machine code. In the signature p and n are arrays of floats and of integers, d and i numbers.
 
-    `announce` is called before a compilation, which takes seconds. A tentative program is one that may well not be
+    `on_compile` is called before a compilation, which takes seconds. A tentative program is one that may well not be
     compiled, and has something to take its place: then the failure is kept, so that no process tries again.
     """
     f = plain(f)
@@ -115,7 +115,7 @@ def program(f: Any, signature: str, announce: Announce = None, *, tentative: boo
             path = directory and directory / f"{file}.code"
             made = _kept(path, signature) if path else None
             if made is None:
-                code, volatile = _compile(f, signature, announce, volatile)
+                code, volatile = _compile(f, signature, on_compile, volatile)
                 if code.complaint and not tentative:
                     raise CompilationFailed(told(code.complaint, f))
                 if volatile and code.symbol:
@@ -150,14 +150,14 @@ def _here() -> str:
     return repr((sys.version, versions, cpu, settings, contents))
 
 
-def _compile(f: Any, signature: str, announce: Announce, volatile: str | None) -> tuple[_Code, str | None]:
+def _compile(f: Any, signature: str, on_compile: Announce, volatile: str | None) -> tuple[_Code, str | None]:
     """Numba's object code for f, or its complaint, and why it is good for this process only, if it is.
 
     The only place that leans on names Numba does not promise (docs/decisions/0001).
     """
     global compilations
-    if announce:
-        announce()
+    if on_compile:
+        on_compile()
     from numba import types
 
     from polhode.compiled.lanes import BRANCH

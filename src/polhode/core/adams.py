@@ -151,6 +151,11 @@ class Adams(NamedTuple):
         wide = InLanes(in_registers(self.order), self.order - 1, len(PARTS), COUNTS, lanes=8)
         return Increments(make, parts, 0, None, self.compensated, in_lanes=(wide,))
 
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return True
+
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place."""
         return self._increments().bind(pull, depends, scales)

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from polhode.core.exact import added
-from polhode.core.flows import is_prepared, kick, kick_ahead, push
+from polhode.core.flows import is_prepared, kick, kick_ahead, push, spin1, spin2, spin3
 from polhode.core.packing import packing
 from polhode.core.quat import normalised, rescaling, tidied
 from polhode.core.status import OK
@@ -59,6 +59,10 @@ class Stage(NamedTuple):
         return 0 if self.flow is not kick else 2 if self.ahead else 1
 
 
+SHORT_CHAIN = 7
+"""Stages up to which a step is a short chain (docs/decisions/0004)."""
+
+
 class Splitting(NamedTuple):
     """A step as a list of flows. `kick` stands for the torque.
 
@@ -94,6 +98,16 @@ class Splitting(NamedTuple):
         """
         first, last = self.stages[0], self.stages[-1]
         return first.flow is last.flow is kick and not first.ahead and not depends & Depends.RATE
+
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run: none of its flows is prepared for them."""
+        return not any(is_prepared(s.flow) for s in self.stages)
+
+    @property
+    def is_short_chain(self) -> bool:
+        """Whether it is a short chain of kicks and rotations about the axes, each waiting for the one before."""
+        return len(self.stages) <= SHORT_CHAIN and {s.flow for s in self.stages} <= {kick, spin1, spin2, spin3}
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """One step as one function."""
@@ -164,6 +178,11 @@ class Routine(NamedTuple):
     evaluations_at_start: int = 0
     evaluations_per_step: int | None = 1
 
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return True
+
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The routine with its torque in place."""
         return Stepper(*self.make(pull), self.memory, self.evaluations_at_start, self.evaluations_per_step)
@@ -209,6 +228,11 @@ class Increments(NamedTuple):
     in_halves: bool = False
     """Whether, compensated, the change is of both halves: `change(body, p, t, s, low, h, memory) -> (increment of the
     state, what rounding left out of it, memory, status)`."""
+
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return True
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place."""
@@ -295,6 +319,11 @@ class Kicked(NamedTuple):
     tidy: Callable[[Quat], Quat] | None = None
     """What becomes of the attitude in the end, if the drift leaves it to be done: the torque need not wait for it."""
 
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return bool(getattr(self.drift, "ignores_scales", False))
+
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place, or the free step."""
         base = self.drift.bind(pull, Depends.NOTHING, scales)
@@ -335,6 +364,11 @@ class Composed(NamedTuple):
 
     base: Scheme
     fractions: tuple[float, ...]
+
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return bool(getattr(self.base, "ignores_scales", False))
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
         """Compositions of compositions are compositions."""

@@ -184,6 +184,11 @@ class MoserVeselov(NamedTuple):
     adapt: Adapt
     compensated: bool = False
 
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return True
+
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place."""
         if depends is Depends.NOTHING:

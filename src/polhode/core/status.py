@@ -1,21 +1,54 @@
 """What a kernel reports about its step. Zero is good news."""
 
+import enum
+
 OK = 0
 UNSOUND = 1
-"""The step left numbers that are not finite, or an attitude that is no rotation."""
 NO_CONVERGENCE = 2
-"""An implicit equation was not solved within the allowed iterations."""
-UNCOVERED = 5
-"""The formulas of the method do not cover this motion."""
-STALLED = 6
-"""A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
-ALONE = 7
-"""Among many bodies: several at a time cannot go on with this one. Seen by no user."""
-TOO_LONG = 8
-"""The equations of a step were solved, but more happens within it than the method can follow."""
-
-# Reported by the caller of a driver, not by kernels:
 RAISED = 3
-"""The torque raised an exception."""
 INTERRUPTED = 4
-"""The user stopped the run."""
+UNCOVERED = 5
+STALLED = 6
+ALONE = 7
+TOO_LONG = 8
+
+
+class Status(enum.IntEnum):
+    """How a run ended: the numbers that kernels report, each with the sentence that a user reads."""
+
+    OK = OK
+    UNSOUND = UNSOUND
+    """The step left numbers that are not finite, or an attitude that is no rotation."""
+    NO_CONVERGENCE = NO_CONVERGENCE
+    """An implicit equation was not solved within the allowed iterations."""
+    RAISED = RAISED
+    """The torque raised an exception. Reported by the caller of a driver, not by kernels."""
+    INTERRUPTED = INTERRUPTED
+    """The user stopped the run. Reported by the caller of a driver, not by kernels."""
+    UNCOVERED = UNCOVERED
+    """The formulas of the method do not cover this motion."""
+    STALLED = STALLED
+    """A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
+    ALONE = ALONE
+    """Among many bodies: several at a time cannot go on with this one. Seen by no user."""
+    TOO_LONG = TOO_LONG
+    """The equations of a step were solved, but more happens within it than the method can follow."""
+
+    @property
+    def sentence(self) -> str:
+        """The sentence to be filled in with `method`, `torque`, `step`, `place` (steps and time) and `remedy`."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.OK: "reached {place}",
+    Status.UNSOUND: "{method} produced NaN or infinity with step {step:g} {place}: {remedy}",
+    Status.NO_CONVERGENCE: "{method} could not solve its step equation with step {step:g} {place}: {remedy}",
+    Status.RAISED: "the torque {torque} raised an exception {place}",
+    Status.INTERRUPTED: "interrupted {place}",
+    Status.UNCOVERED: "the formulas of {method} do not cover this motion (it is too close to a steady rotation or to "
+    "the separatrix, or the body to a sphere) {place}: use Exact",
+    Status.STALLED: "the steps of {method} became too short {place}: {remedy}",
+    Status.ALONE: "waits to go on outside the lanes {place}",
+    Status.TOO_LONG: "more happens in a step of {step:g} than {method} can follow, {place}: {remedy}",
+}

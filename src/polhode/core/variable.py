@@ -29,6 +29,11 @@ class Adaptive(NamedTuple):
     The tolerances are `Params.tuning`: one relative, one absolute.
     """
 
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return True
+
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """The step with its torque in place. Memory: length made, length to try next, evaluations."""
         slope, attempt = pair(pull)
@@ -79,6 +84,11 @@ class Reversible(NamedTuple):
 
     base: Scheme
     monitor: Monitor
+
+    @property
+    def ignores_scales(self) -> bool:
+        """Whether it is bound alike whatever the sizes of a run."""
+        return bool(getattr(self.base, "ignores_scales", False))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Memory: length made, density, density at the start, what the method remembers, evaluations."""

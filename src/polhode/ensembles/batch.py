@@ -1,4 +1,4 @@
-"""Many bodies through one program: what they have in common (`Fleet`), and some of them on their way (`Flight`)."""
+"""Many bodies through one program: what they share (`Batch`), and some of them on their way (`BatchRun`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,66 +16,64 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
-from polhode.core import status as codes
-from polhode.core.adams import Adams
-from polhode.core.compose import Splitting
 from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_together
-from polhode.core.flows import kick, lane_by_lane, principal_torque, spin1, spin2, spin3
+from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.ops import views
 from polhode.core.quat import multiply, to_space
+from polhode.core.status import Status
 from polhode.core.types import Depends, Scales, UserTorque
-from polhode.core.variable import Adaptive
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted
-from polhode.integration import variable
-from polhode.integration.fixed import CHUNK_SECONDS, MANY_EVALUATIONS, SIGNATURE, Integration, Itself, Segment
+from polhode.integration import short_steps
+from polhode.integration.binding import SIGNATURE, ById, OnCompile, Others, full_scales
+from polhode.integration.fixed import FixedSteps
+from polhode.integration.grid import Segment
+from polhode.integration.loop import CHUNK_SECONDS, UNKNOWN_EVALUATIONS, Integration
 from polhode.integration.nudge import Nudged
-from polhode.integration.variable import ShortSteps, about_lengths, absurdly_short, integration, levels_of_polhode
-from polhode.solution import Run
+from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
+from polhode.methods import Method
+from polhode.problem import Plan, Problem, Stats
 
-FLEET_SIGNATURE = SIGNATURE + "iiii"
+BATCH_SIGNATURE = SIGNATURE + "iiii"
+"""The arguments of a loop over bodies: those of the driver, the range of bodies, and two sizes of rows."""
 MOST_MESSAGES = 1000
 """Failed bodies whose message is made; the others have their status."""
 LANES = 8
 """Bodies that share the vector registers: two registers of four floats, or one of eight."""
 MORE_LANES = 16
 """The same for a step that is a short chain of rotations, which wait for each other (docs/decisions/0004)."""
-SHORT_STEP = 7
-"""Stages of such a step."""
 MANY = 64
 """Bodies from which on it hardly matters how many lanes are empty."""
-MOST_LEADERS = 1000
+MOST_CANDIDATES = 1000
 """Bodies that are tried before the torque is said to fail for all of them."""
 LARGEST_BLOCK = 4096
 """Bodies that one thread takes at a time, at most."""
 FIRST_EVALUATIONS = 2**18
-"""Of the torque, for all bodies of a block, before it is known how long they take: where nobody waits to hear of it."""
+"""Torque evaluations of all bodies of a block in the first chunk, when no progress is shown."""
 
-Announce = Callable[[], None] | None
 Report = Callable[[int], None]
-"""Called with the steps that all bodies of a flight together have made."""
+"""Called with the steps that all bodies of a run have made together."""
 
 
 # --- what all have in common ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Leaders:
-    """The fastest bodies, the fastest first, whether bodies are tilted or differ in their symmetry, and what they ask.
+class Survey:
+    """What one pass over all bodies shows: the fastest of them, and how far they differ.
 
-    One of them, the fastest that can start, is run like any single body up to the point where the driver would start:
-    it knows the grid, the plan of outputs and the program, which are the same for all.
+    The fastest body that can start stands for all: it is prepared like a single run up to the point where the loop
+    would start, and knows the grid, the plan of outputs and the program, which are the same for all.
     """
 
-    numbers: tuple[int, ...]
-    tilted: bool
-    many: bool
-    effort: tuple[float, float]
-    """Of exact flows, at most, as `exact.effort` has it."""
+    fastest: tuple[int, ...]
+    """The numbers of the fastest bodies, the fastest first."""
+    others: Others
+    """How far the others may differ from the one that stands for them."""
 
     @classmethod
-    def of(cls, starts: Starts) -> Leaders:
-        """Found in one pass over all bodies, which also checks whatever is drawn."""
+    def of(cls, starts: Starts) -> Survey:
+        """Look at all bodies, which also checks whatever is drawn."""
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
         tilted, kinds, effort = False, set[int](), np.zeros(2)
         for part in starts.parts():
@@ -90,15 +88,15 @@ class Leaders:
             kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
             effort = np.fmax(effort, [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in efforts(part)])
         rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
-        return cls(tuple(numbers.tolist()), tilted, len(kinds) > 1, (rate2, series))
+        return cls(tuple(numbers.tolist()), Others(tilted, len(kinds) > 1, (rate2, series)))
 
 
 def _foremost(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
     """The greatest, the greatest first, equals in their order: so many as may lead."""
-    if speed.size > MOST_LEADERS:
-        may = speed >= np.partition(speed, -MOST_LEADERS)[-MOST_LEADERS]
+    if speed.size > MOST_CANDIDATES:
+        may = speed >= np.partition(speed, -MOST_CANDIDATES)[-MOST_CANDIDATES]
         speed, numbers = speed[may], numbers[may]
-    order = np.argsort(-speed, kind="stable")[:MOST_LEADERS]
+    order = np.argsort(-speed, kind="stable")[:MOST_CANDIDATES]
     return speed[order], numbers[order]
 
 
@@ -129,103 +127,108 @@ class Pace:
     told: bool = False
 
 
-class Fleet:
-    """One method with one torque and one grid, for any bodies of an ensemble."""
+class Batch:
+    """The loop of one method with one torque on one grid, for any bodies of an ensemble."""
 
     def __init__(
-        self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders, threads: int, announce: Announce,
-        *, packed: bool = True, like: Fleet | None = None,
+        self, problem: Problem, plan: Plan, starts: Starts, survey: Survey, threads: int, on_compile: OnCompile,
+        *, packed: bool = True, like: Batch | None = None,
     ) -> None:  # fmt: skip
-        """Unless they are not to be `packed`, lanes are tried. Of one `like` this, some things are known already."""
-        self.threads, self.announce, self.count, self.packed = threads, announce, starts.count, packed
-        self.own_clock = run.method.own_clock
+        """Try lanes if bodies may be `packed`. Of a batch `like` this one some things are known already."""
+        self.threads, self.on_compile, self.count, self.packed = threads, on_compile, starts.count, packed
+        self.variable_steps = plan.method.variable_steps
         if like is None:
-            self.lead = self._leader(run, times, starts, leaders)
+            self.lead = self._lead(problem, plan, starts, survey)
             each = self.lead.stepper.evaluations_per_step
-            self.pace = Pace(FIRST_EVALUATIONS // max(1, MANY_EVALUATIONS if each is None else each))
+            self.pace = Pace(FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
         else:
-            of = like.lead.run
-            same = of.having(method=run.method, step=run.step, longest_step=run.longest_step, every=run.every)
-            self.lead, self.pace = like.lead.beside(same, times), like.pace
+            same = like.lead.problem.replace(times=problem.times, every=problem.every)
+            self.lead, self.pace = like.lead.beside(same, plan), like.pace
         self.lanes = 1
-        self.left = 0.0
-        """The part of the bodies, of those that were flown last, that lanes could not carry on at some time."""
-        self.unpacked = ""
-        self.spare: Callable[..., int] | None = None  # for bodies that lanes cannot carry on
-        self.fly: Callable[..., int] | None = None
+        self.share_alone = 0.0
+        """The share of the bodies in the last run that lanes could not carry on at some time."""
+        self.why_not_packed = ""
+        self._run: Callable[..., int] | None = None
+        self._run_alone: Callable[..., int] | None = None
 
-    def _leader(self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders) -> Integration:
-        """A torque that fails for a body at its start is the fault of the torque only if it fails for others too."""
-        kind = integration(run)
-        problem: ValueError | None = None
-        for k in leaders.numbers:
-            like = starts.part(k, k + 1).run(0, run)
-            state = (like.quaternion_start, like.momentum_start)
+    def _lead(self, problem: Problem, plan: Plan, starts: Starts, survey: Survey) -> Integration:
+        """Return the fastest body that can start: a torque that fails for one may do for the others."""
+        first: ValueError | None = None
+        for k in survey.fastest:
+            like = starts.part(k, k + 1).problem(0, problem)
             try:
-                return kind(
-                    like, *state, times, None, self.announce,
-                    tilted=leaders.tilted, many=leaders.many, effort=leaders.effort,
-                )  # fmt: skip
+                return Integration(like, plan, None, None, self.on_compile, others=survey.others)
             except ValueError as refused:
-                problem = problem or refused
-        assert problem is not None
-        raise problem
+                first = first or refused
+        assert first is not None
+        raise first
 
     def ready(self) -> Callable[..., int]:
-        """The program, made when it is first wanted."""
-        if self.fly is None:
-            self.fly = self._packed() or self._one_by_one()
-        return self.fly
+        """Return the program; it is made when it is first wanted."""
+        if self._run is None:
+            self._run = self._packed() or self._one_by_one()
+        return self._run
 
     def alone(self) -> Callable[..., int]:
-        """The program for bodies that lanes cannot carry on."""
-        self.spare = self.spare or self._one_by_one()
-        return self.spare
+        """Return the program for bodies that lanes cannot carry on."""
+        self._run_alone = self._run_alone or self._one_by_one()
+        return self._run_alone
 
     def _one_by_one(self) -> Callable[..., int]:
-        """The program for one body after the other."""
-        lead = self.lead
-        return lead.program(lambda stepper: _fleet_of(stepper, lead._driver(stepper)), FLEET_SIGNATURE, self.announce)
+        """Return the program for one body after the other."""
+        driver_of = self.lead.steps.driver
+        loop = lambda stepper: _fleet_of(stepper, driver_of(stepper))  # noqa: E731
+        return self.lead.binding.program(loop, BATCH_SIGNATURE, self.on_compile)
 
     def _packed(self) -> Callable[..., int] | None:
-        """The program for several bodies at a time, if there can be one: with the torque in lanes too, or without."""
-        lead = self.lead
-        most = lanes_of(lead.run.method.scheme, self.count)
-        if not self.packed or self.count < most or self.own_clock or not compiles():
+        """Return the program for several bodies at a time, with the torque in lanes or not, if there can be one."""
+        problem, plan, binding = self.lead.problem, self.lead.plan, self.lead.binding
+        most = lanes_of(plan.method, self.count)
+        if not self.packed or self.count < most or self.variable_steps or not compiles():
             return None
-        torque, scheme = lead.run.torque, Itself(lead.run.method.scheme)
-        kind = (torque.torque_kernel, lead.values.size, lead.tilted, len(torque.breakpoints) > 0, torque.depends)
+        torque, scheme = problem.torque, ById(plan.method.scheme)
+        windowed = len(torque.breakpoints) > 0
+        kind = (torque.torque_kernel, self.lead.values.size, binding.tilted, windowed, torque.depends)
+        scales = full_scales(problem, plan, self.lead.others)._replace(packed=True)
         for together in (True, False):
             lanes = most if together else min(most, LANES)
-            fly = _packed_of(lanes, scheme, *kind, lead._scales()._replace(packed=True), together)
+            loop = _packed_of(lanes, scheme, *kind, scales, together)
             try:
-                made = program(fly, FLEET_SIGNATURE, self.announce, tentative=True)
-            except CompilationFailed as problem:
-                self.unpacked = str(problem)
-                if _blames_method(self.unpacked):
+                made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True)
+            except CompilationFailed as problem_met:
+                self.why_not_packed = str(problem_met)
+                if _blames_method(self.why_not_packed):
                     break
             else:
                 self.lanes = lanes
                 return made
-        if lead._forms() and not isinstance(lead.run.method.scheme, Adams):  # which can do both
-            self.unpacked = f"{lead.run.method.name} has the points of its steps in the lanes, of one body at a time"
+        if plan.method.collocation and binding.forms:
+            self.why_not_packed = f"{plan.method.name} has the points of its steps in the lanes, of one body at a time"
         return None
 
     @property
     def steps(self) -> int:
         """Of one body, from the start to the end."""
-        return sum(piece.steps for piece in self.lead.pieces)
+        return sum(segment.steps for segment in self.lead.steps.segments)
+
+    @property
+    def t(self) -> Floats:
+        """The output times."""
+        steps = self.lead.steps
+        if steps.times is not None:
+            return steps.times
+        assert isinstance(steps, FixedSteps)
+        return steps.times_of_rows(steps.total, self.rows)
 
     @property
     def rows(self) -> int:
         """Of output, for one body."""
-        return int(self.lead.out.shape[0])
+        return int(self.lead.arrays.out.shape[0])
 
 
-def lanes_of(scheme: Any, bodies: int) -> int:
-    """How many of so many bodies share the vector registers."""
-    chain = isinstance(scheme, Splitting) and {s.flow for s in scheme.stages} <= {kick, spin1, spin2, spin3}
-    return MORE_LANES if chain and len(scheme.stages) <= SHORT_STEP and bodies >= MANY else LANES
+def lanes_of(method: Method, bodies: int) -> int:
+    """Return how many of the bodies share the vector registers."""
+    return MORE_LANES if method.is_short_chain and bodies >= MANY else LANES
 
 
 # The same functions for the same, so that a short run need not be taken apart again.
@@ -235,7 +238,7 @@ _fleet_of = lru_cache(maxsize=128)(fleet)
 
 @lru_cache(maxsize=128)
 def _packed_of(
-    lanes: int, scheme: Itself, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
+    lanes: int, scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
     scales: Scales, together: bool,
 ) -> Callable[..., int]:  # fmt: skip
     """The loop over several bodies at a time, whose torques are computed together or one after the other."""
@@ -255,32 +258,32 @@ def _blames_method(problem: str) -> bool:
 # --- some of them on their way -------------------------------------------------------------------------------------
 
 
-class Flight:
-    """Some bodies of a fleet, each in its row of every array; threads take them block by block."""
+class BatchRun:
+    """Some bodies of a batch, each in its row of every array; threads take them block by block."""
 
-    def __init__(self, shared: Fleet, start: Start, report: Report | None, nudged: Nudged | None = None) -> None:
-        """They may be companions of others, with slightly different numbers."""
-        self.fleet, self.start, self.report = shared, start, report
-        self.lead = lead = shared.lead
+    def __init__(self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None) -> None:
+        """Prepare the arrays; bodies may be companions of others, with slightly different numbers."""
+        self.batch, self.start, self.report = batch, start, report
+        self.lead = lead = batch.lead
         n = start.count
         q, m = start.quaternion, start.momentum if nudged is None else nudged.momentum
         self.inverses = 1.0 / start.bodies.moments if nudged is None else nudged.inverses
         self.axes = None
-        if lead.tilted:
+        if lead.binding.tilted:
             axes = start.bodies.axes
             self.axes = np.broadcast_to([1.0, 0.0, 0.0, 0.0] if axes is None else axes, (n, 4))
-        self.states = np.zeros((n, lead.state.size))
-        if shared.count == 1:
-            self.states[0, :STATE] = lead._inward(q[0], m[0])
+        self.states = np.zeros((n, lead.arrays.state.size))
+        if batch.count == 1:
+            self.states[0, :STATE] = lead.frame.inward(q[0], m[0])
         else:
             if self.axes is not None:
                 q, m = _turned(q, m, self.axes, INWARD)
             self.states[:, :4], self.states[:, 4:STATE] = q, m
-        self.carried = np.zeros((n, lead.carried.size))
-        self.count = np.zeros((n, lead.count.size), dtype=np.int64)
+        self.carried = np.zeros((n, lead.arrays.carried.size))
+        self.count = np.zeros((n, lead.arrays.count.size), dtype=np.int64)
         self.count[:, AT.values] = start.parameters.shape[1]
-        self.count[:, AT.rows] = shared.rows
-        self.out = _room(n, *lead.out.shape)
+        self.count[:, AT.rows] = batch.rows
+        self.out = _room(n, *lead.arrays.out.shape)
         self.steps = np.zeros(n, dtype=np.int64)
         self.evaluations = np.zeros(n, dtype=np.int64)
         self.piece = np.zeros(n, dtype=np.int64)  # the segment that each body has come to
@@ -292,30 +295,32 @@ class Flight:
 
     def run(self) -> None:
         """To the end. Whatever stops it, the arrays hold what was computed."""
-        fly = self.fleet.ready()
+        loop = self.batch.ready()
         clock = time.perf_counter()
         try:
-            for piece in self.lead.pieces:
-                self._through(piece, fly)
+            for segment in self.lead.steps.segments:
+                self._run_segment(segment, loop)
         finally:
             self.seconds = time.perf_counter() - clock
-            self.fleet.left = float(self.left.mean())
+            self.batch.share_alone = float(self.left.mean())
 
-    def _through(self, piece: Segment, fly: Callable[..., int]) -> None:
-        """One segment for all bodies."""
-        lead, n, threads = self.lead, self.start.count, self.fleet.threads
-        lead.piece = piece
-        lead.before = int(sum(p.steps for p in lead.pieces[: lead.pieces.index(piece)]))
-        index, offset = lead._outputs(piece)
-        going: Any = self.count[:, AT.status] == codes.OK
+    def _run_segment(self, segment: Segment, loop: Callable[..., int]) -> None:
+        """Take all bodies through one segment."""
+        lead, n, threads = self.lead, self.start.count, self.batch.threads
+        segments = lead.steps.segments
+        place = segments.index(segment)
+        lead.segment, lead.before = segment, int(sum(s.steps for s in segments[:place]))
+        index, offset = lead.steps.begin(segment, lead.before, lead.arrays)
+        going: Any = self.count[:, AT.status] == Status.OK
         if going.all():
             going = slice(None)  # many times as quick
         for k in (AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished):
-            self.count[going, k] = lead.count[k]
-        self.piece[going] = lead.pieces.index(piece)
+            self.count[going, k] = lead.arrays.count[k]
+        self.piece[going] = place
         self.states[going, STATE:] = 0.0
         self.looked[going] = 0.0
-        shared, end, sizes = lead._setting(piece), lead._end(piece), (self.states.shape[1], self.out.shape[2])
+        shared, end = lead.setting(segment), lead.steps.end(segment)
+        sizes = (self.states.shape[1], self.out.shape[2])
 
         def of_block(block: slice) -> Callable[[int, int, int], None]:
             """`to(stop, first, beyond)` for bodies of a block. What only its chunks need is made for it alone."""
@@ -326,29 +331,29 @@ class Flight:
 
             def to(stop: int, first: int, beyond: int) -> None:
                 arguments = (
-                    *numbers, offset, out, index, count, piece.t0, piece.h, end, stop,
+                    *numbers, offset, out, index, count, segment.t0, segment.h, end, stop,
                     first - block.start, beyond - block.start, *sizes,
                 )  # fmt: skip
                 some_alone = True
                 try:
-                    some_alone = fly(*arguments) > 0
+                    some_alone = loop(*arguments) > 0
                 finally:
                     if some_alone:
-                        left = status == codes.ALONE
-                        status[left], self.left[block][left] = codes.OK, True
+                        left = status == Status.ALONE
+                        status[left], self.left[block][left] = Status.OK, True
                 if some_alone:
-                    self.fleet.alone()(*arguments)  # all others are where they should be
+                    self.batch.alone()(*arguments)  # all others are where they should be
 
             return to
 
         def run(block: tuple[int, int]) -> None:
             with np.errstate(all="ignore"):  # in plain Python NumPy would warn of what a status will tell
-                self._block(piece, of_block(slice(*block)), *block)
+                self._run_block(segment, of_block(slice(*block)), *block)
 
-        blocks = list(_blocks(n, threads, self.fleet.lanes))
-        unheard, adaptive = compiles() and not self.report, isinstance(lead.run.method.scheme, Adaptive)
+        blocks = list(_blocks(n, threads, self.batch.lanes))
+        unheard, adaptive = compiles() and not self.report, lead.plan.method.adaptive
         if not unheard:
-            self.fleet.pace.work = 1
+            self.batch.pace.work = 1
         try:
             if unheard and not adaptive and (threads == 1 or len(blocks) == 1):
                 for block in blocks:
@@ -364,7 +369,7 @@ class Flight:
 
     def _shared_out(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
         """Blocks to threads."""
-        with ThreadPoolExecutor(self.fleet.threads) as pool:
+        with ThreadPoolExecutor(self.batch.threads) as pool:
             waiting = [pool.submit(run, block) for block in blocks]
             try:
                 for job in waiting:
@@ -378,18 +383,18 @@ class Flight:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _block(self, piece: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
+    def _run_block(self, segment: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
         """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
-        shared, pace, bodies, done = self.fleet, self.fleet.pace, beyond - first, 0
+        batch, pace, bodies, done = self.batch, self.batch.pace, beyond - first, 0
         while not self.stopped.is_set():
-            if shared.own_clock:
+            if batch.variable_steps:
                 done, going = self._slowest(first, beyond)
             else:
-                going = done < piece.steps  # whatever has not failed: a chunk brings them all equally far
+                going = done < segment.steps  # whatever has not failed: a chunk brings them all equally far
             if not going:
                 return
             chunk = max(1, pace.work // bodies)
-            stop = done + chunk if shared.own_clock else min(piece.steps, done + chunk)
+            stop = done + chunk if batch.variable_steps else min(segment.steps, done + chunk)
             before = int(self.count[first:beyond, AT.done].sum())
             clock = time.perf_counter()
             try:
@@ -398,7 +403,7 @@ class Flight:
                 if compiles() and not isinstance(problem, KernelRaised):  # plain Python says what the torque has raised
                     raise
                 count = self.count[first:beyond]
-                behind = (count[:, AT.done] < stop) & (count[:, AT.status] == codes.OK) & (count[:, AT.finished] == 0)
+                behind = (count[:, AT.done] < stop) & (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
                 self._find_step(to, first + int(np.argmax(behind)), stop)
                 continue
             spent = time.perf_counter() - clock
@@ -407,38 +412,38 @@ class Flight:
             if work > pace.work or made >= bodies * chunk:  # one that the end has cut short says little
                 pace.work = max(1, work)
             done = stop
-            if shared.own_clock and not pace.short:
+            if batch.variable_steps and not pace.short:
                 self._look_at_lengths(first, beyond)
 
     def _slowest(self, first: int, beyond: int) -> tuple[int, bool]:
         """Steps of the one that has made the fewest, of those that choose their length and are still on their way."""
         count = self.count[first:beyond]
-        going = (count[:, AT.status] == codes.OK) & (count[:, AT.finished] == 0)
+        going = (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
         return (int(count[going, AT.done].min()), True) if going.any() else (0, False)
 
     def _look_at_lengths(self, first: int, beyond: int) -> None:
         """As for one body: whoever waits for the end may wait in vain."""
-        run, some = self.lead.run, slice(first, beyond)
-        if not isinstance(run.method.scheme, Adaptive):
+        plan, some = self.lead.plan, slice(first, beyond)
+        if not plan.method.adaptive:
             return
         now = np.stack([self.count[some, AT.done], np.abs(self.states[some, STATE])], axis=1)
         made, length = columns(now - self.looked[some])
-        due = made >= variable.MANY_STEPS
+        due = made >= short_steps.LOOK_STEPS
         self.looked[some][due] = now[due]
         moments = columns(np.broadcast_to(self.start.bodies.moments, (self.start.count, 3))[some])
         rates = [m / i for m, i in zip(columns(self.states[some, 4:STATE]), moments, strict=True)]
-        rate = np.sqrt(dot(rates, rates) + (run.torque_size or 0.0) / least(moments))
-        short = due & absurdly_short(run, made, length, rate)
+        rate = np.sqrt(dot(rates, rates) + (plan.torque_size or 0.0) / least(moments))
+        short = due & are_absurdly_short(plan, made, length, rate)
         if short.any():
-            self.fleet.pace.short = float((length[short] / made[short]).min())
+            self.batch.pace.short = float((length[short] / made[short]).min())
 
     def _tell_of_lengths(self) -> None:
-        pace = self.fleet.pace
+        pace = self.batch.pace
         if not pace.short or pace.told:
             return
         pace.told = True
         try:
-            told = f"of some bodies, {about_lengths(self.lead.run, pace.short)}"
+            told = f"of some bodies, {about_short_steps(self.lead.problem, self.lead.plan, pace.short)}"
             warnings.warn(told, ShortSteps, stacklevel=levels_of_polhode())
         except ShortSteps:  # where warnings are errors
             self.report_raised = True
@@ -455,7 +460,7 @@ class Flight:
                 if compiles() and not isinstance(problem, KernelRaised):
                     raise
                 if stop - done == 1:
-                    self.count[k, AT.status] = codes.RAISED
+                    self.count[k, AT.status] = Status.RAISED
                     return
                 stop = done + (stop - done) // 2
 
@@ -474,9 +479,9 @@ class Flight:
             return
         lead, n = self.lead, self.start.count
         done = self.steps.sum() + self.count[:, AT.done].sum()
-        if self.fleet.own_clock:
-            done = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
-        done = min(int(done), n * self.fleet.steps)
+        if self.batch.variable_steps:
+            done = n * lead.before + np.abs(self.states[:, STATE] / lead.segment.h).sum()
+        done = min(int(done), n * self.batch.steps)
         if done == self.reported:
             return
         self.reported = done
@@ -491,9 +496,9 @@ class Flight:
 
     def _ends(self) -> tuple[Any, Floats]:
         """Whether each body has come to the end, and the time that it has come to."""
-        pieces, done = self.lead.pieces, self.count[:, AT.done]
+        pieces, done = self.lead.steps.segments, self.count[:, AT.done]
         t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T
-        if self.fleet.own_clock:
+        if self.batch.variable_steps:
             through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, STATE]
         else:
             through, t = done == steps, t0 + done * h
@@ -504,12 +509,11 @@ class Flight:
         lead = self.lead
         ended, t_last = self._ends()
         status = self.count[:, AT.status].copy()
-        status[(status == codes.OK) & ~ended] = codes.INTERRUPTED
+        status[(status == Status.OK) & ~ended] = Status.INTERRUPTED
         rows = self.count[:, AT.row].copy()
-        t = lead.times if lead.times is not None else lead._grid_times(lead.total, self.fleet.rows)
+        t = self.batch.t
         states = self.out[:, :, -STATE:]
-        ragged = lead.times is None and lead.ragged
-        if ragged:
+        if lead.steps.ragged:
             states[ended, -1] = self.states[ended, :STATE]
             rows += ended
         short = np.flatnonzero(rows < t.size)
@@ -521,57 +525,61 @@ class Flight:
             evaluations = each * steps + (self.piece + 1) * lead.stepper.evaluations_at_start
             evaluations += self.count[:, AT.others]
         (q, m), (last_q, last_m) = self._outward(states), self._outward(self.states[:, None, :], as_computed=True)
-        run = replace(lead.run, seconds=self.seconds, nfev=int(evaluations.sum()), steps=int(self.steps.sum()))
-        failed = np.flatnonzero(status != codes.OK)
-        told = {int(k): self._told(int(k), int(status[k]), t_last[k]) for k in failed[:messages]}
+        stats = Stats(int(self.steps.sum()), int(evaluations.sum()), self.seconds)
+        failed = np.flatnonzero(status != Status.OK)
+        failures = {int(k): self._message(int(k), int(status[k]), t_last[k]) for k in failed[:messages]}
         return Ensemble(
-            run, t.copy(), q, m, status, t_last, self.steps.copy(), evaluations, last_q[:, 0], last_m[:, 0],
-            self.carried[:, : lead.stepper.memory].copy(), told, self.start, rows, self.fleet.lanes,
-            self.fleet.unpacked,
+            lead.problem, lead.plan, stats, t.copy(), q, m, status, t_last, self.steps.copy(), evaluations,
+            last_q[:, 0], last_m[:, 0],
+            self.carried[:, : lead.stepper.memory].copy(), failures, self.start, rows, self.batch.lanes,
+            self.batch.why_not_packed,
         )  # fmt: skip
 
     def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
         """States (bodies, rows, 7) in the users' axes."""
-        if self.fleet.count == 1:
-            q, m = self.lead._outward(states[0], as_computed=as_computed)
+        if self.batch.count == 1:
+            q, m = self.lead.frame.outward(states[0], scaled=self._scaled and not as_computed)
             return q[None], m[None]
         q, m = states[..., :4], states[..., 4:STATE]
-        if self.lead.run.method.unscaled and not as_computed:
+        if self._scaled and not as_computed:
             q = q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
         return (q, m) if self.axes is None else _turned(q, m, self.axes[:, None, :], OUTWARD)
 
-    def _told(self, k: int, status: int, t_last: float) -> str:
-        """What happened to a body that stopped."""
+    @property
+    def _scaled(self) -> bool:
+        """Whether quaternions are to be scaled to one, because the method leaves them unscaled."""
+        return self.lead.plan.method.unscaled
+
+    def _message(self, k: int, status: int, t_last: float) -> str:
+        """Return what happened to a body that stopped."""
         try:
-            return self._alone(k)._message(status, t_last, int(self.steps[k]))
+            return self._alone(k).message(Status(status), t_last, int(self.steps[k]))
         except ValueError as problem:  # alone it could not even have started
             return str(problem)
 
     def _alone(self, k: int) -> Integration:
         """One body where it stopped, as a run of its own that can say what happened."""
-        run = self.start.run(k, self.lead.run)
-        kind = type(self.lead)
-        alone = kind(run, run.quaternion_start, run.momentum_start, self.lead.times, None, None)
-        alone.state, alone.count, alone.carried = self.states[k], self.count[k], self.carried[k]
-        alone.piece = alone.pieces[int(self.piece[k])]
+        alone = Integration(self.start.problem(k, self.lead.problem), self.lead.plan)
+        alone.arrays.state, alone.arrays.count, alone.arrays.carried = self.states[k], self.count[k], self.carried[k]
+        alone.segment = alone.steps.segments[int(self.piece[k])]
         alone.before = int(self.steps[k] - self.count[k, AT.done])
         return alone
 
 
-def flown(
-    shared: Fleet, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
+def run_batch(
+    batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
 ) -> Ensemble:
-    """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
-    flight = Flight(shared, start, report, nudged)
+    """Run some bodies to the end; what stops them has what was computed as its `ensemble`."""
+    run = BatchRun(batch, start, report, nudged)
     try:
-        flight.run()
+        run.run()
     except KeyboardInterrupt:
-        raise EnsembleInterrupted(flight.ensemble()) from None
+        raise EnsembleInterrupted(run.ensemble()) from None
     except Exception as problem:
-        if flight.report_raised:
-            problem.ensemble = flight.ensemble()  # type: ignore[attr-defined]
+        if run.report_raised:
+            problem.ensemble = run.ensemble()  # type: ignore[attr-defined]
         raise
-    return flight.ensemble(messages)
+    return run.ensemble(messages)
 
 
 INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.0])

@@ -11,16 +11,18 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode._simulate import checked_arguments
-from polhode.ensembles.batch import Fleet, Leaders, flown
+from polhode._simulate import checked_goal
+from polhode.ensembles.batch import Batch, Survey, run_batch
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.pilots import Tolerant
 from polhode.ensembles.reduce import BLOCK, Quantity, Reduced, Reductions, checked
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted
-from polhode.integration.fixed import Progress
+from polhode.integration.binding import OnCompile
+from polhode.integration.loop import Progress
 from polhode.methods import Method
-from polhode.solution import Run
-from polhode.tolerance.pair import cores
+from polhode.problem import Plan, Problem
+from polhode.tolerance.pair import available_cores
+from polhode.tolerance.search import Goal
 from polhode.torques import Torque
 
 BATCH_BYTES = 2**26
@@ -42,7 +44,7 @@ def ensemble(
     parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
     every: int | None = None, reduce: None = None, threads: int | None = None, progress: Progress | None = None,
-    announce: Callable[[], None] | None = None,
+    on_compile: OnCompile = None,
 ) -> Ensemble: ...  # fmt: skip
 @overload
 def ensemble(
@@ -50,7 +52,7 @@ def ensemble(
     parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
     every: int | None = None, reduce: Mapping[str, Quantity], threads: int | None = None,
-    progress: Progress | None = None, announce: Callable[[], None] | None = None,
+    progress: Progress | None = None, on_compile: OnCompile = None,
 ) -> Reduced: ...  # fmt: skip
 
 
@@ -72,7 +74,7 @@ def ensemble(
     reduce: Mapping[str, Quantity] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-    announce: Callable[[], None] | None = None,
+    on_compile: OnCompile = None,
 ) -> Ensemble | Reduced:
     """Turn many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
 
@@ -101,41 +103,45 @@ def ensemble(
         kept, and the result is a `Reduced`; memory does not grow with bodies, unless something is kept for each.
     threads
         Default: one for each core. The results do not depend on it.
-    progress, announce
-        Called with (steps done, steps in all), counting all bodies; called before a compilation. An exception in
-        `progress` ends the run, and has what was computed as its `ensemble`.
+    progress
+        Called with (steps done, steps in all), counting all bodies. An exception in it ends the run, and has what was
+        computed as its `ensemble`.
+    on_compile
+        Called before a compilation, which takes seconds.
 
     Whatever has a row for each body sets their number. A body that fails stops alone: its rows from then on are NaN,
     its `status` says why, and `ensemble[k].message` in words.
 
     Where method and torque allow it, bodies go eight or sixteen at a time in the vector registers, which makes no
-    difference but to the speed; `lanes` and `unpacked` of the result tell. A torque with an `if` on its arguments is
-    computed for one body after the other: `polhode.where` is faster.
+    difference but to the speed; `lanes` and `why_not_packed` of the result say so. A torque with an `if` on its
+    arguments is computed for one body after the other: `polhode.where` is faster.
     """
     starts = Starts.given(body, torque, omega, attitude, parameters, count, seed)
-    workers = cores() if threads is None else _check.count("threads", threads)
+    workers = available_cores() if threads is None else _check.count("threads", threads)
     one = starts.part(0, 1)
-    run, times, tolerance, chosen = checked_arguments(
-        one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span, rtol=rtol,
-        step=step, method=method, t_eval=t_eval, every=every if every is not None or t_eval is not None else 1,
+    problem = Problem.given(
+        one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span, t_eval=t_eval,
+        every=every,
     )  # fmt: skip
-    own_steps = "with rtol" if tolerance is not None else f"of {run.method.name}" if run.method.own_clock else ""
-    if own_steps and every is not None:
-        raise ValueError(f"the steps {own_steps} differ from body to body: give t_eval instead of every")
-    if times is None and every is None:
-        times = np.array([run.t_start, run.t_end])
-        run = replace(run, every=None)
-    wanted = None if reduce is None else checked(reduce, run, estimated=tolerance is not None)
-    leaders = Leaders.of(starts)
+    goal = checked_goal(problem, rtol, step, method)
+    variable = "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
+    if variable and every is not None:
+        raise ValueError(f"the steps {variable} differ from body to body: give t_eval instead of every")
+    if t_eval is None and every is None:
+        problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
+    wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
+    survey = Survey.of(starts)
     turned: _Plain | Tolerant
-    if tolerance is None:
-        turned = _Plain(run, times, starts, leaders, workers, progress, announce)
+    if isinstance(goal, Goal):
+        turned = Tolerant(problem, starts, survey, goal, workers, progress, on_compile)
     else:
-        assert times is not None
-        turned = Tolerant(run, times, starts, leaders, tolerance, chosen, workers, progress, announce)
+        turned = _Plain(problem, goal, starts, survey, workers, progress, on_compile)
     made: Ensemble | Reduced
-    made = replace(turned(starts.whole), seed=starts.seed) if wanted is None else _reduced(turned, starts, wanted, run)
-    turned.tell()
+    if wanted is None:
+        made = replace(turned(starts.whole), seed=starts.seed)
+    else:
+        made = _reduced(turned, starts, wanted, problem)
+    turned.warn()
     return made
 
 
@@ -143,34 +149,33 @@ class _Plain:
     """Bodies turned by steps of a given length."""
 
     def __init__(
-        self, run: Run, times: Floats | None, starts: Starts, leaders: Leaders, threads: int,
-        progress: Progress | None, announce: Callable[[], None] | None,
+        self, problem: Problem, plan: Plan, starts: Starts, survey: Survey, threads: int,
+        progress: Progress | None, on_compile: OnCompile,
     ) -> None:  # fmt: skip
-        self.fleet = Fleet(run, times, starts, leaders, threads, announce)
+        self.batch = Batch(problem, plan, starts, survey, threads, on_compile)
         self.progress = progress
-        self.rows, self.steps = self.fleet.rows, self.fleet.steps
+        self.rows, self.steps = self.batch.rows, self.batch.steps
 
     @property
     def t(self) -> Floats:
         """The output times."""
-        lead = self.fleet.lead
-        return lead.times if lead.times is not None else lead._grid_times(lead.total, self.rows)
+        return self.batch.t
 
     def __call__(self, part: Start) -> Ensemble:
-        """Some bodies to the end; what stops them has what was computed as its `ensemble`."""
-        return flown(self.fleet, part, self._report(part))
+        """Run some bodies to the end; what stops them has what was computed as its `ensemble`."""
+        return run_batch(self.batch, part, self._report(part))
 
     def _report(self, part: Start) -> Callable[[int], None] | None:
-        progress, each = self.progress, self.fleet.steps
+        progress, each = self.progress, self.batch.steps
         if progress is None:
             return None
-        return lambda done: progress(part.first * each + done, self.fleet.count * each)
+        return lambda done: progress(part.first * each + done, self.batch.count * each)
 
-    def tell(self) -> None:
+    def warn(self) -> None:
         """Nothing is left to be said at the end."""
 
 
-def _reduced(turned: _Plain | Tolerant, starts: Starts, wanted: dict[str, Quantity], run: Run) -> Reduced:
+def _reduced(turned: _Plain | Tolerant, starts: Starts, wanted: dict[str, Quantity], problem: Problem) -> Reduced:
     """Batch by batch. While one is counted in, the next one is on its way."""
     total = Reductions(wanted, starts.count, starts.seed)
     # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.
@@ -184,16 +189,16 @@ def _reduced(turned: _Plain | Tolerant, starts: Starts, wanted: dict[str, Quanti
                 adding = pool.submit(total.add, made)
             assert adding is not None
             adding.result()
-        except BaseException as problem:
+        except BaseException as raised:
             pool.shutdown()
-            if isinstance(problem, KeyboardInterrupt):
-                raise EnsembleInterrupted(total.result(run, turned.t)) from None
-            if hasattr(problem, "ensemble") or (isinstance(problem, Exception) and total.count):
-                if not hasattr(problem, "ensemble"):
-                    problem.add_note("what was reduced before is the `ensemble` of this exception")
-                problem.ensemble = total.result(run, turned.t)
+            if isinstance(raised, KeyboardInterrupt):
+                raise EnsembleInterrupted(total.result(problem, turned.t)) from None
+            if hasattr(raised, "ensemble") or (isinstance(raised, Exception) and total.count):
+                if not hasattr(raised, "ensemble"):
+                    raised.add_note("what was reduced before is the `ensemble` of this exception")
+                raised.ensemble = total.result(problem, turned.t)
             raise
-    return total.result(run, turned.t)
+    return total.result(problem, turned.t)
 
 
 def _batch(rows: int, steps: int) -> int:

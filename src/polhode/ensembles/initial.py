@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats, columns, greatest, least
 from polhode.body import TRIANGLE_TOLERANCE, Body
+from polhode.problem import Problem
 from polhode.samples import BLOCK, Draws, is_drawn
-from polhode.solution import Run
 from polhode.torques import CustomTorque, Torque, checked
 from polhode.torques._torque import reads_body
 from polhode.torques.free import Free
@@ -271,10 +271,10 @@ class Start:
                 )
         return _check.array("parameters", rows, (self.count, len(rows[0])))
 
-    def run(self, k: int, like: Run) -> Run:
-        """The run of one body."""
-        return replace(
-            like, body=self.bodies[k], torque=self.torque(k),
+    def problem(self, k: int, like: Problem) -> Problem:
+        """Return the problem of one body, with span and output of another."""
+        return like.replace(
+            body=self.bodies[k], torque=self.torque(k),
             quaternion_start=self.quaternion[k], momentum_start=self.momentum[k],
         )  # fmt: skip
 

@@ -16,10 +16,12 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode.core import status as codes
+from polhode.core.status import Status
 from polhode.ensembles.accumulators import EXTREMES, Accumulator, Fold, Kept, Quantiles, accumulator, quantiles_of
-from polhode.ensembles.result import TIMED, Ensemble, told_seed, unavailable
-from polhode.solution import Run, spoken
+from polhode.ensembles.result import TIMED, Ensemble, seed_attribute, unavailable
+from polhode.problem import Plan, Problem, Stats
+from polhode.solution import spoken
+from polhode.torques import Torque
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -153,7 +155,7 @@ def _function(name: str, value: Any) -> Any:
     return value
 
 
-def checked(reduce: Any, run: Run, *, estimated: bool) -> dict[str, Quantity]:
+def checked(reduce: Any, torque: Torque, *, estimated: bool) -> dict[str, Quantity]:
     """What the user wants, if it can be had."""
     if not isinstance(reduce, Mapping) or not reduce:
         raise TypeError(
@@ -170,7 +172,7 @@ def checked(reduce: Any, run: Run, *, estimated: bool) -> dict[str, Quantity]:
         if not isinstance(wanted, Quantity):
             raise TypeError(f"reduce[{name!r}] must be a polhode.quantity(...), not {wanted!r}")
         if isinstance(wanted.what, str):
-            if why := unavailable(wanted.what, run):
+            if why := unavailable(wanted.what, torque):
                 raise ValueError(f"reduce[{name!r}]: {why}")
             if wanted.what == "error_estimate" and not estimated:
                 raise ValueError(f"reduce[{name!r}]: errors are estimated with rtol=, not with a given step")
@@ -284,9 +286,8 @@ class Reductions:
         self.count = 0
         self.failed = 0
         self.messages: dict[int, str] = {}
-        self.how: tuple[Run, int, str] | None = None
-        self.steps = self.nfev = 0
-        self.seconds = 0.0
+        self.how: tuple[Plan | None, int, str] = (None, 1, "")
+        self.stats = Stats()
 
     def add(self, bodies: Ensemble) -> None:
         """Some more bodies, at the place of those before them; none of them, if a function of the user's raises."""
@@ -301,10 +302,9 @@ class Reductions:
             if len(self.messages) < MOST_MESSAGES:
                 self.messages[self.count + k] = message
         self.count += len(bodies)
-        self.failed += int((bodies.status != codes.OK).sum())
-        self.steps, self.nfev = self.steps + bodies.run.steps, self.nfev + bodies.run.nfev
-        self.seconds += bodies.run.seconds
-        self.how = (bodies.run, bodies.lanes, bodies.unpacked)
+        self.failed += int((bodies.status != Status.OK).sum())
+        self.stats += bodies.stats
+        self.how = (bodies.plan, bodies.lanes, bodies.why_not_packed)
 
     def _of(self, name: str, bodies: Ensemble) -> Any:
         wanted = self.wanted[name]
@@ -325,8 +325,8 @@ class Reductions:
                 more.add(block)
         return more
 
-    def result(self, run: Run, t: Floats) -> Reduced:
-        """Of the bodies so far."""
+    def result(self, problem: Problem, t: Floats) -> Reduced:
+        """Return the reductions of the bodies so far."""
         values, dims, about = dict[str, Any](), dict[str, tuple[str, ...]](), dict[str, dict[str, Any]]()
         levels = dict[tuple[str, str], tuple[float, ...]]()
         for name, wanted in self.wanted.items():
@@ -351,11 +351,11 @@ class Reductions:
                 if step.kind == "own":
                     left = _extra(name, made.ndim)
             values[name], dims[name] = made, left
-        like, lanes, unpacked = self.how or (run, 1, "")
-        done = replace(like, steps=self.steps, nfev=self.nfev, seconds=self.seconds)
+        plan, lanes, why_not_packed = self.how
         return Reduced(
-            done, t, values, dims, about, levels, self.count, self.failed, self.messages, lanes, unpacked, self.seed
-        )
+            problem, plan, self.stats, t, values, dims, about, levels, self.count, self.failed, self.messages, lanes,
+            why_not_packed, self.seed,
+        )  # fmt: skip
 
 
 def _blocks(values: Any) -> list[Any]:
@@ -389,8 +389,12 @@ _WORDS = {
 class Reduced(Mapping[str, Any]):
     """What is kept of an ensemble: `reduced[name]` is an array for each name that was asked for."""
 
-    run: Run
-    """Of one body among them; steps, evaluations and seconds are those of all."""
+    problem: Problem
+    """What was asked of one body among them."""
+    plan: Plan | None
+    """What was done for one body among them; None: nothing yet."""
+    stats: Stats
+    """What it took for all of them."""
     t: Floats
     """The output times."""
     arrays: dict[str, Any]
@@ -407,7 +411,7 @@ class Reduced(Mapping[str, Any]):
     messages: dict[int, str] = field(default_factory=dict)
     """Of the first thousand of these, by number, why."""
     lanes: int = 1
-    unpacked: str = ""
+    why_not_packed: str = ""
     seed: int | None = None
 
     def __getitem__(self, name: str) -> Any:
@@ -422,8 +426,8 @@ class Reduced(Mapping[str, Any]):
         return len(self.arrays)
 
     def __repr__(self) -> str:
-        run = self.run
-        ended = f"all of which reached t = {run.t_end:.6g}" if not self.failed else f"of which {self.failed:,} failed"
+        t_start, t_end = self.problem.t_start, self.problem.t_end
+        ended = f"all of which reached t = {t_end:.6g}" if not self.failed else f"of which {self.failed:,} failed"
         shapes = (
             f"  {name:<12}{dict(zip(self.dims[name], np.shape(x), strict=True)) or float(x)}"
             for name, x in self.items()
@@ -432,9 +436,9 @@ class Reduced(Mapping[str, Any]):
             [
                 "Reduced",
                 f"  bodies  {self.count:,}{f', {ended}' if self.count else ''}",
-                f"  torque  {run.torque.name}",
-                f"  method  {run.method.name}, step {run.step:.6g} s",
-                f"  time    {run.t_start:.6g} to {run.t_end:.6g} s in {run.steps:,} steps, {self.t.size:,} rows",
+                f"  torque  {self.problem.torque.name}",
+                *([] if self.plan is None else [f"  method  {self.plan.method.name}, step {self.plan.step:.6g} s"]),
+                f"  time    {t_start:.6g} to {t_end:.6g} s in {self.stats.steps:,} steps, {self.t.size:,} rows",
                 *shapes,
             ]
         )
@@ -486,8 +490,9 @@ class Reduced(Mapping[str, Any]):
 
     def _attributes(self) -> dict[str, str | float]:
         return {
-            "method": self.run.method.name, "torque": self.run.torque.name, "step": self.run.step,
-            "bodies": float(self.count), "failed": float(self.failed), **told_seed(self.seed),
+            **({} if self.plan is None else {"method": self.plan.method.name, "step": self.plan.step}),
+            "torque": self.problem.torque.name,
+            "bodies": float(self.count), "failed": float(self.failed), **seed_attribute(self.seed),
         }  # fmt: skip
 
 

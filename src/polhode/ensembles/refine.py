@@ -1,7 +1,6 @@
-"""A ladder of numbers of steps, on which bodies climb until their errors are below a tolerance.
+"""Many bodies on their way to a tolerance: the batches of every level, and the best rows of each body.
 
-As for one body (`search.py`) an error is estimated from the distance to a companion over the whole span. Every body
-climbs by its own estimates alone: its result does not depend on the others, but for the ladder that all of them have.
+The search itself is that of one body (`tolerance/refine.py`): this module runs what it asks for.
 """
 
 from __future__ import annotations
@@ -15,91 +14,61 @@ from typing import Any
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots, greatest, least, lengths
-from polhode.core import status as codes
-from polhode.core.variable import Adaptive
-from polhode.ensembles.batch import MOST_MESSAGES, Fleet, Flight, Leaders, efforts, flown
+from polhode.core.status import Status
+from polhode.ensembles.batch import MOST_MESSAGES, Batch, BatchRun, Survey, efforts, run_batch
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.result import Ensemble
-from polhode.integration.fixed import Progress
-from polhode.solution import Run
-from polhode.tolerance import choice, search
+from polhode.integration.binding import OnCompile
+from polhode.integration.loop import Progress
+from polhode.problem import Plan, Problem, Stats
+from polhode.tolerance.choice import LONG_RUN_STEPS, Candidate
 from polhode.tolerance.estimate import COARSER, estimate, least_error, nudged, spread
+from polhode.tolerance.refine import ATTAINED, FINER, History, Search, Tried
+from polhode.tolerance.search import CLAIMED
 
-FINER = math.sqrt(1.25)
-"""From one level to the next there are so many more steps; a companion has those of two levels below."""
-CLIMB = 2
-"""Levels that a body climbs at least."""
-LONGEST_CLIMB = 16
-"""Levels at a time: a factor of 6."""
-MOST_FAILURES = 8
-"""Of the runs of a body, with steps that are ever shorter: in the end by five powers of ten."""
-FAR = 30.0
-"""Times the tolerance: from there on iterations are solved to round-off at the next try, because a motion that makes
-the error grow so far does the same to what they leave."""
-CLAIMED = 0.05
-"""The part of the tolerance below which no error is said to be, of methods for weak torques: where terms of different
-orders in the steps just cancel, a run and its companion agree by accident."""
-SLOWEST = 1e-6
+SLOWEST_SPEED = 1e-6
 """Bodies that are slower than this part of the fastest one count as no slower."""
-FOLLOWED = 1.0
-"""Radians in a step, if nothing else is known of a method, in which it can follow the motion."""
-
-WANTED = 0.6
-"""What estimates should be of the tolerance, so that bodies need not be quite like the pilots."""
-ROUNDED = 30.0
-"""Estimates below so many times what they could be at least may be made of round-off."""
-LONGEST_DESCENT = 0.4
-"""The part of the steps below which nothing is foreseen."""
-
-# Truncation errors fall at least with the first power of the steps. When one that does not is taken for round-off:
-TELLING_NEAR_ROUND_OFF = 1.3
-"""Times as many steps, where it is as small as round-off may be: from 1.25, the least climb, chance would hide the
-power; climbs there have 1.56 at least."""
-TELLING = 4.0
-"""Times as many steps, where the motion would have to make round-off grow: up to there the chances of a phase, and
-terms that cancel, may do the same."""
-FOLLOWS_ITS_ORDER = 1e-2
-"""Radians; greater errors are as great by the phase of the motion, and may rise before they fall."""
-FLAT, LONG_FLAT = 0.5, 3.0
-"""Errors that are still above this part of what they were, four tries and so many times as many steps ago, whatever
-they are made of: by the first power they would be a third."""
 
 
 @dataclass(frozen=True)
 class Task:
     """What is asked of all bodies."""
 
-    run: Run
-    times: Floats
+    problem: Problem
+    """Span and output, which all have in common, and one body among them."""
     starts: Starts
-    leaders: Leaders
+    survey: Survey
     rtol: float
     threads: int
-    announce: Callable[[], None] | None
+    on_compile: OnCompile
 
     @property
     def span(self) -> float:
-        """The length of time, in s."""
-        return abs(self.run.t_end - self.run.t_start)
+        """The length of the span, in s."""
+        return abs(self.problem.span)
+
+    @property
+    def times(self) -> Floats:
+        """The output times."""
+        assert self.problem.times is not None
+        return self.problem.times
 
     @cached_property
     def checks(self) -> Floats:
-        """Times at which a run and its companion are compared: the start is what it is."""
+        """The times at which a run and its companion are compared: not the start, where nothing can differ."""
         times = self.times
-        return spread(times[1:] if times.size > 1 and times[0] == self.run.t_start else times)
+        return spread(times[1:] if times.size > 1 and times[0] == self.problem.t_start else times)
 
     @cached_property
     def check_rows(self) -> Any:
-        """Where they are among all times."""
-        sign = math.copysign(1.0, self.run.t_end - self.run.t_start)
-        return (
-            np.searchsorted(sign * self.times, sign * self.checks)
-            if self.checks.size < self.times.size
-            else slice(None)
-        )
+        """The places of these times among all times."""
+        sign = self.problem.direction
+        if self.checks.size == self.times.size:
+            return slice(None)
+        return np.searchsorted(sign * self.times, sign * self.checks)
 
 
-# --- the ladder ----------------------------------------------------------------------------------------------------
+# --- levels --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -113,13 +82,13 @@ class Foresight:
     gain: float
     """What the torque may add to the square of the rate."""
     fewest: float
-    """Steps that any body gets."""
+    """The steps that any body gets."""
     longest: float | None
-    """What exact flows are made ready for: the longest step of the fastest body. Slower ones may make longer ones."""
+    """The longest step that exact flows are prepared for, of the fastest body. Slower ones may make longer ones."""
 
     def levels(self, part: Start, task: Task, first: float) -> Any:
-        """At which bodies begin, on a ladder with so many steps at the level of the fastest."""
-        speed = speeds(part, task.leaders, self.gain)
+        """Return the levels at which bodies begin, if level 0, that of the fastest, has `first` steps."""
+        speed = speeds(part, task.survey, self.gain)
         level = np.round(self.power * np.log(np.maximum(speed, self.slowest)) / math.log(FINER))
         fewest: Any = self.fewest
         if self.longest is not None:
@@ -127,180 +96,145 @@ class Foresight:
         return np.maximum(level, np.ceil(np.log(fewest / first) / math.log(FINER))).astype(np.int64)
 
 
-def speeds(part: Start, leaders: Leaders, gain: float) -> Floats:
-    """Of the turn or of the nutation, with what the torque may add, relative to the fastest body."""
+def speeds(part: Start, survey: Survey, gain: float) -> Floats:
+    """Return how fast bodies turn or nutate, with what the torque may add, relative to the fastest body."""
     shares = []
     with np.errstate(all="ignore"):
-        for x, most, more in zip(efforts(part), leaders.effort, (gain, 0.5 * gain), strict=True):
+        for x, most, more in zip(efforts(part), survey.others.effort, (gain, 0.5 * gain), strict=True):
             if most > 0.0:
                 shares.append((x + more) / (most + more))
         speed = np.sqrt(greatest(shares)) if shares else np.ones(part.count)
-    return np.where(np.isfinite(speed), np.clip(speed, SLOWEST, 1.0), 1.0)
+    return np.where(np.isfinite(speed), np.clip(speed, SLOWEST_SPEED, 1.0), 1.0)
 
 
 class Levels:
-    """The ladder of a method for all bodies: the steps of each level, and the fleets that make them."""
+    """A candidate for all bodies: the plans of each level, and the batches that carry them out."""
 
     def __init__(
-        self, task: Task, ladder: choice.Ladder, foresight: Foresight | None = None, *, own_program: bool = False
+        self, task: Task, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
     ) -> None:
-        """The first level may have a program of its own, if most of many bodies will make no other steps."""
-        self.task, self.ladder, self.foresight, self.own_program = task, ladder, foresight, own_program
-        self.most = ladder.most(task.run)
-        self.like: Fleet | None = None
-        self.last: tuple[tuple[int, bool], tuple[Fleet, Fleet]] | None = None
+        """Level 0 may have a program of its own, if most of many bodies will make no other steps."""
+        self.task, self.candidate, self.foresight, self.own_program = task, candidate, foresight, own_program
+        self.most = candidate.most(task.problem)
+        self.like: Batch | None = None
+        self.last: tuple[tuple[int, bool], tuple[Batch, Batch]] | None = None
 
-    def having(
-        self, ladder: choice.Ladder, foresight: Foresight | None = None, *, own_program: bool = False
+    def replace(
+        self, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
     ) -> Levels:  # fmt: skip
-        """Others of the same method: what is known of its fleets holds for theirs."""
-        other = Levels(self.task, ladder, foresight, own_program=own_program)
+        """Return other levels of the same method: what is known of its batches holds for theirs."""
+        other = Levels(self.task, candidate, foresight, own_program=own_program)
         other.like = self.like
         return other
 
     def first(self, part: Start) -> Any:
-        """The levels at which bodies begin."""
+        """Return the levels at which bodies begin."""
         if self.foresight is None:
             return np.zeros(part.count, dtype=np.int64)
-        return self.foresight.levels(part, self.task, self.ladder.first)
+        return self.foresight.levels(part, self.task, self.candidate.first)
 
     def steps(self, level: int) -> float:
-        """Or what takes their place."""
-        return min(self.ladder.first * FINER**level, self.most)
+        """Return the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        return min(self.candidate.first * FINER**level, self.most)
 
-    def is_last(self, level: int) -> bool:
-        """Whether there is nothing above."""
-        return self.ladder.order == 0.0 or self.steps(level) >= self.most
-
-    @cached_property
-    def iterates(self) -> bool:
-        """Whether its equations are solved by iterations, which end where it suits the tolerance."""
-        return any(option.name == "tolerance" for option in self.ladder.method.options)
-
-    def follows(self, level: int, turn: Floats) -> Any:
-        """Whether the steps are so short that a method can follow bodies that turn so far, in radians.
-
-        Where they are not, errors are what the phases at the ends of steps happen to make them.
-        """
-        method = self.ladder.method
-        if (method.comoves and not self.task.leaders.many) or isinstance(method.scheme, Adaptive):
-            return np.ones(turn.size, dtype=bool)
-        model = choice.MODELS.get(method.bare_name)
-        return turn <= (FOLLOWED if model is None else model.longest) * self.steps(level)
-
-    def run(self, level: int, utmost: bool, *, coarser: bool = False) -> Run:
-        """Of a level, or of its companions; iterations may go on to round-off, at the utmost."""
+    def plan(self, level: int, to_round_off: bool, *, coarser: bool = False) -> Plan:
+        """Return the plan of a level, or of its companions; iterations may go on to round-off."""
         n, task = self.steps(level), self.task
-        run = replace(self.ladder.made(task.run, n, 0.0 if utmost else task.rtol, coarser=coarser), every=None)
+        plan = self.candidate.plan(task.problem, n, 0.0 if to_round_off else task.rtol, coarser=coarser)
         if self.foresight is not None and (longest := self.foresight.longest) is not None:
-            # One program for nearly all; bodies that climb far have one for shorter steps.
-            longest = min(abs(run.longest_step or longest), longest)
-            return replace(run, longest_step=math.copysign(longest, run.step))
-        if self.own_program and level == 0 and task.starts.count * n >= choice.LONG_RUN:
-            return replace(run, longest_step=None)
-        return run
+            # One program for nearly all; bodies that rise far have one for shorter steps.
+            longest = min(abs(plan.longest_step or longest), longest)
+            return plan.replace(longest_step=math.copysign(longest, plan.step))
+        if self.own_program and level == 0 and task.starts.count * n >= LONG_RUN_STEPS:
+            return plan.replace(longest_step=None)
+        return plan
 
-    def run_of_one(self, level: int, utmost: bool) -> Run:
-        """As it was begun. Alone, a body is not to be made ready for steps that only the fastest would make."""
+    def plan_of_one(self, level: int, to_round_off: bool) -> Plan:
+        """Return the plan as one body alone would have it, not prepared for steps that only the fastest would make."""
         assert self.like is not None
-        run = self.run(level, utmost)
-        return self.like.lead.run.having(method=run.method, step=run.step, longest_step=None)
+        plan = self.plan(level, to_round_off)
+        return plan.replace(longest_step=None, torque_size=self.like.lead.plan.torque_size)
 
-    def fleets(self, level: int, utmost: bool = False) -> tuple[Fleet, Fleet]:
-        """For the runs and for their companions. Only the last ones are kept: others are soon made again."""
-        if self.last is None or self.last[0] != (level, utmost):
-            task, packed = self.task, self.ladder.order > 0.0
-            given = (task.starts, task.leaders, task.threads, task.announce)
-            fine = Fleet(self.run(level, utmost), task.times, *given, packed=packed, like=self.like)
-            coarse = Fleet(self.run(level, utmost, coarser=True), task.checks, *given, packed=packed, like=fine)
-            self.like, self.last = fine, ((level, utmost), (fine, coarse))
+    def batches(self, level: int, to_round_off: bool = False) -> tuple[Batch, Batch]:
+        """Return the batches for runs and for their companions. Only the last ones are kept: others are soon made."""
+        if self.last is None or self.last[0] != (level, to_round_off):
+            task, packed = self.task, self.candidate.order > 0.0
+            given = (task.starts, task.survey, task.threads, task.on_compile)
+            plan = self.plan(level, to_round_off)
+            fine = Batch(task.problem, plan, *given, packed=packed, like=self.like)
+            companions = task.problem.replace(times=task.checks)
+            coarser = self.plan(level, to_round_off, coarser=True)
+            coarse = Batch(companions, coarser, *given, packed=packed, like=fine)
+            self.like, self.last = fine, ((level, to_round_off), (fine, coarse))
         return self.last[1]
 
 
-# --- bodies on it --------------------------------------------------------------------------------------------------
+# --- bodies on them ------------------------------------------------------------------------------------------------
 
 
-class Climb:
-    """Some bodies on the ladder, and what is known of each so far."""
+class ManyBodies:
+    """All runs of some bodies on the way to a tolerance: the best rows of each, and what they took."""
 
-    def __init__(self, levels: Levels, part: Start, progress: Progress | None, tries: Tries | None = None) -> None:
-        """They may go on from what was learned of them before."""
-        n = part.count
-        self.levels, self.task, self.part, self.progress = levels, levels.task, part, progress
-        self.tries = tries or Tries(n)
+    def __init__(self, levels: Levels, part: Start, progress: Progress | None, history: History | None = None) -> None:
+        """Begin, or go on from what earlier tries of these bodies have shown."""
+        n, task = part.count, levels.task
+        self.levels, self.task, self.part, self.progress = levels, task, part, progress
+        self.search = Search(task.problem, levels.candidate, task.rtol, n, levels.first(part), history=history)
         self.rows: Ensemble | None = None
-        """The best of each, of those that have begun."""
+        """The best rows of each, of those that have begun."""
         self.begun = np.zeros(n, dtype=bool)
-        self.climbing = np.ones(n, dtype=bool)
-        self.level, self.utmost = levels.first(part), np.zeros(n, dtype=bool)
-        """Those of the rows."""
+        self.level, self.to_round_off = self.search.level.copy(), np.zeros(n, dtype=bool)
+        """Where the rows of each body come from."""
         self.error: Floats = np.full(n, np.nan)
         """NaN: not known yet; infinite: the run or its companion failed."""
         self.spent = np.zeros(n, dtype=np.int64)
-        """Evaluations of the torque, by all runs."""
+        """The torque evaluations of each, by all runs."""
         self.seconds = 0.0
-        self.left: float | None = None
-        """The part of the bodies that lanes could not carry on in the first runs, or in their companions."""
+        self.share_alone: float | None = None
+        """The share of the bodies that lanes could not carry on in the first runs, or in their companions."""
 
-    def run(self, few: int = 0) -> None:
-        """Refine the steps of every body until its estimate is below the tolerance, or does not fall any more.
+    def refine(self, few: int = 0) -> None:
+        """Refine the steps of every body as far as it helps; where only most of them count, a few are left behind."""
+        self.search.run(self._attempt, few)
 
-        Where only most of them count, a few are left behind.
-        """
-        level, utmost = self.level.copy(), self.utmost.copy()
-        while (active := np.flatnonzero(self.climbing)).size > few:
-            j = int(level[active].min())  # the lowest first: whoever comes to a level is there with all others
-            here = active[level[active] == j]
-            best = bool(utmost[here].all())
-            which = here[utmost[here] == best]
-            error = self._tried(which, j, best)
-            late = which[~(error <= self.task.rtol)]
-            stuck = self.tries.hopeless(late)
-            if self.levels.iterates and not best:  # it may be what the iterations have left
-                utmost[late] = stuck | (self.tries.error[-1, late] > FAR * self.task.rtol)
-                stuck[:] = False
-            late = late[:0] if self.levels.is_last(j) else late[~stuck]
-            level[late] = self._higher(j, late)
-            self.climbing[which] = False
-            self.climbing[late] = True
-
-    def _tried(self, which: Any, j: int, utmost: bool) -> Floats:
-        """The estimated errors of some bodies at a level. What is best of them is kept."""
+    def _attempt(self, which: Any, level: int, to_round_off: bool) -> Tried:
+        """Run some bodies and their companions at a level; keep what is best."""
         part = self.part if which.size == self.part.count else self.part.some(which)
-        fine, coarse = self.levels.fleets(j, utmost)
+        fine, coarse = self.levels.batches(level, to_round_off)
         try:
-            run = flown(fine, part, self._passed(fine, part), messages=0)
+            run = run_batch(fine, part, self._report(fine, part), messages=0)
         except (KeyboardInterrupt, Exception) as problem:
             if hasattr(problem, "ensemble"):
                 self._keep(problem.ensemble, which)
             raise
         self._keep(run, which)
         others = nudged(part.momentum, part.bodies.moments, part.bodies.frames)
-        other = flown(coarse, part, self._passed(coarse, part), others, messages=0)
-        self.left = max(fine.left, coarse.left) if self.left is None else self.left
+        other = run_batch(coarse, part, self._report(coarse, part), others, messages=0)
+        if self.share_alone is None:
+            self.share_alone = max(fine.share_alone, coarse.share_alone)
         self.spent[which] += run.evaluations + other.evaluations
-        self.seconds += run.run.seconds + other.run.seconds
+        self.seconds += run.stats.seconds + other.stats.seconds
+        candidate, n = self.levels.candidate, self.levels.steps(level)
         sound = run.success & other.success
         fastest = most_in_time(lengths(run.omega))
         rate = _rates(part, run, fastest)
         apart = np.where(sound, self._distance(run, other, fastest), 0.0)
-        rounding, left = self.levels.ladder.unseen(fine.lead.run.method, self.levels.steps(j))
-        floor = _floors(part, self.task, rate)
-        error = np.where(sound, estimate(self.levels.ladder.factors, apart, floor, rounding, left), np.inf)
+        rounding, left = candidate.unseen(fine.lead.plan.method, n)
+        floor, round_off = _floors(part, self.task.problem, rate)
+        error = np.where(sound, estimate(candidate.factors, apart, floor, rounding, left), np.inf)
         better = self._keep_better(run, which, error)
-        self.level[better], self.utmost[better] = j, utmost
+        self.level[better], self.to_round_off[better] = level, to_round_off
         # No steps would do for bodies whose floor is above the tolerance: they need not be followed to the end.
-        follows = self.levels.follows(j, self.task.span * rate) | (search.ATTAINED * floor > self.task.rtol)
-        self.tries.add(which, self.levels.steps(j), error, floor + rounding, follows)
-        return error
+        follows = (self.task.span * rate <= candidate.longest_turn * n) | (ATTAINED * floor > self.task.rtol)
+        return Tried(error, floor + rounding, floor, round_off, follows)
 
-    def _passed(self, fleet: Fleet, part: Start) -> Callable[[int], None] | None:
-        """Every pass reports by itself: how many there will be is not known."""
-        progress, total = self.progress, part.count * fleet.steps
+    def _report(self, batch: Batch, part: Start) -> Callable[[int], None] | None:
+        """Return what reports the progress of one run: how many there will be is not known."""
+        progress, total = self.progress, part.count * batch.steps
         return None if progress is None else lambda done: progress(done, total)
 
     def _keep(self, run: Ensemble, which: Any) -> None:
-        """The rows of bodies of which nothing is known yet."""
+        """Keep the rows of bodies of which nothing is known yet."""
         if self.rows is None:
             self.rows = run if which.size == self.part.count else _widened(run, self.part)
         if run is not self.rows:
@@ -309,7 +243,7 @@ class Climb:
         self.begun[which] = True
 
     def _keep_better(self, run: Ensemble, which: Any, error: Floats) -> Any:
-        """The rows of bodies whose estimate is less than before, or the first. Which they are."""
+        """Keep the rows of bodies whose estimate is less than before, or the first; return which they are."""
         known = self.error[which]
         better = ~(error >= known)  # also where nothing is known yet
         if run is not self.rows:
@@ -320,7 +254,7 @@ class Climb:
         return which[better]
 
     def _distance(self, run: Ensemble, other: Ensemble, fastest: Floats) -> Floats:
-        """As `_estimate.distance`, for every body."""
+        """Return for every body what `tolerance.estimate.distance` returns for one."""
         rows = self.task.check_rows
         q, p = run.quaternion[:, rows], other.quaternion
         apart = most_in_time(np.minimum(lengths(q - p), lengths(q + p)))
@@ -329,57 +263,45 @@ class Climb:
         relative = np.where(fastest > 0, rates / np.where(fastest > 0, fastest, 1.0), 0.0)
         return np.asarray(np.maximum(angle, relative))
 
-    def _higher(self, level: int, which: Any) -> Any:
-        """The next level of bodies, by the order of the method or by the one that was seen, if that is lower.
-
-        Runs that failed tell nothing: twice as far each time. Few climb further than to the next group, and of the
-        levels there they have every fourth.
-        """
-        error, failures = self.tries.error[-1, which], self.tries.failures[which]
-        known = np.where(np.isfinite(error), error, 1.0)
-        small, order = known < search.NEAR_ROUND_OFF, max(self.levels.ladder.order, 1.0)
-        seen = np.where(small | (known > 0.1), order, np.clip(self.tries.order(which, order), 0.25 * order, order))
-        factor = 1.1 * np.maximum(known / (0.5 * self.task.rtol), 1e-300) ** (1 / seen)
-        climb = CLIMB * np.ceil(np.log(np.maximum(factor, 1.0)) / (CLIMB * math.log(FINER)))
-        climb = np.clip(climb, np.where(small | (known > 0.1), 2, 1) * CLIMB, np.where(small, 3 * CLIMB, LONGEST_CLIMB))
-        blindly = np.minimum(CLIMB * 2**failures, LONGEST_CLIMB)
-        new = level + np.where(np.isfinite(error), climb, blindly).astype(np.int64)
-        return np.where(new > level + CLIMB, new + -new % (2 * CLIMB), new)
-
     # --- what is left of it
 
-    def say_why(self) -> None:
-        """Messages for bodies that have failed for good: they take long, and most that fail do so on their way only."""
+    def explain_failures(self) -> None:
+        """Write messages for bodies that have failed for good: most that fail do so on their way only."""
         assert self.rows is not None
         silent = [k for k in np.flatnonzero(~self.rows.success).tolist() if k not in self.rows.messages]
-        for j, utmost in sorted({(int(self.level[k]), bool(self.utmost[k])) for k in silent}):
-            which = [k for k in silent if (self.level[k], self.utmost[k]) == (j, utmost)]
-            again = flown(self.levels.fleets(j, utmost)[0], self.part.some(which), None)
-            self.rows.messages.update({which[k]: told for k, told in again.messages.items()})
+        for level, to_round_off in sorted({(int(self.level[k]), bool(self.to_round_off[k])) for k in silent}):
+            which = [k for k in silent if (self.level[k], self.to_round_off[k]) == (level, to_round_off)]
+            again = run_batch(self.levels.batches(level, to_round_off)[0], self.part.some(which), None)
+            self.rows.messages.update({which[k]: message for k, message in again.messages.items()})
 
     def ensemble(self) -> Ensemble:
-        """Everything known so far."""
+        """Return everything known so far."""
         waiting = np.flatnonzero(~self.begun)
         if waiting.size:
-            fleet = self.levels.fleets(int(self.level[waiting].min()))[0]
-            self._keep(Flight(fleet, self.part.some(waiting), None).ensemble(), waiting)
+            batch = self.levels.batches(int(self.level[waiting].min()))[0]
+            self._keep(BatchRun(batch, self.part.some(waiting), None).ensemble(), waiting)
         assert self.rows is not None
-        self._say_who_was_interrupted()
-        rows, ladder = self.rows, self.levels.ladder
-        kinds, place = np.unique(2 * self.level + self.utmost, return_inverse=True)
-        runs = tuple(self.levels.run_of_one(kind // 2, kind % 2 == 1) for kind in kinds.tolist())
-        longest = replace(runs[0], steps=int(rows.steps.sum()), nfev=int(self.spent.sum()), seconds=self.seconds)
-        least = CLAIMED * self.task.rtol if ladder.method.generalised_order else 0.0
-        error = np.where(np.isfinite(self.error), np.maximum(self.error, least), np.nan)
+        self._mark_interrupted()
+        rows = self.rows
+        kinds, place = np.unique(2 * self.level + self.to_round_off, return_inverse=True)
+        plans = tuple(self.levels.plan_of_one(kind // 2, kind % 2 == 1) for kind in kinds.tolist())
+        weak = self.levels.candidate.method.generalised_order is not None
+        least_claimed = CLAIMED * self.task.rtol if weak else 0.0
         return replace(
-            rows, run=longest, evaluations=self.spent, error_estimate=error, runs=runs, level=place.reshape(-1)
+            rows,
+            plan=plans[0],
+            stats=Stats(int(rows.steps.sum()), int(self.spent.sum()), self.seconds),
+            evaluations=self.spent,
+            error_estimate=np.where(np.isfinite(self.error), np.maximum(self.error, least_claimed), np.nan),
+            plans=plans,
+            plan_number=place.reshape(-1),
         )
 
-    def _say_who_was_interrupted(self) -> None:
-        """Bodies may have come to the end, and yet not to the tolerance; and no failure was final."""
+    def _mark_interrupted(self) -> None:
+        """Mark bodies that may have come to the end, and yet not to the tolerance; no failure was final."""
         assert self.rows is not None
-        which = np.flatnonzero(self.climbing & (self.rows.status != codes.INTERRUPTED))
-        self.rows.status[which] = codes.INTERRUPTED
+        which = np.flatnonzero(self.search.active & (self.rows.status != Status.INTERRUPTED))
+        self.rows.status[which] = Status.INTERRUPTED
         for k in which[:MOST_MESSAGES].tolist():
             error = f"is estimated as {self.error[k]:.1e}" if np.isfinite(self.error[k]) else "is not known"
             self.rows.messages[k] = (
@@ -389,7 +311,7 @@ class Climb:
 
 
 def _rates(part: Start, run: Ensemble, fastest: Floats) -> Floats:
-    """The greatest rate of the free motion or of the rows."""
+    """Return the greatest rate of the free motion or of the rows."""
     m, moments = part.momentum, columns(part.bodies.moments)
     w = m / part.bodies.moments if part.bodies.axes is None else run._rates(m[:, None, :])[:, 0]
     high, low = 1.0 / least(moments), 1.0 / greatest(moments)
@@ -397,15 +319,16 @@ def _rates(part: Start, run: Ensemble, fastest: Floats) -> Floats:
     return np.asarray(np.fmax(np.sqrt(np.maximum(free, 0.0)), fastest))
 
 
-def _floors(part: Start, task: Task, rate: Floats) -> Floats:
-    """The least errors that can be believed."""
+def _floors(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats]:
+    """Return the least errors that are believed, and those that are to be expected if the axes are known."""
     moments = columns(part.bodies.moments)
     tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])
-    return np.asarray(least_error(task.run, rate, np.where(tilted, greatest(moments) / least(moments), 0.0)))
+    unequal = np.where(tilted, greatest(moments) / least(moments), 0.0)
+    return np.asarray(least_error(problem, rate, unequal)), np.asarray(least_error(problem, rate))
 
 
 def most_in_time(x: Floats) -> Floats:
-    """The largest of every body, (bodies, times); of those that failed, up to there."""
+    """Return the largest number of every body, from (bodies, times); of those that failed, up to there."""
     return x[:, 0] if x.shape[1] == 1 else np.asarray(np.fmax.reduce(x, axis=1))
 
 
@@ -413,17 +336,18 @@ PER_BODY = (
     "quaternion", "momentum", "status", "t_last", "steps", "evaluations", "last_quaternion", "last_momentum", "memory",
     "rows",
 )  # fmt: skip
+"""The arrays of an ensemble that have a row for each body."""
 
 
 def _widened(some: Ensemble, part: Start) -> Ensemble:
-    """Like this, with room for all bodies."""
+    """Return an ensemble like this, with room for all bodies."""
     given = {name: getattr(some, name) for name in PER_BODY}
     room: dict[str, Any] = {name: np.empty((part.count, *a.shape[1:]), a.dtype) for name, a in given.items()}
     return replace(some, **room, start=part, messages={})
 
 
 def _put(into: Ensemble, which: Any, new: Ensemble, places: Any) -> None:
-    """Rows of some bodies in the place of others."""
+    """Put the rows of some bodies in the place of others."""
     for name in PER_BODY:
         getattr(into, name)[which] = getattr(new, name)[places]
     if into.messages or new.messages:
@@ -431,63 +355,3 @@ def _put(into: Ensemble, which: Any, new: Ensemble, places: Any) -> None:
             into.messages.pop(k, None)
             if place in new.messages:
                 into.messages[k] = new.messages[place]
-
-
-# --- what was learned ----------------------------------------------------------------------------------------------
-
-
-class Tries:
-    """The last four tries of every body: numbers of steps and estimates."""
-
-    def __init__(self, n: int) -> None:
-        self.steps, self.error = np.full((4, n), np.nan), np.full((4, n), np.nan)
-        self.follows = np.zeros((4, n), dtype=bool)  # whether the steps are short enough for errors to tell something
-        self.failures = np.zeros(n, dtype=np.int64)
-        self.rounded = np.zeros(n, dtype=bool)  # whether the last estimate may be made of round-off
-
-    def add(self, which: Any, steps: float, error: Floats, least: Floats, follows: Any = True) -> None:
-        """One more, with the least that the estimate could have been."""
-        self.rounded[which] = error < ROUNDED * least
-        for kept, new in ((self.steps, steps), (self.error, error), (self.follows, follows)):
-            kept[:-1, which] = kept[1:, which]
-            kept[-1, which] = new
-        self.failures[which] += ~np.isfinite(error)
-
-    def order(self, which: Any, otherwise: float) -> Floats:
-        """By which power of the steps the error fell from the last but one to the last; `otherwise` if not known."""
-        (n, more), (error, less) = self.steps[-2:, which], self.error[-2:, which]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            seen = np.log(error / less) / np.log(more / n)
-        return np.maximum(np.where(np.isfinite(seen), seen, otherwise), 1.0)
-
-    def needed(self, rtol: float, order: float) -> Floats:
-        """Steps that would do, as far as the tries tell; NaN where nothing is known.
-
-        Where the tolerance lies between the last two, they do. Else both errors may have been round-off, and nothing is
-        foreseen but what the order of the method allows; from round-off itself nothing at all.
-        """
-        last = np.where(np.isfinite(self.error[-1]), self.error[-1], np.nan)
-        seen = self.order(slice(None), order)
-        seen = np.where(self.error[-2] > rtol, seen, np.maximum(seen, 0.5 * order))
-        needed = self.steps[-1] * (last / (WANTED * rtol)) ** (1 / seen)
-        failed = np.where(self.error > rtol, self.steps, 0.0)
-        most = failed.max(axis=0)
-        above = np.take_along_axis(self.error, failed.argmax(axis=0)[None], axis=0)[0]
-        with np.errstate(invalid="ignore"):
-            from_below = np.where(above < 0.1, most * (above / (WANTED * rtol)) ** (1 / max(order, 1.0)), np.inf)
-        needed = np.where(self.rounded, np.minimum(needed, np.where(most > 0.0, from_below, 0.0)), needed)
-        return np.asarray(np.maximum(needed, np.maximum(LONGEST_DESCENT * self.steps[-1], 1.05 * most)))
-
-    def hopeless(self, which: Any) -> Any:
-        """Whether the last refinements, which should have told, have not: round-off is reached, or nothing helps.
-
-        Errors of steps that do not follow the motion tell nothing, unless they are as small as they can be.
-        """
-        telling = self.follows[:, which] | self.rounded[which]
-        n, e = self.steps[:, which], np.where(telling, self.error[:, which], np.nan)
-        with np.errstate(invalid="ignore"):
-            slow = e[3] * n[3] > e[2] * n[2]
-            round_off = slow & (n[3] > TELLING_NEAR_ROUND_OFF * n[2]) & (e[3] < search.NEAR_ROUND_OFF)
-            grown = slow & (n[3] > TELLING * n[2]) & (e[2] < FOLLOWS_ITS_ORDER)
-            flat = (n[3] > LONG_FLAT * n[0]) & (e[3] > FLAT * e[0]) & np.isfinite(e[3])
-        return round_off | grown | flat | (self.failures[which] > MOST_FAILURES)

@@ -6,7 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -14,12 +14,14 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dots
 from polhode.compiled import program
-from polhode.core import status as codes
 from polhode.core.drive import potential_of_many
 from polhode.core.quat import to_space
+from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.ensembles.initial import Start
-from polhode.solution import INTERPRETED_ROWS, Run, Solution, spoken
+from polhode.problem import Plan, Problem, Stats
+from polhode.solution import INTERPRETED_ROWS, Solution, spoken
+from polhode.torques import Torque
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -46,8 +48,12 @@ class Ensemble:
     `ensemble[k]` is the `Solution` of body k, with everything that a solution can tell.
     """
 
-    run: Run
-    """Of one body among them; steps, evaluations and seconds are those of all."""
+    problem: Problem
+    """What was asked of one body among them."""
+    plan: Plan
+    """What was done, for one body among them."""
+    stats: Stats
+    """What it took for all of them."""
     t: Floats
     quaternion: Floats
     """(bodies, times, 4), scalar first; NaN beyond the end of a body that failed."""
@@ -70,13 +76,14 @@ class Ensemble:
     rows: Any = field(repr=False)
     lanes: int = 1
     """How many bodies went at a time, in the vector registers; it changes nothing but the speed."""
-    unpacked: str = ""
+    why_not_packed: str = ""
     """Why the torque, or with `lanes` of 1 all of it, was computed for one body after the other."""
     error_estimate: Floats | None = None
     """(bodies,), where a tolerance was asked for: as that of a solution. NaN where it is not known."""
-    runs: tuple[Run, ...] = field(default=(), repr=False)
-    level: Any = field(default=None, repr=False)
-    """(bodies,), where a tolerance was asked for: which of the `runs`, of different steps, a body has its rows from."""
+    plans: tuple[Plan, ...] = field(default=(), repr=False)
+    """The plans of different steps, where a tolerance was asked for."""
+    plan_number: Any = field(default=None, repr=False)
+    """(bodies,), where a tolerance was asked for: which of the `plans` a body has its rows from."""
     seed: int | None = None
     """By which the bodies were drawn, if they were."""
 
@@ -86,7 +93,7 @@ class Ensemble:
     @property
     def success(self) -> Any:
         """(bodies,): whether the end was reached."""
-        return self.status == codes.OK
+        return self.status == Status.OK
 
     @cached_property
     def omega(self) -> Floats:
@@ -134,12 +141,12 @@ class Ensemble:
     @cached_property
     def energy_error(self) -> Floats:
         """(bodies, times): relative change of the energy since the start, for torques that conserve it."""
-        if why := unavailable("energy_error", self.run):
+        if why := unavailable("energy_error", self.problem.torque):
             raise AttributeError(why)
         start = self.start
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blew up may be near the largest number
             kinetic_start = 0.5 * dots(self._rates(start.momentum[:, None, :]), start.momentum[:, None, :])
-            potential_start = self._potential(np.array([self.run.t_start]), start.quaternion[:, None, :])
+            potential_start = self._potential(np.array([self.problem.t_start]), start.quaternion[:, None, :])
             scale = _scale(kinetic_start + np.abs(potential_start), self.kinetic_energy)
             change = (self.kinetic_energy - kinetic_start) + (self.potential_energy - potential_start)
             return np.abs(change) / scale
@@ -147,12 +154,12 @@ class Ensemble:
     @cached_property
     def momentum_error(self) -> Floats:
         """(bodies, times): relative change of the conserved part of the spatial momentum, as in a solution."""
-        if why := unavailable("momentum_error", self.run):
+        if why := unavailable("momentum_error", self.problem.torque):
             raise AttributeError(why)
         m_start = self.start.momentum[:, None, :]
         with np.errstate(over="ignore", invalid="ignore"):
             change = self.spatial_momentum - _to_space(self.start.quaternion[:, None, :], m_start)
-            along = self.run.torque.axis if self.run.torque.depends is not Depends.NOTHING else None
+            along = self.problem.torque.axis if self.problem.torque.depends is not Depends.NOTHING else None
             if along is None:
                 size = np.sqrt(dots(change, change))
             else:
@@ -163,10 +170,10 @@ class Ensemble:
 
     def _potential(self, t: Floats, q: Floats) -> Floats:
         """At attitudes (bodies, times, 4)."""
-        potential, start = self.run.torque.potential_kernel, self.start
+        potential, start = self.problem.torque.potential_kernel, self.start
         if potential is None:
             return np.full(q.shape[:2], np.nan)
-        if self.run.torque.depends is Depends.NOTHING:
+        if self.problem.torque.depends is Depends.NOTHING:
             return np.where(np.isnan(q[..., 0]), np.nan, 0.0)
         unknown = np.isnan(q[..., 0])
         q = np.ascontiguousarray(np.where(unknown[..., None], start.quaternion[:, None, :], q))
@@ -205,45 +212,48 @@ class Ensemble:
         if not -n <= k < n:
             raise IndexError(f"there is no body {k}: they are numbered from 0 to {n - 1}")
         k %= n
-        like = self.runs[int(self.level[k])] if self.runs else self.run
-        run, rows = self.start.run(k, like), int(self.rows[k])
-        run = replace(run, steps=int(self.steps[k]), nfev=int(self.evaluations[k]), seconds=self.run.seconds / n)
-        reached = f"reached t = {self.t_last[k]:.12g} in {run.steps} steps"
+        plan = self.plans[int(self.plan_number[k])] if self.plans else self.plan
+        stats = Stats(int(self.steps[k]), int(self.evaluations[k]), self.stats.seconds / n)
+        rows = int(self.rows[k])
+        reached = f"reached t = {self.t_last[k]:.12g} in {stats.steps} steps"
         failed = f"stopped at t = {self.t_last[k]:.12g}, with the status {self.status[k]}"
-        message = self.messages.get(k, reached if self.status[k] == codes.OK else failed)
+        message = self.messages.get(k, reached if self.status[k] == Status.OK else failed)
         estimate = math.nan if self.error_estimate is None else float(self.error_estimate[k])
         return Solution(
-            run, self.t[:rows].copy(), self.quaternion[k, :rows], self.momentum[k, :rows], int(self.status[k]),
-            message, float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
-            tuple(self.memory[k].tolist()) if run.steps else (),
+            self.start.problem(k, self.problem), plan, stats, self.t[:rows].copy(), self.quaternion[k, :rows],
+            self.momentum[k, :rows], Status(int(self.status[k])), message,
+            float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
+            tuple(self.memory[k].tolist()) if stats.steps else (),
             error_estimate=None if math.isnan(estimate) else estimate,
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        run, bad, stopped = self.run, int((~self.success).sum()), int((self.status == codes.INTERRUPTED).sum())
-        end = f"reached t = {run.t_end:.6g}"
+        problem, bad = self.problem, int((~self.success).sum())
+        stopped = int((self.status == Status.INTERRUPTED).sum())
+        end = f"reached t = {problem.t_end:.6g}"
         also = f", and {stopped:,} were interrupted" if stopped else ""
         ended = f"of which {len(self) - bad:,} {end}{also}: see messages for others" if bad else f"all {end}"
         return "\n".join(
             [
                 "Ensemble",
                 f"  bodies  {len(self):,}, {ended}",
-                f"  torque  {run.torque.name}",
-                f"  method  {run.method.name}, {self._step_told()}",
-                f"  time    {run.t_start:.6g} to {run.t_end:.6g} s in {run.steps:,} steps, {self.t.size:,} rows a body",
-                f"  lanes   {self.lanes}{', the torque one by one' if self.unpacked and self.lanes > 1 else ''}",
+                f"  torque  {problem.torque.name}",
+                f"  method  {self.plan.method.name}, {self._step_in_words()}",
+                f"  time    {problem.t_start:.6g} to {problem.t_end:.6g} s in {self.stats.steps:,} steps, "
+                f"{self.t.size:,} rows a body",
+                f"  lanes   {self.lanes}{', the torque one by one' if self.why_not_packed and self.lanes > 1 else ''}",
             ]
         )
 
-    def _step_told(self) -> str:
+    def _step_in_words(self) -> str:
         if self.error_estimate is None:
-            return f"step {self.run.step:.6g} s"
+            return f"step {self.plan.step:.6g} s"
         known = self.error_estimate[np.isfinite(self.error_estimate)]
         worst = f"errors at most {known.max():.1e}" if known.size else "errors not known"
-        there = self.success | (self.status == codes.INTERRUPTED)
+        there = self.success | (self.status == Status.INTERRUPTED)
         if known.size and (unknown := int((there & np.isnan(self.error_estimate)).sum())):
             worst += f", not known for {unknown:,}"
-        steps = sorted({abs(run.step) for run in self.runs})
+        steps = sorted({abs(plan.step) for plan in self.plans})
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
 
     def to_xarray(self) -> Dataset:
@@ -296,11 +306,11 @@ class Ensemble:
         return {"error_estimate": (("body",), self.error_estimate, {"long_name": "estimate of the largest error"})}
 
     def _about(self) -> dict[str, str | float]:
-        run = self.run
-        return {"method": run.method.name, "torque": run.torque.name, "step": run.step, **told_seed(self.seed)}
+        plan, torque = self.plan, self.problem.torque
+        return {"method": plan.method.name, "torque": torque.name, "step": plan.step, **seed_attribute(self.seed)}
 
 
-def told_seed(seed: int | None) -> dict[str, str | float]:
+def seed_attribute(seed: int | None) -> dict[str, str | float]:
     """As files have it: in digits where a float would not hold it."""
     if seed is None:
         return {}
@@ -314,11 +324,12 @@ def of_one(solution: Solution, start: Start, t: Floats) -> Ensemble:
     states[:rows, :4], states[:rows, 4:] = solution.quaternion[:rows], solution.momentum[:rows]
     estimate = math.nan if solution.error_estimate is None else solution.error_estimate
     return Ensemble(
-        solution.run, t.copy(), states[None, :, :4], states[None, :, 4:], np.array([solution.status]),
-        np.array([solution.t_last]), np.array([solution.run.steps]), np.array([solution.nfev]),
+        solution.problem, solution.plan, solution.stats, t.copy(), states[None, :, :4], states[None, :, 4:],
+        np.array([solution.status]),
+        np.array([solution.t_last]), np.array([solution.stats.steps]), np.array([solution.nfev]),
         solution.last_quaternion[None], solution.last_momentum[None], np.array([solution.memory]),
-        {0: solution.message}, start, np.array([rows]), error_estimate=np.array([estimate]), runs=(solution.run,),
-        level=np.zeros(1, dtype=np.int64),
+        {0: solution.message}, start, np.array([rows]), error_estimate=np.array([estimate]), plans=(solution.plan,),
+        plan_number=np.zeros(1, dtype=np.int64),
     )  # fmt: skip
 
 
@@ -336,9 +347,8 @@ TIMED = {
 """What every body has a row of at every time, and the dimension of its components."""
 
 
-def unavailable(name: str, run: Run) -> str:
-    """Why there is no such thing, or nothing."""
-    torque = run.torque
+def unavailable(name: str, torque: Torque) -> str:
+    """Return why there is no such quantity under a torque, or nothing."""
     if name == "energy_error" and not torque.conserves_energy:
         return f"{torque.name} does not conserve the energy, so there is no error to speak of"
     if name == "momentum_error" and torque.depends is not Depends.NOTHING and torque.axis is None:

@@ -1,1 +1,1 @@
-"""One body, run step by step: the grid, the compiled loop in chunks, states between rows."""
+"""One run: the grid of steps, the compiled loop called in chunks, and states between rows."""

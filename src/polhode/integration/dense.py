@@ -1,7 +1,6 @@
 """States between the rows of a solution, by steps aside."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,56 +8,58 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode.core import status as codes
-from polhode.integration.fixed import SIGNATURE, SimulationFailed
-from polhode.integration.variable import integration
-from polhode.solution import Run, Solution
+from polhode.core.status import Status
+from polhode.integration.binding import OnCompile
+from polhode.integration.loop import Begin, Integration, SimulationFailed
+from polhode.problem import Plan, Problem
+from polhode.solution import Solution
 
 
 class Reach:
-    """Short runs from given states with the method and the step of a long one, by the same compiled driver."""
+    """Short runs from given states with the method and the step of a long one, by the same compiled loop."""
 
-    def __init__(self, run: Run, announce: Callable[[], None] | None = None) -> None:
-        """The run is that of the solution: its scales choose the program, which is then there already."""
-        self.run = run
-        start = np.array([run.t_start])
-        self.runner = integration(run)(run, run.quaternion_start, run.momentum_start, start, None, announce)
-        self.drive = self.runner.program(self.runner._driver, SIGNATURE, announce)
+    def __init__(self, problem: Problem, plan: Plan, on_compile: OnCompile = None) -> None:
+        """Take problem and plan of the solution: its scales choose the program, which is there already."""
+        self.problem, self.plan = problem.replace(times=np.array([problem.t_start]), every=None), plan
+        self.run = Integration(self.problem, plan, on_compile=on_compile)
+        self.drive = self.run.compiled()
 
     def states(self, t0: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
-        """Quaternions and momenta at these times, which lie beyond t0 and follow each other."""
-        runner, run = self.runner, self.run
-        t1 = float(times[-1])
-        runner._plan(run.having(t_start=t0, t_end=t1, every=None), q, m, times)
-        runner.carried[:] = 0.0
-        for piece in runner.pieces:
-            status = runner._through(piece, self.drive)
-            if status != codes.OK:
-                raise SimulationFailed(runner._assembled(status))
-        return runner._outward(runner._output(codes.OK, runner.before)[1])
+        """Return quaternions and momenta at times that lie beyond t0 and follow each other."""
+        run, method = self.run, self.plan.method
+        carried = run.arrays.carried
+        run.restart(self.problem.replace(t_end=float(times[-1]), times=times), self.plan, Begin(t0, q, m))
+        carried[:] = 0.0
+        run.arrays.carried = carried
+        for segment in run.steps.segments:
+            status = run.run_segment(segment, self.drive)
+            if status != Status.OK:
+                raise SimulationFailed(run.assembled(status))
+        states = run.steps.output(run.arrays, run.before, run.problem.t_end, ended=True)[1]
+        return run.frame.outward(states, scaled=method.unscaled)
 
 
 def at(solution: Solution, t: Any) -> Solution:
-    """The solution with rows at other times."""
-    run = solution.run
-    if run.torque_changed:
+    """Return the solution with rows at other times."""
+    problem = solution.problem
+    if solution.torque_changed:
         raise ValueError("the torque was changed on the way: ask each part for its times before they are joined")
     given = np.asarray(t)
     times = _check.array("t", np.atleast_1d(given), (given.size,)) if given.ndim <= 1 else _check.array("t", t, ())
-    sign = math.copysign(1.0, run.step)
-    outside = (sign * times < sign * run.t_start) | (sign * times > sign * solution.t_last)
+    sign = math.copysign(1.0, solution.step)
+    outside = (sign * times < sign * problem.t_start) | (sign * times > sign * solution.t_last)
     if outside.any():
         bad = float(times[int(np.argmax(outside))])
-        raise ValueError(f"the solution goes from {run.t_start!r} to {solution.t_last!r}, and {bad!r} lies outside")
-    known_t = np.concatenate([[run.t_start], solution.t])
-    known_q = np.vstack([run.quaternion_start, solution.quaternion])
-    known_m = np.vstack([run.momentum_start, solution.momentum])
+        raise ValueError(f"the solution goes from {problem.t_start!r} to {solution.t_last!r}, and {bad!r} lies outside")
+    known_t = np.concatenate([[problem.t_start], solution.t])
+    known_q = np.vstack([problem.quaternion_start, solution.quaternion])
+    known_m = np.vstack([problem.momentum_start, solution.momentum])
     order = np.argsort(sign * times, kind="stable")
     row = np.searchsorted(sign * known_t, sign * times[order], side="right") - 1
     q, m = known_q[row].copy(), known_m[row].copy()
     moving = np.flatnonzero(times[order] != known_t[row])
     if moving.size:
-        reach = Reach(run)
+        reach = Reach(problem, solution.plan)
         for part in np.split(moving, np.flatnonzero(np.diff(row[moving])) + 1):
             k, wanted = int(row[part[0]]), times[order][part]
             distinct, back = np.unique(sign * wanted, return_inverse=True)

@@ -1,4 +1,4 @@
-"""What a companion run begins with."""
+"""The slightly different numbers that a companion run begins with."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ from polhode._arrays import Floats
 
 
 class Nudged(NamedTuple):
-    """What a companion begins with, of one body or of many."""
+    """The start of a companion, of one body or of many."""
 
     momentum: Floats
     inverses: Floats
-    """Of the principal moments."""
+    """The inverse principal moments."""

@@ -7,9 +7,20 @@ from functools import cache, lru_cache
 from typing import Any
 
 from polhode import _check
-from polhode.methods._method import Keeps, Method, Option, compose, split, with_options
+from polhode.methods._method import Keeps, Method, Option, StepModel, compose, split, with_options
 
-__all__ = ["Keeps", "Method", "Option", "catalogue", "compose", "find", "separated", "split", "with_options"]
+__all__ = [
+    "Keeps",
+    "Method",
+    "Option",
+    "StepModel",
+    "catalogue",
+    "compose",
+    "find",
+    "separated",
+    "split",
+    "with_options",
+]
 
 
 @cache
@@ -27,13 +38,13 @@ def catalogue() -> dict[str, Method]:
 def find(name: str, **options: Any) -> Method:
     """The method of this name, whatever its case; options as arguments, or in the name: `MR2(axes=231)`."""
     method = _named(name) if isinstance(name, str) else _named.__wrapped__(name)  # which will say that it is no name
-    return method.having(**options) if options else method
+    return method.replace(**options) if options else method
 
 
 @lru_cache(maxsize=256)
 def _named(name: str) -> Method:
     bare, listed = _parts(name)
-    return catalogue()[_check.choice("method", bare, catalogue())].having(**listed)
+    return catalogue()[_check.choice("method", bare, catalogue())].replace(**listed)
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:

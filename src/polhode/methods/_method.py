@@ -8,8 +8,8 @@ import enum
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 from polhode import _check
 from polhode.core.compose import Scheme, Splitting, Stage
@@ -80,6 +80,35 @@ COMPENSATED = Option("compensated", False, "sum with a running compensation, so 
 """For every method whose step is an increment (`core.compose.Increments`)."""
 
 
+class StepModel(NamedTuple):
+    """What `rtol` knows of the steps of a method: how long they may be, how they err, and what they cost.
+
+    The estimate of the error grows like the sum, over the powers k of the torque, of eps^k (turn in a step)^order
+    times a coefficient, for each radian of the motion. With the first power, turns are measured by what is a smooth one
+    for the body. It is a first guess: the search does the rest.
+    Costs are relative to one exact flow of an asymmetric body with its kick.
+    """
+
+    longest_turn: float
+    """The longest turn in a step, in radians."""
+    coefficients: tuple[float, ...]
+    flows: float = 0.0
+    """Exact flows in a step."""
+    longest_flow: float = 0.0
+    """The longest flow, as a part of the step."""
+    evaluations_per_flow: float = 1.0
+    turn_growth: float = 0.0
+    """To a method that is not made for weak torques turns seem longer with eps: by 1 + this times eps."""
+    reach_loss: float = 0.0
+    """Its longest turn falls with eps: by 1 + this times eps."""
+    is_comoving: bool = False
+    """Whether it takes part in the free motion, so that its errors are as small as the torque."""
+    step_cost: float = 0.0
+    """The cost of a step of collocation without its iterations."""
+    compensated_step_cost: float = 0.0
+    iteration_cost: float = 0.0
+
+
 @dataclass(frozen=True)
 class Method:
     """A way to make steps, and its property card."""
@@ -109,10 +138,20 @@ class Method:
     """Whether its quaternions have no meaningful norm; they are scaled when a run is over."""
     advance: float = 1.0
     """How many of the user's steps one application advances."""
-    own_clock: bool = False
+    variable_steps: bool = False
     """Whether its steps choose their length; the user's step is then the longest, or the one at the start."""
+    adaptive: bool = False
+    """Whether its steps are as long as a tolerance of its own allows; the tolerances are its `tuning`."""
+    collocation: bool = False
+    """Whether it solves for the points of a step by iteration, up to an error that its option `tolerance` allows."""
     tuning: tuple[float, float] = (0.0, 0.0)
     """Numbers that its kernels find in `Params`."""
+    model: StepModel | None = None
+    """What `rtol` knows of its steps; None: it begins with steps of a radian and learns."""
+    comoving_model: StepModel | None = None
+    """The same where it takes part in the free motion of a symmetric body."""
+    estimate_factor: float = 5.0
+    """Its error is estimated as this times the distance to a companion run, as measured (docs/auto.md)."""
     options: tuple[Option, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
     """Chosen values of options, where they are not the default."""
@@ -129,6 +168,21 @@ class Method:
         """Whether it follows what a torque adds to the free motion of a symmetric body (`core.comoving`)."""
         return getattr(self.scheme, "symmetric", None) is not None
 
+    @cached_property
+    def ignores_scales(self) -> bool:
+        """Whether its step is bound alike whatever the sizes of a run: it has no flows that are prepared for them."""
+        return bool(getattr(self.scheme, "ignores_scales", False))
+
+    @cached_property
+    def forms_in_lanes(self) -> int:
+        """The number of forms of its step that compute all points of the step together, in vector registers."""
+        return len(getattr(self.scheme, "in_lanes", ()))
+
+    @cached_property
+    def is_short_chain(self) -> bool:
+        """Whether a step is a short chain of kicks and rotations about the axes, each waiting for the one before."""
+        return bool(getattr(self.scheme, "is_short_chain", False))
+
     def orders(self, *, free: bool) -> tuple[int | None, int | None]:
         """Of momentum and attitude, for a free body or for one that is not."""
         return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)
@@ -137,7 +191,7 @@ class Method:
         """What such a torque reads and this method cannot handle."""
         return depends & ~self.accepts
 
-    def having(self, **values: Any) -> "Method":
+    def replace(self, **values: Any) -> "Method":
         """The same method with other values of its options."""
         known = {option.name: option for option in self.options}
         chosen = dict(self.settings) | self.read(values)

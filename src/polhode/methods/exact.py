@@ -15,7 +15,7 @@ from polhode.core.correctors import AHEAD, Corrected
 from polhode.core.flows import free, kick
 from polhode.core.polished import Polished, PolishedSplitting
 from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, Option, split, with_options
+from polhode.methods._method import COMPENSATED, Keeps, Method, Option, StepModel, split, with_options
 
 _FREE = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM
 
@@ -74,6 +74,7 @@ def _strang(corrector: int, compensated: bool) -> Method:
         keeps=keeps if corrector else keeps | Keeps.REVERSIBLE,
         keeps_when_free=_FREE,
         generalised_order=(corrector + 1, 2) if corrector else (2, 2),
+        model=StepModel(3.0, (6.0, 0.11), 1.0, 1.0) if corrector else StepModel(1.0, (0.02, 0.02), 1.0),
         unscaled=compensated,
     )
 
@@ -99,6 +100,8 @@ def _takahashi_imada(corrector: int, compensated: bool) -> Method:
         keeps=Keeps.AXIAL_MOMENTUM,
         keeps_when_free=_FREE,
         generalised_order=(corrector + 1, 4),
+        model=StepModel(3.0, (3.0, 0.04), 1.0, 1.0, evaluations_per_flow=2.0),
+        estimate_factor=2.5,
         unscaled=compensated,
     )
 

@@ -14,7 +14,7 @@ from polhode.core.compose import Splitting
 from polhode.core.flows import free, kick
 from polhode.core.polished import PolishedSplitting
 from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, split, with_options
+from polhode.methods._method import COMPENSATED, Keeps, Method, StepModel, split, with_options
 from polhode.methods.exact import Strang
 
 
@@ -23,6 +23,13 @@ def alternating(row: Alternating) -> Splitting:
     drifts, kicks = [(free, a) for a in row.drifts], [(kick, b) for b in row.kicks]
     first, second = (drifts, kicks) if len(drifts) > len(kicks) else (kicks, drifts)
     return split(*filter(None, chain.from_iterable(zip_longest(first, second))))
+
+
+MODELS = {
+    "SABA8": StepModel(6.0, (5e-9, 8e-3), 8.0, 0.18),
+    "ABA1064": StepModel(5.5, (1e-5, 1.4e-4, 1.4e-4), 8.0, 0.65),
+}
+"""Steps as measured, of those that `rtol` chooses from."""
 
 
 def _method(
@@ -45,6 +52,8 @@ def _method(
             keeps_when_free=Strang.keeps_when_free,
             generalised_order=generalised,
             unscaled=compensated,
+            model=MODELS.get(name),
+            estimate_factor=10.0 if name == "SABA8" else 5.0,
         )
 
     return with_options(make, COMPENSATED)

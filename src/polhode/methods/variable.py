@@ -19,7 +19,7 @@ def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
     `inverse` moments, `state` the quaternion `q` and the momentum `m`; everything is in principal axes. It must not
     change when the rate is reversed, or the method is not reversible.
     """
-    if Keeps.REVERSIBLE not in method.keeps | method.keeps_when_free or method.own_clock:
+    if Keeps.REVERSIBLE not in method.keeps | method.keeps_when_free or method.variable_steps:
         only = "variable steps stay reversible only around equal steps of a symmetric method"
         raise ValueError(f"{only}, which {method.name} is not")
     lost = Keeps.SYMPLECTIC
@@ -32,7 +32,7 @@ def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
         keeps=method.keeps & ~lost,
         keeps_when_free=method.keeps_when_free & ~lost,
         generalised_order=None,
-        own_clock=True,
+        variable_steps=True,
         options=(),
         settings=(),
         remake=None,
@@ -88,8 +88,10 @@ def _dop853(rtol: float, atol: float) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.NOTHING,
         keeps_when_free=Keeps.NOTHING,
-        own_clock=True,
+        variable_steps=True,
+        adaptive=True,
         tuning=(relative, absolute),
+        estimate_factor=3.0,
     )
 
 

@@ -11,7 +11,7 @@ from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.ensembles.ensemble import Ensemble
 from polhode.free import FreeMotion
-from polhode.integration.fixed import SimulationFailed
+from polhode.integration.loop import SimulationFailed
 from polhode.methods import Method
 from polhode.solution import Solution
 from polhode.torques import Torque

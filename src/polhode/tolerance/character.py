@@ -13,14 +13,23 @@ from polhode.core.exact import effort, finest
 from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
-from polhode.integration.fixed import segments
+from polhode.integration.grid import segments
+from polhode.integration.trial import size_or_zero
 from polhode.methods import Method
-from polhode.solution import Run
+from polhode.problem import Problem
 from polhode.torques._torque import UserPotential
 
 MOST_PIECES = 1e4
 """Stretches between jumps that are shorter than this part of the span get one step each."""
 MOST_PARTS = 100_000
+"""Listed times that are ends of more equal parts of the span than this are reached by steps aside."""
+FALL_RADIANS = 4.0
+"""The square of the rate about the momentum grows by this times the torque over the moment: twice the radians through
+which the torque works."""
+LOOKS_AROUND = 16
+"""Attitudes on the way round an axis at which a torque is evaluated, to see how fast it changes."""
+LOOKS, FEW_LOOKS = 32, 8
+"""Attitudes at which a torque that changes in time is evaluated, and one that does not."""
 
 
 class Character(NamedTuple):
@@ -29,30 +38,30 @@ class Character(NamedTuple):
     span: float
     rate: float
     """The greatest rate of the free motion, and what a fall by the torque adds to it."""
-    weakness: float
+    torque_ratio: float
     """eps: the largest torque over twice the kinetic energy at the start."""
     depends: Depends
     symmetric: bool
     pieces: float = 1.0
-    """How many of the shortest stretch between jumps of the torque the span would hold."""
+    """The span over the shortest stretch between jumps of the torque."""
     steadiness: float = 2.5
     """The angle through which the body turns while its nutation advances by one, as `exact.effort` measures that."""
     harmony: float = 1.0
     """How much faster the torque changes with the attitude than that of a weight, as far as high orders feel it."""
     parts: int = 0
-    """If the listed times are at ends of equal parts of the span: how many these are."""
+    """The number of equal parts of the span at whose ends all listed times lie; 0: there are none."""
     may_bend: bool = False
-    """Whether the torque may jump or bend where nobody has said so."""
+    """Whether the torque may jump or bend where no breakpoint says so."""
     comoving: tuple[float, float] | None = None
-    """Of a symmetric body: the rate at which its torque changes for one that takes part in its free motion, and the
-    weakness by that measure."""
+    """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
+    and the torque ratio by that measure."""
 
     def seen_by(self, method: Method) -> "Character":
-        """The same to a method that may take part in the free motion."""
+        """Return the same as it is to a method that may take part in the free motion."""
         if self.comoving is None or not method.comoves:
             return self
-        rate, weakness = self.comoving
-        return self._replace(rate=rate, weakness=weakness, steadiness=math.inf)
+        rate, torque_ratio = self.comoving
+        return self._replace(rate=rate, torque_ratio=torque_ratio, steadiness=math.inf)
 
     @property
     def turn(self) -> float:
@@ -71,46 +80,47 @@ class Character(NamedTuple):
         return min(3.2, 0.7 * self.steadiness) / self.harmony
 
 
-def character(run: Run) -> Character:
-    """Of a problem, from its start and from the torque at attitudes and times that are spread out."""
-    body = run.body
-    x, y, z = (run.momentum_start if body.aligned else run.momentum_start @ body.axes).tolist()
+def character(problem: Problem) -> Character:
+    """Find the character of a problem, from its start and from the torque at some attitudes and times."""
+    body, torque = problem.body, problem.torque
+    x, y, z = (problem.momentum_start if body.aligned else problem.momentum_start @ body.axes).tolist()
     a, b, c = body.moments.tolist()
     j, start = (1.0 / a, 1.0 / b, 1.0 / c), (x, y, z)
     twice_kinetic = dot((x * x, y * y, z * z), j)
-    size = _largest_torque(run, 0.5 * twice_kinetic)
+    size = _largest_torque(problem, 0.5 * twice_kinetic)
     rotor = Rotor((a, b, c), j)
     rate2, nutation2 = effort(rotor, start)
     free_rate = math.sqrt(max(rate2, 0.0))
     steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
-    rate, weakness = math.hypot(free_rate, math.sqrt(size * max(j))), _weakness(size, twice_kinetic)
-    span, pieces = abs(run.t_end - run.t_start), 1.0
-    if run.torque.breakpoints:
-        stretches = segments(run.t_start, run.t_end, run.t_end - run.t_start, run.torque.breakpoints)
+    rate, torque_ratio = math.hypot(free_rate, math.sqrt(size * max(j))), _ratio(size, twice_kinetic)
+    span, pieces = abs(problem.span), 1.0
+    if torque.breakpoints:
+        stretches = segments(problem.t_start, problem.t_end, problem.span, torque.breakpoints)
         pieces = min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES)
-    depends, symmetric = run.torque.depends, a == b or b == c or c == a
+    symmetric = a == b or b == c or c == a
     comoving = None
     if axis := body.symmetry_axis:
         across = j[axis % 3]
         rate2 = dot(start, start) * across * across
-        spin = 0.0 if ignores_spin(run, axis) else abs((j[axis - 1] - across) * start[axis - 1])
-        turns = math.hypot(math.sqrt(rate2) + spin, math.sqrt(FALLING * size * across))
-        comoving = turns, _weakness(size, rate2 / across)
+        spin = 0.0 if ignores_spin(problem, axis) else abs((j[axis - 1] - across) * start[axis - 1])
+        turns = math.hypot(math.sqrt(rate2) + spin, math.sqrt(FALL_RADIANS * size * across))
+        comoving = turns, _ratio(size, rate2 / across)
     return Character(
-        span, rate, weakness, depends, symmetric, pieces, steadiness, harmony(run), may_bend=run.torque.may_bend,
-        comoving=comoving,
+        span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
+        equal_parts(problem), torque.may_bend, comoving,
     )  # fmt: skip
 
 
-def _weakness(size: float, twice_kinetic: float) -> float:
+def _ratio(size: float, twice_kinetic: float) -> float:
     return size / twice_kinetic if twice_kinetic > 0 else math.inf if size > 0 else 0.0
 
 
-def equal_parts(run: Run, times: Floats | None) -> int:
-    """Of the span, at whose ends all listed times lie; 0: there are no such, or too many."""
-    if times is None or times.size == 0 or run.torque.breakpoints:
+def equal_parts(problem: Problem) -> int:
+    """Return the number of equal parts of the span at whose ends all listed times lie; 0: none, or too many."""
+    times = problem.times
+    if times is None or times.size == 0 or problem.torque.breakpoints:
         return 0
-    x = (times - run.t_start) / (run.t_end - run.t_start)
+    x = (times - problem.t_start) / problem.span
     gaps = x[x > 0.0]
     gaps[1:] -= gaps[:-1].copy()
     shortest = float(gaps.min()) if gaps.size else 0.0
@@ -119,29 +129,25 @@ def equal_parts(run: Run, times: Floats | None) -> int:
     return parts if np.abs(x - np.rint(x)).max() < 1e-9 else 0
 
 
+# --- the torque at some attitudes ------------------------------------------------------------------------------------
+
+
 @cache
 def _attitudes(count: int) -> list[Quat]:
-    """Spread at random, always the same."""
+    """Return attitudes spread at random, always the same."""
     rows = np.random.default_rng(7).normal(size=(count, 4))
     return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
 
 
-FALLING = 4.0
-"""What a torque adds to the square of the rate about the momentum, times its size over the moment: twice the radians
-through which it works."""
-AROUND = 16
-"""Looks at a torque on the way round an axis."""
-
-
-def harmony(run: Run) -> float:
-    """The order of the harmonic, with its amplitude to the power 1/18, that counts most while a body turns round."""
-    torque, kernel = run.torque, run.torque.torque_kernel
+def harmony(problem: Problem) -> float:
+    """Return the harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
+    torque, kernel = problem.torque, problem.torque.torque_kernel
     if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or torque.breakpoints:
         return 1.0
     if (content := named(kernel)) is None:
         return 1.0
-    t = run.t_start if torque.depends & Depends.TIME else 0.0
-    return _harmony(kernel, content, t, tuple(torque.parameters(run.body)))
+    t = problem.t_start if torque.depends & Depends.TIME else 0.0
+    return _harmony(kernel, content, t, tuple(torque.parameters(problem.body)))
 
 
 @lru_cache(maxsize=128)
@@ -149,14 +155,14 @@ def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, 
     values, (start, about) = np.array(p), _attitudes(2)
     axis = np.array(about[1:]) / math.hypot(*about[1:])
     rows = []
-    for k in range(AROUND):
-        half = math.pi * k / AROUND
+    for k in range(LOOKS_AROUND):
+        half = math.pi * k / LOOKS_AROUND
         x, y, z = (math.sin(half) * axis).tolist()
         with suppress(Exception):  # the user's code may raise anything
             n = kernel(t, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values)
             rows.append((float(n[0]), float(n[1]), float(n[2])))
     around = np.array(rows)
-    if around.shape != (AROUND, 3) or not np.isfinite(around).all():
+    if around.shape != (LOOKS_AROUND, 3) or not np.isfinite(around).all():
         return 1.0
     amplitudes = lengths(np.abs(np.fft.rfft(around, axis=0)))
     counts = amplitudes > 1e-12 * amplitudes.max()  # the others are round-off
@@ -164,20 +170,20 @@ def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, 
     return float(max(1.0, orders.max(initial=0.0)))
 
 
-def ignores_spin(run: Run, axis: int) -> bool:
+def ignores_spin(problem: Problem, axis: int) -> bool:
     """Whether a turn of the body about its axis of symmetry seems to leave the torque where it is in space."""
-    torque, kernel, w = run.torque, run.torque.torque_kernel, (0.0, 0.0, 0.0)
+    torque, kernel, w = problem.torque, problem.torque.torque_kernel, (0.0, 0.0, 0.0)
     if torque.depends is Depends.NOTHING:
         return True
     if (content := named(kernel)) is None:
         return False
     t, span = 0.0, 0.0
     if torque.depends & Depends.TIME or torque.breakpoints:
-        t, span = run.t_start, run.t_end - run.t_start
+        t, span = problem.t_start, problem.span
     if torque.depends & Depends.RATE:
-        w = tuple(run.body.rate(run.momentum_start).tolist())
-    about = tuple(run.body.axes[:, axis - 1].tolist())
-    return _ignores_spin(kernel, content, t, span, w, tuple(torque.parameters(run.body)), about)
+        w = tuple(problem.omega_start.tolist())
+    about = tuple(problem.body.axes[:, axis - 1].tolist())
+    return _ignores_spin(kernel, content, t, span, w, tuple(torque.parameters(problem.body)), about)
 
 
 @lru_cache(maxsize=128)
@@ -197,56 +203,46 @@ def _ignores_spin(
             seen = seen or any(here)
         except Exception:  # the user's code may raise anything
             return False
-    return seen  # a torque that is nowhere has not been looked at
+    return seen  # a torque that is zero everywhere has shown nothing
 
 
-LOOKS, FEW_LOOKS = 32, 8
-"""At a torque that changes in time, and at one that does not."""
+def _largest_torque(problem: Problem, kinetic: float) -> float:
+    """Return the largest torque at the attitudes that are tried.
 
-
-def _largest_torque(run: Run, kinetic: float) -> float:
-    """Where the torque cannot be had, it is left out: the run will tell if it comes there.
-
-    So are attitudes to which the energy at the start does not suffice, if there is a potential to tell.
+    Where the torque cannot be had it counts as zero. Attitudes for which the energy at the start does not suffice are
+    left out, if there is a potential to show it.
     """
-    if run.torque.depends is Depends.NOTHING:
+    if problem.torque.depends is Depends.NOTHING:
         return 0.0
-    torque, kernel, potential = run.torque, run.torque.torque_kernel, run.torque.potential_kernel
-    w, p = tuple(run.body.rate(run.momentum_start).tolist()), np.array(torque.parameters(run.body), dtype=float)
-    start = tuple(run.quaternion_start.tolist())
-    here = _size(kernel, run.t_start, start, w, p)
+    torque, kernel, potential = problem.torque, problem.torque.torque_kernel, problem.torque.potential_kernel
+    w = tuple(problem.omega_start.tolist())
+    p = np.array(torque.parameters(problem.body), dtype=float)
+    start = tuple(problem.quaternion_start.tolist())
+    here = size_or_zero(kernel, problem.t_start, start, w, p)
     content = (named(kernel), named(potential) if potential else "none")
     if torque.depends is Depends.POSITION and not torque.breakpoints and all(content):
-        looks = _looks(kernel, potential, content, tuple(p.tolist()))
-        most = kinetic + _height(potential, start, p)
-        reached = [size for size, height in looks if not height > most]
-        return max(here, *(reached or [min(looks)[0]]))  # even near a rest the torque tells how fast the body swings
+        looks = _sizes_and_potentials(kernel, potential, content, tuple(p.tolist()))
+        most = kinetic + _potential_or_nan(potential, start, p)
+        reached = [size for size, energy in looks if not energy > most]
+        return max(here, *(reached or [min(looks)[0]]))  # even near a rest the torque shows how fast the body swings
     others = _attitudes(LOOKS if torque.depends & Depends.TIME or torque.breakpoints else FEW_LOOKS)
-    apart = (run.t_end - run.t_start) / len(others)
-    return max(here, *(_size(kernel, run.t_start + k * apart, q, w, p) for k, q in enumerate(others, 1)))
+    apart = problem.span / len(others)
+    return max(here, *(size_or_zero(kernel, problem.t_start + k * apart, q, w, p) for k, q in enumerate(others, 1)))
 
 
 @lru_cache(maxsize=128)
-def _looks(
+def _sizes_and_potentials(
     kernel: UserTorque, potential: UserPotential | None, content: tuple[str | None, ...], p: tuple[float, ...]
 ) -> list[tuple[float, float]]:
-    """Size and potential at the other attitudes, if they are all that counts: one torque may turn many bodies."""
-    values = np.array(p)
+    """Return size and potential of a torque of the attitude alone: one torque may turn many bodies."""
+    values, at_rest = np.array(p), (0.0, 0.0, 0.0)
     return [
-        (_size(kernel, 0.0, q, (0.0, 0.0, 0.0), values), _height(potential, q, values)) for q in _attitudes(FEW_LOOKS)
+        (size_or_zero(kernel, 0.0, q, at_rest, values), _potential_or_nan(potential, q, values))
+        for q in _attitudes(FEW_LOOKS)
     ]
 
 
-def _height(potential: UserPotential | None, q: Quat, p: Floats) -> float:
-    with suppress(Exception):
+def _potential_or_nan(potential: UserPotential | None, q: Quat, p: Floats) -> float:
+    with suppress(Exception):  # the user's code may raise anything
         return float(potential(0.0, q, p)) if potential else 0.0
     return math.nan
-
-
-def _size(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
-    with suppress(Exception):  # the user's code may raise anything
-        x, y, z = kernel(t, q, w, p)
-        size = math.hypot(x, y, z)
-        if math.isfinite(size):
-            return size
-    return 0.0

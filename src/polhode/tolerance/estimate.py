@@ -1,8 +1,8 @@
 """The error of a run, estimated from its distance to a companion: a second run over the whole span.
 
-The steps of the companion are longer by a quarter, its momentum at the start and the inverse moments of its body differ
-in the last digit. So the distance has in it truncation, round-off, what the rounding of the inverse moments means, and
-how all of that grows along this motion.
+The steps of the companion are longer by a quarter, and its momentum at the start and the inverse moments of its body
+differ in the last digit. So the distance shows truncation, round-off, what the rounding of the inverse moments means,
+and how all of that grows along this motion.
 """
 
 import math
@@ -13,22 +13,23 @@ from numpy.typing import NDArray
 
 from polhode._arrays import Floats, dots
 from polhode.integration.nudge import Nudged
-from polhode.solution import Run, Solution
+from polhode.problem import Problem
+from polhode.solution import Solution
 
 Number = TypeVar("Number", np.float64, np.int64)
 
 COARSER = 0.8
-"""The companion has so many steps for one of the run."""
+"""The steps of the companion for one step of the run."""
 CHECKS = 100
-"""Output times at which the two are compared; more would be steps aside that tell little."""
+"""The most rows at which the two are compared; more would be steps aside that show little."""
 NUDGE = 2.0**-52
-"""The change of the companion's momentum and inverse moments."""
+"""The relative change of the companion's momentum and inverse moments."""
 MAYBE_ROUND_OFF = 100.0
-"""Estimates of so many times the least error may be made of round-off, in which a run and its companion are alike."""
+"""Estimates below this times the least error may be made of round-off, in which a run and its companion are alike."""
 
 
 class Factors(NamedTuple):
-    """By which the distance to the companion is multiplied, as measured."""
+    """By what the distance to the companion is multiplied, as measured."""
 
     truncation: float = 5.0
     rounding: float = 5.0
@@ -36,7 +37,7 @@ class Factors(NamedTuple):
 
 
 def nudged(momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
-    """Numbers that differ in the last digit.
+    """Return the start of a companion: numbers that differ in the last digit.
 
     The component of the momentum on the axis of the greatest moment changes the other way: if all changed alike, or the
     two outer ones did, the distance to the separatrix would keep its relative size, and what grows with its inverse
@@ -52,29 +53,26 @@ def nudged(momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
 
 
 def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
-    """The error of a run whose companion is at the distance d, of one body or of many."""
+    """Return the error of a run whose companion is at the distance d; for one body or for many."""
     larger, smaller = (max, min) if isinstance(d, float) else (np.maximum, np.minimum)
     floor = floor + rounding
     return larger(factors.truncation * d, smaller(factors.rounding * d, MAYBE_ROUND_OFF * floor)) + floor + left
 
 
-def least_error(run: Run, rate: Any, unequal: Any = 0.0) -> Any:
-    """What no companion sees, because it has the same: the rounding of times, and some of that of rates.
+def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
+    """Return what no companion sees, because it has the same: the rounding of times, and some of that of rates.
 
     The principal moments of a tilted tensor are known to some ulps of the greatest one only: `unequal` is that over the
-    least one. Of one body, or of many.
+    least one. For one body, or for many.
     """
-    span = abs(run.t_end - run.t_start)
-    return 2.0**-52 * (8.0 + (1.0 + 2.0 * unequal) * rate * span + rate * _far_from_zero(run))
-
-
-def _far_from_zero(run: Run) -> float:
-    """How much greater times are than the span: they are rounded that much more coarsely."""
-    return max(abs(run.t_start), abs(run.t_end), abs(run.t_end - run.t_start)) - abs(run.t_end - run.t_start)
+    span = abs(problem.span)
+    # Times that are greater than the span are rounded that much more coarsely.
+    beyond = max(abs(problem.t_start), abs(problem.t_end), span) - span
+    return 2.0**-52 * (8.0 + (1.0 + 2.0 * unequal) * rate * span + rate * beyond)
 
 
 def spread(values: NDArray[Number]) -> NDArray[Number]:
-    """At most so many of the times, or rows, the last among them."""
+    """Return at most `CHECKS` of the times, or rows, the last among them."""
     if values.size <= CHECKS:
         return values
     some: NDArray[Number] = values[np.unique(np.linspace(0, values.size - 1, CHECKS).round().astype(int))]
@@ -82,7 +80,7 @@ def spread(values: NDArray[Number]) -> NDArray[Number]:
 
 
 def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
-    """The largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
+    """Return the largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
     q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
     differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
     apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()

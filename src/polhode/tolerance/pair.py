@@ -3,12 +3,12 @@
 import _thread
 import os
 
-from polhode.integration.fixed import Integration, SimulationInterrupted
+from polhode.integration.loop import Integration, SimulationInterrupted
 from polhode.solution import Solution
 
 
-def cores() -> int:
-    """That this process may use."""
+def available_cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -16,12 +16,11 @@ def both(first: Integration, second: Integration) -> tuple[Solution, Solution | 
     """Attempt two runs at the same time; what the second raises takes the place of its solution.
 
     A thread is made for each call: one that waits for more would be missing after a fork. It is a bare one, because
-    `threading.Thread` waits until it has begun, which takes longer than to make it. Compilations are done, and
-    announced, before.
+    `threading.Thread` waits until it has begun, which takes longer than to make it. Compilations are done before.
     """
     for one in (first, second):
         one.compiled()
-    second.progress = None  # that is for one of them
+    second.progress = None  # which shows one of them
     made: list[Solution | BaseException] = []
     running = _thread.allocate_lock()
     running.acquire()
@@ -38,12 +37,12 @@ def both(first: Integration, second: Integration) -> tuple[Solution, Solution | 
     try:
         solution = first.attempt()
         try:
-            with running:  # which ends with it
+            with running:  # waits for the second run
                 pass
         except KeyboardInterrupt:
             raise SimulationInterrupted(solution) from None
     except BaseException:
-        second.unwanted = True
+        second.cancelled = True
         with running:
             pass
         raise

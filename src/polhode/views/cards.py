@@ -220,7 +220,7 @@ def method_facts(method: Method) -> dict[str, str]:
     facts["accepts"] = f"torques that depend on {flags(method.accepts)}" if method.accepts else "free bodies only"
     if method.accepts:
         facts["torque evaluations"] = _spoken_evaluations(method)
-    if method.own_clock:
+    if method.variable_steps:
         facts["step"] = "chosen by the method; the one that you give is the first or the longest"
     elif method.advance != 1.0:
         facts["step"] = f"one application of the method advances {method.advance:g} of your steps"

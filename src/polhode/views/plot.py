@@ -142,7 +142,7 @@ def _pointing(solution: Solution) -> tuple[str, Floats]:
 
     About this axis the body spins; where it points changes slowly, and says how the body wobbles, precesses or flips.
     """
-    sizes = np.abs(solution.run.momentum_start)
+    sizes = np.abs(solution.problem.momentum_start)
     axis = 2 - int(sizes[::-1].argmax())  # of equals the last: z for a body at rest
     unit = np.eye(3)[axis : axis + 1]
     return "xyz"[axis], by_blocks(lambda q: to_space(q, unit), solution.quaternion)

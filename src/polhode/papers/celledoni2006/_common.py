@@ -78,7 +78,7 @@ def _seconds_a_step(problem: Problem, methods: Sequence[str], steps: Sequence[fl
     for _ in range(rounds):
         for i, method in enumerate(methods):
             for j, h in enumerate(steps):
-                run = problem.run(method, count * h, h, every=count).run
+                run = problem.run(method, count * h, h, every=count).stats
                 best[i, j] = min(best[i, j], run.seconds / run.steps)
     return best
 

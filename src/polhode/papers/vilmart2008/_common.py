@@ -65,7 +65,7 @@ def changes(found: Ensemble) -> Floats:
     wide = np.longdouble
     q, m = found.quaternion.astype(wide), found.momentum.astype(wide)
     low_q, low_m = low_halves(found)
-    if found.run.method.unscaled:
+    if found.plan.method.unscaled:
         q[:, -1], m[:, -1] = found.last_quaternion.astype(wide) + low_q, found.last_momentum.astype(wide) + low_m
     moments = np.broadcast_to(found.start.bodies.moments, (len(found), 3)).astype(wide)[:, None]
     all_rows = invariants(q, m, moments)
@@ -74,7 +74,7 @@ def changes(found: Ensemble) -> Floats:
 
 def low_halves(found: Ensemble) -> tuple[Any, Any]:
     """Of quaternions and momenta at the end; zero if the method carries none."""
-    name, low = found.run.method.name, found.memory.astype(np.longdouble)
+    name, low = found.plan.method.name, found.memory.astype(np.longdouble)
     if name == "ExactPolished":
         return low[:, 3:7], low[:, :3]
     if name.endswith("(compensated=true)"):

@@ -1,0 +1,144 @@
+"""A method bound to a torque: its step, and the compiled loop around it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, NamedTuple, final
+
+from polhode.compiled import CompilationFailed, compiles, program
+from polhode.core.flows import principal_torque
+from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
+from polhode.problem import Plan, Problem
+
+SIGNATURE = "ppppppnndddi"
+"""The arguments of the compiled driver: six arrays of floats, two of integers, t0, h, last, stop."""
+
+OnCompile = Callable[[], None] | None
+"""Called before a compilation, which takes seconds."""
+
+
+class ById:
+    """A value that is equal to itself only. Schemes are tuples, and tuples of different classes can be equal."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+class Others(NamedTuple):
+    """The bodies that one body stands for: how far they may differ from it."""
+
+    tilted: bool = False
+    """Whether the user's axes of some are not their principal axes."""
+    many: bool = False
+    """Whether they differ in their symmetry."""
+    effort: tuple[float, float] = (0.0, 0.0)
+    """What exact flows have to cover at most, as `exact.effort` measures it."""
+
+
+NO_OTHERS = Others()
+
+ANY_SCALES = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for axis in range(4))
+"""What a scheme is bound with that ignores scales, so that another start needs no other step; by axis of symmetry."""
+
+
+def scales_of(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Scales:
+    """Return the sizes that a scheme is bound with, if it looks at them."""
+    if plan.method.ignores_scales:
+        return ANY_SCALES[_axis_of(problem, plan, others)]
+    return full_scales(problem, plan, others)
+
+
+def full_scales(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Scales:
+    """Return the sizes at the start of the problem, also for a run that goes on: the same program, the same bits."""
+    body, torque, method = problem.body, problem.torque, plan.method
+    momentum = problem.momentum_start if body.aligned else problem.momentum_start @ body.axes
+    depends = torque.depends
+    changes = depends is not Depends.POSITION and bool(depends & (Depends.TIME | Depends.RATE))
+    changes = changes or bool(torque.breakpoints)
+    step = (plan.longest_step or plan.step) * method.advance
+    conserves = torque.potential_kernel is not None and not changes
+    size = (triple(body.moments), triple(momentum), step, plan.torque_size or 0.0)
+    return Scales(*size, changes, conserves, others.many, others.effort, axis=_axis_of(problem, plan, others))
+
+
+def _axis_of(problem: Problem, plan: Plan, others: Others) -> int:
+    """Return the axis of symmetry, if the method makes use of it and all bodies have it."""
+    return problem.body.symmetry_axis if plan.method.comoves and not others.many else 0
+
+
+@lru_cache(maxsize=128)
+def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
+    """Bind a scheme to its torque; the same for the same, so that a short run need not be taken apart again."""
+    torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed)
+    made: Stepper = scheme.value.bind(torque, depends, scales)
+    return made
+
+
+torque_in_principal_axes = lru_cache(maxsize=128)(principal_torque)
+
+
+@final
+class Binding:
+    """The step of a method under a torque, and the compiled loop around it, which runs of the same kind share."""
+
+    def __init__(self, problem: Problem, plan: Plan, others: Others, driver: Callable[[Stepper], Callable[..., int]]):
+        self.problem, self.plan, self.others, self.driver = problem, plan, others, driver
+        self.tilted = others.tilted or not problem.body.aligned
+        self.native, self.scales = compiles(), scales_of(problem, plan, others)
+        self.stepper = self._bind()
+        self._loop: Callable[..., int] | None = None
+
+    def serves(self, problem: Problem, plan: Plan) -> bool:
+        """Whether a run of the same body under the same torque can share the loop."""
+        return plan.method.scheme is self.plan.method.scheme and scales_of(problem, plan, self.others) == self.scales
+
+    def _bind(self, form: int | None = None) -> Stepper:
+        torque, scales = self.problem.torque, self.scales if form is None else self.scales._replace(form=form)
+        kind = (torque.torque_kernel, self.tilted, len(torque.breakpoints) > 0, torque.depends)
+        return _bound(ById(self.plan.method.scheme), *kind, scales)
+
+    def loop(self, on_compile: OnCompile) -> Callable[..., int]:
+        """Return the compiled loop over steps; it is made when it is first wanted."""
+        if self._loop is None:
+            self._loop = self.program(self.driver, SIGNATURE, on_compile)
+        return self._loop
+
+    def program(
+        self, drive_with: Callable[[Stepper], Any], signature: str, on_compile: OnCompile
+    ) -> Callable[..., int]:
+        """Compile a loop around the step, in the first form of the scheme that compiles."""
+        for form in range(self.forms):
+            with suppress(CompilationFailed):
+                return program(drive_with(self._bind(form)), signature, on_compile, tentative=True)
+        try:
+            return program(drive_with(self.stepper), signature, on_compile)
+        except CompilationFailed as problem:
+            name = self.problem.torque.name
+            raise CompilationFailed(f"{self.plan.method.name} with {name} cannot be compiled:\n{problem}") from None
+
+    @property
+    def forms(self) -> int:
+        """The number of forms of the scheme that compute the points of a step together."""
+        return self.plan.method.forms_in_lanes if self.native else 0
+
+    def compiles_in_lanes(self, on_compile: OnCompile) -> bool:
+        """Whether all points of a step can be computed together, the torque included."""
+        if self.forms == 0:
+            return False
+        try:
+            program(self.driver(self._bind(0)), SIGNATURE, on_compile, tentative=True)
+        except CompilationFailed:
+            return False
+        return True
+
+
+def triple(x: Any) -> Vec3:
+    """Return the three numbers of an array."""
+    a, b, c = x.tolist()
+    return (a, b, c)

@@ -1,0 +1,55 @@
+"""States between the user's body axes and the principal axes, in which the compiled loop works."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from polhode._arrays import Floats
+from polhode.body import Body
+from polhode.core.drive import STATE
+from polhode.core.quat import conjugate, multiply, to_space
+from polhode.core.types import Quat, State, Vec3
+
+
+class Frame(NamedTuple):
+    """The user's axes of one body."""
+
+    body: Body
+    axes: Quat
+    """The rotation from principal axes to the user's."""
+
+    @classmethod
+    def of(cls, body: Body) -> Self:
+        """Return the frame of a body."""
+        a, b, c, d = body.axes_quaternion.tolist()
+        return cls(body, (a, b, c, d))
+
+    def inward(self, q: Floats, m: Floats) -> Floats:
+        """Return a state in principal axes, as seven numbers."""
+        if not self.body.aligned:
+            q = np.array(multiply(tuple(q.tolist()), self.axes))
+            m = m @ self.body.axes
+        return np.array([*q.tolist(), *m.tolist()])
+
+    def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats]:
+        """Return quaternions and momenta in the user's axes, from rows of states; quaternions can be scaled to one."""
+        q, m = states[:, :4], states[:, 4:STATE]
+        if scaled:
+            q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
+        if not self.body.aligned:
+            back = multiply(tuple(q.T), conjugate(self.axes))  # columns: the same algebra
+            q, m = np.stack(back, axis=1), m @ self.body.axes.T
+        return q, m
+
+    def outward_one(self, state: Floats) -> tuple[Floats, Floats]:
+        """Return quaternion and momentum of one state in the user's axes."""
+        q, m = state[:4], state[4:STATE]
+        if self.body.aligned:
+            return q, m
+        return np.array(multiply(tuple(q.tolist()), conjugate(self.axes))), m @ self.body.axes.T
+
+    def seen_by_torque(self, s: State, w: Vec3) -> tuple[Quat, Vec3]:
+        """Return attitude and rate in the user's axes, as a torque sees them."""
+        if self.body.aligned:
+            return s.q, w
+        return multiply(s.q, conjugate(self.axes)), to_space(self.axes, w)

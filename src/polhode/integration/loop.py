@@ -1,0 +1,396 @@
+"""One run: the compiled loop called in chunks, and the solution that is left of it."""
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple, final
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.compiled import KernelRaised
+from polhode.core.drive import AT, SETTING, STATE
+from polhode.core.status import Status
+from polhode.core.types import Params, Rotor, State
+from polhode.core.vec import times as products
+from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, Others, triple
+from polhode.integration.buffers import Buffers
+from polhode.integration.frame import Frame
+from polhode.integration.grid import Segment
+from polhode.integration.nudge import Nudged
+from polhode.integration.short_steps import (
+    LOOK_STEPS,
+    ShortSteps,
+    about_short_steps,
+    are_absurdly_short,
+    levels_of_polhode,
+)
+from polhode.integration.trial import fault_of_torque, size_at_start
+from polhode.integration.variable import steps_of
+from polhode.problem import Plan, Problem, Stats
+from polhode.solution import Solution
+
+CHUNK_SECONDS = 0.05
+"""Compiled code returns about this often, for progress and Ctrl-C."""
+FIRST_EVALUATIONS = 1000
+"""Torque evaluations in the first chunk when no progress is shown: many runs have no more."""
+GROWTH, SHOWN_GROWTH = 64.0, 4.0
+"""How many times longer than the one before a chunk may be; where progress is shown, the estimate starts from 1."""
+UNKNOWN_EVALUATIONS = 64
+"""Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
+
+HARMLESS = 1e50
+"""Sixth powers of numbers between this and its inverse are floats."""
+
+Progress = Callable[[int, int], None]
+"""Called with the steps done and the steps in all."""
+
+
+class SimulationFailed(ArithmeticError):
+    """The run could not go on. `solution` holds everything up to the last good state."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(solution.message)
+        self.solution = solution
+
+
+class SimulationInterrupted(KeyboardInterrupt):
+    """The user stopped the run. `solution` holds everything up to the last step."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__(solution.message)
+        self.solution = solution
+
+
+class StepFailed(Exception):
+    """A run has stopped. The cause is looked for only if a user is to read it: that takes longer than many a run."""
+
+    def __init__(self, stopped: "Integration", status: Status) -> None:
+        super().__init__()
+        self.stopped, self.status = stopped, status
+
+    def failure(self) -> SimulationFailed:
+        """Return the failure with its cause and with what was computed."""
+        return SimulationFailed(self.stopped.assembled(self.status))
+
+
+class Cancelled(Exception):
+    """The run was told to end, because its result is not wanted any more."""
+
+
+class Begin(NamedTuple):
+    """Where a run begins, if that is not the start of its problem: in the middle of a motion that goes on."""
+
+    t: float
+    quaternion: Floats
+    momentum: Floats
+    memory: tuple[float, ...] = ()
+    """What the method carries from step to step."""
+
+
+@final
+class Integration:
+    """One run. Whatever changes lives in arrays that the compiled loop fills, so a solution can be made any time."""
+
+    steps_before = steps_after = 0
+    """Steps made before and to be made after it, if it is a stretch of a longer run: for progress and messages."""
+    cancelled = False
+    """Set on another thread, it ends the run after a chunk."""
+
+    def __init__(
+        self, problem: Problem, plan: Plan, begin: Begin | None = None,
+        progress: Progress | None = None, on_compile: OnCompile = None, *, others: Others = NO_OTHERS,
+    ) -> None:  # fmt: skip
+        """Try the torque at the start, and bind the method to it; `others` are bodies that this one stands for."""
+        self.progress, self.on_compile, self.others = progress, on_compile, others
+        a, b, c = triple(problem.body.moments)
+        self.body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
+        self.frame = Frame.of(problem.body)
+        values = list(problem.torque.parameters(problem.body))
+        self.values = np.array(_check.numbers("parameters", values, len(values)))
+        self.restart(problem, plan, begin)
+        size = self._try_torque()
+        if plan.torque_size is None:  # else the run goes on from another, and keeps its scales
+            self.plan = plan.replace(torque_size=size)
+        self._bind()
+        memory = begin.memory if begin is not None else ()
+        if len(memory) == self.stepper.memory > 0:
+            self.arrays.carried[:] = memory
+            if self.t_begin not in problem.torque.breakpoints:
+                self.arrays.count[AT.resumed] = 1
+                self.evaluations = -self._counted()
+
+    def beside(self, problem: Problem, plan: Plan, nudged: Nudged | None = None) -> "Integration":
+        """Return another run of the same body under the same torque, which need not be tried again."""
+        other = object.__new__(Integration)
+        other.__dict__.update(self.__dict__)
+        begin = None
+        if nudged is not None:
+            begin = Begin(problem.t_start, problem.quaternion_start, nudged.momentum)
+            other.body = Rotor(self.body.inertia, triple(nudged.inverses))
+        other.restart(problem, plan.replace(torque_size=self.plan.torque_size), begin)
+        if self.binding.serves(problem, other.plan):
+            other.arrays.carried = np.zeros(self.arrays.carried.size)
+        else:
+            other._bind()
+        return other
+
+    def restart(self, problem: Problem, plan: Plan, begin: Begin | None = None) -> None:
+        """Stand at the start of the problem, or where the run begins."""
+        self.problem, self.plan = problem, plan
+        self.t_begin = problem.t_start if begin is None else begin.t
+        q, m = (problem.quaternion_start, problem.momentum_start) if begin is None else begin[1:3]
+        self.steps = steps_of(problem, plan, self.t_begin)
+        self.segment = self.steps.segments[0]
+        self.arrays = Buffers(self.frame.inward(q, m), self.steps.clock, self.values.size)
+        self.steps.reserve(self.arrays)
+        self.before = 0  # steps in the segments that are finished
+        self.evaluations = 0  # in them, of a stepper that counts its own
+        self.starts = 0
+        self.seconds = 0.0
+        self.looked, self.short = (0, self.t_begin), 0.0
+
+    def _bind(self) -> None:
+        """Bind the method to the torque, with nothing to remember yet."""
+        self.binding = Binding(self.problem, self.plan, self.others, self.steps.driver)
+        self.stepper = self.binding.stepper
+        self.arrays.carried = np.zeros(max(1, self.stepper.memory))
+
+    # --- the run
+
+    def solution(self) -> Solution:
+        """Run to the end, or raise with what there is."""
+        try:
+            return self.attempt()
+        except StepFailed as problem:
+            raise problem.failure() from None
+
+    def attempt(self) -> Solution:
+        """Run to the end, or raise without looking for the cause."""
+        try:
+            status = self._run()
+        except KeyboardInterrupt:
+            raise SimulationInterrupted(self.assembled(Status.INTERRUPTED)) from None
+        if status != Status.OK:
+            raise StepFailed(self, status)
+        return self.assembled(status)
+
+    def compiled(self) -> Callable[..., int]:
+        """Return the compiled loop, ready to run."""
+        return self.binding.loop(self.on_compile)
+
+    def _run(self) -> Status:
+        drive = self.compiled()
+        for segment in self.steps.segments:
+            status = self.run_segment(segment, drive)
+            if status != Status.OK:
+                return status
+        return Status.OK
+
+    def run_segment(self, segment: Segment, drive: Callable[..., int]) -> Status:
+        """Make the steps of one segment, in chunks."""
+        self.segment = segment
+        steps, arrays = self.steps, self.arrays
+        index, offset = steps.begin(segment, self.before, arrays)
+        setting = self.setting(segment)
+        end = steps.end(segment)
+
+        def to(stop: int) -> int:
+            return drive(
+                setting, self.values, arrays.state, arrays.carried, offset, arrays.out.reshape(-1), index,
+                arrays.count, segment.t0, segment.h, end, stop,
+            )  # fmt: skip
+
+        each = self.stepper.evaluations_per_step
+        few = max(1, FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
+        chunk, growth = (few, GROWTH) if self.binding.native and not self.progress else (1, SHOWN_GROWTH)
+        count = arrays.count
+        self.starts += 1 - int(count[AT.resumed])
+        while not steps.is_finished(segment, arrays):
+            done = int(count[AT.done])
+            stop = steps.stop(segment, done + chunk)
+            clock = time.perf_counter()
+            try:
+                status = to(stop)
+            except Exception as problem:  # compiled code says KernelRaised, plain Python what the torque has raised
+                if stop - done > 1:
+                    chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
+                    continue
+                if not isinstance(problem, KernelRaised) and not self._fault(self._time()):
+                    raise
+                self._save_rows_before_failure(to, done)
+                return Status.RAISED
+            spent = time.perf_counter() - clock
+            self.seconds += spent
+            steps.collect(arrays)
+            if self.plan.method.adaptive and not self.short:
+                self._look_at_lengths()
+            if status != Status.OK:
+                return Status(status)
+            made = int(count[AT.done]) - done  # which may be less than the chunk, if the output had no more room
+            chunk = max(1, int(made * min(growth, CHUNK_SECONDS / max(spent, 1e-6))))
+            if self.progress:
+                self._report(self.progress)
+            if self.cancelled:
+                raise Cancelled
+        self.before += int(count[AT.done])
+        count[AT.done] = count[AT.resumed] = 0
+        self.evaluations += self._counted()
+        return Status.OK
+
+    def _save_rows_before_failure(self, to: Callable[[int], int], done: int) -> None:
+        """Save, row by row, what is due before the step or the step aside that raises."""
+        count = self.arrays.count
+        rows = int(count[AT.rows])
+        with suppress(Exception):
+            while (row := int(count[AT.row])) < rows:
+                count[AT.rows] = row + 1
+                to(done)
+                if count[AT.row] == row:
+                    break
+        count[AT.rows] = rows
+
+    def _report(self, progress: Progress) -> None:
+        """Call the user's function; an exception in it ends the run, but loses nothing."""
+        try:
+            done = self.steps_before + self.done
+            progress(done, self.steps_before + self._steps_in_all() + self.steps_after)
+        except Exception as problem:
+            problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
+            problem.add_note("raised by `progress`; what was computed is the `solution` of this exception")
+            raise
+
+    def _steps_in_all(self) -> int:
+        share = (self._time() - self.t_begin) / (self.problem.t_end - self.t_begin)
+        return self.steps.steps_in_all(self.done, share)
+
+    def _look_at_lengths(self) -> None:
+        """Warn while the run goes on, if its steps have become so short that it may never end."""
+        done, passed = self.done, self._time()
+        made, length = done - self.looked[0], abs(passed - self.looked[1])
+        if made < LOOK_STEPS:
+            return
+        self.looked = (done, passed)
+        # The rate, and the one at which the torque could make the body swing.
+        inverse = 1.0 / self.problem.body.moments
+        swing = math.sqrt((self.plan.torque_size or 0.0) * inverse.max())
+        rate = math.hypot(*(self.arrays.state[4:STATE] * inverse), swing)
+        if are_absurdly_short(self.plan, made, length, rate):
+            self.short = length / made
+            try:
+                warnings.warn(self._about_lengths(), ShortSteps, stacklevel=levels_of_polhode())
+            except ShortSteps as problem:  # where warnings are errors
+                problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
+                raise
+
+    def _about_lengths(self) -> str:
+        return about_short_steps(self.problem, self.plan, self.short)
+
+    def setting(self, segment: Segment) -> Floats:
+        """Return the fixed numbers of a segment, as the loop takes them."""
+        body = self.body
+        setting = np.array([*body.inertia, *body.inverse, *self.frame.axes, *segment.window, *self.plan.method.tuning])
+        assert setting.size == SETTING
+        return setting
+
+    # --- the result
+
+    def assembled(self, status: Status) -> Solution:
+        """Return everything computed so far."""
+        done, arrays, plan = self.done, self.arrays, self.plan
+        t_last = self._time()
+        t, states = self.steps.output(arrays, done, self.problem.t_end, ended=status == Status.OK)
+        q, m = self.frame.outward(states, scaled=plan.method.unscaled)
+        last_q, last_m = self.frame.outward_one(arrays.state)
+        memory = tuple(arrays.carried[: self.stepper.memory].tolist()) if done else ()
+        stats = Stats(done, self.nfev, self.seconds)
+        message = self.message(status, t_last, done)
+        return Solution(self.problem, plan, stats, t, q, m, status, message, t_last, last_q, last_m, memory)
+
+    @property
+    def done(self) -> int:
+        """The number of steps so far."""
+        return self.before + int(self.arrays.count[AT.done])
+
+    @property
+    def nfev(self) -> int:
+        """The number of evaluations of the torque so far, in all steps and steps aside."""
+        count, each = self.arrays.count, self.stepper.evaluations_per_step
+        if each is None:
+            return self.evaluations + (self._counted() if count[AT.done] else 0)
+        steps = self.done + int(count[AT.asides])
+        return self.starts * self.stepper.evaluations_at_start + each * steps + int(count[AT.others])
+
+    def _counted(self) -> int:
+        """Return what the memory of a stepper says that counts its evaluations."""
+        return int(self.arrays.carried[-1]) if self.stepper.evaluations_per_step is None else 0
+
+    def _time(self) -> float:
+        """Return the time that was reached."""
+        return self.steps.time(self.segment, self.arrays, self.before)
+
+    def message(self, status: Status, t: float, done: int) -> str:
+        """Return how the run ended, in a sentence."""
+        message = self._sentence(status, t, done)
+        return f"{message}; {self._about_lengths()}" if self.short else message
+
+    def _sentence(self, status: Status, t: float, done: int) -> str:
+        if status == Status.OK:
+            return status.sentence.format(place=f"t = {t:.12g} in {done} steps")
+        made = str(self.steps_before + done)
+        if not self.plan.method.variable_steps:
+            made += f" of {self.steps_before + self._steps_in_all() + self.steps_after}"
+        place = f"after {made} steps, at t = {t:.12g}; what was computed is in the solution"
+        torque, method = self.problem.torque.name, self.plan.method.name
+        if status != Status.INTERRUPTED and (fault := self._fault(t)):
+            return f"the torque {torque} {fault} {place}"
+        usual = "choose a wider tolerance or another method" if status == Status.STALLED else "take a shorter step"
+        return status.sentence.format(
+            method=method, torque=torque, step=self.plan.step, place=place, remedy=self._remedy(usual)
+        )
+
+    def _remedy(self, usual: str) -> str:
+        """Return what to try, unless products of the numbers given leave the range of floats whatever the step."""
+        moments, momentum = self.problem.body.moments, float(np.abs(self.problem.momentum_start).max())
+        if not 1.0 / HARMLESS < float(moments.min()) <= float(moments.max()) < HARMLESS:
+            power = round(math.log10(moments.max()))
+            return f"choose a unit of mass in which moments are nearer to one, here 1e{power} kg (for torques, too)"
+        if not (momentum == 0.0 or 1.0 / HARMLESS < momentum < HARMLESS):
+            power = round(math.log10(moments.max()) - math.log10(momentum))
+            return f"choose a unit of time in which the momentum is nearer to one, here 1e{power} s"
+        return usual
+
+    def _fault(self, t: float) -> str | None:
+        """Return what the torque did wrong in the step that failed, if it did."""
+        p = Params(self.values, self.frame.axes, self.segment.window, self.plan.method.tuning)
+        lengths = self.steps.lengths_from_here(self.segment, self.arrays)
+        return fault_of_torque(
+            self.problem.torque, self.plan.method, self.binding.scales, self.body, p, t, self._state(), lengths,
+            (self.t_begin, self.problem.t_end), tilted=self.binding.tilted,
+        )  # fmt: skip
+
+    def _state(self) -> State:
+        q0, q1, q2, q3, m0, m1, m2, *_ = self.arrays.state.tolist()  # a clock may follow
+        return State((q0, q1, q2, q3), (m0, m1, m2))
+
+    def _try_torque(self) -> float:
+        """Call the torque once in plain Python, before anything is compiled; return its size."""
+        torque, t = self.problem.torque, self.t_begin
+        s = self._state()
+        q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
+        t_seen = t
+        if torque.breakpoints:
+            low, high = self.segment.window
+            t_seen = min(max(t, low), high)
+        return size_at_start(torque, self.values, t, t_seen, q, w)
+
+
+def solve(
+    problem: Problem, plan: Plan, begin: Begin | None = None, progress: Progress | None = None,
+    on_compile: OnCompile = None,
+) -> Solution:  # fmt: skip
+    """Run a plan to the end, or raise with what there is."""
+    return Integration(problem, plan, begin, progress, on_compile).solution()

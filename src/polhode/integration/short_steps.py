@@ -1,0 +1,38 @@
+"""A warning where adaptive steps have become so short that a run would take very long."""
+
+import sys
+from typing import Any
+
+from polhode.problem import Plan, Problem
+
+LOOK_STEPS = 10_000
+"""Steps after which it is asked whether they are absurdly short."""
+SHORT_TURN_RADIANS = 1e-4
+"""A mean turn in a step that is absurdly short. At tolerances of 1e-6 to 1e-16 a smooth torque has 0.8 to 0.05 in a
+step, and a motion that is held at a jump of its torque, at 1e-7 to 1e-13, 5e-6 to 1e-9."""
+
+
+class ShortSteps(UserWarning):
+    """Steps have become so short that a run takes long: the torque is likely to jump where the motion is."""
+
+
+def are_absurdly_short(plan: Plan, steps: Any, length: Any, rate: Any) -> Any:
+    """Whether steps are that took a body so far in time at its rate; for one body or for many."""
+    return (rate * length < SHORT_TURN_RADIANS * steps) & (length < 0.1 * abs(plan.step) * steps)
+
+
+def about_short_steps(problem: Problem, plan: Plan, length: float) -> str:
+    """Return what short steps mean, in a sentence."""
+    return (
+        f"steps of {plan.method.name} have become as short as {length:.1e}: the torque {problem.torque.name} jumps "
+        "where the motion is, or changes in such times; smooth a jump, or end the run at it by a terminal event and go "
+        "on with another torque (at known times: give its breakpoints)"
+    )
+
+
+def levels_of_polhode() -> int:
+    """Return how far up the stack the user's code is, counted from the caller, for warnings to point at."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("polhode."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,110 @@
+"""Torques tried in plain Python: before a run, so that mistakes show early; after a failure, to find its cause."""
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from polhode._arrays import Floats
+from polhode.core.flows import principal_torque
+from polhode.core.types import Params, Quat, Rotor, Scales, State, UserTorque, Vec3
+from polhode.methods import Method
+from polhode.torques import Torque
+
+_FLOATS = frozenset({float, np.float64})
+"""What a torque usually returns."""
+
+
+def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
+    """Return the size of the torque, or zero where it cannot be had: the run will show that, if it comes there."""
+    with suppress(Exception):  # the user's code may raise anything
+        x, y, z = kernel(t, q, w, p)
+        size = math.hypot(x, y, z)
+        if math.isfinite(size):
+            return size
+    return 0.0
+
+
+def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3) -> float:
+    """Return the size of the torque at the start; raise a ValueError that says what is wrong with it."""
+    try:
+        n = torque.torque_kernel(t_seen, q, w, values)
+    except Exception as problem:  # the user's code may raise anything
+        raise ValueError(
+            f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
+        ) from problem
+    size = _size(torque.name, n, t)
+    if torque.potential_kernel is not None:
+        _try_potential(torque.name, torque.potential_kernel, values, t_seen, q)
+    return size
+
+
+def _size(name: str, n: Any, t: float) -> float:
+    """Return the size of what a torque has returned, which may be anything."""
+    usual = isinstance(n, tuple) and len(n) == 3 and _FLOATS.issuperset(map(type, n))
+    if usual and math.isfinite(size := math.hypot(*n)):
+        return size
+    given = np.asarray(n)
+    if given.shape != (3,):
+        raise ValueError(f"the torque {name} must return three numbers, not {n!r}")
+    numbers = given.astype(float)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"the torque {name} returned {tuple(n)} at t = {t:g}, at the very start")
+    return math.hypot(*numbers.tolist())
+
+
+def _try_potential(name: str, potential: Any, values: Floats, t: float, q: Quat) -> None:
+    try:
+        energy = float(potential(t, q, values))
+    except Exception as problem:  # the user's code may raise anything
+        kind = type(problem).__name__
+        raise ValueError(f"the potential of {name} raised {kind} at t = {t:g}: {problem}") from problem
+    if not math.isfinite(energy):
+        raise ValueError(f"the potential of {name} is {energy} at t = {t:g}, at the very start")
+
+
+def fault_of_torque(
+    torque: Torque, method: Method, scales: Scales, body: Rotor, p: Params, t: float, s: State, lengths: list[float],
+    span: tuple[float, float], *, tilted: bool,
+) -> str | None:  # fmt: skip
+    """Return what the torque did wrong in a failed step, found by making that step again; None: nothing."""
+    faults: list[str] = []
+
+    def note(what: str, t: float) -> None:
+        beyond = f" at t = {t:.12g}, beyond the ends of the span, where correctors look (take a method without one)"
+        faults.append(what if stepper.enter is None or min(span) <= t <= max(span) else what + beyond)
+
+    watched = _watched(torque.torque_kernel, note)
+    pull = principal_torque(watched, tilted=tilted, windowed=bool(torque.breakpoints))
+    stepper = method.scheme.bind(pull, torque.depends, scales)
+    with np.errstate(all="ignore"), suppress(Exception):  # in plain Python a division by zero raises, also of ours
+        for length in lengths:
+            inside = s if stepper.enter is None else stepper.enter(body, p, t, s, length)
+            memory = stepper.start(body, p, t, inside)
+            new, _, _ = stepper.step(body, p, t, inside, length, memory)
+            if stepper.leave is not None:
+                stepper.leave(body, p, t + length, new, length)
+            if faults:
+                break
+    return faults[0] if faults else None
+
+
+def _watched(kernel: UserTorque, note: Callable[[str, float], None]) -> UserTorque:
+    """Return the torque with a look at everything it returns."""
+
+    def torque(t: float, q: Any, w: Any, p: Any) -> Any:
+        try:
+            n = kernel(t, q, w, p)
+        except Exception as problem:  # the user's code may raise anything
+            note(f"raised {type(problem).__name__}: {problem}", t)
+            raise
+        if any(isinstance(x, complex) for x in n):
+            note(f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers", t)
+        # From a state that is no state a torque can tell nothing, and is not to blame.
+        elif np.isfinite(w).all() and all(abs(x) < 10.0 for x in q) and not np.isfinite(np.asarray(n, float)).all():
+            note(f"returned ({', '.join(f'{x:g}' for x in n)})", t)
+        return n
+
+    return torque

@@ -1,0 +1,171 @@
+"""What is asked, what will be done, and what it took: `Problem`, `Plan` and `Stats`."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode._check import FEW
+from polhode.body import Body
+from polhode.methods import Method
+from polhode.torques import Torque, checked
+from polhode.torques.free import Free
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is asked: a body, the torque on it, its state at the start, the span of time, and the output."""
+
+    body: Body
+    torque: Torque
+    quaternion_start: Floats
+    """The attitude at the start, from body to space, scalar first."""
+    momentum_start: Floats
+    """The angular momentum at the start, in the user's body axes, kg m^2/s."""
+    t_start: float
+    t_end: float
+    """The end of the span, which may lie before its start."""
+    times: Floats | None = None
+    """The output times, in the order of the run; None: there is output at steps."""
+    every: int | None = None
+    """The number of steps from one row of output to the next; None: there is output at listed times."""
+
+    @classmethod
+    def given(
+        cls, body: Body, torque: Torque | None = None, *, omega: Any, attitude: Any = None,
+        t_span: tuple[float, float], t_eval: Any = None, every: int | None = None,
+    ) -> Problem:  # fmt: skip
+        """Check what a user gave, as `simulate` takes it."""
+        t_start, t_end = _span(t_span)
+        acting = Free() if torque is None else checked(torque)
+        if not isinstance(body, Body):
+            raise TypeError(
+                f"body must be a polhode.Body, not {body!r}: "
+                f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
+            )
+        times, stride = _output(t_eval, every, t_start, t_end)
+        q = _check.quaternion("attitude", attitude)
+        m = body.momentum(np.array(_check.vector("omega", omega)))
+        return cls(body, acting, q, m, t_start, t_end, times, stride)
+
+    @property
+    def span(self) -> float:
+        """The signed length of the span, in s."""
+        return self.t_end - self.t_start
+
+    @property
+    def direction(self) -> float:
+        """The direction of time: 1 forward, -1 backward."""
+        return 1.0 if self.t_end > self.t_start else -1.0
+
+    @property
+    def omega_start(self) -> Floats:
+        """The angular velocity at the start, in the user's body axes, rad/s."""
+        return self.body.rate(self.momentum_start)
+
+    def replace(self, **changed: Any) -> Problem:
+        """Return the same problem with other values; quicker than `dataclasses.replace`, for every call does it."""
+        other = object.__new__(Problem)
+        object.__setattr__(other, "__dict__", self.__dict__ | changed)
+        return other
+
+    def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
+        """Return the same problem with another end and other output, which are checked."""
+        start, end = _span((self.t_start, t_end))
+        times, stride = _output(t_eval, every, start, end)
+        return self.replace(t_end=end, times=times, every=stride)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What will be done: a method, and the length of its steps."""
+
+    method: Method
+    step: float
+    """The length of a step in s, negative where time runs backward; of variable steps the first or the longest."""
+    longest_step: float | None = None
+    """The longest step that exact flows are prepared for; None: it is `step`."""
+    torque_size: float | None = None
+    """The size of the torque at the very start, from which flows choose how finely they work; None: not tried yet."""
+
+    def replace(self, **changed: Any) -> Plan:
+        """Return the same plan with other values."""
+        other = object.__new__(Plan)
+        object.__setattr__(other, "__dict__", self.__dict__ | changed)
+        return other
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a run took."""
+
+    steps: int = 0
+    nfev: int = 0
+    """Evaluations of the torque."""
+    seconds: float = 0.0
+    """Wall time in compiled code."""
+
+    def __add__(self, other: Stats) -> Stats:
+        return Stats(self.steps + other.steps, self.nfev + other.nfev, self.seconds + other.seconds)
+
+
+# --- what the user gave, checked -----------------------------------------------------------------------------------
+
+
+def _span(t_span: Any) -> tuple[float, float]:
+    t0, t1 = _check.numbers("t_span", t_span, 2)
+    if t0 == t1:
+        raise ValueError(f"t_span must have a length: it starts and ends at {t0:g}")
+    return t0, t1
+
+
+def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:
+    """Return the listed times, or the number of steps between rows."""
+    if t_eval is None:
+        return None, _check.count("every", 1 if every is None else every, " of steps")
+    if every is not None:
+        raise ValueError("give either t_eval or every, not both")
+    return checked_times(t_eval, t0, t1), None
+
+
+def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
+    """Return output times as an array, if they lie in the span and follow each other."""
+    times = _check.row("t_eval", t_eval)
+    if times.size == 0:
+        raise ValueError("t_eval must be a list of times, not empty")
+    if not _follow_each_other(times, t0, t1):
+        inside = np.clip(times, min(t0, t1), max(t0, t1))
+        by_rounding = np.abs(inside - times).max() <= 4 * math.ulp(max(abs(t0), abs(t1)))
+        if by_rounding and _follow_each_other(inside, t0, t1):
+            return inside
+        sign = 1.0 if t1 > t0 else -1.0
+        forward = sign * times
+        rises = forward[1:] > forward[:-1]
+        if not rises.all():
+            bad = int(np.argmin(rises))
+            raise ValueError(
+                f"t_eval must run from t_span[0] to t_span[1] without repetition, but {times[bad]:g} is followed by "
+                f"{times[bad + 1]:g}: sort it, and remove duplicates with numpy.unique"
+            )
+        bad = int(np.argmax((forward < sign * t0) | (forward > sign * t1)))
+        raise ValueError(f"t_eval[{bad}] = {float(times[bad])!r} lies outside t_span ({t0!r}, {t1!r})")
+    return times
+
+
+def _follow_each_other(times: Floats, t0: float, t1: float) -> bool:
+    """Whether the times lie on the way from t0 to t1, each beyond the one before."""
+    before = operator.lt if t1 > t0 else operator.gt
+    if times.size > FEW:
+        ordered = bool(before(times[:-1], times[1:]).all())
+        first, last = float(times[0]), float(times[-1])
+    else:  # for a few the calls of NumPy take longer
+        listed = times.tolist()
+        ordered = all(map(before, listed, listed[1:]))
+        first, last = listed[0], listed[-1]
+    return ordered and not before(first, t0) and not before(t1, last)

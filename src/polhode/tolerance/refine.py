@@ -1,0 +1,234 @@
+"""The search for steps: each body's steps are refined until its estimate is below the tolerance, or falls no more.
+
+It works on arrays with one number for each body; one body is an array of one. Numbers of steps lie on levels, each
+level with `FINER` times the steps of the one below, so that many bodies at one level can run together. Every body is
+judged by its own tries alone: its result does not depend on the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polhode._arrays import Floats
+from polhode.core.types import Depends
+from polhode.problem import Problem
+from polhode.tolerance.choice import Candidate
+from polhode.tolerance.estimate import MAYBE_ROUND_OFF
+
+FINER = math.sqrt(1.25)
+"""The steps of a level over those of the level below; a companion has those of two levels below."""
+RISE = 2
+"""Levels rise by multiples of this: few bodies rise further than to the next group, and groups should be large."""
+LONGEST_RISE, LONGEST_SMALL_RISE = 16, 6
+"""Levels that a body rises at most, factors of 6 and of 2; the second where errors may be round-off."""
+RISE_AFTER_FAILURE = 8
+"""Levels after a run that failed, a factor of 2.4. Before a soft wall, where first guesses fail, a factor of 1.6 takes
+17 % longer in the mean."""
+MOST_FAILURES = 6
+"""Failed runs after which a body is given up, 200 times as many steps as at first: its torque may be at fault."""
+MOST_TRIES = 24
+TARGET = 0.5
+"""The part of the tolerance that the next try aims at."""
+FAR = 30.0
+"""Errors of this many tolerances and more let the next try solve its iterations to round-off: a motion that makes the
+error grow so far does the same to what iterations leave."""
+
+NEAR_ROUND_OFF = 1e-9
+"""Errors that may be round-off, over many turns."""
+ATTAINABLE = 24.0
+"""Estimates below this many least errors are round-off: shorter steps would not lower them."""
+ATTAINED = 3.0
+"""Tolerances below this many least errors cannot be asked for."""
+ROUNDED = 30.0
+"""Estimates below this many times what they could be at least may be made of round-off."""
+
+# Truncation errors fall at least with the first power of the steps. One that does not is taken for round-off:
+TELLING_NEAR_ROUND_OFF = 1.3
+"""after this many times as many steps, where it is as small as round-off may be: at 1.25, the least rise, chance would
+hide the power, so that rises are 1.56 there at least;"""
+TELLING = 4.0
+"""after this many times as many steps, where the motion would have to make round-off grow: up to there the chances of a
+phase, and terms that cancel, may do the same;"""
+FOLLOWS_ITS_ORDER = 1e-2
+"""unless the error is greater than this, in radians: it depends on the phase then, and may rise before it falls;"""
+FLAT, LONG_FLAT = 0.5, 3.0
+"""or where it is still above half of what it was four tries and three times as many steps ago."""
+
+WANTED = 0.6
+"""What estimates of most bodies should be of the tolerance, so that bodies need not be quite like the pilots."""
+LONGEST_DESCENT = 0.4
+"""The part of the steps below which nothing is foreseen."""
+
+KEPT_TRIES = 8
+
+
+class Tried(NamedTuple):
+    """What a try of some bodies showed, a number for each."""
+
+    error: Floats
+    """The estimate; infinite where the run or its companion failed."""
+    least: Floats
+    """The least that the estimate could have been."""
+    floor: Floats
+    """The least error that is believed."""
+    round_off: Floats
+    """What is to be expected of round-off, if the axes of the body are known."""
+    follows: Any
+    """Whether the steps are so short that the method follows the motion; else errors are chance."""
+
+
+Attempt = Callable[[Any, int, bool], Tried]
+"""`(bodies, level, to_round_off)`: runs some bodies and their companions."""
+
+
+class Search:
+    """Bodies on their way to a tolerance by one candidate: at which level each is, and what its tries showed."""
+
+    def __init__(
+        self, problem: Problem, candidate: Candidate, rtol: float, count: int, levels: Any = None, *,
+        history: History | None = None,
+    ) -> None:  # fmt: skip
+        """Begin at level 0, or at these levels, and with what earlier tries have shown."""
+        self.candidate, self.rtol = candidate, rtol
+        self.patience = 2 if problem.torque.depends & Depends.TIME else 1
+        """How often shorter steps may be in vain: a torque may change faster in time than the first steps follow."""
+        self.most = candidate.most(problem)
+        self.history = history or History(count)
+        self.level = np.zeros(count, dtype=np.int64) if levels is None else levels
+        self.to_round_off = np.zeros(count, dtype=bool)
+        """Whether iterations go on to round-off."""
+        self.active = np.ones(count, dtype=bool)
+
+    def steps(self, level: int) -> float:
+        """Return the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        return min(self.candidate.first * FINER**level, self.most)
+
+    def is_last(self, level: int) -> bool:
+        """Whether no level above could bring anything."""
+        return self.candidate.order == 0.0 or self.steps(level) >= self.most
+
+    def run(self, attempt: Attempt, few: int = 0) -> None:
+        """Refine the steps of every body; where only most of them count, a few are left behind."""
+        while (active := np.flatnonzero(self.active)).size > few:
+            level = int(self.level[active].min())  # the lowest first: so bodies that meet at a level run together
+            here = active[self.level[active] == level]
+            to_round_off = bool(self.to_round_off[here].all())
+            which = here[self.to_round_off[here] == to_round_off]
+            self._judge(which, level, to_round_off, attempt(which, level, to_round_off))
+
+    def _judge(self, which: Any, level: int, to_round_off: bool, tried: Tried) -> None:
+        """Decide for each of the bodies that were tried whether it goes on, and at which level."""
+        history = self.history
+        history.add(which, self.steps(level), tried)
+        self.active[which] = False
+        late = which[~self._enough(which, tried)]
+        if not late.size:
+            return
+        stuck = history.is_stuck(late, self.patience)
+        if self.candidate.method.collocation and not to_round_off:  # it may be what the iterations have left
+            self.to_round_off[late] = stuck | (history.error[-1, late] > FAR * self.rtol)
+            stuck[:] = False
+        stuck |= (history.failures[late] > MOST_FAILURES) | (history.tries[late] >= MOST_TRIES)
+        if not self.is_last(level):
+            late = late[~stuck]
+            self.level[late] = self._next_level(level, late)
+            self.active[late] = True
+
+    def _enough(self, which: Any, tried: Tried) -> Any:
+        """Whether estimates are below the tolerance, or made of round-off, which shorter steps would not lower."""
+        error = tried.error
+        enough = error <= self.rtol
+        if enough.all():
+            return enough
+        out_of_reach = self.rtol <= ATTAINED * np.maximum(tried.floor, 2.0 * tried.round_off)
+        again = self.history.tries[which] > 1
+        at_round_off = np.where(
+            out_of_reach, error <= ATTAINABLE * tried.floor, again & (error <= ATTAINABLE * tried.round_off)
+        )
+        return enough | at_round_off
+
+    def _next_level(self, level: int, which: Any) -> Any:
+        """Return the next levels of bodies, by the order of the method or by the one that was seen, if that is lower.
+
+        A run that failed says nothing of how many more steps it wants.
+        """
+        history = self.history
+        error, before = history.error[-1, which], history.error[-2, which]
+        known = np.where(np.isfinite(error), error, 1.0)
+        maybe_rounding = known < np.maximum(NEAR_ROUND_OFF, MAYBE_ROUND_OFF * history.least[which])
+        order = max(self.candidate.order, 1.0)
+        seen = np.where(before < 0.1, np.minimum(history.order(which, order), order), order)
+        factor = 1.1 * np.maximum(known / (TARGET * self.rtol), 1e-300) ** (1 / seen)
+        rise = RISE * np.ceil(np.log(np.maximum(factor, 1.0)) / (RISE * math.log(FINER)))
+        least = np.where(maybe_rounding | (known > 0.1), 2, 1) * RISE  # there a small change says little
+        rise = np.clip(rise, least, np.where(maybe_rounding, LONGEST_SMALL_RISE, LONGEST_RISE))
+        new = level + np.where(np.isfinite(error), rise, RISE_AFTER_FAILURE).astype(np.int64)
+        return np.where(new > level + RISE, new + -new % (2 * RISE), new)
+
+
+class History:
+    """The last tries of every body: numbers of steps and estimates, the latest last."""
+
+    def __init__(self, count: int) -> None:
+        self.steps, self.error = np.full((KEPT_TRIES, count), np.nan), np.full((KEPT_TRIES, count), np.nan)
+        self.follows = np.zeros((KEPT_TRIES, count), dtype=bool)
+        self.tries, self.failures = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        self.least = np.zeros(count)
+        """The least that the last estimate could have been."""
+        self.rounded = np.zeros(count, dtype=bool)
+        """Whether the last estimate may be made of round-off."""
+
+    def add(self, which: Any, steps: float, tried: Tried) -> None:
+        """Add one more try of some bodies."""
+        self.least[which] = tried.least
+        self.rounded[which] = tried.error < ROUNDED * tried.least
+        for kept, new in ((self.steps, steps), (self.error, tried.error), (self.follows, tried.follows)):
+            kept[:-1, which] = kept[1:, which]
+            kept[-1, which] = new
+        self.tries[which] += 1
+        self.failures[which] += ~np.isfinite(tried.error)
+
+    def order(self, which: Any, otherwise: float) -> Floats:
+        """Return by which power of the steps the error fell in the last try; `otherwise` if that is not known."""
+        (n, more), (error, less) = self.steps[-2:, which], self.error[-2:, which]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = np.log(error / less) / np.log(more / n)
+        return np.maximum(np.where(np.isfinite(seen), seen, otherwise), 1.0)
+
+    def is_stuck(self, which: Any, patience: int) -> Any:
+        """Whether the last refinements should have lowered the error and have not: round-off is reached.
+
+        Errors of steps that do not follow the motion show nothing, unless they are as small as they can be. For a
+        torque that changes fast in time the first refinements may be in vain, as long as steps are longer than that.
+        """
+        telling = self.follows[:, which] | self.rounded[which]
+        n, e = self.steps[:, which], np.where(telling, self.error[:, which], np.nan)
+        with np.errstate(invalid="ignore"):
+            slow = e[1:] * n[1:] > e[:-1] * n[:-1]
+            round_off = slow[-1] & (n[-1] > TELLING_NEAR_ROUND_OFF * n[-2]) & (e[-1] < NEAR_ROUND_OFF)
+            grown = (slow & (n[1:] > TELLING * n[:-1]) & (e[:-1] < FOLLOWS_ITS_ORDER))[-patience:].all(axis=0)
+            first = -4 * patience
+            flat = (n[-1] > LONG_FLAT * n[first]) & (e[-1] > FLAT * e[first]) & np.isfinite(e[-1])
+        return round_off | grown | flat
+
+    def needed(self, rtol: float, order: float) -> Floats:
+        """Return the steps that would do, as far as the tries show; NaN where nothing is known.
+
+        Where the tolerance lies between the last two, they do. Else both errors may have been round-off, and nothing is
+        foreseen but what the order of the method allows; from round-off itself nothing at all.
+        """
+        last = np.where(np.isfinite(self.error[-1]), self.error[-1], np.nan)
+        seen = self.order(slice(None), order)
+        seen = np.where(self.error[-2] > rtol, seen, np.maximum(seen, 0.5 * order))
+        needed = self.steps[-1] * (last / (WANTED * rtol)) ** (1 / seen)
+        failed = np.where(self.error > rtol, self.steps, 0.0)
+        most = failed.max(axis=0)
+        above = np.take_along_axis(self.error, failed.argmax(axis=0)[None], axis=0)[0]
+        with np.errstate(invalid="ignore"):
+            from_below = np.where(above < 0.1, most * (above / (WANTED * rtol)) ** (1 / max(order, 1.0)), np.inf)
+        needed = np.where(self.rounded, np.minimum(needed, np.where(most > 0.0, from_below, 0.0)), needed)
+        return np.asarray(np.maximum(needed, np.maximum(LONGEST_DESCENT * self.steps[-1], 1.05 * most)))
