@@ -421,7 +421,7 @@ def test_save_refuses_what_it_must(tmp_path: Path) -> None:
 
 
 def test_too_many_rows_for_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netcdf, "LARGEST", 1000)
+    monkeypatch.setattr(netcdf, "LARGEST_BYTES", 1000)
     with pytest.raises(netcdf.TooLarge, match=r"no more than 4 GiB: save fewer rows, with every= or t_eval="):
         run().save(tmp_path / "s.nc")
     assert os.listdir(tmp_path) == []
