@@ -38,20 +38,20 @@ TIMES = 100_000
 LATEST = 1000.0
 """Times of the first table are spread evenly at random from 0 to this."""
 JUDGED = 12
-"""So many of them are held against the truth."""
+"""The number of them that are compared with the truth."""
 WARM_UP = 20
 """Runs of the Java loop before it is timed: two million evaluations for its compiler to see."""
 FROM_PYTHON = 500
 """Evaluations a round if Orekit has to be called from Python."""
 
 PAGES = TIMES * 11 * 8 // 2**21
-"""Large pages of memory, for the results of `at`: fresh memory takes at least so many page faults."""
+"""Large pages of memory, for the results of `at`: fresh memory takes at least this many page faults."""
 FRESH, KEPT = "fresh memory", "memory kept"
 MEMORY = {
     FRESH: {"MALLOC_MMAP_THRESHOLD_": str(2**17)},
     KEPT: {"MALLOC_MMAP_THRESHOLD_": str(10**9), "MALLOC_TRIM_THRESHOLD_": str(10**9)},
 }
-"""What glibc does with large arrays, told when a process starts: give freed memory back, or keep it for the next.
+"""What glibc does with large arrays, set when a process starts: give freed memory back, or keep it for the next.
 
 Left alone it does either, depending on what the process did before: importing scipy.integrate is enough. Fresh memory
 costs a page fault every 4 kB, or every 2 MB where the system has large pages.

@@ -148,7 +148,7 @@ ANGLE = 10_000.0
 """|w| T of a cell, in radians: a tenth of it takes less than what a call from Python costs."""
 LEVEL = (math.sqrt(0.5), math.sqrt(0.5) * 0.6, math.sqrt(0.5) * 0.8, 0.0)
 """The third axis is level, where the torque is largest. From here the motion is regular for all eps: a top that
-starts 40 degrees from upright is chaotic at eps = 1, and nobody can follow it for so long."""
+starts 40 degrees from upright is chaotic at eps = 1, and cannot be followed over this angle."""
 
 
 def cell(body: str, eps: float, angle: float = ANGLE) -> Problem:
