@@ -144,7 +144,7 @@ CHAINS = {"pool": 9, "div": 2, "sqrt": 3}
 
 
 def _text(mix: Mix) -> str:
-    """Returns LLVM's text of a function that runs the mix `n` times and stores its results, so that none is left out."""
+    """Returns LLVM's text of a function that runs the mix `n` times and stores its results, so that none is dropped."""
     vector = f"<{mix.width} x double>"
     fma, root = f"@llvm.fma.v{mix.width}f64", f"@llvm.sqrt.v{mix.width}f64"
     counts = {name: getattr(mix, name) for name in PATTERNS}

@@ -144,7 +144,7 @@ def test_errors_below_the_uncertainty_are_marked() -> None:
 
 
 class Impatient:
-    """Interrupts after so many reports of finished steps."""
+    """Interrupts after this number of reports of finished steps."""
 
     def __init__(self, calls: int) -> None:
         self.left = calls
