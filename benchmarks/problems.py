@@ -127,7 +127,7 @@ class Problem:
 
 
 def error(found: Floats, true: Floats) -> float:
-    """The largest, over the rows, of the attitude's error in radians and of the rate's over the largest rate."""
+    """Returns the largest error over the rows: of the attitude in radians, or of the rate over the largest rate."""
     if not np.isfinite(found).all():
         return math.inf
     q, p = found[:, :4], true[:, :4]
@@ -152,7 +152,7 @@ starts 40 degrees from upright is chaotic at eps = 1, and cannot be followed ove
 
 
 def cell(body: str, eps: float, angle: float = ANGLE) -> Problem:
-    """A heavy top with |w| = 1 at the start, no component of which is small."""
+    """Returns a heavy top with |w| = 1 at the start, no component of which is small."""
     omega = tuple(x / math.hypot(0.5, 0.6, 0.7) for x in (0.5, 0.6, 0.7))
     assert len(omega) == 3
     twice = sum(i * w * w for i, w in zip(BODIES[body], omega, strict=True))
@@ -167,7 +167,7 @@ def _tilted(angle: float) -> tuple[float, float, float, float]:
 
 
 def papers() -> Sequence[Problem]:
-    """celledoni2006's three, krysl2004's tops and soft wall, vilmart2008's body; before the wall motion is chaotic."""
+    """Returns celledoni2006's three, krysl2004's tops and soft wall (a chaotic motion), and vilmart2008's body."""
     root = math.sqrt(0.71)
     return (
         _free("celledoni2006, free", "descending", (-1.0, 0.0, 2.0), 1000.0),

@@ -47,7 +47,7 @@ class Judged(NamedTuple):
         return self.study.partition("/")[0]
 
     def link(self, *, in_full: bool) -> str:
-        """The study, with a link to its file."""
+        """Returns the study, with a link to its file."""
         label = self.study if in_full else self.study.partition("/")[2]
         return f"[{label}](../../src/polhode/papers/{self.study}.py)"
 

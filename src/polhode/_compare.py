@@ -36,7 +36,7 @@ TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Tolerances with which a method that has one is run, instead of steps."""
 
 OUTPUTS = 200
-"""About how many times errors are taken at, if none are listed: enough to find the largest error."""
+"""Errors are taken at about this many times, if none are listed: enough to find the largest."""
 
 NO_OUTPUT = 2**62
 """Steps between outputs of timed runs: they have no output but the end."""

@@ -275,7 +275,7 @@ def error(truth: Truth, k: int, solution: ph.Solution) -> float:
 
 
 def _motions(problems: Sequence[RandomProblem], steps: int, columns: int = 10) -> tuple[Extended, Extended]:
-    """Returns R and w of all problems at all output times, with `steps` between outputs. Time runs from 0 to 1 for all."""
+    """Returns R and w of all problems at all output times, with `steps` between outputs; time runs from 0 to 1."""
     ld = np.longdouble
     J = np.array([p.tensor for p in problems], dtype=ld)
     inverse = _inverse(J)

@@ -20,7 +20,7 @@ relative) and of the rates (right), for the splitting with dt = 0.02 and RK4 wit
 Dotted: proportional to the time, and on the right also to its square."""
 STEPS = {"MR2": task3.STEP, "RK4": task2.STEP}
 ENDS = {"MR2": 4e5, "RK4": 4e6}
-"""s. The splitting need not be followed further: its error no longer changes."""
+"""In s. The splitting need not be followed further: its error no longer changes."""
 PERIODS, SAMPLES = 25, 40
 """The number of periods that are looked at, and of samples in each."""
 FAIR, LATE = slice(4, 16), slice(-7, -1)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BODY = Body([40.5, 40.6, 50.0])
-"""kg m^2; the paper prints kg m^3."""
+"""In kg m^2; the paper prints kg m^3."""
 OMEGA = np.radians([1.0, 0.0, 10.0])
-"""rad/s, from the paper's degrees per second."""
+"""In rad/s, from the paper's degrees per second."""
 STEP = 0.1
 """The paper's step, in s."""
 MINUTE = 60.0
 HUNDRED_MINUTES = 100 * MINUTE
-GLANCE = 100.0
+QUICK_SECONDS = 100.0
 """The length of long runs at the quick size, in s, instead of a hundred minutes."""
 
 LABELS = {"RKF5": "RK", "LS": "LS", "SS": "SS (2h at once)", "SSh": "SS (h at once)"}
@@ -50,7 +50,7 @@ def motion(method: str, step: float, t_end: float) -> Motion:
 @cache
 def long_run(method: str, size: Size, step: float = STEP) -> Motion:
     """Returns a run of figures 4 to 8: 100 minutes with h = 0.1 s. At the quick size it is short."""
-    return motion(method, step, GLANCE if size.quick else HUNDRED_MINUTES)
+    return motion(method, step, QUICK_SECONDS if size.quick else HUNDRED_MINUTES)
 
 
 def against_runge_kutta(method: str, size: Size) -> tuple[Floats, Floats]:
@@ -84,7 +84,7 @@ def decade(x: float) -> int:
 def judged(size: Size, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
     """Judges a claim about runs of 100 minutes, at the full size only."""
     if size.quick:
-        reason = f"needs the runs of 100 minutes; these are of {GLANCE:g} s"
+        reason = f"needs the runs of 100 minutes; these are of {QUICK_SECONDS:g} s"
         return not_judged(says, source=source, paper=paper, measured=measured, reason=reason)
     return claim(says, source=source, paper=paper, measured=measured, **outcome)
 

@@ -24,7 +24,7 @@ QUICK_STEPS = STEPS[3:6]
 T_END, QUICK_T_END = 100.0, 25.0
 REFERENCE_STEP = 0.001
 SMALL = 0.25
-"""The curves are straight from this step on."""
+"""Below this step the curves are straight."""
 WHERE = "figure 4 and section 3.1"
 
 

@@ -25,14 +25,14 @@ HALF_PERCENT = 0.005
 TILTS = (TILT, 0.3, 1.0)
 SPINS = tuple(2.0 ** (k / 3) for k in range(-3, 19))
 FEW_SPINS = (1.0, 8.0, 64.0)
-GLANCE = 10.0
+QUICK_SECONDS = 10.0
 """In s: the length of the runs at the quick size, instead of 100."""
 WHERE = "figure 8 and section 3.3"
 
 
 def run(size: Size) -> Data:
     """Computes one run to be drawn, and the largest errors of many."""
-    end = GLANCE if size.quick else END
+    end = QUICK_SECONDS if size.quick else END
     spins, tilts = (FEW_SPINS, TILTS[:1]) if size.quick else (SPINS, TILTS)
     drawn = lagrangian_top().run("NMB", end, STEP)
     found = np.array([[_extremes(spin, tilt, end) for spin in spins] for tilt in tilts])

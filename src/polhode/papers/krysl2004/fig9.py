@@ -24,7 +24,7 @@ than 1e-17, zero included, is drawn as 1e-17.
 """
 
 EPS = float(np.finfo(float).eps)
-GLANCE = 10.0
+QUICK_SECONDS = 10.0
 """In s: the length of the runs at the quick size, instead of 100."""
 KINDS = {"matrix": "matrix, multiplied", "quaternion": "orthogonal at every step"}
 WHERE = "figure 9 and section 3.3"
@@ -32,7 +32,7 @@ WHERE = "figure 9 and section 3.3"
 
 def run(size: Size) -> Data:
     """Runs the top with the attitude as a matrix and as a quaternion, step by step."""
-    count = round((GLANCE if size.quick else END) / STEP)
+    count = round((QUICK_SECONDS if size.quick else END) / STEP)
     kept = {kind: _followed(kind, count) for kind in KINDS}
     return Data(
         t=named("time", STEP * np.arange(1, count + 1), "time", "s"),

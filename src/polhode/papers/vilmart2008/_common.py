@@ -18,7 +18,7 @@ from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
 EPS = 2.0**-52
 WATER = Body.named("water")
 START = (0.5, 0.2, 0.71**0.5)
-"""(4), of norm 1."""
+"""The momentum (4), of norm 1."""
 H = 0.01
 TRAJECTORIES, STEPS = 200, 1_000_000
 SPREAD = 0.01

@@ -22,7 +22,7 @@ COUNT, STEPS, ROWS = 200, 200_000, 100
 I1, I2, I3 = (float(i) for i in WATER.moments)
 C2 = 1.0 - I1 * (I3 - I2) / (I2 * (I3 - I1))
 C1 = 1.0 - C2
-"""(5), so that their sum is 1 exactly."""
+"""The coefficient of (5), so that the sum of both is exactly 1."""
 
 
 def run(size: Size) -> Data:
