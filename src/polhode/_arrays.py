@@ -50,7 +50,7 @@ def lengths(x: Floats) -> Floats:
     return np.asarray(np.sqrt(dots(x, x)))
 
 
-BLOCK = 1 << 16
+BLOCK_ROWS = 1 << 16
 """Rows worked on at once, so that intermediate results stay small."""
 
 
@@ -65,11 +65,11 @@ def to_space(q: Floats, v: Floats) -> Floats:
 def by_blocks(f: Callable[..., Floats], *arrays: Floats) -> Floats:
     """Returns f of all rows, computed block by block, so that the intermediate results of f stay small."""
     rows = arrays[0].shape[0]
-    first = f(*(a[:BLOCK] for a in arrays))
-    if rows <= BLOCK:
+    first = f(*(a[:BLOCK_ROWS] for a in arrays))
+    if rows <= BLOCK_ROWS:
         return first
     out = np.empty((rows, *first.shape[1:]))
-    out[:BLOCK] = first
-    for k in range(BLOCK, rows, BLOCK):
-        out[k : k + BLOCK] = f(*(a[k : k + BLOCK] for a in arrays))
+    out[:BLOCK_ROWS] = first
+    for k in range(BLOCK_ROWS, rows, BLOCK_ROWS):
+        out[k : k + BLOCK_ROWS] = f(*(a[k : k + BLOCK_ROWS] for a in arrays))
     return out

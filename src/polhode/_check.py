@@ -89,7 +89,7 @@ def row(name: str, values: Any) -> Floats:
     return array(name, given, given.shape)
 
 
-def plain(value: Any, count: int) -> bool:
+def is_plain(value: Any, count: int) -> bool:
     """Tells whether this is a tuple or a list of `count` finite floats, which needs no conversion."""
     kind = type(value)
     if (kind is not tuple and kind is not list) or len(value) != count:
@@ -102,7 +102,7 @@ def plain(value: Any, count: int) -> bool:
 
 def numbers(name: str, value: Any, count: int) -> tuple[float, ...]:
     """Returns `count` finite floats, as `array` does, but quickly if they are plain already."""
-    return tuple(value if plain(value, count) else array(name, value, (count,)).tolist())
+    return tuple(value if is_plain(value, count) else array(name, value, (count,)).tolist())
 
 
 def vector(name: str, value: Any) -> tuple[float, float, float]:
@@ -126,7 +126,7 @@ def quaternion(name: str, attitude: Any) -> Floats:
     """Returns the unit quaternion, scalar first, of the attitude that the user gave."""
     if attitude is None:
         return np.array([1.0, 0.0, 0.0, 0.0])
-    if plain(attitude, 4):
+    if is_plain(attitude, 4):
         return _scaled(name, attitude)
     if hasattr(attitude, "as_quat"):
         q = np.asarray(attitude.as_quat(), dtype=np.float64)

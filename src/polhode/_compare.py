@@ -132,7 +132,7 @@ class Comparison:
             found.setdefault(entry.method, []).append(entry)
         return found
 
-    def doubtful(self, entry: Entry) -> bool:
+    def is_doubtful(self, entry: Entry) -> bool:
         """Tells whether the attitude error is no larger than the uncertainty of the reference."""
         return entry.worst[0] <= self.reference.attitude_uncertainty
 
@@ -141,7 +141,7 @@ class Comparison:
         listed = self.methods[entry.method]
         at = listed.index(entry)
         before = listed[at - 1] if at else None
-        if before is None or entry.rtol is not None or self.doubtful(entry) or self.doubtful(before):
+        if before is None or entry.rtol is not None or self.is_doubtful(entry) or self.is_doubtful(before):
             return (math.nan, math.nan)
         ratio = math.log(before.step / entry.step)
         pairs = list(zip(before.worst, entry.worst, strict=True))[:2]
@@ -169,7 +169,7 @@ class Comparison:
             f"Errors: the largest of {self.t.size} times, against {r.text}.",
             f"Uncertainty of the reference: attitude {r.attitude_uncertainty:.1e} rad, rate {r.rate_uncertainty:.1e}.",
         ]
-        if any(map(self.doubtful, self.entries)):
+        if any(map(self.is_doubtful, self.entries)):
             lines.append("* no larger than the uncertainty of the reference: the true error may be anything below it.")
         if any(entry.rtol is not None for entry in self.entries):
             lines.append("rtol: these methods choose their steps by a tolerance, which is varied instead of the step.")
@@ -182,7 +182,7 @@ class Comparison:
             return (entry.method, entry.setting, f"failed: {entry.failure}")
         attitude, rate, energy = (_small(e) for e in entry.worst)
         order_attitude, order_rate = (f"{p:.2f}" if p > 0 else "-" for p in self.orders(entry))
-        mark = "*" if self.doubtful(entry) else ""
+        mark = "*" if self.is_doubtful(entry) else ""
         cost = (str(entry.evaluations), _clock(entry.seconds))
         return (entry.method, entry.setting, *cost, attitude + mark, order_attitude, rate, order_rate, energy)
 
