@@ -144,11 +144,11 @@ class Polhode:
     @property
     def depends_on_target(self) -> bool:
         """Whether equations are solved by iteration, as accurately as the target asks, as `simulate(rtol=...)` does."""
-        return not self.method.own_clock and "tolerance" in self._options
+        return not self.method.variable_steps and "tolerance" in self._options
 
     def settings(self, problem: Problem) -> Settings:
         """Returns numbers of steps, or tolerances."""
-        if self.method.own_clock:
+        if self.method.variable_steps:
             return TOLERANCES
         if self.method.order is None:  # exact: one step to each output time
             return Settings(float(problem.outputs), float(problem.outputs), 2.0)
@@ -163,10 +163,9 @@ class Polhode:
             longest = min(longest, 0.97 * c.reach / model.longest_flow)
         return Settings(max(1.0, angle / longest), angle / SHORTEST, 1.25)
 
-    def _plan(self, problem: Problem) -> Any:
-        """Returns the run, in one step."""
-        step = problem.span
-        return checked_arguments(problem.body, problem.torque, **_start(problem), step=step, method=self.method)[0]
+    def _asked(self, problem: Problem) -> Asked:
+        """Returns what is asked of polhode."""
+        return Asked.given(problem.body, problem.torque, **_start(problem), t_eval=problem.times)
 
     def steps(self, problem: Problem, setting: float) -> int:
         """Returns a number of steps with as many for each output interval, so that output times are steps."""
@@ -174,8 +173,8 @@ class Polhode:
 
     def chosen(self, problem: Problem, setting: float, target: float) -> Settled:
         """Returns the method and step with which `simulate(rtol=...)` would make this number of steps."""
-        if self.method.own_clock:
-            method = self.method.having(rtol=float(f"{1 / setting:.3g}"))
+        if self.method.variable_steps:
+            method = self.method.replace(rtol=float(f"{1 / setting:.3g}"))
             return Settled(method, problem.span / problem.outputs, None)
         asked = self._asked(problem)
         found = choice.candidate(self.method, character.character(asked), target)

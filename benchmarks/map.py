@@ -54,10 +54,10 @@ def chosen(problem: Problem, target: float) -> tuple[Polhode, Record]:
     method = solution.plan.method
     found_by_the_run = {o.name: o.default for o in method.options if o.name in ("tolerance", "rtol")}
     achieved = {
-        "method": method.name, "step": solution.run.step, "error": error(rows(solution), reference(problem)),
-        "estimate": solution.error_estimate, "nfev": solution.run.nfev,
+        "method": method.name, "step": solution.plan.step, "error": error(rows(solution), reference(problem)),
+        "estimate": solution.error_estimate, "nfev": solution.nfev,
     }  # fmt: skip
-    return Polhode(method.having(**found_by_the_run) if found_by_the_run else method), achieved
+    return Polhode(method.replace(**found_by_the_run) if found_by_the_run else method), achieved
 
 
 def measured(

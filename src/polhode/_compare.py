@@ -289,7 +289,7 @@ def compare(
     repeats
         How often a run is timed. All runs take turns, and the least time of each counts. Timed runs have no output,
         so that its cost is not included.
-    progress, announce
+    progress, on_compile
         Called with (steps done, steps in all) of all runs after the reference; called with a sentence before
         something that takes long, such as a compilation.
 

@@ -100,7 +100,7 @@ def with_events(
     problem: Problem, plan: Plan, events: tuple[Event, ...], progress: Progress | None, on_compile: OnCompile,
     begin: Begin | None = None, earlier: tuple[Solution, ...] = (),
 ) -> Solution:  # fmt: skip
-    """Run a plan stretch by stretch, with a look at the events between; `earlier` are those before the beginning."""
+    """Runs a plan stretch by stretch, with a look at the events between; `earlier` are those before the beginning."""
     return _Watch(problem, plan, events, progress, on_compile, begin, earlier).solution()
 
 
@@ -153,7 +153,7 @@ class _Watch:
     # --- where to look
 
     def _looks(self) -> list[_Look]:
-        """Return the stretches of the run, each with the times at which the events are looked at."""
+        """Returns the stretches of the run, each with the times at which the events are looked at."""
         pieces = segments_of(self.problem, self.plan, self.begin.t)
         rate = character(self.problem.replace(t_start=self.begin.t)).rate
         total, out, before = sum(p.steps for p in pieces), list[_Look](), 0
@@ -184,7 +184,7 @@ class _Watch:
     # --- the run
 
     def solution(self) -> Solution:
-        """Run to the end, or to a terminal event."""
+        """Runs to the end, or to a terminal event."""
         problem, plan, begin = self.problem, self.plan, self.begin
         part, stop, stats = None, None, Stats()
         failure: BaseException | None = None
@@ -226,7 +226,7 @@ class _Watch:
         return whole
 
     def _stopped(self, whole: Solution, stop: Hit, t0: float, made: int) -> Solution:
-        """Return the solution up to a terminal event in its last stretch, which began at t0 and made some steps."""
+        """Returns the solution up to a terminal event in its last stretch, which began at t0 and made some steps."""
         name, (when, q, m) = self.events[stop.which].name, stop.row
         stats = whole.stats
         if not self.plan.method.variable_steps:  # the stretch went on behind the event
@@ -239,7 +239,7 @@ class _Watch:
         )  # fmt: skip
 
     def _raise(self, failure: BaseException, whole: Solution) -> None:
-        """Raise what stopped the run, with everything that was computed."""
+        """Raises what stopped the run, with everything that was computed."""
         if isinstance(failure, SimulationFailed | SimulationInterrupted):
             raise type(failure)(whole) from None
         if isinstance(failure, KeyboardInterrupt):
@@ -276,7 +276,7 @@ class _Watch:
     # --- what happened
 
     def _watched(self, part: Solution) -> Hit | None:
-        """Note the events of a stretch; returns the terminal one, if there was one."""
+        """Notes the events of a stretch; returns the terminal one, if there was one."""
         for row in map(Row, part.t.tolist(), part.quaternion, part.momentum):
             if row.t == self.last.t:
                 continue

@@ -100,7 +100,7 @@ def _accurate_with_events(
     problem: Problem, goal: search.Goal, events: tuple[_events.Event, ...], progress: Progress | None,
     on_compile: OnCompile,
 ) -> Solution:  # fmt: skip
-    """Return the motion with an error below the tolerance, from the start to the end or to a terminal event."""
+    """Returns the motion with an error below the tolerance, from the start to the end or to a terminal event."""
     ends, spent = [problem.t_end], Stats()
     if any(e.terminal for e in events):
         first = search.first_plan(problem, goal, on_compile)
@@ -202,7 +202,7 @@ def resume(
 
 
 def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
-    """Return two stretches of one motion as one."""
+    """Returns two stretches of one motion as one."""
     first = int(old.t.size > 0 and new.t.size > 0 and new.t[0] == old.t[-1])
     t = np.concatenate([old.t, new.t[first:]])
     whole = replace(
@@ -235,7 +235,7 @@ def checked_arguments(
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
     every: int | None = None,
 ) -> tuple[Problem, Plan | search.Goal]:  # fmt: skip
-    """Check the arguments of `simulate`; return what is asked, and how it is to be reached."""
+    """Checks the arguments of `simulate`; returns what is asked, and how it is to be reached."""
     problem = Problem.given(body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval, every=every)
     return problem, checked_goal(problem, rtol, step, method)
 
@@ -243,7 +243,7 @@ def checked_arguments(
 def checked_goal(
     problem: Problem, rtol: float | None, step: float | None, method: str | Method | None
 ) -> Plan | search.Goal:
-    """Return a plan where the user gave a method and its step, or a goal where the user gave a tolerance."""
+    """Returns a plan where the user gave a method and its step, or a goal where the user gave a tolerance."""
     named = None if is_auto(method) else method
     if rtol is not None and step is not None:
         raise ValueError("give either rtol, and the step is chosen, or step, not both")
@@ -265,7 +265,7 @@ def checked_goal(
 
 
 def check_accepted(method: Method, torque: Torque) -> None:
-    """Raise a ValueError if the method cannot integrate such a torque."""
+    """Raises a ValueError if the method cannot integrate such a torque."""
     if torque.depends not in method.accepts:
         from polhode.methods import catalogue
 

@@ -258,7 +258,9 @@ class _RunTable:
         if not self.quiet:
             self.cells(scenario, solution.plan, solution.stats, *_worst_errors(solution), " and ".join(map(str, files)))
 
-    def cells(self, scenario: Scenario, run: Run, energy: str, momentum: str, saved: str) -> None:
+    def cells(
+        self, scenario: Scenario, plan: Plan | None, stats: Stats, energy: str, momentum: str, saved: str
+    ) -> None:
         """Prints a line, also for results without errors of energy and momentum."""
         if self.quiet:
             return

@@ -41,7 +41,7 @@ class Problem:
         cls, body: Body, torque: Torque | None = None, *, omega: Any, attitude: Any = None,
         t_span: tuple[float, float], t_eval: Any = None, every: int | None = None,
     ) -> Problem:  # fmt: skip
-        """Check what a user gave, as `simulate` takes it."""
+        """Checks what a user gave, as `simulate` takes it."""
         t_start, t_end = _span(t_span)
         acting = Free() if torque is None else checked(torque)
         if not isinstance(body, Body):
@@ -70,13 +70,13 @@ class Problem:
         return self.body.rate(self.momentum_start)
 
     def replace(self, **changed: Any) -> Problem:
-        """Return the same problem with other values; quicker than `dataclasses.replace`, for every call does it."""
+        """Returns the same problem with other values; quicker than `dataclasses.replace`, for every call does it."""
         other = object.__new__(Problem)
         object.__setattr__(other, "__dict__", self.__dict__ | changed)
         return other
 
     def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
-        """Return the same problem with another end and other output, which are checked."""
+        """Returns the same problem with another end and other output, which are checked."""
         start, end = _span((self.t_start, t_end))
         times, stride = _output(t_eval, every, start, end)
         return self.replace(t_end=end, times=times, every=stride)
@@ -95,7 +95,7 @@ class Plan:
     """The size of the torque at the very start, from which flows choose how finely they work; None: not tried yet."""
 
     def replace(self, **changed: Any) -> Plan:
-        """Return the same plan with other values."""
+        """Returns the same plan with other values."""
         other = object.__new__(Plan)
         object.__setattr__(other, "__dict__", self.__dict__ | changed)
         return other
@@ -126,7 +126,7 @@ def _span(t_span: Any) -> tuple[float, float]:
 
 
 def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:
-    """Return the listed times, or the number of steps between rows."""
+    """Returns the listed times, or the number of steps between rows."""
     if t_eval is None:
         return None, _check.count("every", 1 if every is None else every, " of steps")
     if every is not None:
@@ -135,7 +135,7 @@ def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Float
 
 
 def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
-    """Return output times as an array, if they lie in the span and follow each other."""
+    """Returns output times as an array, if they lie in the span and follow each other."""
     times = _check.row("t_eval", t_eval)
     if times.size == 0:
         raise ValueError("t_eval must be a list of times, not empty")

@@ -330,7 +330,7 @@ class Solution:
         return Dataset(variables, coordinates, self._attributes())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a NetCDF file from which `polhode.load` makes the same solution, and which xarray can open.
+        """Writes a NetCDF file from which `polhode.load` makes the same solution, and which xarray can open.
 
         The file appears whole or not at all. It keeps the numbers of a torque of your own, and its potential
         energies, but not its function.

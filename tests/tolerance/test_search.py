@@ -348,9 +348,9 @@ def test_harmony() -> None:
 
 def test_many_outputs_are_cheap_on_a_grid() -> None:
     """A corrector makes one passage to show a state between two steps, and three for one within a step."""
-    long = problem_like(weakness=1e-7, span=1e3)
-    assert chosen(long, 1e-9, 30).method.name == "SABA8"
-    assert chosen(long._replace(parts=30), 1e-9, 30).method.name == "Strang(corrector=17)"
+    long = problem_like(torque_ratio=1e-7, span=1e3)
+    assert choose(long, 1e-9, 30).method.name == "SABA8"
+    assert choose(long._replace(parts=30), 1e-9, 30).method.name == "Strang(corrector=17)"
 
 
 @pytest.mark.parametrize(

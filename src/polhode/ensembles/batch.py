@@ -73,7 +73,7 @@ class Survey:
 
     @classmethod
     def of(cls, starts: Starts) -> Survey:
-        """Look at all bodies, which also checks whatever is drawn."""
+        """Looks at all bodies, which also checks whatever is drawn."""
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
         tilted, kinds, effort = False, set[int](), np.zeros(2)
         for part in starts.parts():
@@ -134,7 +134,7 @@ class Batch:
         self, problem: Problem, plan: Plan, starts: Starts, survey: Survey, threads: int, on_compile: OnCompile,
         *, packed: bool = True, like: Batch | None = None,
     ) -> None:  # fmt: skip
-        """Try lanes if bodies may be `packed`. Of a batch `like` this one some things are known already."""
+        """Tries lanes if bodies may be `packed`. Of a batch `like` this one some things are known already."""
         self.threads, self.on_compile, self.count, self.packed = threads, on_compile, starts.count, packed
         self.variable_steps = plan.method.variable_steps
         if like is None:
@@ -152,7 +152,7 @@ class Batch:
         self._run_alone: Callable[..., int] | None = None
 
     def _lead(self, problem: Problem, plan: Plan, starts: Starts, survey: Survey) -> Integration:
-        """Return the fastest body that can start: a torque that fails for one may do for the others."""
+        """Returns the fastest body that can start: a torque that fails for one may do for the others."""
         first: ValueError | None = None
         for k in survey.fastest:
             like = starts.part(k, k + 1).problem(0, problem)
@@ -164,24 +164,24 @@ class Batch:
         raise first
 
     def ready(self) -> Callable[..., int]:
-        """Return the program; it is made when it is first wanted."""
+        """Returns the program; it is made when it is first wanted."""
         if self._run is None:
             self._run = self._packed() or self._one_by_one()
         return self._run
 
     def alone(self) -> Callable[..., int]:
-        """Return the program for bodies that lanes cannot carry on."""
+        """Returns the program for bodies that lanes cannot carry on."""
         self._run_alone = self._run_alone or self._one_by_one()
         return self._run_alone
 
     def _one_by_one(self) -> Callable[..., int]:
-        """Return the program for one body after the other."""
+        """Returns the program for one body after the other."""
         driver_of = self.lead.steps.driver
         loop = lambda stepper: _fleet_of(stepper, driver_of(stepper))  # noqa: E731
         return self.lead.binding.program(loop, BATCH_SIGNATURE, self.on_compile)
 
     def _packed(self) -> Callable[..., int] | None:
-        """Return the program for several bodies at a time, with the torque in lanes or not, if there can be one."""
+        """Returns the program for several bodies at a time, with the torque in lanes or not, if there can be one."""
         problem, plan, binding = self.lead.problem, self.lead.plan, self.lead.binding
         most = lanes_of(plan.method, self.count)
         if not self.packed or self.count < most or self.variable_steps or not compiles():
@@ -227,7 +227,7 @@ class Batch:
 
 
 def lanes_of(method: Method, bodies: int) -> int:
-    """Return how many of the bodies share the vector registers."""
+    """Returns how many of the bodies share the vector registers."""
     return MORE_LANES if method.is_short_chain and bodies >= MANY else LANES
 
 
@@ -262,7 +262,7 @@ class BatchRun:
     """Some bodies of a batch, each in its row of every array; threads take them block by block."""
 
     def __init__(self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None) -> None:
-        """Prepare the arrays; bodies may be companions of others, with slightly different numbers."""
+        """Prepares the arrays; bodies may be companions of others, with slightly different numbers."""
         self.batch, self.start, self.report = batch, start, report
         self.lead = lead = batch.lead
         n = start.count
@@ -305,7 +305,7 @@ class BatchRun:
             self.batch.share_alone = float(self.left.mean())
 
     def _run_segment(self, segment: Segment, loop: Callable[..., int]) -> None:
-        """Take all bodies through one segment."""
+        """Takes all bodies through one segment."""
         lead, n, threads = self.lead, self.start.count, self.batch.threads
         segments = lead.steps.segments
         place = segments.index(segment)
@@ -551,7 +551,7 @@ class BatchRun:
         return self.lead.plan.method.unscaled
 
     def _message(self, k: int, status: int, t_last: float) -> str:
-        """Return what happened to a body that stopped."""
+        """Returns what happened to a body that stopped."""
         try:
             return self._alone(k).message(Status(status), t_last, int(self.steps[k]))
         except ValueError as problem:  # alone it could not even have started
@@ -569,7 +569,7 @@ class BatchRun:
 def run_batch(
     batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
 ) -> Ensemble:
-    """Run some bodies to the end; what stops them has what was computed as its `ensemble`."""
+    """Runs some bodies to the end; what stops them has what was computed as its `ensemble`."""
     run = BatchRun(batch, start, report, nudged)
     try:
         run.run()

@@ -162,7 +162,7 @@ class _Plain:
         return self.batch.t
 
     def __call__(self, part: Start) -> Ensemble:
-        """Run some bodies to the end; what stops them has what was computed as its `ensemble`."""
+        """Runs some bodies to the end; what stops them has what was computed as its `ensemble`."""
         return run_batch(self.batch, part, self._report(part))
 
     def _report(self, part: Start) -> Callable[[int], None] | None:

@@ -272,7 +272,7 @@ class Start:
         return _check.array("parameters", rows, (self.count, len(rows[0])))
 
     def problem(self, k: int, like: Problem) -> Problem:
-        """Return the problem of one body, with span and output of another."""
+        """Returns the problem of one body, with span and output of another."""
         return like.replace(
             body=self.bodies[k], torque=self.torque(k),
             quaternion_start=self.quaternion[k], momentum_start=self.momentum[k],

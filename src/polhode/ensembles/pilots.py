@@ -78,7 +78,7 @@ class Tolerant:
         self.missed, self.worst, self.unknown = 0, 0.0, 0
 
     def __call__(self, part: Start) -> Ensemble:
-        """Run some bodies to the end; what stops them has what was computed as its `ensemble`."""
+        """Runs some bodies to the end; what stops them has what was computed as its `ensemble`."""
         if self.task.starts.count == 1:
             return self._one(part)
         bodies: ManyBodies | None = None
@@ -101,7 +101,7 @@ class Tolerant:
         return made
 
     def _one(self, part: Start) -> Ensemble:
-        """Return for one body what `simulate` makes of it."""
+        """Returns for one body what `simulate` makes of it."""
         task = self.task
         try:
             found = answer(part.problem(0, task.problem), self.goal, self.progress, task.on_compile)
@@ -116,7 +116,7 @@ class Tolerant:
         return of_one(found, part, task.times)
 
     def warn(self) -> None:
-        """Warn if the tolerance was out of reach for some, or if nothing is known of it."""
+        """Warns if the tolerance was out of reach for some, or if nothing is known of it."""
         count, messages = f"{self.task.starts.count:,}", []
         if self.missed:
             messages.append(
@@ -197,7 +197,7 @@ class Pilots:
         return [Levels(task, x) for x in self._alternatives_to(chosen, c)]
 
     def _alternatives_to(self, chosen: Candidate, c: Character) -> list[Candidate]:
-        """Return what to try: collocation may have a rival, or not be possible."""
+        """Returns what to try: collocation may have a rival, or not be possible."""
         task = self.task
         if not chosen.method.collocation:
             return [chosen]
@@ -210,7 +210,7 @@ class Pilots:
         return [chosen]
 
     def levels(self) -> Levels:
-        """Return the levels for all bodies. If there are none but the pilots, there is nothing to be saved."""
+        """Returns the levels for all bodies. If there are none but the pilots, there is nothing to be saved."""
         count, guesses = self.task.starts.count, self.guesses
         if self.start.count == count:
             return guesses[0].replace(guesses[0].candidate, own_program=True)
@@ -223,7 +223,7 @@ class Pilots:
         return levels.replace(levels.candidate, own_program=True)
 
     def _settled(self, levels: Levels) -> Settled:
-        """Let the pilots show whether the first guess was too careful, and begin with fewer steps if it was."""
+        """Lets the pilots show whether the first guess was too careful, and begins with fewer steps if it was."""
         order, method = levels.candidate.order, levels.candidate.method
         history, too_few = History(self.start.count), self.fewest
         for _ in range(MOST_DESCENTS):
@@ -246,7 +246,7 @@ class Pilots:
         return Settled(price * each * levels.candidate.first, levels, history)
 
     def _suited(self, levels: Levels, history: History, too_few: float) -> Levels:
-        """Return levels that begin with as many steps as cost least if bodies that need more are refined."""
+        """Returns levels that begin with as many steps as cost least if bodies that need more are refined."""
         chosen = levels.candidate
         needed = history.needed(self.task.rtol, chosen.order)
         needed = np.clip(needed[np.isfinite(needed)], too_few, levels.most)
@@ -255,7 +255,7 @@ class Pilots:
         return levels.replace(replace(chosen, first=min(needed.tolist(), key=lambda n: _cost(n, needed))))
 
     def _in_groups(self, levels: Levels, history: History, powers: tuple[float, ...]) -> Levels:
-        """Let each body begin with as many steps as it is likely to need, by its speed, as far as the pilots' tells.
+        """Lets each body begin with as many steps as it is likely to need, by its speed, as far as that of the pilots shows.
 
         Exact flows are prepared for what most of the pilots ask: one program, whatever the steps. Bodies that are too
         fast for it get more of them.
@@ -282,5 +282,5 @@ class Pilots:
 
 
 def _cost(steps: Any, needed: Floats) -> float:
-    """Return the mean cost of bodies that begin with these steps, if those that need more are refined."""
+    """Returns the mean cost of bodies that begin with these steps, if those that need more are refined."""
     return float(np.mean(steps + REFINED_COST * np.where(needed > 1.001 * steps, needed, 0.0)))

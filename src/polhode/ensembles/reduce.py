@@ -326,7 +326,7 @@ class Reductions:
         return more
 
     def result(self, problem: Problem, t: Floats) -> Reduced:
-        """Return the reductions of the bodies so far."""
+        """Returns the reductions of the bodies so far."""
         values, dims, about = dict[str, Any](), dict[str, tuple[str, ...]](), dict[str, dict[str, Any]]()
         levels = dict[tuple[str, str], tuple[float, ...]]()
         for name, wanted in self.wanted.items():
@@ -452,7 +452,7 @@ class Reduced(Mapping[str, Any]):
         return Dataset(variables, coordinates, self._attributes())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write what `to_xarray` holds to a NetCDF file, which appears whole or not at all.
+        """Writes what `to_xarray` holds to a NetCDF file, which appears whole or not at all.
 
         Single numbers become attributes of the file.
         """

@@ -87,7 +87,7 @@ class Foresight:
     """The longest step that exact flows are prepared for, of the fastest body. Slower ones may make longer ones."""
 
     def levels(self, part: Start, task: Task, first: float) -> Any:
-        """Return the levels at which bodies begin, if level 0, that of the fastest, has `first` steps."""
+        """Returns the levels at which bodies begin, if level 0, that of the fastest, has `first` steps."""
         speed = speeds(part, task.survey, self.gain)
         level = np.round(self.power * np.log(np.maximum(speed, self.slowest)) / math.log(FINER))
         fewest: Any = self.fewest
@@ -97,7 +97,7 @@ class Foresight:
 
 
 def speeds(part: Start, survey: Survey, gain: float) -> Floats:
-    """Return how fast bodies turn or nutate, with what the torque may add, relative to the fastest body."""
+    """Returns how fast bodies turn or nutate, with what the torque may add, relative to the fastest body."""
     shares = []
     with np.errstate(all="ignore"):
         for x, most, more in zip(efforts(part), survey.others.effort, (gain, 0.5 * gain), strict=True):
@@ -122,23 +122,23 @@ class Levels:
     def replace(
         self, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
     ) -> Levels:  # fmt: skip
-        """Return other levels of the same method: what is known of its batches holds for theirs."""
+        """Returns other levels of the same method: what is known of its batches holds for theirs."""
         other = Levels(self.task, candidate, foresight, own_program=own_program)
         other.like = self.like
         return other
 
     def first(self, part: Start) -> Any:
-        """Return the levels at which bodies begin."""
+        """Returns the levels at which bodies begin."""
         if self.foresight is None:
             return np.zeros(part.count, dtype=np.int64)
         return self.foresight.levels(part, self.task, self.candidate.first)
 
     def steps(self, level: int) -> float:
-        """Return the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
         return min(self.candidate.first * FINER**level, self.most)
 
     def plan(self, level: int, to_round_off: bool, *, coarser: bool = False) -> Plan:
-        """Return the plan of a level, or of its companions; iterations may go on to round-off."""
+        """Returns the plan of a level, or of its companions; iterations may go on to round-off."""
         n, task = self.steps(level), self.task
         plan = self.candidate.plan(task.problem, n, 0.0 if to_round_off else task.rtol, coarser=coarser)
         if self.foresight is not None and (longest := self.foresight.longest) is not None:
@@ -150,13 +150,13 @@ class Levels:
         return plan
 
     def plan_of_one(self, level: int, to_round_off: bool) -> Plan:
-        """Return the plan as one body alone would have it, not prepared for steps that only the fastest would make."""
+        """Returns the plan as one body alone would have it, not prepared for steps that only the fastest would make."""
         assert self.like is not None
         plan = self.plan(level, to_round_off)
         return plan.replace(longest_step=None, torque_size=self.like.lead.plan.torque_size)
 
     def batches(self, level: int, to_round_off: bool = False) -> tuple[Batch, Batch]:
-        """Return the batches for runs and for their companions. Only the last ones are kept: others are soon made."""
+        """Returns the batches for runs and for their companions. Only the last ones are kept: others are soon made."""
         if self.last is None or self.last[0] != (level, to_round_off):
             task, packed = self.task, self.candidate.order > 0.0
             given = (task.starts, task.survey, task.threads, task.on_compile)
@@ -176,7 +176,7 @@ class ManyBodies:
     """All runs of some bodies on the way to a tolerance: the best rows of each, and what they took."""
 
     def __init__(self, levels: Levels, part: Start, progress: Progress | None, history: History | None = None) -> None:
-        """Begin, or go on from what earlier tries of these bodies have shown."""
+        """Begins, or goes on from what earlier tries of these bodies have shown."""
         n, task = part.count, levels.task
         self.levels, self.task, self.part, self.progress = levels, task, part, progress
         self.search = Search(task.problem, levels.candidate, task.rtol, n, levels.first(part), history=history)
@@ -194,11 +194,11 @@ class ManyBodies:
         """The share of the bodies that lanes could not carry on in the first runs, or in their companions."""
 
     def refine(self, few: int = 0) -> None:
-        """Refine the steps of every body as far as it helps; where only most of them count, a few are left behind."""
+        """Refines the steps of every body as far as it helps; where only most of them count, a few are left behind."""
         self.search.run(self._attempt, few)
 
     def _attempt(self, which: Any, level: int, to_round_off: bool) -> Tried:
-        """Run some bodies and their companions at a level; keep what is best."""
+        """Runs some bodies and their companions at a level; keeps what is best."""
         part = self.part if which.size == self.part.count else self.part.some(which)
         fine, coarse = self.levels.batches(level, to_round_off)
         try:
@@ -229,12 +229,12 @@ class ManyBodies:
         return Tried(error, floor + rounding, floor, round_off, follows)
 
     def _report(self, batch: Batch, part: Start) -> Callable[[int], None] | None:
-        """Return what reports the progress of one run: how many there will be is not known."""
+        """Returns what reports the progress of one run: how many there will be is not known."""
         progress, total = self.progress, part.count * batch.steps
         return None if progress is None else lambda done: progress(done, total)
 
     def _keep(self, run: Ensemble, which: Any) -> None:
-        """Keep the rows of bodies of which nothing is known yet."""
+        """Keeps the rows of bodies of which nothing is known yet."""
         if self.rows is None:
             self.rows = run if which.size == self.part.count else _widened(run, self.part)
         if run is not self.rows:
@@ -243,7 +243,7 @@ class ManyBodies:
         self.begun[which] = True
 
     def _keep_better(self, run: Ensemble, which: Any, error: Floats) -> Any:
-        """Keep the rows of bodies whose estimate is less than before, or the first; return which they are."""
+        """Keeps the rows of bodies whose estimate is less than before, or the first; returns which they are."""
         known = self.error[which]
         better = ~(error >= known)  # also where nothing is known yet
         if run is not self.rows:
@@ -254,7 +254,7 @@ class ManyBodies:
         return which[better]
 
     def _distance(self, run: Ensemble, other: Ensemble, fastest: Floats) -> Floats:
-        """Return for every body what `tolerance.estimate.distance` returns for one."""
+        """Returns for every body what `tolerance.estimate.distance` returns for one."""
         rows = self.task.check_rows
         q, p = run.quaternion[:, rows], other.quaternion
         apart = most_in_time(np.minimum(lengths(q - p), lengths(q + p)))
@@ -266,7 +266,7 @@ class ManyBodies:
     # --- what is left of it
 
     def explain_failures(self) -> None:
-        """Write messages for bodies that have failed for good: most that fail do so on their way only."""
+        """Writes messages for bodies that have failed for good: most that fail do so on their way only."""
         assert self.rows is not None
         silent = [k for k in np.flatnonzero(~self.rows.success).tolist() if k not in self.rows.messages]
         for level, to_round_off in sorted({(int(self.level[k]), bool(self.to_round_off[k])) for k in silent}):
@@ -275,7 +275,7 @@ class ManyBodies:
             self.rows.messages.update({which[k]: message for k, message in again.messages.items()})
 
     def ensemble(self) -> Ensemble:
-        """Return everything known so far."""
+        """Returns everything known so far."""
         waiting = np.flatnonzero(~self.begun)
         if waiting.size:
             batch = self.levels.batches(int(self.level[waiting].min()))[0]
@@ -298,7 +298,7 @@ class ManyBodies:
         )
 
     def _mark_interrupted(self) -> None:
-        """Mark bodies that may have come to the end, and yet not to the tolerance; no failure was final."""
+        """Marks bodies that may have come to the end, and yet not to the tolerance; no failure was final."""
         assert self.rows is not None
         which = np.flatnonzero(self.search.active & (self.rows.status != Status.INTERRUPTED))
         self.rows.status[which] = Status.INTERRUPTED
@@ -311,7 +311,7 @@ class ManyBodies:
 
 
 def _rates(part: Start, run: Ensemble, fastest: Floats) -> Floats:
-    """Return the greatest rate of the free motion or of the rows."""
+    """Returns the greatest rate of the free motion or of the rows."""
     m, moments = part.momentum, columns(part.bodies.moments)
     w = m / part.bodies.moments if part.bodies.axes is None else run._rates(m[:, None, :])[:, 0]
     high, low = 1.0 / least(moments), 1.0 / greatest(moments)
@@ -320,7 +320,7 @@ def _rates(part: Start, run: Ensemble, fastest: Floats) -> Floats:
 
 
 def _floors(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats]:
-    """Return the least errors that are believed, and those that are to be expected if the axes are known."""
+    """Returns the least errors that are believed, and those that are to be expected if the axes are known."""
     moments = columns(part.bodies.moments)
     tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])
     unequal = np.where(tilted, greatest(moments) / least(moments), 0.0)
@@ -328,7 +328,7 @@ def _floors(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats
 
 
 def most_in_time(x: Floats) -> Floats:
-    """Return the largest number of every body, from (bodies, times); of those that failed, up to there."""
+    """Returns the largest number of every body, from (bodies, times); of those that failed, up to there."""
     return x[:, 0] if x.shape[1] == 1 else np.asarray(np.fmax.reduce(x, axis=1))
 
 
@@ -340,14 +340,14 @@ PER_BODY = (
 
 
 def _widened(some: Ensemble, part: Start) -> Ensemble:
-    """Return an ensemble like this, with room for all bodies."""
+    """Returns an ensemble like this, with room for all bodies."""
     given = {name: getattr(some, name) for name in PER_BODY}
     room: dict[str, Any] = {name: np.empty((part.count, *a.shape[1:]), a.dtype) for name, a in given.items()}
     return replace(some, **room, start=part, messages={})
 
 
 def _put(into: Ensemble, which: Any, new: Ensemble, places: Any) -> None:
-    """Put the rows of some bodies in the place of others."""
+    """Puts the rows of some bodies in the place of others."""
     for name in PER_BODY:
         getattr(into, name)[which] = getattr(new, name)[places]
     if into.messages or new.messages:

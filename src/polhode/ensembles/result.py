@@ -265,7 +265,7 @@ class Ensemble:
         return Dataset(variables, coordinates, self._about())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write what `to_xarray` holds to a NetCDF file, which appears whole or not at all, for xarray to open.
+        """Writes what `to_xarray` holds to a NetCDF file, which appears whole or not at all, for xarray to open.
 
         A file from which polhode can go on is made of one body at a time: `ensemble[k].save(path)`.
         """
@@ -348,7 +348,7 @@ TIMED = {
 
 
 def unavailable(name: str, torque: Torque) -> str:
-    """Return why there is no such quantity under a torque, or nothing."""
+    """Returns why there is no such quantity under a torque, or nothing."""
     if name == "energy_error" and not torque.conserves_energy:
         return f"{torque.name} does not conserve the energy, so there is no error to speak of"
     if name == "momentum_error" and torque.depends is not Depends.NOTHING and torque.axis is None:

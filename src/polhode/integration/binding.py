@@ -48,14 +48,14 @@ ANY_SCALES = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for 
 
 
 def scales_of(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Scales:
-    """Return the sizes that a scheme is bound with, if it looks at them."""
+    """Returns the sizes that a scheme is bound with, if it looks at them."""
     if plan.method.ignores_scales:
         return ANY_SCALES[_axis_of(problem, plan, others)]
     return full_scales(problem, plan, others)
 
 
 def full_scales(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Scales:
-    """Return the sizes at the start of the problem, also for a run that goes on: the same program, the same bits."""
+    """Returns the sizes at the start of the problem, also for a run that goes on: the same program, the same bits."""
     body, torque, method = problem.body, problem.torque, plan.method
     momentum = problem.momentum_start if body.aligned else problem.momentum_start @ body.axes
     depends = torque.depends
@@ -68,13 +68,13 @@ def full_scales(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Sca
 
 
 def _axis_of(problem: Problem, plan: Plan, others: Others) -> int:
-    """Return the axis of symmetry, if the method makes use of it and all bodies have it."""
+    """Returns the axis of symmetry, if the method makes use of it and all bodies have it."""
     return problem.body.symmetry_axis if plan.method.comoves and not others.many else 0
 
 
 @lru_cache(maxsize=128)
 def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
-    """Bind a scheme to its torque; the same for the same, so that a short run need not be taken apart again."""
+    """Binds a scheme to its torque; the same for the same, so that a short run need not be taken apart again."""
     torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed)
     made: Stepper = scheme.value.bind(torque, depends, scales)
     return made
@@ -104,7 +104,7 @@ class Binding:
         return _bound(ById(self.plan.method.scheme), *kind, scales)
 
     def loop(self, on_compile: OnCompile) -> Callable[..., int]:
-        """Return the compiled loop over steps; it is made when it is first wanted."""
+        """Returns the compiled loop over steps; it is made when it is first wanted."""
         if self._loop is None:
             self._loop = self.program(self.driver, SIGNATURE, on_compile)
         return self._loop
@@ -112,7 +112,7 @@ class Binding:
     def program(
         self, drive_with: Callable[[Stepper], Any], signature: str, on_compile: OnCompile
     ) -> Callable[..., int]:
-        """Compile a loop around the step, in the first form of the scheme that compiles."""
+        """Compiles a loop around the step, in the first form of the scheme that compiles."""
         for form in range(self.forms):
             with suppress(CompilationFailed):
                 return program(drive_with(self._bind(form)), signature, on_compile, tentative=True)
@@ -139,6 +139,6 @@ class Binding:
 
 
 def triple(x: Any) -> Vec3:
-    """Return the three numbers of an array."""
+    """Returns the three numbers of an array."""
     a, b, c = x.tolist()
     return (a, b, c)

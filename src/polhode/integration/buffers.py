@@ -24,7 +24,7 @@ class Buffers:
 
 
 def room(rows: int, width: int, bodies: int = 1) -> Floats:
-    """Return an array for rows of output; raise a MemoryError that says how to ask for fewer."""
+    """Returns an array for rows of output; raises a MemoryError that says how to ask for fewer."""
     try:
         return np.empty((bodies, rows, width) if bodies > 1 else (rows, width))
     except (MemoryError, ValueError):

@@ -19,13 +19,13 @@ class Reach:
     """Short runs from given states with the method and the step of a long one, by the same compiled loop."""
 
     def __init__(self, problem: Problem, plan: Plan, on_compile: OnCompile = None) -> None:
-        """Take problem and plan of the solution: its scales choose the program, which is there already."""
+        """Takes problem and plan of the solution: its scales choose the program, which is there already."""
         self.problem, self.plan = problem.replace(times=np.array([problem.t_start]), every=None), plan
         self.run = Integration(self.problem, plan, on_compile=on_compile)
         self.drive = self.run.compiled()
 
     def states(self, t0: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
-        """Return quaternions and momenta at times that lie beyond t0 and follow each other."""
+        """Returns quaternions and momenta at times that lie beyond t0 and follow each other."""
         run, method = self.run, self.plan.method
         carried = run.arrays.carried
         run.restart(self.problem.replace(t_end=float(times[-1]), times=times), self.plan, Begin(t0, q, m))
@@ -40,7 +40,7 @@ class Reach:
 
 
 def at(solution: Solution, t: Any) -> Solution:
-    """Return the solution with rows at other times."""
+    """Returns the solution with rows at other times."""
     problem = solution.problem
     if solution.torque_changed:
         raise ValueError("the torque was changed on the way: ask each part for its times before they are joined")

@@ -33,16 +33,16 @@ class FixedSteps:
             self.rows, self.ragged = whole + 1, rest > 0  # the end is no multiple of `every`
 
     def driver(self, stepper: Stepper) -> Callable[..., int]:
-        """Return the loop to be compiled."""
+        """Returns the loop to be compiled."""
         return driver_of(stepper)
 
     def reserve(self, arrays: Buffers) -> None:
-        """Make room for the output."""
+        """Makes room for the output."""
         arrays.out = room(self.rows + self.ragged, STATE)
         arrays.count[AT.rows] = self.rows
 
     def begin(self, segment: Segment, before: int, arrays: Buffers) -> tuple[NDArray[np.int64], Floats]:
-        """Write into the counters what is due in a segment, `before` steps after the start; return where times lie."""
+        """Writes into the counters what is due in a segment, `before` steps from the start; returns where times lie."""
         count = arrays.count
         count[AT.done], count[AT.steps] = 0, segment.steps
         if self.times is None:
@@ -61,7 +61,7 @@ class FixedSteps:
         return times_in(segment, self.times, first=segment is self.segments[0])
 
     def end(self, segment: Segment) -> float:
-        """Return what the driver is given as the end of a segment: the length of its last step."""
+        """Returns what the driver is given as the end of a segment: the length of its last step."""
         return segment.last
 
     def is_finished(self, segment: Segment, arrays: Buffers) -> bool:
@@ -69,25 +69,25 @@ class FixedSteps:
         return bool(arrays.count[AT.done] == segment.steps)
 
     def stop(self, segment: Segment, wanted: int) -> int:
-        """Return how many steps of the segment are to be done after the next chunk."""
+        """Returns how many steps of the segment are to be done after the next chunk."""
         return min(segment.steps, wanted)
 
     def collect(self, arrays: Buffers) -> None:
-        """Make room after a chunk: here all rows have theirs from the start."""
+        """Makes room after a chunk: here all rows have theirs from the start."""
 
     def steps_in_all(self, done: int, share: float) -> int:
-        """Return the number of steps of the whole run, of which `done` made a share of the span."""
+        """Returns the number of steps of the whole run, of which `done` made a share of the span."""
         return self.total
 
     def time(self, segment: Segment, arrays: Buffers, before: int) -> float:
-        """Return the time that was reached in a segment, which begins after `before` steps."""
+        """Returns the time that was reached in a segment, which begins after `before` steps."""
         if before == self.total:  # the counters of the last segment are back at zero
             return self.segments[-1].t1
         done = int(arrays.count[AT.done])
         return segment.t1 if done == segment.steps else segment.t0 + done * segment.h
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
-        """Return times and states of all rows that there are after so many steps."""
+        """Returns times and states of all rows that there are after so many steps."""
         rows = int(arrays.count[AT.row])
         if ended and self.ragged:
             arrays.out[rows] = arrays.state
@@ -96,7 +96,7 @@ class FixedSteps:
         return t, arrays.out[:rows]
 
     def times_of_rows(self, done: int, rows: int) -> Floats:
-        """Return the times of the first rows of output at steps; the last step may be a row more."""
+        """Returns the times of the first rows of output at steps; the last step may be a row more."""
         t = np.arange(rows, dtype=np.float64)
         t *= self.every
         np.minimum(t, done, out=t)  # now: how many steps lie before each row
@@ -114,7 +114,7 @@ class FixedSteps:
         return t
 
     def lengths_from_here(self, segment: Segment, arrays: Buffers) -> list[float]:
-        """Return the lengths of the steps aside that were due where the run stopped, and of the step after them."""
+        """Returns the lengths of the steps aside that were due where the run stopped, and of the step after them."""
         done, asides = int(arrays.count[AT.done]), list[float]()
         if self.times is not None:
             index, offset = located(segment, self.times[int(arrays.count[AT.row]) :])
@@ -123,5 +123,5 @@ class FixedSteps:
 
 
 def stride(every: int, before: int, *, first: bool) -> tuple[int, int]:
-    """Return after how many steps rows follow each other in a segment, and after how many the first one comes."""
+    """Returns after how many steps rows follow each other in a segment, and after how many the first one comes."""
     return every, 0 if first else every - before % every

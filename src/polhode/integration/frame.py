@@ -20,19 +20,19 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, body: Body) -> Self:
-        """Return the frame of a body."""
+        """Returns the frame of a body."""
         a, b, c, d = body.axes_quaternion.tolist()
         return cls(body, (a, b, c, d))
 
     def inward(self, q: Floats, m: Floats) -> Floats:
-        """Return a state in principal axes, as seven numbers."""
+        """Returns a state in principal axes, as seven numbers."""
         if not self.body.aligned:
             q = np.array(multiply(tuple(q.tolist()), self.axes))
             m = m @ self.body.axes
         return np.array([*q.tolist(), *m.tolist()])
 
     def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats]:
-        """Return quaternions and momenta in the user's axes, from rows of states; quaternions can be scaled to one."""
+        """Returns quaternions and momenta in the user's axes, from rows of states; quaternions can be scaled to one."""
         q, m = states[:, :4], states[:, 4:STATE]
         if scaled:
             q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
@@ -42,14 +42,14 @@ class Frame(NamedTuple):
         return q, m
 
     def outward_one(self, state: Floats) -> tuple[Floats, Floats]:
-        """Return quaternion and momentum of one state in the user's axes."""
+        """Returns quaternion and momentum of one state in the user's axes."""
         q, m = state[:4], state[4:STATE]
         if self.body.aligned:
             return q, m
         return np.array(multiply(tuple(q.tolist()), conjugate(self.axes))), m @ self.body.axes.T
 
     def seen_by_torque(self, s: State, w: Vec3) -> tuple[Quat, Vec3]:
-        """Return attitude and rate in the user's axes, as a torque sees them."""
+        """Returns attitude and rate in the user's axes, as a torque sees them."""
         if self.body.aligned:
             return s.q, w
         return multiply(s.q, conjugate(self.axes)), to_space(self.axes, w)

@@ -30,13 +30,13 @@ class Segment(NamedTuple):
 
 
 def segments_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> list[Segment]:
-    """Return the grid of a run, which may begin later than its problem does."""
+    """Returns the grid of a run, which may begin later than its problem does."""
     t0 = problem.t_start if t_begin is None else t_begin
     return segments(t0, problem.t_end, plan.step * plan.method.advance, problem.torque.breakpoints)
 
 
 def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> list[Segment]:
-    """Cut a span at the breakpoints that lie inside it; each segment has a grid of its own."""
+    """Cuts a span at the breakpoints that lie inside it; each segment has a grid of its own."""
     if not breakpoints:
         return [_segment(t0, t1, h)]
     inside = [b for b in breakpoints if min(t0, t1) < b < max(t0, t1)]
@@ -57,7 +57,7 @@ def _segment(a: float, b: float, h: float) -> Segment:
 
 
 def times_in(segment: Segment, times: Floats, *, first: bool) -> Floats:
-    """Return the listed times that lie in a segment; its start belongs to it only if it is the first one."""
+    """Returns the listed times that lie in a segment; its start belongs to it only if it is the first one."""
     sign = math.copysign(1.0, segment.h)
     after = bisect_left if first else bisect_right
     begin = after(times, sign * segment.t0, key=lambda t: sign * t)
@@ -65,7 +65,7 @@ def times_in(segment: Segment, times: Floats, *, first: bool) -> Floats:
 
 
 def located(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Return for each time the grid point before it and how far it lies beyond; on the grid that is exactly zero."""
+    """Returns for each time the grid point before it and how far it lies beyond; on the grid that is exactly zero."""
     if times.size <= FEW:
         return _located_one_by_one(segment, times)
     t0, _, h, last, steps = segment
@@ -78,7 +78,7 @@ def located(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]
 
 
 def _located_one_by_one(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Do the same for a few times, for which the calls of NumPy take longer."""
+    """Does the same for a few times, for which the calls of NumPy take longer."""
     t0, _, h, last, steps = segment
     index: list[int] = []
     offsets: list[float] = []

@@ -73,7 +73,7 @@ class StepFailed(Exception):
         self.stopped, self.status = stopped, status
 
     def failure(self) -> SimulationFailed:
-        """Return the failure with its cause and with what was computed."""
+        """Returns the failure with its cause and with what was computed."""
         return SimulationFailed(self.stopped.assembled(self.status))
 
 
@@ -104,7 +104,7 @@ class Integration:
         self, problem: Problem, plan: Plan, begin: Begin | None = None,
         progress: Progress | None = None, on_compile: OnCompile = None, *, others: Others = NO_OTHERS,
     ) -> None:  # fmt: skip
-        """Try the torque at the start, and bind the method to it; `others` are bodies that this one stands for."""
+        """Tries the torque at the start, and binds the method to it; `others` are bodies that this one stands for."""
         self.progress, self.on_compile, self.others = progress, on_compile, others
         a, b, c = triple(problem.body.moments)
         self.body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
@@ -124,7 +124,7 @@ class Integration:
                 self.evaluations = -self._counted()
 
     def beside(self, problem: Problem, plan: Plan, nudged: Nudged | None = None) -> "Integration":
-        """Return another run of the same body under the same torque, which need not be tried again."""
+        """Returns another run of the same body under the same torque, which need not be tried again."""
         other = object.__new__(Integration)
         other.__dict__.update(self.__dict__)
         begin = None
@@ -139,7 +139,7 @@ class Integration:
         return other
 
     def restart(self, problem: Problem, plan: Plan, begin: Begin | None = None) -> None:
-        """Stand at the start of the problem, or where the run begins."""
+        """Stands at the start of the problem, or where the run begins."""
         self.problem, self.plan = problem, plan
         self.t_begin = problem.t_start if begin is None else begin.t
         q, m = (problem.quaternion_start, problem.momentum_start) if begin is None else begin[1:3]
@@ -154,7 +154,7 @@ class Integration:
         self.looked, self.short = (0, self.t_begin), 0.0
 
     def _bind(self) -> None:
-        """Bind the method to the torque, with nothing to remember yet."""
+        """Binds the method to the torque, with nothing to remember yet."""
         self.binding = Binding(self.problem, self.plan, self.others, self.steps.driver)
         self.stepper = self.binding.stepper
         self.arrays.carried = np.zeros(max(1, self.stepper.memory))
@@ -162,14 +162,14 @@ class Integration:
     # --- the run
 
     def solution(self) -> Solution:
-        """Run to the end, or raise with what there is."""
+        """Runs to the end, or raises with what there is."""
         try:
             return self.attempt()
         except StepFailed as problem:
             raise problem.failure() from None
 
     def attempt(self) -> Solution:
-        """Run to the end, or raise without looking for the cause."""
+        """Runs to the end, or raises without looking for the cause."""
         try:
             status = self._run()
         except KeyboardInterrupt:
@@ -179,7 +179,7 @@ class Integration:
         return self.assembled(status)
 
     def compiled(self) -> Callable[..., int]:
-        """Return the compiled loop, ready to run."""
+        """Returns the compiled loop, ready to run."""
         return self.binding.loop(self.on_compile)
 
     def _run(self) -> Status:
@@ -191,7 +191,7 @@ class Integration:
         return Status.OK
 
     def run_segment(self, segment: Segment, drive: Callable[..., int]) -> Status:
-        """Make the steps of one segment, in chunks."""
+        """Makes the steps of one segment, in chunks."""
         self.segment = segment
         steps, arrays = self.steps, self.arrays
         index, offset = steps.begin(segment, self.before, arrays)
@@ -242,7 +242,7 @@ class Integration:
         return Status.OK
 
     def _save_rows_before_failure(self, to: Callable[[int], int], done: int) -> None:
-        """Save, row by row, what is due before the step or the step aside that raises."""
+        """Saves, row by row, what is due before the step or the step aside that raises."""
         count = self.arrays.count
         rows = int(count[AT.rows])
         with suppress(Exception):
@@ -254,7 +254,7 @@ class Integration:
         count[AT.rows] = rows
 
     def _report(self, progress: Progress) -> None:
-        """Call the user's function; an exception in it ends the run, but loses nothing."""
+        """Calls the user's function; an exception in it ends the run, but loses nothing."""
         try:
             done = self.steps_before + self.done
             progress(done, self.steps_before + self._steps_in_all() + self.steps_after)
@@ -268,7 +268,7 @@ class Integration:
         return self.steps.steps_in_all(self.done, share)
 
     def _look_at_lengths(self) -> None:
-        """Warn while the run goes on, if its steps have become so short that it may never end."""
+        """Warns while the run goes on, if its steps have become so short that it may never end."""
         done, passed = self.done, self._time()
         made, length = done - self.looked[0], abs(passed - self.looked[1])
         if made < LOOK_STEPS:
@@ -290,7 +290,7 @@ class Integration:
         return about_short_steps(self.problem, self.plan, self.short)
 
     def setting(self, segment: Segment) -> Floats:
-        """Return the fixed numbers of a segment, as the loop takes them."""
+        """Returns the fixed numbers of a segment, as the loop takes them."""
         body = self.body
         setting = np.array([*body.inertia, *body.inverse, *self.frame.axes, *segment.window, *self.plan.method.tuning])
         assert setting.size == SETTING
@@ -299,7 +299,7 @@ class Integration:
     # --- the result
 
     def assembled(self, status: Status) -> Solution:
-        """Return everything computed so far."""
+        """Returns everything computed so far."""
         done, arrays, plan = self.done, self.arrays, self.plan
         t_last = self._time()
         t, states = self.steps.output(arrays, done, self.problem.t_end, ended=status == Status.OK)
@@ -325,15 +325,15 @@ class Integration:
         return self.starts * self.stepper.evaluations_at_start + each * steps + int(count[AT.others])
 
     def _counted(self) -> int:
-        """Return what the memory of a stepper says that counts its evaluations."""
+        """Returns what the memory of a stepper says that counts its evaluations."""
         return int(self.arrays.carried[-1]) if self.stepper.evaluations_per_step is None else 0
 
     def _time(self) -> float:
-        """Return the time that was reached."""
+        """Returns the time that was reached."""
         return self.steps.time(self.segment, self.arrays, self.before)
 
     def message(self, status: Status, t: float, done: int) -> str:
-        """Return how the run ended, in a sentence."""
+        """Returns how the run ended, in a sentence."""
         message = self._sentence(status, t, done)
         return f"{message}; {self._about_lengths()}" if self.short else message
 
@@ -353,7 +353,7 @@ class Integration:
         )
 
     def _remedy(self, usual: str) -> str:
-        """Return what to try, unless products of the numbers given leave the range of floats whatever the step."""
+        """Returns what to try, unless products of the numbers given leave the range of floats whatever the step."""
         moments, momentum = self.problem.body.moments, float(np.abs(self.problem.momentum_start).max())
         if not 1.0 / HARMLESS < float(moments.min()) <= float(moments.max()) < HARMLESS:
             power = round(math.log10(moments.max()))
@@ -364,7 +364,7 @@ class Integration:
         return usual
 
     def _fault(self, t: float) -> str | None:
-        """Return what the torque did wrong in the step that failed, if it did."""
+        """Returns what the torque did wrong in the step that failed, if it did."""
         p = Params(self.values, self.frame.axes, self.segment.window, self.plan.method.tuning)
         lengths = self.steps.lengths_from_here(self.segment, self.arrays)
         return fault_of_torque(
@@ -377,7 +377,7 @@ class Integration:
         return State((q0, q1, q2, q3), (m0, m1, m2))
 
     def _try_torque(self) -> float:
-        """Call the torque once in plain Python, before anything is compiled; return its size."""
+        """Calls the torque once in plain Python, before anything is compiled; returns its size."""
         torque, t = self.problem.torque, self.t_begin
         s = self._state()
         q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
@@ -392,5 +392,5 @@ def solve(
     problem: Problem, plan: Plan, begin: Begin | None = None, progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Solution:  # fmt: skip
-    """Run a plan to the end, or raise with what there is."""
+    """Runs a plan to the end, or raises with what there is."""
     return Integration(problem, plan, begin, progress, on_compile).solution()

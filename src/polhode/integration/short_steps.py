@@ -22,7 +22,7 @@ def are_absurdly_short(plan: Plan, steps: Any, length: Any, rate: Any) -> Any:
 
 
 def about_short_steps(problem: Problem, plan: Plan, length: float) -> str:
-    """Return what short steps mean, in a sentence."""
+    """Returns what short steps mean, in a sentence."""
     return (
         f"steps of {plan.method.name} have become as short as {length:.1e}: the torque {problem.torque.name} jumps "
         "where the motion is, or changes in such times; smooth a jump, or end the run at it by a terminal event and go "
@@ -31,7 +31,7 @@ def about_short_steps(problem: Problem, plan: Plan, length: float) -> str:
 
 
 def levels_of_polhode() -> int:
-    """Return how far up the stack the user's code is, counted from the caller, for warnings to point at."""
+    """Returns how far up the stack the user's code is, counted from the caller, for warnings to point at."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("polhode."):
         level, frame = level + 1, frame.f_back

@@ -18,7 +18,7 @@ _FLOATS = frozenset({float, np.float64})
 
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
-    """Return the size of the torque, or zero where it cannot be had: the run will show that, if it comes there."""
+    """Returns the size of the torque, or zero where it cannot be had: the run will show that, if it comes there."""
     with suppress(Exception):  # the user's code may raise anything
         x, y, z = kernel(t, q, w, p)
         size = math.hypot(x, y, z)
@@ -28,7 +28,7 @@ def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> f
 
 
 def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3) -> float:
-    """Return the size of the torque at the start; raise a ValueError that says what is wrong with it."""
+    """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
     try:
         n = torque.torque_kernel(t_seen, q, w, values)
     except Exception as problem:  # the user's code may raise anything
@@ -42,7 +42,7 @@ def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Qu
 
 
 def _size(name: str, n: Any, t: float) -> float:
-    """Return the size of what a torque has returned, which may be anything."""
+    """Returns the size of what a torque has returned, which may be anything."""
     usual = isinstance(n, tuple) and len(n) == 3 and _FLOATS.issuperset(map(type, n))
     if usual and math.isfinite(size := math.hypot(*n)):
         return size
@@ -69,7 +69,7 @@ def fault_of_torque(
     torque: Torque, method: Method, scales: Scales, body: Rotor, p: Params, t: float, s: State, lengths: list[float],
     span: tuple[float, float], *, tilted: bool,
 ) -> str | None:  # fmt: skip
-    """Return what the torque did wrong in a failed step, found by making that step again; None: nothing."""
+    """Returns what the torque did wrong in a failed step, found by making that step again; None: nothing."""
     faults: list[str] = []
 
     def note(what: str, t: float) -> None:
@@ -92,7 +92,7 @@ def fault_of_torque(
 
 
 def _watched(kernel: UserTorque, note: Callable[[str, float], None]) -> UserTorque:
-    """Return the torque with a look at everything it returns."""
+    """Returns the torque with a look at everything it returns."""
 
     def torque(t: float, q: Any, w: Any, p: Any) -> Any:
         try:

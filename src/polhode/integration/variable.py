@@ -35,16 +35,16 @@ class VariableSteps:
         self.rows = BLOCK_ROWS if times is None else times.size
 
     def driver(self, stepper: Stepper) -> Callable[..., int]:
-        """Return the loop to be compiled."""
+        """Returns the loop to be compiled."""
         return driver_of(stepper)
 
     def reserve(self, arrays: Buffers) -> None:
-        """Make room for the output."""
+        """Makes room for the output."""
         arrays.out = np.empty((self.rows, STATE + 1))
         arrays.count[AT.rows] = self.rows
 
     def begin(self, segment: Segment, before: int, arrays: Buffers) -> tuple[NDArray[np.int64], Floats]:
-        """Write into the counters what is due in a segment, `before` steps after the start; return listed times."""
+        """Writes into the counters what is due in a segment, `before` steps after the start; returns listed times."""
         count = arrays.count
         arrays.state[STATE:] = 0.0
         count[AT.finished] = 0
@@ -59,7 +59,7 @@ class VariableSteps:
         return unused, listed if listed.size else np.zeros(1)
 
     def end(self, segment: Segment) -> float:
-        """Return what the driver is given as the end of a segment: its length."""
+        """Returns what the driver is given as the end of a segment: its length."""
         return segment.t1 - segment.t0
 
     def is_finished(self, segment: Segment, arrays: Buffers) -> bool:
@@ -67,26 +67,26 @@ class VariableSteps:
         return bool(arrays.count[AT.finished])
 
     def stop(self, segment: Segment, wanted: int) -> int:
-        """Return how many steps of the segment are to be done after the next chunk."""
+        """Returns how many steps of the segment are to be done after the next chunk."""
         return wanted
 
     def collect(self, arrays: Buffers) -> None:
-        """Make room after a chunk, if there is none left."""
+        """Makes room after a chunk, if there is none left."""
         if self.times is None and arrays.count[AT.row] == BLOCK_ROWS:
             self.full.append(arrays.out)
             arrays.out = np.empty_like(arrays.out)
             arrays.count[AT.row] = 0
 
     def steps_in_all(self, done: int, share: float) -> int:
-        """Return a guess at the number of steps of the whole run, of which `done` made a share of the span."""
+        """Returns a guess at the number of steps of the whole run, of which `done` made a share of the span."""
         return max(done, round(done / share)) if share > 0 else done
 
     def time(self, segment: Segment, arrays: Buffers, before: int) -> float:
-        """Return the time that was reached in a segment."""
+        """Returns the time that was reached in a segment."""
         return segment.t1 if arrays.count[AT.finished] else segment.t0 + float(arrays.state[STATE])
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
-        """Return times and states of all rows that there are."""
+        """Returns times and states of all rows that there are."""
         rows = np.concatenate([*self.full, arrays.out[: int(arrays.count[AT.row])]])
         t, states = rows[:, 0].copy(), rows[:, 1:]
         if self.times is not None:
@@ -96,7 +96,7 @@ class VariableSteps:
         return t, states
 
     def lengths_from_here(self, segment: Segment, arrays: Buffers) -> list[float]:
-        """Return the length of the step that was due where the run stopped, at most."""
+        """Returns the length of the step that was due where the run stopped, at most."""
         return [segment.h]
 
 
@@ -104,6 +104,6 @@ Steps = FixedSteps | VariableSteps
 
 
 def steps_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Steps:
-    """Return the kind of steps that the method makes, on the grid of the run."""
+    """Returns the kind of steps that the method makes, on the grid of the run."""
     kind = VariableSteps if plan.method.variable_steps else FixedSteps
     return kind(segments_of(problem, plan, t_begin), problem.times, problem.every)

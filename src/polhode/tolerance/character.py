@@ -57,7 +57,7 @@ class Character(NamedTuple):
     and the torque ratio by that measure."""
 
     def seen_by(self, method: Method) -> "Character":
-        """Return the same as it is to a method that may take part in the free motion."""
+        """Returns the same as it is to a method that may take part in the free motion."""
         if self.comoving is None or not method.comoves:
             return self
         rate, torque_ratio = self.comoving
@@ -81,7 +81,7 @@ class Character(NamedTuple):
 
 
 def character(problem: Problem) -> Character:
-    """Find the character of a problem, from its start and from the torque at some attitudes and times."""
+    """Finds the character of a problem, from its start and from the torque at some attitudes and times."""
     body, torque = problem.body, problem.torque
     x, y, z = (problem.momentum_start if body.aligned else problem.momentum_start @ body.axes).tolist()
     a, b, c = body.moments.tolist()
@@ -116,7 +116,7 @@ def _ratio(size: float, twice_kinetic: float) -> float:
 
 
 def equal_parts(problem: Problem) -> int:
-    """Return the number of equal parts of the span at whose ends all listed times lie; 0: none, or too many."""
+    """Returns the number of equal parts of the span at whose ends all listed times lie; 0: none, or too many."""
     times = problem.times
     if times is None or times.size == 0 or problem.torque.breakpoints:
         return 0
@@ -134,13 +134,13 @@ def equal_parts(problem: Problem) -> int:
 
 @cache
 def _attitudes(count: int) -> list[Quat]:
-    """Return attitudes spread at random, always the same."""
+    """Returns attitudes spread at random, always the same."""
     rows = np.random.default_rng(7).normal(size=(count, 4))
     return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
 
 
 def harmony(problem: Problem) -> float:
-    """Return the harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
+    """Returns the harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
     torque, kernel = problem.torque, problem.torque.torque_kernel
     if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or torque.breakpoints:
         return 1.0
@@ -207,7 +207,7 @@ def _ignores_spin(
 
 
 def _largest_torque(problem: Problem, kinetic: float) -> float:
-    """Return the largest torque at the attitudes that are tried.
+    """Returns the largest torque at the attitudes that are tried.
 
     Where the torque cannot be had it counts as zero. Attitudes for which the energy at the start does not suffice are
     left out, if there is a potential to show it.
@@ -234,7 +234,7 @@ def _largest_torque(problem: Problem, kinetic: float) -> float:
 def _sizes_and_potentials(
     kernel: UserTorque, potential: UserPotential | None, content: tuple[str | None, ...], p: tuple[float, ...]
 ) -> list[tuple[float, float]]:
-    """Return size and potential of a torque of the attitude alone: one torque may turn many bodies."""
+    """Returns size and potential of a torque of the attitude alone: one torque may turn many bodies."""
     values, at_rest = np.array(p), (0.0, 0.0, 0.0)
     return [
         (size_or_zero(kernel, 0.0, q, at_rest, values), _potential_or_nan(potential, q, values))

@@ -73,7 +73,7 @@ class Candidate:
     """Radians in a step; in longer ones the method does not follow the motion, and errors are chance."""
 
     def plan(self, problem: Problem, n: float, rtol: float, *, coarser: bool = False) -> Plan:
-        """Return the plan with n steps, or that of its companion."""
+        """Returns the plan with n steps, or that of its companion."""
         if self.method.adaptive:
             n = COARSER * n if coarser else n
             longest = problem.span * self.first / (self.least_steps * n)  # a bound that binds must differ, too
@@ -91,25 +91,25 @@ class Candidate:
         return Plan(method, step, self._prepared_step(step, steps))
 
     def _prepared_step(self, step: float, steps: float) -> float:
-        """Return the step that exact flows are prepared for: short runs share one program, long ones have their own."""
+        """Returns the step that exact flows are prepared for: short runs share a program, long ones have their own."""
         if steps < LONG_RUN_STEPS:
             doublings = max(-2, math.ceil(math.log2(abs(step) / (COARSER * self.stretch))))
             return math.copysign(math.ldexp(self.stretch, doublings), step)
         return math.copysign(math.ldexp(1.0, math.ceil(math.log2(abs(step) / COARSER))), step)
 
     def unseen(self, method: Method, n: float) -> tuple[float, float]:
-        """Return what the companion may have too, by chance, in n steps: rounding, and what iterations leave."""
+        """Returns what the companion may have too, by chance, in n steps: rounding, and what iterations leave."""
         return self.rounding * math.sqrt(n), n * float(dict(method.settings).get("tolerance", 0.0))
 
     def most(self, problem: Problem) -> float:
-        """Return the number of steps beyond which more mean nothing."""
+        """Returns the number of steps beyond which more mean nothing."""
         if self.method.adaptive:
             return MOST_INVERSE_TOLERANCE
         finest = 16 * math.ulp(max(abs(problem.t_start), abs(problem.t_end)))
         return min(MOST_STEPS, abs(problem.span) / finest)
 
     def compensated(self, first: float) -> "Candidate | None":
-        """Return the candidate to go on with from `first` steps on where round-off is reached, if there is one."""
+        """Returns the candidate to go on with from `first` steps on where round-off is reached, if there is one."""
         if self.spare is None:
             return None
         return replace(
@@ -118,7 +118,7 @@ class Candidate:
 
 
 def on_grid(steps: int, parts: int) -> int:
-    """Return a few more steps, if then all listed times are ends of some."""
+    """Returns a few more steps, if then all listed times are ends of some."""
     even = math.ceil(steps / parts) * parts if parts else steps
     return even if even <= WORTH_A_GRID * steps else steps
 
@@ -128,32 +128,32 @@ def _with_tolerance(n: float) -> Method:
 
 
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
-    """Return collocation whose equations are solved as well as it matters."""
+    """Returns collocation whose equations are solved as well as it matters."""
     allowed = _allowed(rtol, steps)
     return _option(ById(method), tolerance=allowed if allowed > WORTH_ALLOWING else 0.0)
 
 
 @lru_cache(maxsize=256)
 def _option(method: ById, **option: float) -> Method:
-    """Return a method with an option; to look options up takes longer than a short run."""
+    """Returns a method with an option; to look options up takes longer than a short run."""
     made: Method = method.value.replace(**option)
     return made
 
 
 def _allowed(rtol: float, steps: float) -> float:
-    """Return an error of an iteration that does not show: 1 or 3 times a power of ten, a name for a person."""
+    """Returns an error of an iteration that does not show: 1 or 3 times a power of ten, a name for a person."""
     most = max(ITERATION_SHARE * rtol / steps, 1e-17)
     power = math.floor(math.log10(most))
     return float(f"{3 if most >= 3 * 10.0**power else 1}e{power}")
 
 
 def _growth(c: Character) -> float:
-    """Return by what errors of iterations count more than their sum."""
+    """Returns by what errors of iterations count more than their sum."""
     return 2.0 + 0.06 * min(1.0, c.torque_ratio) * c.turn
 
 
 def _factors(method: Method) -> Factors:
-    """Return the factors of the estimate; compensated collocation has less rounding that two runs could share."""
+    """Returns the factors of the estimate; compensated collocation has less rounding that two runs could share."""
     compensated = dict(method.settings).get("compensated", False)
     if method.collocation and compensated:
         return Factors(method.estimate_factor, method.estimate_factor)
@@ -161,7 +161,7 @@ def _factors(method: Method) -> Factors:
 
 
 def candidate(method: Method, c: Character, rtol: float, spare: Method | None = None) -> Candidate:
-    """Return a method with a first guess of its steps."""
+    """Returns a method with a first guess of its steps."""
     c = c.seen_by(method)
     factors = _factors(method)
     if method.adaptive:
@@ -187,7 +187,7 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
-    """Return the turn in a step that is likely to do, and the order of the error that allows no more."""
+    """Returns the turn in a step that is likely to do, and the order of the error that allows no more."""
     powers, model = _law(ById(method), c.depends is Depends.NOTHING, c.comoving is not None)
     eps = min(1.0, c.torque_ratio)
     limiting = math.sqrt(max(powers) * min(powers))  # where the longest turn is the limit, the order is not known
@@ -217,13 +217,13 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
 
 
 def model_of(method: Method, *, symmetric: bool) -> StepModel | None:
-    """Return what is known of the steps of a method, with a body that is symmetric or is not."""
+    """Returns what is known of the steps of a method, with a body that is symmetric or is not."""
     return method.comoving_model if method.comoving_model is not None and symmetric else method.model
 
 
 @lru_cache(maxsize=256)
 def _law(method: ById, free: bool, symmetric: bool) -> tuple[tuple[int, ...], StepModel]:
-    """Return the orders of the error in the powers of the torque, and what is known of its size."""
+    """Returns the orders of the error in the powers of the torque, and what is known of its size."""
     of: Method = method.value
     powers = of.generalised_order or (min(n for n in of.orders(free=free) if n is not None),)
     unknown = StepModel(UNKNOWN_TURN_RADIANS, (0.02,) * len(powers))
@@ -267,7 +267,7 @@ PLAIN_STEP_SHARE = 0.86
 
 
 def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False) -> Candidate:
-    """Choose the method that is likely to reach the tolerance soonest; outputs are at listed times, or at steps (None).
+    """Chooses the method that is likely to reach the tolerance soonest; `outputs` counts listed times, None: at steps.
 
     A free body goes to listed times in one step each; without a list it makes two steps a radian, for rows to look at.
     """
@@ -284,7 +284,7 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
 
 
 def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
-    """Return the name of the cheapest method; near the borders costs are equal, and it matters little which."""
+    """Returns the name of the cheapest method; near the borders costs are equal, and it matters little which."""
     costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
     if c.comoving is not None and c.comoving[1] < STRONG_COMOVING_RATIO:
         costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
@@ -302,7 +302,7 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
 
 
 def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, many: bool = False) -> float:
-    """Return the cost of a splitting, with that of a corrector's passages to the outputs that are shown."""
+    """Returns the cost of a splitting, with that of a corrector's passages to the outputs that are shown."""
     method = find_method(name)
     turn, _ = _first_turn(method, c, rtol)
     model = method.model
@@ -319,7 +319,7 @@ def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, man
 
 
 def _passages(c: Character, turn: float, shown: int) -> int:
-    """Return how often a corrector enters or leaves: once at the start, once an output, thrice off the grid."""
+    """Returns how often a corrector enters or leaves: once at the start, once an output, thrice off the grid."""
     steps = math.ceil(c.turn / turn)
     even = c.parts and on_grid(steps, c.parts) % c.parts == 0
     return 1 + shown if even else 3 * shown - 1  # the last one is at the end
@@ -343,7 +343,7 @@ def _iteration(method: Method, c: Character, rtol: float) -> Iteration:
 
 
 def _collocation_cost(name: str, c: Character, rtol: float) -> float:
-    """Return the cost of collocation: each iteration brings fewer digits the longer the step is."""
+    """Returns the cost of collocation: each iteration brings fewer digits the longer the step is."""
     method = find_method(name)
     turn, steps, allowed = _iteration(method, c, rtol)
     light = allowed > COMPENSATION_SHOWS

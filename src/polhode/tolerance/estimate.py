@@ -37,7 +37,7 @@ class Factors(NamedTuple):
 
 
 def nudged(momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
-    """Return the start of a companion: numbers that differ in the last digit.
+    """Returns the start of a companion: numbers that differ in the last digit.
 
     The component of the momentum on the axis of the greatest moment changes the other way: if all changed alike, or the
     two outer ones did, the distance to the separatrix would keep its relative size, and what grows with its inverse
@@ -53,14 +53,14 @@ def nudged(momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
 
 
 def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
-    """Return the error of a run whose companion is at the distance d; for one body or for many."""
+    """Returns the error of a run whose companion is at the distance d; for one body or for many."""
     larger, smaller = (max, min) if isinstance(d, float) else (np.maximum, np.minimum)
     floor = floor + rounding
     return larger(factors.truncation * d, smaller(factors.rounding * d, MAYBE_ROUND_OFF * floor)) + floor + left
 
 
 def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
-    """Return what no companion sees, because it has the same: the rounding of times, and some of that of rates.
+    """Returns what no companion sees, because it has the same: the rounding of times, and some of that of rates.
 
     The principal moments of a tilted tensor are known to some ulps of the greatest one only: `unequal` is that over the
     least one. For one body, or for many.
@@ -72,7 +72,7 @@ def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
 
 
 def spread(values: NDArray[Number]) -> NDArray[Number]:
-    """Return at most `CHECKS` of the times, or rows, the last among them."""
+    """Returns at most `CHECKS` of the times, or rows, the last among them."""
     if values.size <= CHECKS:
         return values
     some: NDArray[Number] = values[np.unique(np.linspace(0, values.size - 1, CHECKS).round().astype(int))]
@@ -80,7 +80,7 @@ def spread(values: NDArray[Number]) -> NDArray[Number]:
 
 
 def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
-    """Return the largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
+    """Returns the largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
     q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
     differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
     apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()

@@ -8,12 +8,12 @@ from polhode.solution import Solution
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
+    """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def both(first: Integration, second: Integration) -> tuple[Solution, Solution | BaseException]:
-    """Attempt two runs at the same time; what the second raises takes the place of its solution.
+    """Attempts two runs at the same time; what the second raises takes the place of its solution.
 
     A thread is made for each call: one that waits for more would be missing after a fork. It is a bare one, because
     `threading.Thread` waits until it has begun, which takes longer than to make it. Compilations are done before.

@@ -92,7 +92,7 @@ class Search:
         self, problem: Problem, candidate: Candidate, rtol: float, count: int, levels: Any = None, *,
         history: History | None = None,
     ) -> None:  # fmt: skip
-        """Begin at level 0, or at these levels, and with what earlier tries have shown."""
+        """Begins at level 0, or at these levels, and with what earlier tries have shown."""
         self.candidate, self.rtol = candidate, rtol
         self.patience = 2 if problem.torque.depends & Depends.TIME else 1
         """How often shorter steps may be in vain: a torque may change faster in time than the first steps follow."""
@@ -104,7 +104,7 @@ class Search:
         self.active = np.ones(count, dtype=bool)
 
     def steps(self, level: int) -> float:
-        """Return the number of steps at a level; for DOP853, rtol**(-1/8)."""
+        """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
         return min(self.candidate.first * FINER**level, self.most)
 
     def is_last(self, level: int) -> bool:
@@ -112,7 +112,7 @@ class Search:
         return self.candidate.order == 0.0 or self.steps(level) >= self.most
 
     def run(self, attempt: Attempt, few: int = 0) -> None:
-        """Refine the steps of every body; where only most of them count, a few are left behind."""
+        """Refines the steps of every body; where only most of them count, a few are left behind."""
         while (active := np.flatnonzero(self.active)).size > few:
             level = int(self.level[active].min())  # the lowest first: so bodies that meet at a level run together
             here = active[self.level[active] == level]
@@ -121,7 +121,7 @@ class Search:
             self._judge(which, level, to_round_off, attempt(which, level, to_round_off))
 
     def _judge(self, which: Any, level: int, to_round_off: bool, tried: Tried) -> None:
-        """Decide for each of the bodies that were tried whether it goes on, and at which level."""
+        """Decides for each of the bodies that were tried whether it goes on, and at which level."""
         history = self.history
         history.add(which, self.steps(level), tried)
         self.active[which] = False
@@ -152,7 +152,7 @@ class Search:
         return enough | at_round_off
 
     def _next_level(self, level: int, which: Any) -> Any:
-        """Return the next levels of bodies, by the order of the method or by the one that was seen, if that is lower.
+        """Returns the next levels of bodies, by the order of the method or by the one that was seen, if that is lower.
 
         A run that failed says nothing of how many more steps it wants.
         """
@@ -183,7 +183,7 @@ class History:
         """Whether the last estimate may be made of round-off."""
 
     def add(self, which: Any, steps: float, tried: Tried) -> None:
-        """Add one more try of some bodies."""
+        """Adds one more try of some bodies."""
         self.least[which] = tried.least
         self.rounded[which] = tried.error < ROUNDED * tried.least
         for kept, new in ((self.steps, steps), (self.error, tried.error), (self.follows, tried.follows)):
@@ -193,7 +193,7 @@ class History:
         self.failures[which] += ~np.isfinite(tried.error)
 
     def order(self, which: Any, otherwise: float) -> Floats:
-        """Return by which power of the steps the error fell in the last try; `otherwise` if that is not known."""
+        """Returns by which power of the steps the error fell in the last try; `otherwise` if that is not known."""
         (n, more), (error, less) = self.steps[-2:, which], self.error[-2:, which]
         with np.errstate(divide="ignore", invalid="ignore"):
             seen = np.log(error / less) / np.log(more / n)
@@ -216,7 +216,7 @@ class History:
         return round_off | grown | flat
 
     def needed(self, rtol: float, order: float) -> Floats:
-        """Return the steps that would do, as far as the tries show; NaN where nothing is known.
+        """Returns the steps that would do, as far as the tries show; NaN where nothing is known.
 
         Where the tolerance lies between the last two, they do. Else both errors may have been round-off, and nothing is
         foreseen but what the order of the method allows; from round-off itself nothing at all.

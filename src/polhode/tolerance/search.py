@@ -76,7 +76,7 @@ class OneBody:
         """Why the last run that failed did."""
 
     def refine(self, candidate: Candidate) -> float:
-        """Refine the steps of a candidate as far as it helps; return the most steps that were tried."""
+        """Refines the steps of a candidate as far as it helps; returns the most steps that were tried."""
         search = Search(self.problem, candidate, self.rtol, 1)
 
         def attempt(which: Any, level: int, to_round_off: bool) -> Tried:
@@ -94,7 +94,7 @@ class OneBody:
         return float(np.nanmax(search.history.steps))
 
     def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
-        """Make a run and its companion, and keep the run if it is the best; return its error and the rounding in it."""
+        """Makes a run and its companion, and keeps the best run; returns its error and the rounding in it."""
         solved = 0.0 if to_round_off else self.rtol
         main = self._begin(self.compared, candidate.plan(self.problem, n, solved))
         coarser = candidate.plan(self.problem, n, solved, coarser=True)
@@ -126,7 +126,7 @@ class OneBody:
         return self.first.beside(self.problem.replace(times=times, every=None), plan, others)
 
     def _compared_rows(self, t: Floats) -> NDArray[np.int64] | slice:
-        """Return the rows in which the two are compared: not the start, where nothing can differ."""
+        """Returns the rows in which the two are compared: not the start, where nothing can differ."""
         first = 1 if t.size > 1 and t[0] == self.problem.t_start else 0
         return slice(first, None) if t.size - first <= CHECKS else spread(np.arange(first, t.size))
 
@@ -152,7 +152,7 @@ class OneBody:
     # --- the answer
 
     def answer(self, candidate: Candidate) -> Solution:
-        """Return the best solution; where the user does not wait for it, raise with the best so far."""
+        """Returns the best solution; where the user does not wait for it, raises with the best so far."""
         try:
             most = self.refine(candidate)
             if self.best is None:
@@ -171,7 +171,7 @@ class OneBody:
             raise SimulationInterrupted(self._unfinished(whole, None)) from None
 
     def _unfinished(self, solution: Solution, error: float | None) -> Solution:
-        """Return a whole solution, but a coarse one, and maybe not at all of the listed times."""
+        """Returns a whole solution, but a coarse one, and maybe not at all of the listed times."""
         known = "not known" if error is None else f"estimated as {error:.1e}"
         return replace(
             solution,
@@ -207,19 +207,19 @@ class OneBody:
 
 
 def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile) -> Solution:
-    """Return the motion with an error below the tolerance, by the method of the goal or by the one that suits best."""
+    """Returns the motion with an error below the tolerance, by the method of the goal or by the one that suits best."""
     c, chosen = _begun(problem, goal, on_compile)
     return OneBody(problem, goal.rtol, c, progress, on_compile).answer(chosen)
 
 
 def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:
-    """Return the plan with which `answer` would begin."""
+    """Returns the plan with which `answer` would begin."""
     _, chosen = _begun(problem, goal, on_compile)
     return chosen.plan(problem, chosen.first, goal.rtol)
 
 
 def _begun(problem: Problem, goal: Goal, on_compile: OnCompile) -> tuple[Character, Candidate]:
-    """Return what kind of problem it is, and what to begin with."""
+    """Returns what kind of problem it is, and what to begin with."""
     c = character(problem)
     if not math.isfinite(c.turn):
         raise ValueError(

@@ -142,7 +142,7 @@ def _pointing(solution: Solution) -> tuple[str, Floats]:
 
     The body spins about this axis; where it points changes slowly, and shows how the body wobbles, precesses or flips.
     """
-    sizes = np.abs(solution.run.momentum_start)
+    sizes = np.abs(solution.problem.momentum_start)
     axis = 2 - int(sizes[::-1].argmax())  # the last of equal ones: z for a body at rest
     unit = np.eye(3)[axis : axis + 1]
     return "xyz"[axis], by_blocks(lambda q: to_space(q, unit), solution.quaternion)

@@ -74,7 +74,7 @@ def changes(found: Ensemble) -> Floats:
 
 def low_halves(found: Ensemble) -> tuple[Any, Any]:
     """Returns the low halves of quaternions and momenta at the end; zero if the method carries none."""
-    name, low = found.run.method.name, found.memory.astype(np.longdouble)
+    name, low = found.plan.method.name, found.memory.astype(np.longdouble)
     if name == "ExactPolished":
         return low[:, 3:7], low[:, :3]
     if name.endswith("(compensated=true)"):
