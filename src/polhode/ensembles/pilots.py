@@ -255,7 +255,7 @@ class Pilots:
         return levels.replace(replace(chosen, first=min(needed.tolist(), key=lambda n: _cost(n, needed))))
 
     def _in_groups(self, levels: Levels, history: History, powers: tuple[float, ...]) -> Levels:
-        """Lets each body begin with as many steps as it is likely to need, by its speed, as far as that of the pilots shows.
+        """Lets each body begin with the steps that it is likely to need, by its speed, as far as the pilots show that.
 
         Exact flows are prepared for what most of the pilots ask: one program, whatever the steps. Bodies that are too
         fast for it get more of them.
