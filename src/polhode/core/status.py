@@ -10,9 +10,9 @@ UNCOVERED = 5
 STALLED = 6
 """A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
 ALONE = 7
-"""Among many bodies: several at a time cannot go on with this one. Seen by no user."""
+"""Lanes cannot go on with this body among many; it will go on alone. No user sees this status."""
 TOO_LONG = 8
-"""The equations of a step were solved, but more happens within it than the method can follow."""
+"""The equations of a step were solved, but the motion within it changes faster than the method can follow."""
 
 # Reported by the caller of a driver, not by kernels:
 RAISED = 3
