@@ -20,7 +20,7 @@ def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
     change when the rate is reversed, or the method is not reversible.
     """
     if Keeps.REVERSIBLE not in method.keeps | method.keeps_when_free or method.own_clock:
-        only = "variable steps are reversible only with a symmetric method of equal steps inside"
+        only = "variable steps are reversible only if the method inside is an equal-step, symmetric method"
         raise ValueError(f"{only}, which {method.name} is not")
     lost = Keeps.SYMPLECTIC
     return replace(
