@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.free import HUGE_PAGE, INTERPRETED, FreeMotion
+from polhode.free import HUGE_PAGE_BYTES, MOST_INTERPRETED, FreeMotion
 from tests.authorities import Case, free_motion, paper_case, paper_records
 
 Floats = NDArray[np.float64]
@@ -202,7 +202,7 @@ MIXED: list[tuple[list[float], list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize("count", [3, INTERPRETED])
+@pytest.mark.parametrize("count", [3, MOST_INTERPRETED])
 def test_a_stack_is_its_motions(count: int) -> None:
     """Motions first, then times, then components; mixed regimes, and nothing that is not a number."""
     bodies, omegas = [ph.Body(i) for i, _ in MIXED], [w for _, w in MIXED]
@@ -261,7 +261,7 @@ def test_large_results() -> None:
     """They begin on the boundary of a large page; times are copied, and nothing overlaps."""
     t = np.linspace(0.0, 50.0, 30_001)
     s, few = SHORT.at(t), SHORT.at(t[:100])
-    assert s.t.ctypes.data % HUGE_PAGE == 0
+    assert s.t.ctypes.data % HUGE_PAGE_BYTES == 0
     t[:] = 0.0
     assert s.t[-1] == 50.0
     for name in ("t", "quaternion", "omega", "momentum"):

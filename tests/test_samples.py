@@ -155,7 +155,7 @@ def test_bad_input(change: dict[str, Any], words: str) -> None:
         (lambda: samples.Normal([0.0, 1.0], [1.0, 2.0, 3.0]), "sd must be one number or 2 of them, not 3"),
         (lambda: samples.Normal([0.0, 1.0], covariance=[[1.0, 2.0], [2.0, 1.0]]), "without negative eigenvalues"),
         (lambda: samples.Uniform(1.0, [2.0, 0.5]), "low must not lie above high"),
-        (lambda: samples.Isotropic(-1.0), "length must be a positive number"),
+        (lambda: samples.Isotropic(-1.0), "length must be a number from 0 on"),
         (lambda: samples.Attitude([1.0, 0.0, 0.0, 0.0]), "give sd"),
         (lambda: samples.Attitude(sd=np.nan), "sd must be finite"),
     ],

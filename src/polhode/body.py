@@ -1,4 +1,4 @@
-"""Bodies: moments of inertia, principal axes, and the bodies of the literature."""
+"""Bodies: moments of inertia, principal axes, and bodies from the literature."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,14 +10,13 @@ from polhode import _check
 from polhode._arrays import Floats
 
 SYMMETRY_TOLERANCE = 1e-12
-"""Relative asymmetry of a tensor that is taken for round-off."""
+"""A relative asymmetry of a tensor up to this is taken for round-off."""
 
 TRIANGLE_TOLERANCE = 1e-12
-"""Relative excess over the triangle inequality that is taken for round-off: flat bodies reach equality."""
+"""A relative excess over the triangle inequality up to this is taken for round-off: flat bodies reach equality."""
 
-
-SMALLEST = 1e-300
-"""Moments and their inverses, and sums of them, must be floats."""
+SMALLEST_MOMENT = 1e-300
+"""Moments lie between this and its inverse, so that they, their inverses and sums of them are floats."""
 
 
 class Body:
@@ -41,7 +40,7 @@ class Body:
             axes *= np.sign(np.linalg.det(axes))  # principal axes that form a right-handed frame
         if moments.min() <= 0:
             raise ValueError(f"moments of inertia must be positive, not {_listed(moments)}")
-        if moments.min() < SMALLEST or moments.max() > 1.0 / SMALLEST:
+        if moments.min() < SMALLEST_MOMENT or moments.max() > 1.0 / SMALLEST_MOMENT:
             raise ValueError(
                 f"the moments {_listed(moments)} are near the ends of the range of floats: use other units"
             )
@@ -58,7 +57,7 @@ class Body:
 
     @classmethod
     def named(cls, name: str) -> "Body":
-        """A body of the literature; `polhode.body.NAMED` lists them with their sources."""
+        """Returns a body from the literature; `polhode.body.NAMED` lists them with their sources."""
         known = NAMED[_check.choice("body", name, NAMED)]
         return cls(known.moments, name=known.name, allow_unphysical=True)
 
@@ -74,7 +73,7 @@ class Body:
 
     @cached_property
     def symmetry_axis(self) -> int:
-        """The principal axis, from 1 to 3, beside which the other two moments are equal; 0: there is none."""
+        """The principal axis, from 1 to 3, for which the other two moments are equal; 0: there is none."""
         a, b, c = self.moments.tolist()
         return 3 if a == b else 1 if b == c else 2 if c == a else 0
 
@@ -89,7 +88,7 @@ class Body:
         return np.array([w, x, y, z])
 
     def momentum(self, omega: Floats) -> Floats:
-        """I w, in the user's axes, for one rate or a stack of them."""
+        """Returns I w, in the user's axes, for one rate or a stack of them."""
         if self.aligned:
             return omega * self.moments
         x, y, z = self.tensor  # term by term, so that no bit depends on how many rates there are
@@ -97,7 +96,7 @@ class Body:
         return product
 
     def rate(self, momentum: Floats) -> Floats:
-        """The inverse of `momentum`."""
+        """Returns the rate that has this momentum, in the user's axes, for one or a stack of them."""
         if self.aligned:
             return momentum / self.moments
         return ((momentum @ self.axes) / self.moments) @ self.axes.T
@@ -116,7 +115,7 @@ class Body:
 
 
 def _tensor(inertia: Any) -> Floats:
-    """The inertia tensor from what the user gave, checked and exactly symmetric."""
+    """Returns the inertia tensor that the user's argument means, checked and exactly symmetric."""
     if isinstance(inertia, str):
         raise TypeError(
             f"inertia must be three moments or a 3x3 tensor, not {inertia!r}: write Body.named({inertia!r})"
@@ -138,6 +137,7 @@ def _tensor(inertia: Any) -> Floats:
 
 
 def _listed(moments: Floats) -> str:
+    """Writes the moments for a message."""
     return ", ".join(f"{m:g}" for m in moments)
 
 

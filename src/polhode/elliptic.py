@@ -1,9 +1,9 @@
 """Jacobi's elliptic functions and the elliptic integrals, accurate on both sides of the separatrix and on it.
 
 Every function takes the complementary parameter mc = 1 - m = k'^2 (and nc = 1 - n): near m = 1, where a rigid body
-tumbles from one end of its intermediate axis to the other, m itself has no digits left to say how near. Arguments are
-numbers or arrays that broadcast; numbers give numbers. NaN where there is no real value. The measured error of each is
-in `docs/elliptic.md`.
+tumbles from one end of its intermediate axis to the other, m itself has no digits left for the distance from 1.
+Arguments are numbers or arrays that broadcast; numbers give numbers. The result is NaN where there is no real value.
+`docs/elliptic.md` has the measured error of each function.
 
 In a torque, or in any other function that polhode compiles, each name stands for its kernel in `polhode.core.elliptic`.
 """
@@ -22,15 +22,15 @@ __all__ = ["amplitude", "ellipe", "ellipe_inc", "ellipf", "ellipk", "ellippi", "
 Values = Any
 """A float if every argument is a number, else an array of float64."""
 
-HANDFUL = 500
-"""Up to so many values plain Python is used: 2 to 35 us a value, against tens of milliseconds to load a program and
-seconds to make it."""
+MOST_INTERPRETED = 500
+"""Up to this many values are computed in plain Python: that takes 2 to 35 us a value, against tens of milliseconds to
+load a program and seconds to compile it."""
 
 
 def jacobi(u: ArrayLike, mc: ArrayLike) -> tuple[Values, Values, Values]:
-    """sn, cn, dn of argument u, for every real mc; at mc = 0 tanh, sech, sech.
+    """sn, cn, dn of argument u, for every real mc; at mc = 0 they are tanh, sech, sech.
 
-    The period 4 K is taken out in two doubles: a million periods cost no digits that u itself has.
+    The period 4 K is subtracted in two doubles: a million periods lose none of the digits of u.
     """
     s, c, d = _each(kernels.jacobi, 3, u=u, mc=mc)
     return s, c, d
@@ -42,51 +42,51 @@ def amplitude(u: ArrayLike, mc: ArrayLike) -> Values:
 
 
 def ellipk(mc: ArrayLike) -> Values:
-    """K, the complete integral of the first kind, the quarter period of sn: for mc >= 0; infinite at 0."""
+    """K, the complete integral of the first kind, the quarter period of sn, for mc >= 0; it is infinite at 0."""
     return _each(kernels.ellipk, 1, mc=mc)[0]
 
 
 def ellipe(mc: ArrayLike) -> Values:
-    """E, the complete integral of the second kind: for mc >= 0."""
+    """E, the complete integral of the second kind, for mc >= 0."""
     return _each(kernels.ellipe, 1, mc=mc)[0]
 
 
 def ellipf(phi: ArrayLike, mc: ArrayLike) -> Values:
-    """F(phi), the integral of 1 / sqrt(1 - m sin^2) from 0 to phi: for mc >= 0 any phi, else while the root is real."""
+    """F(phi), the integral of 1 / sqrt(1 - m sin^2) from 0 to phi; for mc < 0 as long as the root is real."""
     return _each(kernels.ellipf, 1, phi=phi, mc=mc)[0]
 
 
 def ellipe_inc(phi: ArrayLike, mc: ArrayLike) -> Values:
-    """E(phi), the integral of sqrt(1 - m sin^2) from 0 to phi: for mc >= 0 any phi, else while the root is real."""
+    """E(phi), the integral of sqrt(1 - m sin^2) from 0 to phi; for mc < 0 as long as the root is real."""
     return _each(kernels.ellipe_inc, 1, phi=phi, mc=mc)[0]
 
 
 def ellippi(nc: ArrayLike, phi: ArrayLike, mc: ArrayLike) -> Values:
     """Pi(n; phi), the integral of 1 / ((1 - n sin^2) sqrt(1 - m sin^2)) from 0 to phi, in the sign of DLMF 19.2.7.
 
-    For mc >= 0 any phi, else while the root is real. For nc < 0 the integrand has poles, and the integral across
-    them is Cauchy's principal value, as in the DLMF: the real part of what a complex program returns. Beyond the double
-    pole of nc = 0 it is infinite.
+    phi is any number for mc >= 0; for mc < 0 the root must be real. For nc < 0 the integrand has poles, and the
+    integral across them is Cauchy's principal value, as in the DLMF: the real part of what a complex program returns.
+    Beyond the double pole of nc = 0 it is infinite.
     """
     return _each(kernels.ellippi, 1, nc=nc, phi=phi, mc=mc)[0]
 
 
 def ellippi_complete(nc: ArrayLike, mc: ArrayLike) -> Values:
-    """Pi(n), the integral of `ellippi` up to a right angle: for mc >= 0."""
+    """Pi(n), the integral of `ellippi` up to a right angle, for mc >= 0."""
     return _each(kernels.ellippi_complete, 1, nc=nc, mc=mc)[0]
 
 
-for _public in __all__:  # what stands in the place of the function when it is compiled
+for _public in __all__:  # the compiler replaces each function by its kernel
     globals()[_public].py_func = getattr(kernels, _public)
 
 _rows: dict[tuple[str, bool], Callable[..., int]] = {}
 
 
 def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> list[Values]:
-    """The kernel on every set of arguments, which broadcast."""
+    """Applies the kernel to every set of arguments, which broadcast."""
     arrays = np.broadcast_arrays(*(_numbers(name, value) for name, value in arguments.items()))
     shape, size = arrays[0].shape, arrays[0].size
-    if size > HANDFUL:
+    if size > MOST_INTERPRETED:
         columns = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         found = [np.empty(size) for _ in range(results)]
         name = (kernel.__name__, compiles())
@@ -107,7 +107,7 @@ def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
 
 
 def _loop(kernel: Any, arguments: int, results: int) -> Any:
-    """The kernel on rows of numbers, to be compiled."""
+    """Returns the loop, to be compiled, that applies the kernel to rows of numbers."""
 
     def one(x: Any, out: Any, count: int) -> int:
         for i in range(count):

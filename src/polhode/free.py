@@ -28,33 +28,33 @@ if TYPE_CHECKING:
 EPSILON = 2.0**-52
 
 NEGLIGIBLE = 1e-302
-"""A component of the rate so much smaller than the largest is taken for none: its inverse would leave the numbers."""
+"""A component of the rate smaller than this times the largest is replaced by zero: its inverse would overflow."""
 
-INTERPRETED = 500
-"""Up to so many motions are set up in plain Python: that takes less time than to load the compiled program."""
+MOST_INTERPRETED = 500
+"""Up to this many motions are set up in plain Python: that takes less time than loading the compiled program."""
 
-HUGE_PAGE = 2**21
-"""Bytes. Results at least so large begin on such a boundary. The system then gives memory in pages of this size, where
-it has them (Linux, as NumPy asks it to), instead of 512 small ones that cost more time than what is written to them."""
+HUGE_PAGE_BYTES = 2**21
+"""Results at least this large begin on such a boundary. The system then gives memory in pages of this size, where it
+has them (Linux, as NumPy asks it to), instead of 512 small ones, which cost more time than writing the results."""
 
 FEW_DIGITS = 2.0
-"""With fewer digits left, `at` warns."""
+"""If fewer digits of the phase are left, `at` warns."""
 
 Mode = Literal["short-axis", "long-axis", "separatrix", "steady"]
 Axis = Literal["short", "long"]
 
 
 _ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_motions")
-"""What a `FreeMotion` keeps of each motion."""
+"""The arrays of a `FreeMotion` that have one row for each motion."""
 
 
 class ObservedPeriods(NamedTuple):
     """The two periods of a tumbling body in seconds, as observers of asteroids and comets give them."""
 
     phi: Any
-    """Mean period of the precession of the reference axis about the angular momentum."""
+    """The mean period of the precession of the reference axis about the angular momentum."""
     psi: Any
-    """Period of the turning about the reference axis, or of the rocking about it."""
+    """The period of the rotation about the reference axis, or of the oscillation about it."""
 
 
 class Nutation(NamedTuple):
@@ -62,61 +62,65 @@ class Nutation(NamedTuple):
 
     least: Any
     mean: Any
-    """Over time."""
+    """The mean over time."""
     greatest: Any
 
 
 @dataclass(frozen=True, eq=False)
 class FreeState:
-    """The state of a free body, or of many, at one time or many: shape (motions, times), less what was single."""
+    """The state of one or many free bodies at one or many times.
+
+    Arrays have an axis of motions if there are many, then the axes of the times, then components.
+    """
 
     t: Floats
     quaternion: Floats
-    """Attitude, body to space, scalar first."""
+    """The attitude, body to space, scalar first."""
     omega: Floats
-    """Angular velocity in body axes, rad/s."""
+    """The angular velocity in body axes, rad/s."""
     momentum: Floats
-    """Angular momentum in body axes."""
+    """The angular momentum in body axes, kg m^2/s."""
 
     @cached_property
     def attitude(self) -> Rotation:
-        """Attitude, body to space. With an axis of motions and one of times this needs SciPy 1.17."""
+        """The attitude, body to space. With an axis of motions and one of times this needs SciPy 1.17."""
         from scipy.spatial.transform import Rotation
 
         return Rotation.from_quat(np.roll(self.quaternion, -1, axis=-1))
 
     @property
     def spatial_momentum(self) -> Floats:
-        """Angular momentum in space axes, which does not change."""
+        """The angular momentum in space axes, kg m^2/s, which does not change."""
         return _rotated(self.quaternion, self.momentum)
 
     @property
     def spatial_omega(self) -> Floats:
-        """Angular velocity in space axes, rad/s."""
+        """The angular velocity in space axes, rad/s."""
         return _rotated(self.quaternion, self.omega)
 
 
 class FreeMotion:
     """The motion of a body that no torque acts on, in closed form.
 
-    The state at any time, before or after the start, costs the same and is right to the last digits: the error is below
-    4 eps (1 + s), where eps is 2.2e-16 and s is how much the state changes per relative change of any of the numbers
-    given; 16 for moments that no body has. (docs/free_motion.md has the measurements.)
+    The state at any time, before or after the start, costs the same and is accurate to the last digits: the error is
+    below 4 eps (1 + s), where eps is 2.2e-16 and s is the greatest change of the state per relative change of any of
+    the numbers given; for moments that no body has it is below 16 eps (1 + s). (docs/free_motion.md has the
+    measurements.)
 
-    Many motions at once: give a list of bodies, or a stack of rates or attitudes, or several of these of one length.
-    Whatever then comes out has an axis of motions first, then the axes of the times, then components.
+    For many motions at once, give a list of bodies, or a stack of rates or attitudes, or several of these of one
+    length. All results then have an axis of motions first, then the axes of the times, then components.
 
     Parameters
     ----------
     body
         A `Body`, or a sequence of them.
     omega
-        Angular velocity at `t0` in body axes, rad/s: shape (3,) or (motions, 3).
+        The angular velocity at `t0` in body axes, rad/s: shape (3,) or (motions, 3).
     attitude
-        Rotation from body to space axes at `t0`: a SciPy `Rotation`, a quaternion (scalar first) or a matrix,
-        or a stack. Default: the axes coincide.
+        The rotation from body to space axes at `t0`: a SciPy `Rotation`, a quaternion (scalar first) or a matrix,
+        or a stack. By default the axes coincide.
     t0
-        When that is, in seconds.
+        The time of the start, in seconds.
     """
 
     def __init__(self, body: Body | Sequence[Body], omega: Any, attitude: Any = None, t0: float = 0.0) -> None:
@@ -129,8 +133,8 @@ class FreeMotion:
         lengths = {"body": len(bodies), "omega": len(np.atleast_2d(rates)), "attitude": len(np.atleast_2d(quaternions))}
         given = {name: lengths[name] for name, stacked in stacks.items() if stacked}
         if len(set(given.values())) > 1:
-            told = ", ".join(f"{name} {count}" for name, count in given.items())
-            raise ValueError(f"body, omega and attitude must be stacks of one length, or single, but there are: {told}")
+            listed = ", ".join(f"{name} {count}" for name, count in given.items())
+            raise ValueError(f"body, omega and attitude must be single or stacks of one length, but are: {listed}")
         self._shape: tuple[int, ...] = tuple(given.values())[:1]
         count = self._shape[0] if self._shape else 1
         if count == 0:
@@ -165,9 +169,9 @@ class FreeMotion:
     # --- the state at any time
 
     def at(self, t: Any) -> FreeState:
-        """The state at a time or at many, in any order, before or after the start.
+        """Returns the state at one or many times, in any order, before or after the start.
 
-        The arrays of a state share their memory, which is kept until none of them is used any more.
+        The arrays of a state share one piece of memory, which is freed when none of them is used any more.
         """
         times, earliest, latest = _times(t)
         if self._shape or max(latest - self.t0, self.t0 - earliest) > self._carefree:
@@ -177,7 +181,7 @@ class FreeMotion:
         return FreeState(t.reshape(times.shape), q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
 
     def _evaluated(self, times: Floats, t0: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Times, attitudes, rates and momenta, flat, in one piece of memory."""
+        """Returns times, attitudes, rates and momenta as flat arrays in one piece of memory."""
         motions, count = len(self._motions), times.size
         states = motions * count
         block = _block(count + 10 * states)
@@ -188,10 +192,10 @@ class FreeMotion:
         return t, q, w, m
 
     def digits(self, t: Any) -> Any:
-        """About how many digits of the state at t are fixed by the numbers given, each good to its last bit.
+        """Returns about how many digits of the state at t the numbers given determine, if each is good to its last bit.
 
-        Each tenfold of time takes one digit of the phase; near the separatrix it goes faster, as the time of the next
-        flip hangs on the distance from it. This is a guide, not a bound.
+        Ten times the time costs one digit of the phase; near the separatrix digits are lost faster, because the time of
+        the next flip depends on the distance from it. This is a guide, not a bound.
         """
         times, _, _ = _times(t)
         return self._shaped(self._digits(times.reshape(-1) - self.t0), times.shape)
@@ -200,10 +204,10 @@ class FreeMotion:
         c = self._c
         spin, lam = self._column("spin"), self._column("lam")
         time = np.abs(elapsed)[None, :]
-        with np.errstate(all="ignore"):  # infinities and the like are right here, or not chosen
+        with np.errstate(all="ignore"):  # infinities and NaN are right here, or not chosen
             I1, I2, I3 = np.take_along_axis(self._moments, _labels(c), axis=1).T
             flat32, flat21 = np.abs(I3 - I2) / I3, np.abs(I2 - I1) / I2
-            # k'^2 = P^2 - Q^2 with P = dn(u0): its relative change with the inputs decides when the flips come.
+            # k'^2 = P^2 - Q^2 with P = dn(u0): its relative change with the inputs shifts the times of the flips.
             P2, difference = (c.y3 / c.amplitude3) ** 2, c.complement**2
             Q2 = np.maximum(P2 - difference, 0.0)
             slipping = (P2 / flat32 + np.where(flat21 > 0.0, Q2 / flat21, 0.0)) / (4.0 * c.quarter * difference)
@@ -216,7 +220,7 @@ class FreeMotion:
 
     @cached_property
     def _carefree(self) -> float:
-        """Up to this time all is well with a single motion: a quick look instead of `digits`."""
+        """The time since the start up to which no digits need be counted: a quick check instead of `digits`."""
         time = np.logspace(-20, 40, 241) / max(float(self._column("spin").max()), 1e-200)
         few = (self._digits(time) < FEW_DIGITS + 1.0).any(axis=0)
         return float(time[max(0, int(np.argmax(few)) - 1)]) if few.any() else math.inf
@@ -233,7 +237,7 @@ class FreeMotion:
             which = f" of motion {worst}" if self._shape else ""
             warnings.warn(
                 f"at t = {times.reshape(-1)[far]:g} about {left[worst]:.0f} digits of the phase{which} are left: "
-                f"after {turns:.2g} turns, the last bit of the numbers given decides about the rest",
+                f"after {turns:.2g} turns, the others depend on the last bit of the numbers given",
                 UserWarning,
                 stacklevel=3,
             )
@@ -242,22 +246,22 @@ class FreeMotion:
 
     @property
     def body(self) -> Body | tuple[Body, ...]:
-        """What turns."""
+        """The body, or the bodies if there are several."""
         return tuple(self._bodies) if self._shape and len(self._bodies) > 1 else self._bodies[0]
 
     @property
     def omega(self) -> Floats:
-        """Angular velocity at the start, in body axes."""
+        """The angular velocity at the start, in body axes, rad/s."""
         return self._shaped(self._omega.copy())  # type: ignore[no-any-return]
 
     @property
     def kinetic_energy(self) -> Any:
-        """T = w . I w / 2."""
+        """The kinetic energy T = w . I w / 2, J."""
         return self._shaped(0.5 * np.einsum("ni,nij,nj->n", self._omega, self._tensor, self._omega))
 
     @property
     def angular_momentum(self) -> Floats:
-        """The angular momentum in space axes."""
+        """The angular momentum in space axes, kg m^2/s."""
         m = np.einsum("nij,nj->ni", self._tensor, self._omega)
         return self._shaped(_rotated(self._quaternion, m))  # type: ignore[no-any-return]
 
@@ -266,8 +270,8 @@ class FreeMotion:
         """How the body moves: `short-axis`, `long-axis`, `separatrix` or `steady`.
 
         In short-axis mode the momentum, seen from the body, circles the axis of the greatest moment; in long-axis mode
-        that of the least. On the separatrix the body flips once and then nears the intermediate axis for ever. Steady:
-        the angular velocity is constant.
+        that of the least. On the separatrix the body flips once and then approaches the intermediate axis for ever. In
+        a steady motion the angular velocity is constant.
         """
         c = self._c
         modes = np.where(c.sense > 0, "short-axis", "long-axis")
@@ -289,16 +293,17 @@ class FreeMotion:
     def separatrix_distance(self) -> Any:
         """G^2 / (2 T I2) - 1, with I2 the intermediate moment, to full relative accuracy.
 
-        Positive in short-axis mode, negative in long-axis mode, zero on the separatrix, for spheres and for rest.
+        It is positive in short-axis mode, negative in long-axis mode, zero on the separatrix, for spheres and at rest.
         """
         return self._shaped(self._relative_distance())
 
     @property
     def period(self) -> Any:
-        """The time after which angular velocity and momentum repeat in the body; the attitude in general does not.
+        """The time after which angular velocity and momentum repeat in the body, s; the attitude in general does not.
 
         It is 4K / lam. For a steady rotation about the axis of the least or greatest moment it is the period of small
-        wobbles about it. Infinite on the separatrix, and for every other steady rotation: nothing restores those.
+        oscillations about it. It is infinite on the separatrix, and for every other steady rotation, about which no
+        oscillation is possible.
         """
         c = self._c
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -306,26 +311,26 @@ class FreeMotion:
 
     @property
     def mean_precession_rate(self) -> Any:
-        """The mean rate at which the circled axis goes round the angular momentum, rad/s.
+        """The mean rate at which the circled axis precesses about the angular momentum, rad/s.
 
-        That is the short axis in short-axis mode and the long axis in long-axis mode. On the separatrix it is the limit
-        2T / G, and for a steady rotation that keeps no axis, |w|.
+        The circled axis is the short axis in short-axis mode and the long axis in long-axis mode. On the separatrix the
+        rate is the limit 2T / G, and for a steady rotation that circles no axis it is |w|.
         """
         return self._shaped(self._c.precession * self._scale)
 
     @property
     def precession_period(self) -> Any:
-        """The period that belongs to `mean_precession_rate`; infinite at rest."""
+        """The period of one turn at the `mean_precession_rate`, s; infinite at rest."""
         with np.errstate(divide="ignore", over="ignore"):
             return self._shaped(2.0 * math.pi / (self._c.precession * self._scale))
 
     def observed_periods(self, reference: Axis = "long") -> ObservedPeriods:
-        """P_phi and P_psi of a tumbling body, in either of the two conventions of observers.
+        """Returns P_phi and P_psi of a tumbling body, in either of the two conventions of observers.
 
-        phi is the angle through which the reference axis has gone round the angular momentum. It does not grow evenly:
+        phi is the angle by which the reference axis has precessed about the angular momentum. It does not grow evenly:
         P_phi is the time of one turn at its mean rate. psi is the angle about the reference axis; it repeats after
-        P_psi, which is `period`. In long-axis mode psi makes a full turn about the long axis in that time, or rocks
-        about the short one; in short-axis mode it is the other way round.
+        P_psi, which is `period`. In long-axis mode psi makes a full turn about the long axis in that time, or
+        oscillates about the short one; in short-axis mode the two axes exchange their roles.
 
         `reference="long"`, the axis of the least moment, is the L-convention of Samarasinha and A'Hearn (1991);
         `reference="short"`, that of the greatest, is the S-convention. In both modes
@@ -339,10 +344,10 @@ class FreeMotion:
         return ObservedPeriods(self._shaped(phi), self.period)
 
     def nutation(self, axis: Axis | None = None) -> Nutation:
-        """The angle between an axis and the angular momentum: least, mean over time, greatest.
+        """Returns the angle between an axis and the angular momentum: least, mean over time, greatest.
 
         `axis` is `long` (least moment), `short` (greatest moment), or by default the one that the momentum circles.
-        Without direction: the end of the axis that is nearer to the momentum at the start is taken. At rest it is NaN.
+        The angle is measured from the end of the axis that is nearer to the momentum at the start. At rest it is NaN.
         """
         c = self._c
         steady = c.kind == STEADY
@@ -363,7 +368,7 @@ class FreeMotion:
         return Nutation(*(self._shaped(x) for x in (least, mean, greatest)))
 
     def _mean_nutation(self) -> Floats:
-        """Of the circled axis, by the trapezoidal rule over a half period: for periodic functions it converges fast."""
+        """Returns the mean angle of the circled axis, by the trapezoidal rule over a half period: it converges fast."""
         c = self._c
         out = np.full(len(c.kind), 0.5 * math.pi)
         for i in np.flatnonzero(c.quarter > 0.0):
@@ -376,19 +381,19 @@ class FreeMotion:
         return out
 
     def flip_times(self, count: int) -> Floats:
-        """The first `count` times from the start on at which the body flips; infinite where there are no more.
+        """Returns the first `count` times from the start on at which the body flips; infinity if there are no more.
 
-        A flip is where the component of the momentum along the intermediate axis changes its sign: near the separatrix,
-        halfway between long stays at the two ends of that axis. Flips are half a period apart. On the separatrix
-        there is one at most, in a steady rotation none.
+        At a flip the component of the momentum along the intermediate axis changes its sign: near the separatrix, it is
+        halfway between long stays at the two ends of that axis. Flips are half a period apart. On the separatrix there
+        is at most one, in a steady rotation none.
         """
         n = _count("count", count, 0)
         c = self._c
         j = np.arange(n)[None, :]
         moving = ((c.kind != STEADY) & (c.amplitude1 > 0.0))[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            # u = u0 + s lam t passes 2 K j.
-            ahead = -(c.sense * c.u0)[:, None]  # what lam t is at the flip nearest to the start
+            # A flip is where u = u0 + s lam t is 2 K j.
+            ahead = -(c.sense * c.u0)[:, None]  # lam t at the flip nearest to the start
             half = 2.0 * c.quarter[:, None]
             first = np.where((ahead >= 0.0) | (half == 0.0), ahead, ahead + half)
             u = np.where(half > 0.0, first + j * half, np.where((j == 0) & (first >= 0.0), first, np.inf))
@@ -398,7 +403,7 @@ class FreeMotion:
     # --- curves
 
     def polhode(self, count: int = 400) -> Floats:
-        """The curve of the angular velocity in body axes: points all the way round, the last one is the first.
+        """Returns the curve of the angular velocity in body axes: `count` points, of which the last is the first.
 
         On the separatrix it is the one branch that the motion follows, from end to end.
         """
@@ -421,10 +426,10 @@ class FreeMotion:
         return self._shaped(self._in_user_axes(y))  # type: ignore[no-any-return]
 
     def herpolhode(self, count: int = 1000, t: Any = None) -> Floats:
-        """The curve of the angular velocity in space axes: it lies in a plane across the angular momentum.
+        """Returns the curve of the angular velocity in space axes, in a plane perpendicular to the angular momentum.
 
-        At the times given, or at `count` times over ten periods (ten turns if there is no period). In general the
-        curve never closes.
+        Its points are at the times given, or at `count` times over ten periods (ten turns if there is no period). In
+        general the curve never closes.
         """
         if t is None:
             if self._shape:
@@ -434,9 +439,9 @@ class FreeMotion:
         return self.at(t).spatial_omega
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """The polhode on the inertia ellipsoid and the herpolhode in the invariable plane, as a Matplotlib figure.
+        """Draws the polhode on the inertia ellipsoid and the herpolhode in the invariable plane.
 
-        With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
+        Returns a Matplotlib figure. With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
         """
         if self._shape:
             raise ValueError("a picture shows one motion: take one with motion[i].plot()")
@@ -462,7 +467,7 @@ class FreeMotion:
         return self._only(range(len(self))[operator.index(index)])
 
     def _only(self, i: int) -> FreeMotion:
-        """Motion i as a single one."""
+        """Returns motion i as a single one."""
         single = FreeMotion.__new__(FreeMotion)
         single._shape, single.t0 = (), self.t0
         single._bodies = [self._bodies[i if len(self._bodies) > 1 else 0]]
@@ -473,8 +478,8 @@ class FreeMotion:
     def __repr__(self) -> str:
         if self._shape:
             modes, counts = np.unique(self.mode, return_counts=True)
-            told = ", ".join(f"{n} {mode}" for mode, n in zip(modes, counts, strict=True))
-            return f"FreeMotion\n  {len(self):,} motions: {told}"
+            listed = ", ".join(f"{n} {mode}" for mode, n in zip(modes, counts, strict=True))
+            return f"FreeMotion\n  {len(self):,} motions: {listed}"
         rows = [
             ("body", repr(self.body)),
             ("omega", f"({', '.join(f'{x:g}' for x in self._omega[0])}) rad/s at t = {self.t0:g} s"),
@@ -483,15 +488,15 @@ class FreeMotion:
         ]
         return "\n".join(["FreeMotion", *(f"  {name:<8}{value}" for name, value in rows)])
 
-    # --- within
+    # --- internals
 
     @cached_property
     def _c(self) -> Any:
-        """`Constants` whose fields are arrays, one number a motion."""
+        """`Constants` whose fields are arrays, with one number for each motion."""
         return Constants(*self._motions[:, :CONSTANTS].T)
 
     def _column(self, name: Literal["spin", "lam"]) -> Floats:
-        """A rate of each motion in rad/s, as a column."""
+        """Returns a rate of each motion in rad/s, as a column."""
         c = self._c
         values = c.frequency if name == "lam" else np.maximum(c.precession, c.transverse)
         rate: Floats = (values * self._scale)[:, None]
@@ -511,14 +516,14 @@ class FreeMotion:
         return flatness
 
     def _relabelled(self, elapsed: Floats) -> Floats:
-        """y / G of a single motion, in relabelled axes, after these times."""
+        """Returns y / G of a single motion, in relabelled axes, after these times."""
         m, c = self._evaluated(elapsed, 0.0)[3].reshape(-1, 3), self._c
         y: Floats = (m @ self._axes[0])[:, _labels(c)[0]] / self._norm[0]
         y *= np.array([c.sign1[0], c.sign2[0], c.sign3[0]])
         return y
 
     def _in_user_axes(self, y: Floats) -> Floats:
-        """Rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
+        """Returns rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
         c = self._c
         signed = y * np.stack([c.response1 * c.sign1, c.response2 * c.sign2, c.response3 * c.sign3], axis=1)[:, None, :]
         principal = np.empty_like(signed)
@@ -527,12 +532,12 @@ class FreeMotion:
         return out
 
     def _shaped(self, values: Any, times: tuple[int, ...] | None = None) -> Any:
-        """Values with an axis of motions first: without it for a single motion, and a number for a single number."""
+        """Removes the axis of motions for a single motion, and returns a number in place of a single number."""
         out = values.reshape((*self._shape, *(values.shape[1:] if times is None else times)))
         return out.item() if out.ndim == 0 else out
 
 
-# --- what the user gave, checked -----------------------------------------------------------------------------------
+# --- checks of arguments -------------------------------------------------------------------------------------------
 
 
 def _rates(omega: Any) -> Floats:
@@ -543,7 +548,7 @@ def _rates(omega: Any) -> Floats:
 
 
 def _quaternions(attitude: Any) -> Floats:
-    """A unit quaternion, or a stack of them."""
+    """Returns a unit quaternion, or a stack of them."""
     if hasattr(attitude, "as_quat") and np.ndim(attitude.as_quat()) == 2:
         return np.roll(np.asarray(attitude.as_quat(), dtype=np.float64), 1, axis=-1)
     single = attitude is None or hasattr(attitude, "as_quat") or np.shape(attitude) in ((4,), (3, 3))
@@ -553,7 +558,7 @@ def _quaternions(attitude: Any) -> Floats:
 
 
 def _times(t: Any) -> tuple[Floats, float, float]:
-    """Times, the earliest and the latest; zeros if there are none."""
+    """Returns times, the earliest and the latest; zeros if there are none."""
     try:
         times = np.asarray(t, dtype=np.float64)
     except (TypeError, ValueError):
@@ -585,17 +590,17 @@ def _count(name: str, value: Any, least: int) -> int:
 
 
 def _scaled(values: Floats) -> tuple[Floats, Any]:
-    """Rows with their greatest number between 1/2 and 1, and the powers of two taken out."""
+    """Scales rows so that their greatest number is between 1/2 and 1; returns them and the exponents of two."""
     _, exponent = np.frexp(np.abs(values).max(axis=1))
     return np.ldexp(values, -exponent[:, None]), exponent
 
 
 def _block(count: int) -> Floats:
-    """So many numbers, not set."""
-    if 8 * count < HUGE_PAGE:
+    """Returns an array of `count` numbers that are not set."""
+    if 8 * count < HUGE_PAGE_BYTES:
         return np.empty(count)
-    room = np.empty(8 * count + 2 * HUGE_PAGE, dtype=np.uint8)  # memory that is not written to is never given
-    first = -room.ctypes.data % HUGE_PAGE
+    room = np.empty(8 * count + 2 * HUGE_PAGE_BYTES, dtype=np.uint8)  # what is not written to takes no memory
+    first = -room.ctypes.data % HUGE_PAGE_BYTES
     return room[first : first + 8 * count].view(np.float64)
 
 
@@ -605,15 +610,15 @@ def _kept(f: Callable[..., int], signature: str, compiled: bool) -> Callable[...
 
 
 def _program(f: Callable[..., int], signature: str) -> Callable[..., int]:
-    """To find a program again takes milliseconds."""
+    """Returns a compiled program, and remembers it: to find it again in the cache takes milliseconds."""
     return _kept(f, signature, compiles())
 
 
 def _set_up(given: Floats) -> Floats:
-    """All motions set up: few in plain Python, many by the compiled program."""
+    """Sets up all motions: few in plain Python, many by the compiled program."""
     count = len(given)
     motions = np.empty((count, MOTION))
-    if count > INTERPRETED:
+    if count > MOST_INTERPRETED:
         _program(set_up_rows, "ppi")(given, motions, count)
     else:
         numbers = [0.0] * motions.size
@@ -623,7 +628,7 @@ def _set_up(given: Floats) -> Floats:
 
 
 def _labels(c: Constants) -> Any:
-    """Which principal axis is axis 1, 2, 3, one row a motion."""
+    """Returns which principal axis is axis 1, 2, 3, one row for each motion."""
     return np.stack([c.axis1, c.axis2, c.axis3], axis=1).astype(np.int64)
 
 

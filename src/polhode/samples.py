@@ -1,10 +1,10 @@
-"""Distributions to draw an ensemble from, in place of arrays.
+"""Distributions from which an ensemble is drawn, in place of arrays.
 
     ph.ensemble(body, omega=samples.Normal([0, 0, 5], 0.1), attitude=samples.Attitude(), count=1000, seed=1, ...)
 
-Any function `f(rng, n)` of a NumPy generator that returns n rows will do as well. What body k draws depends on the seed
-and on k alone: not on how many bodies there are, nor on what else is drawn, nor on threads. The generator is Philox
-[salmon2011], begun anew for every block of bodies; NumPy may change how it makes normal numbers of it, once in years.
+Any function `f(rng, n)` of a NumPy generator that returns n rows can be used as well. What body k draws depends on the
+seed and on k alone: not on the number of bodies, nor on what else is drawn, nor on threads. The generator is Philox
+[salmon2011], started anew for every block of bodies. A new version of NumPy may, rarely, draw other normal numbers.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from polhode.core.quat import multiply
 __all__ = ["Attitude", "Isotropic", "Normal", "Uniform"]
 
 BLOCK = 1024
-"""Bodies drawn together: always all of them, whether needed or not, so that body k always draws the same."""
+"""Bodies are drawn in blocks of this many, always whole blocks, so that body k always draws the same."""
 ARGUMENTS = ("body", "omega", "attitude", "parameters")
-"""What can be drawn. Each has a stream of its own, which no other disturbs."""
+"""The arguments that can be drawn. Each has a random stream of its own, which does not depend on the others."""
 
 
 class Distribution(ABC):
-    """Something to draw rows from: `draw(rng, n)`."""
+    """The base class of distributions of rows."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, n: int) -> Any:
-        """So many rows."""
+        """Draws n rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Normal(Distribution):
-    """Normally distributed numbers: around `mean`, with the standard deviation `sd` or with a covariance matrix.
+    """Normally distributed numbers with the mean `mean`, and the standard deviation `sd` or a covariance matrix.
 
     `sd` is one number, or one for each component.
     """
@@ -51,7 +51,7 @@ class Normal(Distribution):
     def __post_init__(self) -> None:
         mean = _check.row("mean", self.mean)
         if (self.sd is None) == (self.covariance is None):
-            raise ValueError("give sd, the standard deviation, or a covariance matrix: one of the two")
+            raise ValueError("give sd, the standard deviation, or a covariance matrix: exactly one of the two")
         if self.sd is not None:
             sd = _broadcast("sd", self.sd, mean.size)
             if (sd < 0).any():
@@ -64,7 +64,7 @@ class Normal(Distribution):
 
     @cached_property
     def _root(self) -> Floats:
-        """What to multiply independent numbers of unit variance by."""
+        """The matrix that makes numbers with this covariance of independent numbers with unit variance."""
         size = _check.row("mean", self.mean).size
         if self.sd is not None:
             return np.diag(_broadcast("sd", self.sd, size))
@@ -73,7 +73,7 @@ class Normal(Distribution):
         return root
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """So many rows."""
+        """Draws n rows."""
         mean = _check.row("mean", self.mean)
         rows: Floats = mean + np.einsum("ni,ji->nj", rng.standard_normal((n, mean.size)), self._root)
         return rows
@@ -94,11 +94,11 @@ class Uniform(Distribution):
         size = max(low.size, high.size)
         low, high = _broadcast("low", low, size), _broadcast("high", high, size)
         if (low > high).any():
-            raise ValueError(f"low must not lie above high, but {self.low!r} does somewhere above {self.high!r}")
+            raise ValueError(f"low must not lie above high, but some of {self.low!r} lies above {self.high!r}")
         return low, high
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """So many rows."""
+        """Draws n rows."""
         low, high = self._bounds()
         rows: Floats = low + (high - low) * rng.random((n, low.size))
         return rows
@@ -106,7 +106,7 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Isotropic(Distribution):
-    """Vectors of a given length in all directions alike; the length may be a range, as a pair of numbers."""
+    """Vectors of a given length, uniform in direction; a pair of lengths is a range, in which lengths are uniform."""
 
     length: Any = 1.0
 
@@ -116,11 +116,11 @@ class Isotropic(Distribution):
     def _bounds(self) -> tuple[float, float]:
         least, most = _broadcast("length", self.length, 2).tolist()
         if not 0 <= least <= most:
-            raise ValueError(f"length must be a positive number, or a pair of them that rises, not {self.length!r}")
+            raise ValueError(f"length must be a number from 0 on, or a pair of them that rises, not {self.length!r}")
         return least, most
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """So many rows."""
+        """Draws n rows."""
         least, most = self._bounds()
         # By Archimedes the height of a point on the sphere is uniform, and so is its longitude.
         z, longitude = 2.0 * rng.random(n) - 1.0, 2.0 * np.pi * rng.random(n)
@@ -132,10 +132,10 @@ class Isotropic(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class Attitude(Distribution):
-    """Attitudes: all alike, or near one.
+    """Attitudes: uniform over all rotations, or near one of them.
 
-    With `sd`, in radians, the attitude is `around` (any that `simulate` takes; default: none), then a turn about the
-    body axes by a normally distributed rotation vector: one deviation, or one for each axis.
+    With `sd`, in radians, the attitude is `around` (in any form that `simulate` accepts; by default the axes coincide),
+    followed by a turn with a normally distributed rotation vector in body axes: one deviation, or one for each axis.
     """
 
     around: Any = None
@@ -144,12 +144,12 @@ class Attitude(Distribution):
     def __post_init__(self) -> None:
         _check.quaternion("around", self.around)
         if self.sd is None and self.around is not None:
-            raise ValueError("give sd, the deviation from `around` in radians; without both, all attitudes are alike")
+            raise ValueError("give sd, the deviation from `around` in radians; without both, attitudes are uniform")
         if self.sd is not None and (_broadcast("sd", self.sd, 3) < 0).any():
             raise ValueError(f"sd must not be negative, but it is {self.sd!r}")
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """So many rows, as quaternions."""
+        """Draws n rows, as quaternions."""
         if self.sd is None:
             return _check.unit(
                 rng.standard_normal((n, 4))
@@ -173,22 +173,22 @@ def _broadcast(name: str, value: Any, size: int) -> Floats:
 
 
 def is_drawn(value: Any) -> bool:
-    """Whether something stands for rows that are to be drawn."""
+    """Whether the value is a distribution or a function from which rows are to be drawn."""
     return isinstance(value, Distribution) or (callable(value) and not isinstance(value, type))
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The rows of one argument, drawn as they are wanted."""
+    """The rows of one argument, drawn when they are needed."""
 
     name: str
     source: Distribution | Callable[[np.random.Generator, int], Any]
     seed: int
     read: Callable[[str, Any], Floats]
-    """Checks what was drawn, and makes an array of it."""
+    """Checks what was drawn, and returns it as an array."""
 
     def rows(self, first: int, beyond: int) -> Floats:
-        """Those of the bodies from `first` on."""
+        """Returns the rows of the bodies from `first` up to, but not including, `beyond`."""
         blocks = range(first // BLOCK, -(-beyond // BLOCK))
         drawn = np.concatenate([self._block(b) for b in blocks])
         return drawn[first - blocks.start * BLOCK : beyond - blocks.start * BLOCK]

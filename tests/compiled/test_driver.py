@@ -12,7 +12,7 @@ from polhode.core import status as codes
 from polhode.core.drive import AT, SETTING, STATE, Counters, driver
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Scales
-from polhode.integration import fixed
+from polhode.integration import loop
 from polhode.integration.binding import SIGNATURE
 from polhode.methods import find
 from polhode.solution import Solution
@@ -50,7 +50,7 @@ def test_output_does_not_change_the_run(grid: Solution) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-5, 1e9])
 def test_chunks_do_not_change_the_run(grid: Solution, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr(fixed, "CHUNK_SECONDS", seconds)
+    monkeypatch.setattr(loop, "CHUNK_SECONDS", seconds)
     chunks: list[int] = []
     again = top(progress=lambda done, total: chunks.append(done))
     assert again.quaternion.tobytes() == grid.quaternion.tobytes()

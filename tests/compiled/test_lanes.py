@@ -192,7 +192,7 @@ found = [
 ]
 report(
     ends=[hashlib.sha256(many.quaternion.tobytes() + many.momentum.tobytes()).hexdigest() for many in found],
-    lanes=[(many.lanes, many.unpacked.splitlines()[-1:]) for many in found],
+    lanes=[(many.lanes, many.why_not_packed.splitlines()[-1:]) for many in found],
 )
 """
 

@@ -256,10 +256,10 @@ def test_lanes_change_no_bit(method: str) -> None:
         with one_by_one():
             alone = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, **given)
         assert alone.success.all()
-        assert (alone.lanes, alone.unpacked) == (1, "")
+        assert (alone.lanes, alone.why_not_packed) == (1, "")
         for threads in (1, 3):
             many = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, threads=threads, **given)
-            assert (many.lanes, many.unpacked) == (8, "")
+            assert (many.lanes, many.why_not_packed) == (8, "")
             equal(alone, many)
         tops = [WEIGHTS[k] for k in order]
         shuffled = ph.ensemble(MOMENTS[order], tops, omega=TURNING[order], attitude=STANDING[order], **given)
@@ -317,7 +317,7 @@ def test_lanes_and_tilted_bodies_and_jumps() -> None:
     many = ph.ensemble(bodies, torque, **given)
     equal(alone, many)
     assert many.lanes == 8
-    assert "piecewise.py" in many.unpacked  # it looks for the segment in a loop
+    assert "piecewise.py" in many.why_not_packed  # it looks for the segment in a loop
     assert "lanes   8, the torque one by one" in repr(many)
 
 
@@ -369,7 +369,7 @@ def test_a_torque_with_branches_goes_lane_by_lane() -> None:
         many = ph.ensemble(BODY, picky, threads=threads, **given)
         equal(alone, many)
         assert many.lanes == 8
-        assert "if w[0] > 1.5" in many.unpacked
+        assert "if w[0] > 1.5" in many.why_not_packed
     assert (many.status[[4, 11, 12]] == 3).all()
     assert many.success.sum() > MANY // 2
 
@@ -377,7 +377,7 @@ def test_a_torque_with_branches_goes_lane_by_lane() -> None:
 def test_a_method_with_branches_goes_body_by_body() -> None:
     many = ph.ensemble(BODY, omega=TURNING, method="NMB", **GRID)
     assert many.lanes == 1
-    assert "newton.py" in many.unpacked
+    assert "newton.py" in many.why_not_packed
     assert repr(many).endswith("lanes   1")
     one = ph.simulate(BODY, omega=TURNING[3], method="NMB", **GRID)
     assert np.array_equal(one.last_quaternion, many.last_quaternion[3])
@@ -646,6 +646,6 @@ def test_collocation_goes_one_body_at_a_time() -> None:
     """Its points are in the lanes; the torque is not to blame."""
     many = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, **GRID, method="G8")
     assert many.lanes == 1
-    assert many.unpacked.startswith("G8 has the points of its steps in the lanes")
+    assert many.why_not_packed.startswith("G8 has the points of its steps in the lanes")
     with pytest.raises(TypeError, match="of an ensemble take one body"):
         ph.resume(many, 20.0)

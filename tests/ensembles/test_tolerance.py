@@ -44,7 +44,7 @@ def test_every_body_reaches_the_tolerance(torque: Any, rtol: float) -> None:
     assert (true <= many.error_estimate + 2e-12).all()
     assert true.max() > 1e-3 * many.error_estimate.max()
     assert many[3].error_estimate == many.error_estimate[3]
-    assert many[3].plan.step == many.runs[many.level[3]].step
+    assert many[3].plan.step == many.plans[many.plan_number[3]].step
     assert (many.evaluations > 0).all()
     assert "errors at most" in repr(many)
     assert "error_estimate" in many.to_xarray()
@@ -56,7 +56,7 @@ def test_bodies_that_need_more_get_more() -> None:
     )  # fmt: skip
     assert many.error_estimate is not None
     assert many.error_estimate.max() <= 1e-4
-    assert len(many.runs) > 1
+    assert len(many.plans) > 1
     assert abs(many[5].plan.step) < 0.5 * np.median([abs(many[k].plan.step) for k in range(24)])
     assert many[5].stats.steps > many[4].stats.steps
     again = ph.simulate(

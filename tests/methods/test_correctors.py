@@ -12,7 +12,7 @@ from polhode.core.correctors import AHEAD, SPACING, Corrected, bernoulli, passag
 from polhode.core.flows import ahead, principal_torque
 from polhode.core.quat import turn
 from polhode.core.types import Params, Rotor, State
-from polhode.integration import fixed
+from polhode.integration import loop
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import catalogue, find
 from tests.contract._measure import EPS, interpreted
@@ -228,8 +228,8 @@ def test_output_does_not_change_the_run() -> None:
 
 def test_chunks_do_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = compiled_run(C17, 0.5, weight(1e-2), every=3)
-    monkeypatch.setattr(fixed, "CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(fixed, "FIRST_EVALUATIONS", 1)
+    monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(loop, "FIRST_EVALUATIONS", 1)
     pieces = compiled_run(C17, 0.5, weight(1e-2), every=3)
     assert np.array_equal(whole.momentum, pieces.momentum)
     assert np.array_equal(whole.quaternion, pieces.quaternion)

@@ -13,7 +13,7 @@ import polhode as ph
 from polhode.compiled import program
 from polhode.core.compose import Increments
 from polhode.core.gauss import collocation, gauss
-from polhode.integration import fixed
+from polhode.integration import binding
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import Keeps, Method, find
 from tests.authorities.problems import PROBLEMS
@@ -202,7 +202,7 @@ def test_nodes_in_lanes_have_the_bits_of_nodes_one_by_one(
         tried.append(tentative)
         return program(f, *rest, tentative=tentative)
 
-    monkeypatch.setattr(fixed, "program", watched)
+    monkeypatch.setattr(binding, "program", watched)
     lanes = run(method)
     assert tried == ([True] if torque is not bent else [True, True])
     assert isinstance(method.scheme, Increments)

@@ -79,7 +79,7 @@ def test_a_card_of_a_variant() -> None:
     card = cards.method_card(methods.find("MR2(axes=231)"), 100)
     assert card.startswith("MR2(axes=231): ")
     assert re.search(r"^  axes=231  .*\(default 123\)", card, re.MULTILINE | re.DOTALL)
-    assert "Rotations about the body axes" in card
+    assert "Rotations about one body axis after the other" in card
     python, table = blocks(card)
     assert 'method="MR2(axes=231)"' in python
     assert 'method = "MR2(axes=231)"' in table

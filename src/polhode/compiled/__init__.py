@@ -1,4 +1,4 @@
-"""How the mathematics becomes machine code, and how that code is kept. Numba is imported on a cache miss only."""
+"""Compiles the mathematics to machine code and keeps that code in files. Numba is imported on a cache miss only."""
 
 from polhode.compiled.digest import named
 from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, program

@@ -1,11 +1,11 @@
-"""What a function depends on, as a name.
+"""Names functions by all that they depend on.
 
 `digest` names a function by everything it can reach: its bytecode and constants, the values it closes over, the module
 constants it reads and, recursively, the functions it calls. Two functions with one digest are one program; edit a
 helper anywhere and the digest changes. No source is needed: scripts and notebook cells have digests too.
 
-A value is named only if equal names mean equal behaviour. What cannot be named so is named by its identity, which is
-good for this process and no longer. The linker shows the compiler nothing that has no part in the name.
+A value is named by its content only if equal names mean equal behaviour. Any other value is named by its identity,
+which is good for this process and no longer. The linker shows the compiler nothing that has no part in the name.
 """
 
 import dis
@@ -21,27 +21,28 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 FOREIGN = frozenset({"math", "cmath", "numpy", "builtins", "operator", "_operator"})
-"""Packages that Numba knows by name. Their versions, not their contents, count."""
+"""Packages that Numba knows by name: their names stand for their contents. The cache counts their versions."""
 
 _PLAIN = (bool, int, str, bytes, type(None), type(Ellipsis))
-"""Types whose repr says all. Exact types: a subclass may do as it likes."""
+"""Types whose values are fully described by their repr. Subclasses are not: they may behave in any way."""
 
 
 class Digest(NamedTuple):
-    """The name of a function by content; if it is good for this process only, the reason why."""
+    """The name of a function by its content."""
 
     name: str
     volatile: str | None
+    """Why the name is good for this process only; None: it is good for all."""
     unnamed: tuple[Any, ...]
-    """The values named by their identity, which must not be given away while the name is in use."""
+    """The values named by their identity, which must stay alive while the name is in use."""
 
 
 class Recursion(TypeError):
-    """The function calls itself, perhaps through others. The linker makes what is called before what calls it."""
+    """The function calls itself, perhaps through others. The linker cannot do that: it makes callees before callers."""
 
 
 class Unset:
-    """What stands in a closure's cell before it is given a value."""
+    """The content of a closure's cell that has not been given a value yet."""
 
 
 UNSET = Unset()
@@ -56,7 +57,7 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_read(code: types.CodeType) -> Names:
-    """Every global that the code, or code nested in it, mentions, and every name it may look up in a module."""
+    """Returns the globals that the code, or code nested in it, mentions, and the names it may look up in a module."""
     found, attributes = set(), set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -69,18 +70,18 @@ def names_read(code: types.CodeType) -> Names:
             found |= inner.globals
             attributes |= inner.attributes
         elif isinstance(constant, str) and constant.isidentifier():
-            attributes.add(constant)  # it may be meant for getattr
+            attributes.add(constant)  # it may be an argument of getattr
     return Names(frozenset(found), frozenset(attributes))
 
 
 def plain(value: Any) -> Any:
-    """The Python function behind a Numba dispatcher; anything else as it is."""
+    """Returns the Python function behind a Numba dispatcher; any other value unchanged."""
     function = getattr(value, "py_func", None)
     return function if isinstance(function, types.FunctionType) else value
 
 
 def home(value: Any) -> str | None:
-    """Module and name under which the function, class or module is found; None if something else is found there."""
+    """Returns the dotted name of a function, class or module; None if that name leads to something else."""
     if isinstance(value, types.ModuleType):
         return value.__name__ if sys.modules.get(value.__name__) is value else None
     module = getattr(value, "__module__", None) or type(value).__module__
@@ -92,7 +93,7 @@ def home(value: Any) -> str | None:
 
 
 def is_primitive(f: Any) -> bool:
-    """Whether the compiled form of f is registered, not derived."""
+    """Whether f has a compiled form of its own (`core.ops.primitive`)."""
     return hasattr(f, "__primitive__") and home(f) is not None
 
 
@@ -108,13 +109,13 @@ def is_record(kind: Any) -> bool:
 
 
 def builtins_of(f: types.FunctionType) -> dict[str, Any]:
-    """The builtins that f sees."""
+    """Returns the builtins that f sees."""
     found: dict[str, Any] = getattr(f, "__builtins__")  # noqa: B009  the stubs do not know the attribute
     return found
 
 
 def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Every value that f refers to by a global or closed-over name, in a fixed order."""
+    """Yields every value that f refers to by a global or closed-over name, with the name, in a fixed order."""
     builtins = builtins_of(f)
     for name in sorted(names_read(f.__code__).globals):
         if name in f.__globals__:
@@ -129,7 +130,7 @@ def captured(f: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def digest(f: types.FunctionType) -> Digest:
-    """The name of f by content."""
+    """Returns the name of f by its content."""
     known = _settled.get(f)
     if known and not known.others:
         return Digest(known.name, None, ())
@@ -139,7 +140,7 @@ def digest(f: types.FunctionType) -> Digest:
 
 
 def named(f: Any) -> str | None:
-    """The name of f by content; None if it has none, or one that is good for this process only."""
+    """Returns the name of f by its content; None if it has none, or one that is good for this process only."""
     try:
         name, volatile, _ = digest(plain(f))
     except (AttributeError, TypeError):  # a callable of another kind, or one that calls itself
@@ -148,12 +149,12 @@ def named(f: Any) -> str | None:
 
 
 def scalar_text(value: Any) -> str | None:
-    """A plain number, string or None, with its exact type; None if it is something else."""
+    """Describes a plain number, string or None, with its exact type; returns None for any other value."""
     kind = type(value)
     if kind in _PLAIN:
         return f"{kind.__name__}:{value!r}"
     if kind is float:
-        return f"float:{struct.pack('<d', value).hex()}"  # the sign of zero and of NaN is seen by copysign
+        return f"float:{struct.pack('<d', value).hex()}"  # all bits: copysign sees the sign of zero and of NaN
     if kind is complex:
         return f"complex:{struct.pack('<2d', value.real, value.imag).hex()}"
     return None
@@ -161,7 +162,7 @@ def scalar_text(value: Any) -> str | None:
 
 @lru_cache(maxsize=4096)
 def code_text(code: types.CodeType) -> str:
-    """Everything in the code but where it stands."""
+    """Describes everything in the code except its file and lines."""
     constants = [code_text(c) if isinstance(c, types.CodeType) else _constant_text(c) for c in code.co_consts]
     layout = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
@@ -169,7 +170,7 @@ def code_text(code: types.CodeType) -> str:
 
 
 def _constant_text(value: Any) -> str:
-    """A constant of the Python compiler: a scalar, or a tuple or frozenset of such."""
+    """Describes a constant of the Python compiler: a scalar, or a tuple or frozenset of such."""
     if isinstance(value, frozenset):  # no order of its own: the repr differs from process to process
         return f"{{{','.join(sorted(map(_constant_text, value)))}}}"
     if isinstance(value, tuple):
@@ -178,21 +179,23 @@ def _constant_text(value: Any) -> str:
 
 
 class Named(NamedTuple):
-    """A function with its name, and those functions of others that it reaches first, with theirs."""
+    """The name of a function, and the first functions of other packages that it reaches, with their names."""
 
     name: str
     others: dict[types.FunctionType, str]
 
 
 _settled: WeakKeyDictionary[types.FunctionType, Named] = WeakKeyDictionary()
-"""This package's own functions: what they read does not change while they live, so that their names are the same as
-long as those of the others are. Others, such as a user's torque, may read a global that is given another value between
-two runs."""
+"""The names of this package's own functions. What they read does not change while they live, so that their names stay
+valid as long as those of the `others` do. The others, such as a user's torque, may read a global that is given another
+value between two runs."""
 
 
 class Walk:
-    """One walk over everything a function reaches. Each function is described once; a quick walk describes only those
-    of others again."""
+    """One walk over everything a function reaches. Each function is described once.
+
+    A quick walk takes the names of this package's functions from earlier walks, and describes only the others anew.
+    """
 
     def __init__(self, *, quick: bool = False) -> None:
         self.settled: Mapping[types.FunctionType, Named] = _settled if quick else {}
@@ -204,7 +207,7 @@ class Walk:
         self.unnamed: list[Any] = []
 
     def function(self, f: types.FunctionType) -> str:
-        """The name of one function."""
+        """Returns the name of one function."""
         if f in self.open:
             opened = list(self.open)
             cycle = [g.__qualname__ for g in (*opened[opened.index(f) + 1 :], f)]
@@ -218,12 +221,12 @@ class Walk:
         return found.name
 
     def as_before(self, f: types.FunctionType) -> Named | None:
-        """What is known of f from earlier walks, if it holds."""
+        """Returns the name of f from earlier walks, if it is still valid."""
         found = self.settled.get(f)
         return found if found and all(self.function(g) == name for g, name in found.others.items()) else None
 
     def described(self, f: types.FunctionType) -> Named:
-        """f by all that it refers to."""
+        """Names f by all that it refers to."""
         reached = self.open[f] = {}
         attributes = names_read(f.__code__).attributes
         defaults = [("a default", f.__defaults__), *sorted((f.__kwdefaults__ or {}).items())]
@@ -233,7 +236,7 @@ class Walk:
             parts.append(f"{name}={self.value(value, attributes)}")
         del self.open[f]
         name = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-        # By where it was defined: its `__module__` may be another's, after functools.wraps.
+        # The globals say where f was defined: after functools.wraps, `__module__` may name another module.
         if str(f.__globals__.get("__name__")).partition(".")[0] != "polhode":
             return Named(name, {f: name})
         found = Named(name, reached)
@@ -242,10 +245,10 @@ class Walk:
         return found
 
     def value(self, value: Any, attributes: frozenset[str], inside: tuple[types.ModuleType, ...] = ()) -> str:
-        """A text that is equal for two values only if a kernel cannot tell them apart."""
+        """Describes a value by a text that is equal for two values only if a kernel cannot tell them apart."""
         value = plain(value)
         kind = type(value)
-        if kind is types.FunctionType and value in self.known:  # which is none of the foreign ones
+        if kind is types.FunctionType and value in self.known:  # a known function is not foreign
             return self.called(value)
         if (text := scalar_text(value)) is not None:
             return text
@@ -275,20 +278,20 @@ class Walk:
         return self.identity(value)
 
     def called(self, f: types.FunctionType) -> str:
-        """The name of a function that another one refers to."""
+        """Returns the name of a function that another one refers to."""
         reading = self.reading
         name = self.function(f)
         self.reading = reading
         return name
 
     def record(self, kind: Any) -> str:
-        """A NamedTuple class by its fields. Two classes that look alike must not become one."""
+        """Describes a NamedTuple class by its fields. Two classes that look alike get different texts."""
         defaults = [f"{k}={self.value(v, frozenset())}" for k, v in kind._field_defaults.items()]
         text = f"record:{kind.__module__}.{kind.__qualname__}{kind._fields}{defaults}"
         return text if self.records.setdefault(text, kind) is kind else self.identity(kind)
 
     def identity(self, value: Any) -> str:
-        """Only its identity tells it from another value: good while this process lives."""
+        """Names a value by its identity, which is good while this process lives."""
         kind = type(value)
         self.volatile = f"{self.reading}, a {kind.__module__}.{kind.__qualname__}, whose content has no name"
         self.unnamed.append(value)

@@ -1,4 +1,4 @@
-"""What Numba complains about, in the user's terms: the line, and a reason in one sentence."""
+"""Translates Numba's errors for users: the line, and a reason in one sentence."""
 
 import dis
 import linecache
@@ -16,7 +16,7 @@ _SPECIFIC = re.compile(r"^\s*\w*(?:Error|Exception): (?!Failed in)(.+)$", re.MUL
 _CALL = re.compile(r"^\s*>>> (.+)$", re.MULTILINE)
 _CONTEXT = re.compile(r'^(?:During: |File ")', re.MULTILINE)
 INTERPRETED = "print and objmode"
-"""What calls the Python interpreter. Numba would need an environment for it, which a bare program has not."""
+"""These call the Python interpreter. Numba would need an environment for that, which a bare program does not have."""
 
 _NOISE = (
     (r"type Module\(<module '(\S+)'.*?>\)", r"module \1"),
@@ -27,17 +27,17 @@ _NOISE = (
 
 
 class Complaint(NamedTuple):
-    """Why a function cannot be compiled, wherever it stands: it may be kept, and lines move."""
+    """Why a function cannot be compiled. It names no file and no line: it is kept, and lines move."""
 
     function: str
-    """The name by content of the function to blame."""
+    """The name, by its content, of the function that is to blame."""
     instruction: int
-    """In its code."""
+    """The index of the instruction in its code."""
     reason: str
 
 
 def explained(problem: Exception, f: types.FunctionType) -> Complaint:
-    """Why f, or something it calls, cannot be compiled: the place in the user's code, and the reason."""
+    """Explains why f, or something it calls, cannot be compiled: the place in the user's code, and the reason."""
     text = "\n".join(
         line
         for line in re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).splitlines()
@@ -54,8 +54,8 @@ def explained(problem: Exception, f: types.FunctionType) -> Complaint:
 
 
 @lru_cache(maxsize=128)
-def told(complaint: Complaint, f: types.FunctionType) -> str:
-    """The complaint about f, with the line as it is now."""
+def message_of(complaint: Complaint, f: types.FunctionType) -> str:
+    """Returns the message of a complaint about f, with its line as it is now."""
     walk = Walk()
     walk.function(f)
     code = next(g.__code__ for g, named in walk.known.items() if named.name == complaint.function)
@@ -65,7 +65,7 @@ def told(complaint: Complaint, f: types.FunctionType) -> str:
 
 
 def _reason(text: str) -> str:
-    """The innermost complaint, which Numba puts first."""
+    """Returns the innermost error, which Numba puts first."""
     head = _CONTEXT.split(text, maxsplit=1)[0]
     if specific := _SPECIFIC.findall(head):
         reason = str(specific[-1])
@@ -79,7 +79,7 @@ def _reason(text: str) -> str:
 
 
 def _place(text: str, functions: Sequence[types.FunctionType]) -> tuple[types.FunctionType, int]:
-    """The innermost line in one of the functions, by an instruction there; else where the function to blame begins."""
+    """Returns the function to blame and an instruction on the innermost line that Numba names; 0 if it names none."""
     wanted = re.findall(r"name '(\w+)' is not defined", text) or INTERPRETED.split(" and ") * (INTERPRETED in text)
     for g in functions:
         for k, instruction in enumerate(_instructions(g.__code__)):
@@ -91,12 +91,12 @@ def _place(text: str, functions: Sequence[types.FunctionType]) -> tuple[types.Fu
         if before := [(n, g, lines) for g, lines in here for n in lines if n <= line]:
             nearest, g, lines = max(before, key=lambda place: place[0])
             return g, lines.index(nearest)
-    called = re.findall(r"<function (.+?)_[0-9a-f]{16} at ", text)  # as the linker named them, innermost first
+    called = re.findall(r"<function (.+?)_[0-9a-f]{16} at ", text)  # with the linker's names, innermost first
     return min(functions, key=lambda g: called.index(g.__name__) if g.__name__ in called else len(called)), 0
 
 
 def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
-    """Of the code, and of code nested in it."""
+    """Yields the instructions of the code, and of code nested in it."""
     yield from dis.get_instructions(code)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -104,7 +104,7 @@ def _instructions(code: types.CodeType) -> Iterator[dis.Instruction]:
 
 
 def _lines(code: types.CodeType) -> list[int]:
-    """The lines of the instructions."""
+    """Returns the line of each instruction."""
     places = (i.positions for i in _instructions(code))
     return [place.lineno if place and place.lineno else code.co_firstlineno for place in places]
 

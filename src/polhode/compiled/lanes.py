@@ -1,12 +1,12 @@
 """Several floats as one value, in the vector registers of the processor. Imported on a cache miss only.
 
-A kernel is compiled for lanes by giving it such values in the place of floats: nothing in its source changes. Every
-operation here makes, in each lane, the bits that Numba makes of one float. What has no meaning for all lanes at once,
+A kernel is compiled for lanes by giving it such values in place of floats: nothing in its source changes. Every
+operation here gives, in each lane, the bits that Numba gives for one float. What has no meaning for all lanes at once,
 above all an `if` on a comparison of lanes, is not defined here: it is a typing error.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, call-arg, no-any-return, untyped-decorator"
-# Numba compares the signatures of an overload and of what it returns, annotations included: so there are none there.
+# Numba compares the signatures of an overload and of what it returns, annotations included: so overloads have none.
 
 import math
 import operator
@@ -25,8 +25,8 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 from numba.np.arrayobj import make_array, populate_array
 
-BRANCH = "several bodies at a time cannot take different ways: in the place of if, polhode.where can choose for each"
-"""What is said of an `if` on lanes."""
+BRANCH = "several bodies at once cannot take different branches: in place of if, polhode.where can choose for each"
+"""The error message for an `if` on lanes."""
 DOUBLE, BIT, INT32 = ir.DoubleType(), ir.IntType(1), ir.IntType(32)
 
 
@@ -41,11 +41,11 @@ class Lanes(types.Type):
         super().__init__(name=f"f64x{count}")
 
     def can_convert_from(self, typing_context: Any, other: Any) -> Any:
-        """A float is the same in all lanes."""
+        """Allows a float, which is the same in all lanes."""
         return Conversion.safe if isinstance(other, NUMBER) else None
 
     def unify(self, typing_context: Any, other: Any) -> Any:
-        """A variable that is now lanes and now a float is lanes."""
+        """Makes lanes of a variable that is lanes in one branch and a float in another."""
         return self if isinstance(other, NUMBER) else None
 
 
@@ -58,7 +58,7 @@ class Mask(types.Type):
 
 
 class Columns(types.Type):
-    """The numbers of several bodies: a place in memory and an offset for each; x[k] are the k-th of all."""
+    """The numbers of several bodies: one address and an offset for each; x[k] holds the k-th number of each body."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -69,9 +69,10 @@ NUMBER = (types.Float, types.Integer)
 
 
 class _VectorModel(models.PrimitiveModel):
-    """In registers a vector; in memory, of which Numba's runtime hands out some that knows no wide alignment, packed.
+    """A vector in registers, and a packed structure in memory, which Numba's runtime does not always align for vectors.
 
-    Item by item it would be in vain: where two ways on need the items, LLVM takes them out beforehand, at every step.
+    To store the items one by one would not do: where two branches need the items, LLVM extracts them before the branch,
+    at every step.
     """
 
     item: Any = DOUBLE
@@ -108,7 +109,7 @@ class _ColumnsModel(models.StructModel):
 
 
 def lanes_among(kinds: Iterable[Any]) -> int:
-    """How many lanes these types have; 0 if all are plain numbers."""
+    """Returns the number of lanes of these types; 0 if all are plain numbers."""
     return next((k.count for k in kinds if isinstance(k, Lanes | Mask)), 0)
 
 
@@ -120,7 +121,7 @@ def _packed(builder: Any, items: list[Any]) -> Any:
 
 
 def widened(context: Any, builder: Any, value: Any, kind: Any, count: int) -> Any:
-    """A number as lanes; lanes as they are."""
+    """Spreads a number to all lanes; returns lanes unchanged."""
     if isinstance(kind, Lanes | Mask):
         return value
     to = types.boolean if isinstance(kind, types.Boolean) else types.float64
@@ -139,11 +140,11 @@ def _cast(context: Any, builder: Any, before: Any, after: Any, value: Any) -> An
 
 
 Emit = Callable[..., Any]
-"""`emit(context, builder, function, *vectors)`: what a function becomes for vectors of equal length."""
+"""`emit(context, builder, function, *vectors)` writes the code of a function for vectors of equal length."""
 
 
 def _define(functions: Iterable[Any], arity: int, emit: Emit, result: Callable[[int], Any] = Lanes) -> None:
-    """Give Python operators or functions their meaning on lanes, of which plain numbers may be some."""
+    """Defines Python operators or functions for lanes; some of the arguments may be plain numbers."""
     for function in functions:
         infer_global(function)(type(f"Typing_{function.__name__}", (_Typing,), {"arity": arity, "result": result}))
         for kinds in _mixtures(arity):
@@ -171,7 +172,7 @@ def _lowering(function: Any, emit: Emit) -> Callable[..., Any]:
 
 
 def _mixtures(arity: int) -> list[tuple[Any, ...]]:
-    """Every way to mix lanes and numbers in so many arguments, with lanes among them."""
+    """Returns all combinations of lanes and numbers for `arity` arguments that have lanes among them."""
     mixed: list[tuple[Any, ...]] = [()]
     for _ in range(arity):
         mixed = [(*m, k) for m in mixed for k in (Lanes, *NUMBER)]
@@ -183,7 +184,7 @@ def _instruction(name: str) -> Emit:
 
 
 def _llvm(name: str) -> Emit:
-    """One of LLVM's own functions."""
+    """Emits a call of one of LLVM's own functions."""
 
     def emit(context: Any, builder: Any, function: Any, *args: Any) -> Any:
         kind = args[0].type
@@ -203,7 +204,7 @@ def _comparison(sign: str) -> Emit:
 
 
 def _extreme(sign: str) -> Emit:
-    """min or max in Python's order: the first of equals, and NaN only if it comes first."""
+    """Emits min or max as Python has them: the first of equals, and NaN only if it comes first."""
 
     def emit(context: Any, builder: Any, function: Any, *args: Any) -> Any:
         return reduce(lambda x, y: builder.select(builder.fcmp_ordered(sign, y, x), y, x), args)
@@ -212,7 +213,7 @@ def _extreme(sign: str) -> Emit:
 
 
 def _lane_by_lane(context: Any, builder: Any, function: Any, *args: Any) -> Any:
-    """A function of the C library: there are no lanes there, and other implementations would have other bits."""
+    """Calls a function of the C library for each lane: a vector form of it would have other bits."""
     alone = context.get_function(function, signature(types.float64, *[types.float64] * len(args)))
     each = ([builder.extract_element(v, INT32(i)) for v in args] for i in range(args[0].type.count))
     return _packed(builder, [alone(builder, one) for one in each])
@@ -273,13 +274,13 @@ class _PowerTyping(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         if len(args) != 2 or not isinstance(args[0], Lanes) or not isinstance(args[1], types.IntegerLiteral):
             return None
-        if args[1].literal_value < 0:  # of zero, Numba's negative powers raise an exception
+        if args[1].literal_value < 0:  # Numba's negative powers of zero raise an exception
             return None
         return signature(args[0], *args)
 
 
 def _power(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    """x to a constant whole power, by the products that Numba makes of it."""
+    """Emits x to a constant whole power, by the same products as Numba."""
     left, square = sig.args[1].literal_value, args[0]
     result = ir.Constant(square.type, [DOUBLE(1.0)] * sig.args[0].count)
     while left:
@@ -299,7 +300,7 @@ for _function in (operator.pow, operator.ipow):
 
 @intrinsic
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a b + c, rounded once, of lanes and numbers."""
+    """a b + c, rounded once, for lanes and numbers."""
     count = lanes_among((a, b, c))
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -313,7 +314,7 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @intrinsic
 def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
-    """Lane by lane a where the condition holds, else b."""
+    """Chooses lane by lane: a where the condition holds, else b."""
     count = lanes_among((condition, a, b))
     if not isinstance(condition, Mask | types.Boolean) or not all(isinstance(x, (Lanes, *NUMBER)) for x in (a, b)):
         return None
@@ -327,7 +328,7 @@ def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def broken(typing_context: Any, mask: Any) -> Any:
-    """The lanes in which the mask does not hold, as the bits of an integer."""
+    """Returns the lanes in which the mask does not hold, as the bits of an integer."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.zext(builder.bitcast(builder.not_(args[0]), ir.IntType(mask.count)), ir.IntType(64))
@@ -337,7 +338,7 @@ def broken(typing_context: Any, mask: Any) -> Any:
 
 @intrinsic
 def holds(typing_context: Any, condition: Any) -> Any:
-    """Whether it holds, in all lanes if there are several. It nearly always does: what else happens is put aside."""
+    """Whether the condition holds in all lanes. LLVM is to expect that it nearly always does."""
     if not isinstance(condition, Mask | types.Boolean):
         return None
 
@@ -356,7 +357,7 @@ def holds(typing_context: Any, condition: Any) -> Any:
 
 @intrinsic
 def extracted(typing_context: Any, x: Any, i: Any) -> Any:
-    """The float in lane i."""
+    """Returns the float in lane i."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         if not isinstance(x, Lanes):
@@ -368,7 +369,7 @@ def extracted(typing_context: Any, x: Any, i: Any) -> Any:
 
 @intrinsic
 def collected(typing_context: Any, numbers: Any) -> Any:
-    """Lanes from a tuple of numbers."""
+    """Returns lanes from a tuple of numbers."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         items = zip(cgutils.unpack_tuple(builder, args[0]), numbers, strict=True)
@@ -378,14 +379,14 @@ def collected(typing_context: Any, numbers: Any) -> Any:
 
 
 def _chosen(builder: Any, x: Any, y: Any, indices: Iterable[int]) -> Any:
-    """These lanes of x and, after them, of y."""
+    """Returns these lanes of x and, counted after them, of y."""
     mask = [INT32(i) for i in indices]
     return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(INT32, len(mask)), mask))
 
 
 @intrinsic
 def halves(typing_context: Any, x: Any) -> Any:
-    """The first and the second half of the lanes."""
+    """Returns the first and the second half of the lanes."""
     if not isinstance(x, Lanes) or x.count % 2:
         return None
     kind, half = types.UniTuple(Lanes(x.count // 2), 2), x.count // 2
@@ -399,7 +400,7 @@ def halves(typing_context: Any, x: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def exchanged(typing_context: Any, x: Any, k: Any) -> Any:
-    """Lane i of it is lane i ^ k of x."""
+    """Returns x with its lanes exchanged: lane i is lane i ^ k of x."""
     if not isinstance(x, Lanes) or not isinstance(k, types.IntegerLiteral):
         return None
 
@@ -411,7 +412,7 @@ def exchanged(typing_context: Any, x: Any, k: Any) -> Any:
 
 @intrinsic
 def joined(typing_context: Any, a: Any, b: Any) -> Any:
-    """Two halves as one."""
+    """Returns two halves as one."""
     if not isinstance(a, Lanes) or a != b:
         return None
 
@@ -423,7 +424,7 @@ def joined(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def columns(typing_context: Any, x: Any, offsets: Any) -> Any:
-    """Several bodies' numbers, at these offsets from x."""
+    """Returns the numbers of several bodies, which begin at these offsets from x."""
     kind = Columns(len(offsets))
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -435,7 +436,7 @@ def columns(typing_context: Any, x: Any, offsets: Any) -> Any:
 
 
 def _places(context: Any, builder: Any, kind: Any, value: Any, k: Any) -> list[Any]:
-    """Where the k-th number of each body stands."""
+    """Returns the addresses of the k-th number of each body."""
     made = cgutils.create_struct_proxy(kind)(context, builder, value)
     starts = cgutils.unpack_tuple(builder, made.offsets)
     return [builder.gep(made.data, [builder.add(start, k)]) for start in starts]
@@ -478,7 +479,7 @@ def _overload_setitem(x, k, value):
 
 @intrinsic
 def views(typing_context: Any, x: Any, n: Any) -> Any:
-    """The first n numbers of each body, as arrays."""
+    """Returns the first n numbers of each body as arrays."""
     array = types.Array(types.float64, 1, "C")
     kind = types.UniTuple(array, x.count)
 
@@ -490,22 +491,22 @@ def views(typing_context: Any, x: Any, n: Any) -> Any:
     return kind(x, n), emit
 
 
-CACHE_LINE = 64
+CACHE_LINE_BYTES = 64
 
 
 def align_stack(builder: Any) -> None:
-    """Begin the memory for what does not fit into registers on a boundary: by the function that all become part of.
+    """Aligns the stack of the outermost function to cache lines, for vectors that do not fit into registers.
 
-    LLVM learns too late of such vectors to see to it. Then it is up to the caller whether half of them lie across two
-    cache lines: that took a third more time (docs/decisions/0004).
+    LLVM finds out about such vectors too late to align them. Without this, the caller's stack decides whether half of
+    them lie across two cache lines: that took a third more time (docs/decisions/0004).
     """
     attributes = builder.function.attributes
     attributes.add("nounwind")  # an alignment that is the only attribute is left out by llvmlite
-    attributes.alignstack = CACHE_LINE
+    attributes.alignstack = CACHE_LINE_BYTES
 
 
 def view_of(context: Any, builder: Any, pointer: Any, length: Any) -> Any:
-    """An array over numbers in memory. Numba's own `carray` needs its runtime library, which a warm start lacks."""
+    """Returns an array over numbers in memory. Numba's own `carray` needs its runtime, which a warm start lacks."""
     array = make_array(types.Array(types.float64, 1, "C"))(context, builder)
     item = context.get_constant(types.intp, 8)
     populate_array(array, data=pointer, shape=(length,), strides=(item,), itemsize=item, meminfo=None)

@@ -1,9 +1,9 @@
-"""One program out of many plain functions. Imported on a cache miss only.
+"""Makes one program of many plain functions. Imported on a cache miss only.
 
 Kernels are ordinary Python functions that call each other by ordinary names. `link` makes a copy of each reachable
 function in which those names stand for compiled functions, and hands the copies to Numba. A copy sees what `digest`
 has seen and nothing else: what is not part of the program's name cannot become part of the program. Programs of one
-process share the copies of equal functions, so that Numba works through each only once: a third of the time.
+process share the copies of equal functions, so that Numba compiles each only once: that takes a third of the time.
 """
 
 import types
@@ -29,19 +29,19 @@ OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "nogil": True,
     "fastmath": False,  # the bits do not depend on inlining: fused operations are written where they are wanted
-    "no_cpython_wrapper": True,  # nobody calls the parts from Python; the wrappers are half the compilation
+    "no_cpython_wrapper": True,  # the parts are not called from Python; the wrappers are half the compilation
     "no_cfunc_wrapper": True,
 }
 
 
 _shared: dict[tuple[Any, ...], Any] = {}
-"""Dispatchers of the functions that programs are made of, for the programs to come."""
+"""The dispatchers of functions in earlier programs, for later ones to use again."""
 _records: dict[str, type] = {}
-"""The NamedTuple classes in them, by the names that the digest has for them."""
+"""The NamedTuple classes in them, by the texts that describe them in the digest."""
 
 
 def link(f: types.FunctionType, *, runtime: bool) -> Any:
-    """f as a Numba dispatcher, with everything it calls inlined, with or without Numba's runtime library."""
+    """Returns f as a Numba dispatcher, with everything it calls inlined, with or without Numba's runtime library."""
     return _Linker(f, runtime).dispatcher(f, inline=False)
 
 
@@ -56,15 +56,16 @@ class _Linker:
         self.made = _shared if same and not self.walk.volatile else {}
 
     def linked(self, f: types.FunctionType) -> Any:
-        """What stands for f where it is called."""
+        """Returns the dispatcher that replaces f where it is called."""
         code = f.__code__
-        # messages show where a function stands, which is no part of its name
+        # error messages show the file and line of a function, which its name does not cover
         key = (self.walk.function(f), code.co_filename, code.co_firstlineno, self.runtime)
         if key not in self.made:
             self.made[key] = self.dispatcher(f, inline=True)
         return self.made[key]
 
     def dispatcher(self, f: types.FunctionType, *, inline: bool) -> Any:
+        """Returns a copy of f as a Numba dispatcher, in which names stand for linked values."""
         # The symbol carries the content: two functions of one name never share a symbol.
         symbol = f"{f.__name__}_{self.walk.function(f)[:16]}"
         attributes = names_read(f.__code__).attributes
@@ -82,7 +83,7 @@ class _Linker:
         return numba.njit(**{**OPTIONS, "_nrt": self.runtime, "forceinline": inline})(copy)
 
     def value(self, value: Any, attributes: frozenset[str], inside: dict[Any, Any] | None = None) -> Any:
-        """What a name stands for in the linked copy."""
+        """Returns the value that a name has in the linked copy."""
         value, inside = plain(value), inside or {}
         if is_primitive(value):
             return COMPILED[value]

@@ -1,4 +1,4 @@
-"""Compiled programs as object files: made by Numba once, loaded by llvmlite ever after.
+"""Compiled programs as object files: Numba makes them once, llvmlite loads them ever after.
 
 A program is a function over raw pointers and numbers that returns an integer. Its machine code is kept in one file,
 named by all that decides it: the digest of the function, the versions of the tools, the processor. A file is written
@@ -26,10 +26,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from polhode.compiled.digest import Recursion, digest, plain
-from polhode.compiled.explain import INTERPRETED, Complaint, explained, told
+from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_of
 
 KEPT_PROGRAMS = 1000
-"""The oldest files beyond this number are removed."""
+"""Beyond this number, the files that were used least recently are removed."""
 
 _C_TYPES: dict[str, Any] = {"p": ctypes.c_void_p, "n": ctypes.c_void_p, "d": ctypes.c_double, "i": ctypes.c_int64}
 _ITEMS = {"p": np.dtype(np.float64), "n": np.dtype(np.int64)}
@@ -39,7 +39,7 @@ Announce = Callable[[], None] | None
 
 
 class CompilationFailed(TypeError):
-    """Numba could not compile the function. The message shows the line."""
+    """Numba could not compile the function; the message shows the line."""
 
 
 class KernelRaised(ArithmeticError):
@@ -49,7 +49,7 @@ class KernelRaised(ArithmeticError):
 class _Code(NamedTuple):
     """Machine code with the name of its entry and the outside symbols it calls.
 
-    Without code there is no name either, and the complaint stands in the place of the symbols.
+    If there is no code, the name is empty, and `externals` holds the complaint.
     """
 
     symbol: str
@@ -58,12 +58,12 @@ class _Code(NamedTuple):
 
     @classmethod
     def refused(cls, complaint: Complaint) -> Self:
-        """No code."""
+        """Returns the record of a function that could not be compiled."""
         return cls("", (complaint.function, str(complaint.instruction), complaint.reason), b"")
 
     @property
     def complaint(self) -> Complaint | None:
-        """Why there is no code."""
+        """Why there is no code; None if there is."""
         if self.symbol:
             return None
         function, instruction, reason = self.externals
@@ -76,7 +76,7 @@ def compiles() -> bool:
 
 
 def cache_directory() -> Path | None:
-    """Where programs are kept: POLHODE_CACHE_DIR, else the user's cache. None for a user without a home."""
+    """Returns the directory of programs: POLHODE_CACHE_DIR, else the user's cache; None for a user without a home."""
     if chosen := os.environ.get("POLHODE_CACHE_DIR"):
         return Path(chosen)
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -88,17 +88,17 @@ def cache_directory() -> Path | None:
 
 
 _programs: dict[tuple[str, str], Program | Complaint] = {}
-_alive: list[Any] = []  # engines own the memory of their code; values named by identity must keep it
+_alive: list[Any] = []  # engines own the memory of their code; values named by identity must not be freed
 _lock = threading.RLock()
 compilations = 0
 """How many programs this process had to compile."""
 
 
 def program(f: Any, signature: str, on_compile: Announce = None, *, tentative: bool = False) -> Program:
-    """f as machine code. In the signature p and n are arrays of floats and of integers, d and i numbers.
+    """Returns f as machine code. In the signature p and n are arrays of floats and of integers, d and i numbers.
 
-    `on_compile` is called before a compilation, which takes seconds. A tentative program is one that may well not be
-    compiled, and has something to take its place: then the failure is kept, so that no process tries again.
+    `on_compile` is called before a compilation, which takes seconds. A tentative program is one that
+    may fail to compile and has an alternative: then the failure is kept in the file, so that no process tries again.
     """
     f = plain(f)
     if not compiles():
@@ -117,7 +117,7 @@ def program(f: Any, signature: str, on_compile: Announce = None, *, tentative: b
             if made is None:
                 code, volatile = _compile(f, signature, on_compile, volatile)
                 if code.complaint and not tentative:
-                    raise CompilationFailed(told(code.complaint, f))
+                    raise CompilationFailed(message_of(code.complaint, f))
                 if volatile and code.symbol:
                     warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=3)
                 elif path and not volatile:
@@ -127,19 +127,19 @@ def program(f: Any, signature: str, on_compile: Announce = None, *, tentative: b
             _programs[key] = made
         found = _programs[key]
     if isinstance(found, Complaint):
-        raise CompilationFailed(told(found, f))
+        raise CompilationFailed(message_of(found, f))
     return found
 
 
 def _kept(path: Path, signature: str) -> Program | Complaint | None:
-    """The program in the file, or why there is none; None if there is no file or it cannot be used."""
+    """Returns the program in the file, or why there is none; None if there is no file or it cannot be used."""
     code = _read(path)
     return _load(code, signature) if code and (not code.symbol or _resolved(code)) else None
 
 
 @cache
 def _here() -> str:
-    """Everything but the program that decides its machine code."""
+    """Describes everything that decides the machine code of a program, except the program."""
     import llvmlite.binding as llvm
 
     makers = ["digest.py", "lanes.py", "link.py", "native.py", "primitives.py"]
@@ -151,9 +151,9 @@ def _here() -> str:
 
 
 def _compile(f: Any, signature: str, on_compile: Announce, volatile: str | None) -> tuple[_Code, str | None]:
-    """Numba's object code for f, or its complaint, and why it is good for this process only, if it is.
+    """Returns Numba's object code for f or its complaint, and why it is good for this process only, if it is.
 
-    The only place that leans on names Numba does not promise (docs/decisions/0001).
+    This is the only place that uses private names of Numba (docs/decisions/0001).
     """
     global compilations
     if on_compile:
@@ -172,15 +172,15 @@ def _compile(f: Any, signature: str, on_compile: Announce, volatile: str | None)
             try:
                 dispatcher.compile(tuple(kinds[k] for k in signature))
                 break
-            except Exception as problem:  # Numba lets through what its own passes raise, not only its own errors
+            except Exception as problem:  # Numba's passes raise other exceptions than its own
                 if runtime or BRANCH in str(problem):
                     return _Code.refused(explained(problem, f)), volatile
     compilations += 1
     (result,) = dispatcher.overloads.values()
     library = result.library
-    if library.has_dynamic_globals:  # addresses of this process stand in the code
+    if library.has_dynamic_globals:  # the code contains addresses of this process
         _alive.append(dispatcher)
-        volatile = volatile or "it reads an array of more than a megabyte, which has no place in a file"
+        volatile = volatile or "it reads an array of more than a megabyte, which is not kept in a file"
     code = library._compiled_object
     declared = [g.name for g in library._final_module.functions if g.is_declaration]
     externals = sorted(name for name in declared if name.encode() in code)  # most declarations are never used
@@ -225,7 +225,7 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
 
     def run(*args: Any) -> int:
         raw = [a if item is None else _address(a, item) for a, item in zip(args, items, strict=True)]
-        result, error = ctypes.c_int64(), ctypes.c_void_p()  # of this call: threads share the function
+        result, error = ctypes.c_int64(), ctypes.c_void_p()  # new ones for each call: threads share the function
         if call(ctypes.addressof(result), ctypes.addressof(error), *raw):
             raise KernelRaised("compiled code raised an exception")
         return result.value
@@ -234,25 +234,25 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
 
 
 def _address(array: Any, item: Any) -> int:
-    """Where the numbers of an array begin. Compiled code walks on from there, whatever it finds."""
+    """Returns the address of an array's numbers, checked: compiled code reads on from there without any checks."""
     try:
         if array.dtype == item:
             return ctypes.addressof(ctypes.c_char.from_buffer(array))  # four times as fast as the other way
     except (TypeError, ValueError):  # the array is read-only, empty or not contiguous
         pass
     if array.dtype != item or not array.flags.c_contiguous:
-        raise TypeError(f"a program wants contiguous {item} arrays, not {array.dtype} with strides {array.strides}")
+        raise TypeError(f"a program needs contiguous {item} arrays, not {array.dtype} with strides {array.strides}")
     address: int = array.ctypes.data
     return address
 
 
 def _sealed(path: Path, body: bytes) -> bytes:
-    """The checksum of a file: of its content under its name, so that no file can stand in for another."""
+    """Returns the checksum of a file. It covers the name, so that no file can be taken for another."""
     return hashlib.sha256(path.name.encode() + body).digest()
 
 
 def _read(path: Path) -> _Code | None:
-    """The code in the file, or None if it is not there or not whole."""
+    """Returns the code in the file; None if there is no file or it is damaged."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -267,7 +267,7 @@ def _read(path: Path) -> _Code | None:
 
 
 def _write(path: Path, code: _Code) -> None:
-    """Keep the code if that is possible; a read-only home costs time, not correctness."""
+    """Keeps the code in the file if that is possible; a read-only home costs time, not correctness."""
     body = json.dumps([code.symbol, code.externals]).encode() + b"\n" + code.object
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -283,7 +283,7 @@ def _write(path: Path, code: _Code) -> None:
 
 
 def _forget_oldest(directory: Path) -> None:
-    """Keep the most recently used programs; sweep up what interrupted writers left."""
+    """Removes the programs that were used least recently, and files that interrupted writers left."""
     kept = sorted(directory.glob("*.code"), key=lambda f: f.stat().st_mtime, reverse=True)
     stale = [f for f in directory.glob(".new-*") if f.stat().st_mtime < time.time() - 86400]
     for old in (*kept[KEPT_PROGRAMS:], *stale):

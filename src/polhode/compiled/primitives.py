@@ -1,7 +1,7 @@
-"""What the primitives of `core/ops.py` become when they are compiled. Imported on a cache miss only."""
+"""The compiled forms of the primitives of `core/ops.py`. Imported on a cache miss only."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, attr-defined, call-arg"
-# Numba compares the signatures of an overload and of what it returns, annotations included: so there are none.
+# Numba compares the signatures of an overload and of what it returns, annotations included: so overloads have none.
 
 from typing import Any
 
@@ -21,7 +21,7 @@ broken: Any = lanes.broken
 @intrinsic
 def _view(typing_context: Any, x: Any, n: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lanes.align_stack(builder)  # who looks at the caller's arrays is the outermost
+        lanes.align_stack(builder)  # only the outermost function reads the caller's arrays
         return lanes.view_of(context, builder, *args)
 
     return types.Array(types.float64, 1, "C")(x, n), emit
@@ -97,4 +97,5 @@ COMPILED: dict[Any, Any] = {
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.verdict)},
 }
-"""What the linker puts in the place of a primitive. (An overload may not return an array it was not given.)"""
+"""The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not
+return an array that it was not given."""

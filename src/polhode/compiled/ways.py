@@ -1,4 +1,4 @@
-"""Whether a function may be one thing here and another there: what its code tells of jumps and bends."""
+"""Finds out from its code whether a function may be non-smooth: whether it branches, or calls something like `abs`."""
 
 import builtins
 import dis
@@ -17,12 +17,12 @@ BENT = frozenset({
     math.fmod, math.remainder, math.trunc, np.abs, np.ceil, np.clip, np.floor, np.maximum, np.minimum, np.sign,
     np.where,
 })  # fmt: skip
-"""Functions that are not smooth everywhere."""
+"""Functions that are not smooth everywhere: they jump or have a kink."""
 
 
 @lru_cache(maxsize=256)
 def may_bend(f: Any) -> bool:
-    """Whether f, or a function that it calls, takes one of several ways or calls one of `BENT`."""
+    """Whether f, or a function that it calls, branches or calls one of `BENT`."""
     seen, to_see = set[int](), [f]
     while to_see:
         function = plain(to_see.pop())
@@ -43,7 +43,7 @@ def may_bend(f: Any) -> bool:
 
 
 def _reached(f: types.FunctionType) -> list[Any]:
-    """What it can call, by a name of its own or through a module."""
+    """Returns the values that f can call, by a name of its own or through a module."""
     out: list[Any] = []
     attributes = names_read(f.__code__).attributes
     for _, value in captured(f):

@@ -3,8 +3,8 @@
 The slope is the polynomial through the slopes of the last steps, and its integral is the step: first without the slope
 at the end, which gives a first guess of the state there, then with the slope at that guess.  [hairer1993, sec. III.1]
 
-There is no past at the start, nor where the length of the steps changes: until there is, steps are those of Dormand
-and Prince's pair of order 8, which err less than those of Adams do at any length that these can have.
+At the start, and where the length of the steps changes, there are no slopes of earlier steps. Until there are, the
+steps are those of Dormand and Prince's pair of order 8, which err less than Adams steps of any length that is stable.
 """
 
 from collections.abc import Sequence
@@ -22,21 +22,21 @@ from polhode.core.types import Depends, Pull, Scales, Start, State, Stepper
 PARTS = (*(f"q[{a}]" for a in range(4)), *(f"m[{a}]" for a in range(3)))
 """The seven numbers of a state."""
 COUNTS = 3
-"""After the slopes, in the memory: how many there are, how long the steps between them were, evaluations."""
+"""The memory ends with these numbers: how many slopes are known, the length of the steps between them, evaluations."""
 
 
 def bashforth(order: int) -> tuple[float, ...]:
-    """Weights of the slopes here and at the points before, in steps: the integral over the step to come."""
+    """Returns the weights of the slopes here and at the points before, whose sum is the next step over its length."""
     return _integrals([-j for j in range(order)])
 
 
 def moulton(order: int) -> tuple[float, ...]:
-    """Weights of the slopes at the end of the step to come, here, and at the points before."""
+    """Returns the weights of the slopes at the end of the next step, here, and at the points before."""
     return _integrals([1 - j for j in range(order)])
 
 
 def _integrals(nodes: Sequence[int]) -> tuple[float, ...]:
-    """From zero to one, of the polynomials that are one at a node and zero at the others."""
+    """Integrates, from zero to one, each polynomial that is one at its node and zero at the others."""
     out = []
     for x in nodes:
         polynomial = [Fraction(1)]  # from the constant up
@@ -49,14 +49,15 @@ def _integrals(nodes: Sequence[int]) -> tuple[float, ...]:
 
 
 def _sum(weights: Sequence[float], numbers: Sequence[str]) -> str:
-    """As text, the newest added last: all others are there long before it."""
+    """Writes a weighted sum that adds the newest number last: it is computed last, and the processor need not wait."""
     text = f"{weights[-1]!r} * {numbers[-1]}"
     for w, x in zip(reversed(weights[:-1]), reversed(numbers[:-1]), strict=True):
         text = f"fma({w!r}, {x}, {text})"
     return text
 
 
-def _seven(parts: Sequence[str]) -> str:
+def _state(parts: Sequence[str]) -> str:
+    """Writes the state that has these seven numbers."""
     return f"State(({', '.join(parts[:4])}), ({', '.join(parts[4:])}))"
 
 
@@ -64,13 +65,13 @@ def _lines(
     order: int, history: Sequence[str], kept: Sequence[str], here: Sequence[str], guess: Sequence[str],
     step: Sequence[str],
 ) -> list[str]:  # fmt: skip
-    """The text of a step. `history` names the parts of the memory, `kept` those of the next one."""
+    """Writes a step. `history` names the slopes in the memory, `kept` those in the next memory."""
     lead, mix = weighted(DORMAND_PRINCE.step, "k", "moved")
     return [
         f"{', '.join(history)}, there, length, spent = memory",
         "k0 = slope(body, p, t, s)",
         *here,
-        "same = lane(length, 0) == h",  # bodies that go together have come equally far
+        "same = lane(length, 0) == h",  # bodies in lanes have made the same steps: one lane speaks for all
         f"if same and lane(there, 0) == {float(order - 1)!r}:",
         *(f"    {line}" for line in guess),
         *(f"    {line}" for line in step),
@@ -86,8 +87,10 @@ def _lines(
 
 
 def in_numbers(order: int) -> tuple[Make, int]:
-    """`make(pull)` of a scheme of increments, and the number of parts of its memory: the slopes from the latest back,
-    number by number, and the counts."""
+    """Returns `make(pull)` of a scheme of increments, and the length of its memory.
+
+    The memory holds the slopes from the latest back, number by number, and then the counts.
+    """
     past, parts = range(1, order), range(len(PARTS))
     history = [f"x{j}_{a}" for j in past for a in parts]
     known = [[f"x{j}_{a}" for j in range(order)] for a in parts]
@@ -95,12 +98,12 @@ def in_numbers(order: int) -> tuple[Make, int]:
     here = [f"x0_{a} = k0.{PARTS[a]}" for a in parts]
     at = [f"fma(h, {_sum(bashforth(order), known[a])}, s.{PARTS[a]})" for a in parts]
     by = [f"h * {_sum(moulton(order), [f'f.{PARTS[a]}', *known[a][:-1]])}" for a in parts]
-    lines = _lines(order, history, kept, here, [f"f = slope(body, p, t + h, {_seven(at)})"], [f"d = {_seven(by)}"])
+    lines = _lines(order, history, kept, here, [f"f = slope(body, p, t + h, {_state(at)})"], [f"d = {_state(by)}"])
     return _maker(lines, len(history)), len(history) + COUNTS
 
 
 def in_registers(order: int) -> Make:
-    """The same with the seven numbers of a slope in one vector register: the same operations on each, the same bits."""
+    """Returns the same scheme with the seven numbers of a slope in one vector register; it computes the same bits."""
     lanes = range(len(PARTS))
 
     def packed(slope: str) -> str:
@@ -109,19 +112,19 @@ def in_registers(order: int) -> Make:
     known = [f"x{j}" for j in range(order)]
     guess = [
         f"g = {_sum(bashforth(order), known)}",
-        f"f = slope(body, p, t + h, {_seven([f'fma(h, lane(g, {a}), s.{PARTS[a]})' for a in lanes])})",
+        f"f = slope(body, p, t + h, {_state([f'fma(h, lane(g, {a}), s.{PARTS[a]})' for a in lanes])})",
     ]
     step = [
         f"x = {packed('f')}",
         f"g = h * {_sum(moulton(order), ['x', *known[:-1]])}",
-        f"d = {_seven([f'lane(g, {a})' for a in lanes])}",
+        f"d = {_state([f'lane(g, {a})' for a in lanes])}",
     ]
     lines = _lines(order, known[1:], known[:-1], [f"x0 = {packed('k0')}"], guess, step)
     return _maker(lines, order - 1, "from_lanes((z, z, z, z, z, z, z, z))")
 
 
 def _maker(lines: Sequence[str], slopes: int, nothing: str = "z") -> Make:
-    """Of so many parts that are slopes; at the start there are none."""
+    """Returns `make(pull)` for these lines; its first memory has `slopes` parts equal to `nothing`, and zero counts."""
     begin = ["z = 0.0 * s.q[0]", f"n = {nothing}", f"return ({'n, ' * slopes}{'z, ' * COUNTS})"]
 
     def make(pull: Pull) -> tuple[Start, Any]:
@@ -136,14 +139,14 @@ def _maker(lines: Sequence[str], slopes: int, nothing: str = "z") -> Make:
 
 
 class Adams(NamedTuple):
-    """Predictor and corrector of this order, the sum plain or compensated."""
+    """The scheme: predictor and corrector of this order, with plain or compensated summation."""
 
     order: int
     compensated: bool = False
 
     @property
     def in_lanes(self) -> tuple[InLanes, ...]:
-        """The other form, with the same bits, to be tried first."""
+        """The form in vector registers, which computes the same bits and is tried first."""
         return self._increments().in_lanes
 
     def _increments(self) -> Increments:
@@ -157,9 +160,9 @@ class Adams(NamedTuple):
         return True
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The step with its torque in place."""
+        """Binds the scheme to its torque."""
         return self._increments().bind(pull, depends, scales)
 
     def composed(self, fractions: Sequence[float]) -> Composed:
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         return Composed(self, tuple(fractions))

@@ -29,6 +29,7 @@ from polhode.core.types import Quat, Rotor, Vec3
 from polhode.core.vec import dot
 
 STEADY, DIRECT, DUAL = 0.0, 1.0, 2.0
+"""The kinds of motion, as floats because they stand among the constants."""
 
 LARGEST_NOME = 0.08
 """Up to here the direct series are used: their first neglected terms, q^16 and q^20, are below 1e-17. Beyond, the dual
@@ -37,8 +38,8 @@ nome exp(pi^2 / log q) is below 0.02."""
 ON_SEPARATRIX = 2.0**-100
 """A relative distance from the separatrix that two-doubles cannot tell from zero."""
 
-LONGEST = 1e200
-"""Scaled times are cut here. No digit of the phase has been left for long."""
+LONGEST_SCALED_TIME = 1e200
+"""Greater times are replaced by this one, so that nothing overflows: the phase lost its last digit long before."""
 
 RIGHT_ANGLE = 1.5707963267948963
 """Two units in the last place below pi/2: the greatest angle that is not reduced by pi."""
@@ -47,13 +48,13 @@ ROUND = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to t
 
 
 class Constants(NamedTuple):
-    """All that is known of a motion: relabelled axes, momenta over their norm, times in units of one over the scale."""
+    """The constants of a motion. Axes are relabelled, momenta divided by their norm, rates divided by their scale."""
 
     kind: float
     axis1: float  # which principal axis is axis 1, 2, 3
     axis2: float
     axis3: float
-    sign1: float  # and which way it points
+    sign1: float  # and in which direction it points
     sign2: float
     sign3: float
     norm: float  # G = |y|
@@ -73,15 +74,15 @@ class Constants(NamedTuple):
     quarter: float  # K; 0 stands for infinity
     dual_quarter: float  # K'; 0 stands for infinity
     u0: float
-    rate_high: float  # s lam / 2K: half periods a unit of time
+    rate_high: float  # s lam / 2K: half periods per unit of time
     rate_low: float
-    turn_high: float  # half turns of chi a unit of time, less what the theta function carries
+    turn_high: float  # half turns of chi per unit of time, without those of the theta function
     turn_low: float
     nome: float  # q if DIRECT, q' if DUAL
     plus: float  # DIRECT: the two nomes of the third kind, q^2 exp(+-2 beta)
     minus: float
     eta: float  # DUAL: the argument of the third kind
-    jump: float  # DUAL: what the theta function turns in a half period, in turns
+    jump: float  # DUAL: the turns that the argument of the theta function makes in a half period
     precession: float  # mean rate at which axis 3 goes round the momentum; |w| if STEADY
     transverse: float  # mean rate at which axis 1 goes round the momentum; |w| if STEADY
 
@@ -101,7 +102,7 @@ def quarter_period(complement: DD) -> DD:
 def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
     """Bulirsch's cel: the integral of (a cos^2 + b sin^2) / (cos^2 + p sin^2) / sqrt(cos^2 + k'^2 sin^2) to pi/2.
 
-    In two-doubles; `elliptic` has the same in doubles, with half the passes.
+    It is computed in two-doubles; `elliptic._cel` does it in doubles, with half the passes.
     """
     kc, e, m = complement, complement, (1.0, 0.0)
     p = dd.root(p)
@@ -123,10 +124,10 @@ def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
 
 
 def set_up(inertia: Vec3, omega: Vec3) -> Constants:
-    """The constants of the motion that starts with these rates about the principal axes."""
+    """Returns the constants of the motion that starts with these rates about the principal axes."""
     y = (two_product(inertia[0], omega[0]), two_product(inertia[1], omega[1]), two_product(inertia[2], omega[2]))
     i, j, k = _ascending(inertia)
-    # Which axis is circled: that with the greater of P = |y3| sqrt(I1 (I3-I2)) and Q = |y1| sqrt(I3 (I2-I1)).
+    # The momentum circles the axis with the greater of P = |y3| sqrt(I1 (I3-I2)) and Q = |y1| sqrt(I3 (I2-I1)).
     lift = 2.0**500 if max(abs(y[i][0]), abs(y[k][0])) < 1e-150 else 1.0
     about_greatest = _circling(y[k], lift, inertia[i], dd.two_sum(inertia[k], -inertia[j]))
     about_least = _circling(y[i], lift, inertia[k], dd.two_sum(inertia[j], -inertia[i]))
@@ -210,7 +211,7 @@ def set_up(inertia: Vec3, omega: Vec3) -> Constants:
 
 
 def _steady(inertia: Vec3, omega: Vec3, y: tuple[DD, DD, DD]) -> Constants:
-    """Rest, spheres, the intermediate axis, a symmetric body's equator: the rate stays as it is."""
+    """The constants of rest, spheres, the intermediate axis, a symmetric body's equator: the rate stays as it is."""
     w = dd.hypotenuse(dd.hypotenuse(dd.single(omega[0]), dd.single(omega[1])), dd.single(omega[2]))
     G = dd.hypotenuse(dd.hypotenuse(y[0], y[1]), y[2])
     turn = dd.divide(w, dd.FOUR_PI)
@@ -225,6 +226,7 @@ def _steady(inertia: Vec3, omega: Vec3, y: tuple[DD, DD, DD]) -> Constants:
 
 
 def _ascending(x: Vec3) -> tuple[int, int, int]:
+    """Returns the indices of the numbers in ascending order."""
     i, j, k = 0, 1, 2
     if x[i] > x[j]:
         i, j = j, i
@@ -236,17 +238,18 @@ def _ascending(x: Vec3) -> tuple[int, int, int]:
 
 
 def _circling(y: DD, lift: float, inertia: float, difference: DD) -> DD:
-    """|y| sqrt(I d), lifted."""
+    """lift |y| sqrt(I d), where the lift keeps small momenta from underflow."""
     size = dd.scaled(y, copysign(lift, y[0]))
     return dd.multiply(size, dd.root(dd.multiply(dd.single(inertia), difference)))
 
 
 def _square_over(y: DD, inertia: DD) -> DD:
+    """y^2 / I."""
     return dd.multiply(y, dd.divide(y, inertia))
 
 
 def _phase(sn: float, cn: float, dn: float, kc: float, K: float) -> float:
-    """u with the given sn, cn, dn: from 0 or from K, whichever is nearer."""
+    """Returns u with the given sn, cn, dn, measured from 0 or from K, whichever is nearer."""
     co_cn = kc * abs(sn) / dn  # cn(K - u)
     if cn >= co_cn:
         return sn * rf(cn * cn, dn * dn, 1.0)
@@ -255,13 +258,13 @@ def _phase(sn: float, cn: float, dn: float, kc: float, K: float) -> float:
 
 
 def _from_tangent(tangent: float, k: float) -> float:
-    """F(phi | k'^2) for tan phi given, from k."""
+    """F(phi | k'^2) for a given tan phi, computed from k."""
     t = min(tangent, 1e150)
     return t * rf(1.0, 1.0 + (k * t) * (k * t), 1.0 + t * t)
 
 
 def _nomes_of_third_kind(kappa: float, k: float, K: float, dual_K: float) -> tuple[float, float]:
-    """exp(-pi (2K' - b) / K) and exp(-pi (2K' + b) / K), from b or K' - b, whichever is smaller."""
+    """exp(-pi (2K' - b) / K) and exp(-pi (2K' + b) / K), computed from b or from K' - b, whichever is smaller."""
     b, rest = _from_tangent(1.0 / kappa, k), _from_tangent(kappa / k, k)
     if b < rest:
         return exp(-pi * (2.0 * dual_K - b) / K), exp(-pi * (2.0 * dual_K + b) / K)
@@ -272,7 +275,7 @@ def _nomes_of_third_kind(kappa: float, k: float, K: float, dual_K: float) -> tup
 
 
 class DirectSeries(NamedTuple):
-    """Theta series as polynomials in cos 2 pi v, split in even and odd parts."""
+    """Coefficients of the theta series as polynomials in cos 2 pi v, split into even and odd parts."""
 
     scale1: float
     scale2: float
@@ -295,7 +298,7 @@ class DirectSeries(NamedTuple):
 
 
 def direct_series(c: Constants) -> DirectSeries:
-    """The coefficients, from the nomes."""
+    """Returns the coefficients for these nomes."""
     q = c.nome
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
@@ -360,6 +363,7 @@ class Angles(NamedTuple):
 
 
 def _angles(eta: float) -> Angles:
+    """Returns the cosines and sines of the odd multiples of eta."""
     return Angles(
         cos(eta), cos(3.0 * eta), cos(5.0 * eta), cos(7.0 * eta), cos(9.0 * eta),
         sin(eta), sin(3.0 * eta), sin(5.0 * eta), sin(7.0 * eta), sin(9.0 * eta),
@@ -390,7 +394,7 @@ class DualSeries(NamedTuple):
 
 
 def dual_series(c: Constants) -> DualSeries:
-    """The coefficients, from the dual nome."""
+    """Returns the coefficients for this dual nome."""
     q = c.nome
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
@@ -407,7 +411,7 @@ def dual_series(c: Constants) -> DualSeries:
 
 
 def dual_start(c: Constants, d: DualSeries) -> tuple[float, float]:
-    """The theta function of the third kind at the start."""
+    """Returns the theta function of the third kind at the start."""
     return _third_kind(d.angles, c.nome, exp(-d.decay * abs(c.u0)), copysign(1.0, c.u0))
 
 
@@ -446,12 +450,12 @@ def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> t
 
 
 def _nearest(x: float) -> float:
-    """The nearest integer, for |x| < 2**51; something finite beyond."""
+    """Rounds to the nearest integer for |x| < 2**51; beyond, the result is finite and has no meaning."""
     return (x + ROUND) - ROUND
 
 
 def _turns(t: float, high: float, low: float) -> tuple[float, float]:
-    """t (high + low) as an integer and a fraction."""
+    """Splits t (high + low) into an integer and a fraction."""
     x, e = two_product(t, high)
     n = _nearest(x)
     return n, (x - n) + (e + t * low)
@@ -489,15 +493,15 @@ def _now(zc: float, zs: float, y: Vec3) -> Quat:
 # --- programs ------------------------------------------------------------------------------------------------------
 
 FRAME = 27
-"""Numbers a motion: the scale of rates (one over that of times); what the quaternion of `_now` is multiplied by from
-the left and from the right for the attitude in the user's axes, up to a factor; what takes y to the rate and to the
-momentum in the user's axes, two matrices."""
+"""The length of a frame: the scale of rates (1); two quaternions that, multiplied from the left and from the right to
+that of `_now`, give the attitude of the user's axes up to a factor (8); two matrices that take y to the rate and to the
+momentum in the user's axes (18)."""
 
 MOTION = CONSTANTS + FRAME
 
 
 def set_up_rows(given: Any, motions: Any, count: int) -> int:
-    """Constants and frames of many motions. The momentum's matrix is left for a momentum of one."""
+    """Computes constants and frames of many motions. The caller multiplies the momentum's matrix by the momentum."""
     for i in range(count):
         g = _load_given(given, GIVEN * i)
         c = set_up((g[0], g[1], g[2]), (g[3], g[4], g[5]))
@@ -507,14 +511,16 @@ def set_up_rows(given: Any, motions: Any, count: int) -> int:
 
 
 GIVEN = 24
-"""Numbers a motion is set up from: scaled moments and rates about the principal axes, the scale of the rates, the
-attitude of the user's axes at the start, the turn from principal to user's axes as a quaternion and as a matrix."""
+"""The numbers that a motion is set up from: scaled moments (3) and rates (3) about the principal axes, the scale of the
+rates (1), the attitude of the user's axes at the start (4), the turn from principal to user's axes as a quaternion (4)
+and as a matrix (9)."""
 _load_given = tuple_of(GIVEN)
 _load_frame = tuple_of(FRAME)
 _store_frame = writer_of(FRAME)
 
 
 def _frame(c: Constants, g: Any) -> Any:
+    """Returns the frame of a motion from its constants and from the numbers that it was set up from."""
     e1, e2, e3 = _unlabelled(c, (1.0, 0.0, 0.0)), _unlabelled(c, (0.0, 1.0, 0.0)), _unlabelled(c, (0.0, 0.0, 1.0))
     tilt, labels = (g[11], g[12], g[13], g[14]), _quaternion_of_axes(e1, e2, e3)
     y0 = (1.0, 0.0, 0.0, 0.0) if c.kind == STEADY else _before(c)
@@ -531,7 +537,7 @@ def _frame(c: Constants, g: Any) -> Any:
 
 
 def _quaternion_of_axes(x: Vec3, y: Vec3, z: Vec3) -> Quat:
-    """A multiple of the quaternion of a rotation that only exchanges axes, from its columns: whole numbers."""
+    """Returns a multiple, in whole numbers, of the quaternion of a rotation that only exchanges axes."""
     a, b, c = y[2] - z[1], z[0] - x[2], x[1] - y[0]
     if 1.0 + x[0] + y[1] + z[2] > 0.0:
         return (1.0 + x[0] + y[1] + z[2], a, b, c)
@@ -545,7 +551,7 @@ def _quaternion_of_axes(x: Vec3, y: Vec3, z: Vec3) -> Quat:
 def evaluate_rows(
     motions: Any, t: Any, quaternion: Any, omega: Any, momentum: Any, t0: float, count: int, times: int
 ) -> int:
-    """Attitudes, rates and momenta of many motions, each at all times, in the user's axes."""
+    """Computes attitudes, rates and momenta of many motions, each at all times, in the user's axes."""
     for i in range(count):
         c = Constants(*_load_constants(motions, MOTION * i))
         frame = _load_frame(motions, MOTION * i + CONSTANTS)
@@ -575,11 +581,13 @@ def evaluate_rows(
 
 
 def _scaled_time(t: float, frame: Any) -> float:
-    scaled: float = min(max(t * frame[0], -LONGEST), LONGEST)
+    """Returns the time in the units of the constants."""
+    scaled: float = min(max(t * frame[0], -LONGEST_SCALED_TIME), LONGEST_SCALED_TIME)
     return scaled
 
 
 def _store(quaternion: Any, omega: Any, momentum: Any, row: int, frame: Any, turn: Quat, y: Vec3) -> None:
+    """Writes one state in the user's axes, from the quaternion of `_now` and y."""
     left, right = (frame[1], frame[2], frame[3], frame[4]), (frame[5], frame[6], frame[7], frame[8])
     q = multiply(multiply(left, turn), right)
     r = 1.0 / sqrt(norm2(q))
@@ -601,7 +609,7 @@ def _store(quaternion: Any, omega: Any, momentum: Any, row: int, frame: Any, tur
 
 
 def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
-    """The turn and the momentum after any time h, in principal axes: for steps too long to be cut into short ones."""
+    """Returns the turn and the momentum after a time h, in principal axes, for steps too long for short pieces."""
     w = (m[0] * body.inverse[0], m[1] * body.inverse[1], m[2] * body.inverse[2])
     size = max(body.inertia[0], body.inertia[1], body.inertia[2])
     rate = max(abs(w[0]), abs(w[1]), abs(w[2]))
@@ -609,7 +617,7 @@ def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
         return (1.0, 0.0, 0.0, 0.0), m
     i = (body.inertia[0] / size, body.inertia[1] / size, body.inertia[2] / size)
     c = set_up(i, (w[0] / rate, w[1] / rate, w[2] / rate))
-    t = min(max(h * rate, -LONGEST), LONGEST)
+    t = min(max(h * rate, -LONGEST_SCALED_TIME), LONGEST_SCALED_TIME)
     y = (c.y1, c.y2, c.y3)
     if c.kind == STEADY:
         _, f = _turns(t, c.turn_high, c.turn_low)
@@ -631,7 +639,7 @@ def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
 
 
 def _unlabelled(c: Constants, v: Vec3) -> Vec3:
-    """A vector in principal axes, in their own order."""
+    """Takes a vector from relabelled axes back to the principal axes in their own order."""
     x, y, z = c.sign1 * v[0], c.sign2 * v[1], c.sign3 * v[2]
     return (
         x if c.axis1 == 0.0 else y if c.axis2 == 0.0 else z,

@@ -1,7 +1,7 @@
 """The numbers of compositions and splittings, each with its source and with every published digit.
 
-All rows are palindromes, so the tables hold the first halves; numbers that follow from the sum being one are left to
-follow. `tests/test_coefficients.py` checks the order conditions of every row to round-off.
+All rows are palindromes, so the tables hold the first halves; a number that follows from the others, because the sum is
+one, is computed. `tests/methods/test_coefficients.py` checks the order conditions of every row to round-off.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Row = tuple[float, ...]
 
 
 def nested(*rows: Sequence[float]) -> Row:
-    """A composition of a composition, and so on: the first row is the outermost."""
+    """Returns the row of compositions within compositions; the first row is the outermost."""
     out: Row = (1.0,)
     for row in rows:
         out = tuple(outer * inner for outer in out for inner in row)
@@ -24,12 +24,12 @@ def nested(*rows: Sequence[float]) -> Row:
 
 
 def palindrome(half: Sequence[float], *, odd: bool) -> Row:
-    """The half and its mirror image; of an odd number of entries the last of the half is the middle."""
+    """Returns the half and its mirror image. If the row is odd, the last entry of the half is its middle."""
     return (*half, *reversed(half[:-1] if odd else half))
 
 
 def summing_to_one(half: Sequence[float], *, odd: bool) -> Row:
-    """The palindrome with one more number in its half, such that the sum is one."""
+    """Returns the palindrome of the half and one more number, which makes the sum one."""
     rest = fsum([1.0, *(-2.0 * x for x in half)])
     return palindrome((*half, rest if odd else 0.5 * rest), odd=odd)
 
@@ -76,11 +76,12 @@ KAHAN_LI_8 = palindrome(
 
 
 class Alternating(NamedTuple):
-    """Two flows in turn; the one that has a fraction more begins and ends."""
+    """The fractions of two flows that alternate; the flow with one fraction more begins and ends the step."""
 
     drifts: Row
-    """Of the greater part, here the free motion."""
+    """The fractions of the dominant flow, here the free motion."""
     kicks: Row
+    """The fractions of the kicks by the torque."""
 
 
 BLANES_MOAN_S6 = Alternating(
@@ -109,7 +110,7 @@ SRKN11 = Alternating(
 
 
 def legendre(stages: int) -> Alternating:
-    """SABA of [laskar2001]: kicks at the nodes of Gauss's quadrature, with its weights; any number of stages."""
+    """Returns SABA of [laskar2001]: the kicks act at the nodes of Gauss's quadrature, with its weights."""
     with localcontext(prec=40):
         points = [legendre_point(stages, k) for k in range(1, (stages + 1) // 2 + 1)]
         odd = stages % 2 == 1
@@ -121,7 +122,7 @@ def legendre(stages: int) -> Alternating:
 
 
 def legendre_point(n: int, k: int) -> tuple[Decimal, Decimal]:
-    """The k-th root of Legendre's polynomial, from the greatest down, and its weight, by Newton's iteration."""
+    """Returns the k-th root of Legendre's polynomial, from the greatest down, and its weight, by Newton's iteration."""
     x = Decimal(cos(pi * (k - 0.25) / (n + 0.5))) if 2 * k - 1 != n else Decimal(0)
     slope = Decimal(1)
     for _ in range(6):  # from 2 digits or more to 40

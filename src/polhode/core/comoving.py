@@ -2,15 +2,15 @@
 
 Let two moments be equal, with the inverse c, and the third have the inverse j. Free, such a body turns about its
 momentum at the rate c |m| and about its axis at the rate (j - c) m3, both constant: q(t) = q(0) B(t) Z(t), with B
-about the momentum m(0) and Z about the axis. Under a torque n let q = p B Z, and let e be what the momentum, seen from
-a frame that takes no part in the turn Z, differs by from m(0). Then
+about the momentum m(0) and Z about the axis. Under a torque n let q = p B Z, and let e be the difference between the
+momentum, seen from a frame that does not turn with Z, and m(0). Then
 
     p' = p B (c e1, c e2, j e3) B^-1 / 2,    e' = (m(0) + e) x (0, 0, (j - c) e3) + Z n,
 
-in which everything is as small as the torque. So are the error of the collocation and, multiplied with the length of
-the step, the factor by which an iteration brings the solution nearer; and the best first guess is that nothing changes,
-which needs no memory. A torque that does not care how the body is turned about its axis is slow in Z n: then steps are
-as long as the turn about the momentum allows, however fast the body spins.
+in which everything is proportional to the torque. So is the error of the collocation, and so is, per length of the
+step, the factor by which an iteration reduces the error; the best first guess is that nothing changes, and it needs no
+memory. If a torque does not depend on the turn of the body about its axis, then Z n changes slowly: steps are as long
+as the turn about the momentum allows, however fast the body spins.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ from polhode.core.dd import DD, two_sum
 from polhode.core.exact import added
 from polhode.core.flows import rotated_steadily
 from polhode.core.gauss import (
+    NORM_TOLERANCE,
     SLOPES,
-    UNTIDY,
     Collocation,
     Dialect,
     collocation,
@@ -44,9 +44,9 @@ from polhode.core.vec import dot, placed
 
 @cache
 def comoving(count: int, axis: int, *, compensated: bool = False) -> Increments:
-    """The scheme with so many nodes, for bodies that are symmetric about this principal axis, from 1 to 3.
+    """Returns the scheme with `count` nodes, for bodies that are symmetric about this principal axis, from 1 to 3.
 
-    The memory is the iterations that need not be looked at, and the evaluations.
+    The memory holds the number of iterations whose changes need not be measured, and the evaluations.
     """
     c = collocation(count)
 
@@ -72,7 +72,7 @@ PRODUCT = (
 def collocated(
     c: Collocation, dialect: Dialect, axis: int, *, compensated: bool
 ) -> Callable[[Pull], tuple[Start, Any]]:
-    """`make(pull)` of the scheme, with rows in this dialect: p is y0 to y3, and e is y4 to y6."""
+    """Returns `make(pull)` of the scheme, with rows in this dialect: p is y0 to y3, and e is y4 to y6."""
     each, row = dialect.each, dialect.row
     k, u, v = axis - 1, axis % 3, (axis + 1) % 3  # the axis, and the equatorial ones
     lines = [
@@ -82,7 +82,7 @@ def collocated(
         f"about, along = h * half_c * size, 0.5 * h * spin * s.m[{k}]",
         f"w0, w1, w2 = w[{u}], w[{v}], w[{k}]",
         f"{row('x0')} = {dialect.numbers(c.nodes)}",
-        # half of the turn about the momentum, and half of that about the axis: cosine and sine
+        # sine and cosine of half the turn about the momentum, and of half the turn about the axis
         *(each(f"x{n}", f"sine_of({x} * x0)") for n, x in ((1, "about"), (3, "along"))),
         *(each(f"x{n}", f"cosine_of({x} * x0)") for n, x in ((2, "about"), (4, "along"))),
         each("b0", "fma(x2, x4, -(w2 * x1) * x3)"),
@@ -108,7 +108,7 @@ def collocated(
     e0, e1, e2 = f"y{4 + u}", f"y{4 + v}", f"y{4 + k}"
     sweep = [
         *(each(f"x{a}", PRODUCT[a]) for a in range(4)),
-        # the momentum in the body; where a torque does not look at it the compiler leaves it out
+        # the momentum in the body; the compiler drops it if the torque does not read it
         each(f"x{4 + u}", f"fma(z1, s.m[{v}] + {e1}, z0 * (s.m[{u}] + {e0}))"),
         each(f"x{4 + v}", f"fma(-z1, s.m[{u}] + {e0}, z0 * (s.m[{v}] + {e1}))"),
         each(f"x{4 + k}", f"s.m[{k}] + {e2}"),
@@ -116,7 +116,7 @@ def collocated(
         each("v0", f"spin * {e2}"),
         each(f"f{4 + u}", f"fma(z0, n{u}, fma(-z1, n{v}, (s.m[{v}] + {e1}) * v0))"),
         each(f"f{4 + v}", f"fma(z0, n{v}, fma(z1, n{u}, -(s.m[{u}] + {e0}) * v0))"),
-        each(f"f{4 + k}", f"fma(0.0, z0, n{k})"),  # a row, also where the torque is one number
+        each(f"f{4 + k}", f"fma(0.0, z0, n{k})"),  # this makes a row of a torque that is one number for all nodes
         *(f"{row(f'y{a}')} = integrate(h, 0.0, low{a}, {row(f'f{a}')})" for a in range(4, 7)),
         *(
             each(f"v{(u, v, k)[a]}", f"fma(g{3 * a}, {e0}, fma(g{3 * a + 1}, {e1}, g{3 * a + 2} * {e2}))")
@@ -130,12 +130,12 @@ def collocated(
     lines += [f"d{a} = h * d{a}" for a in range(7)]
     arguments = "(d0, d1, d2, d3), (d4, d5, d6), about, along, w"
     if compensated:
-        lines += [f"d, rest = gone(s, low, {arguments})", "return d, rest, keep, status"]
+        lines += [f"d, rest = change_of_state(s, low, {arguments})", "return d, rest, keep, status"]
     else:
-        lines += [f"return gone(s, {arguments}), keep, status"]
+        lines += [f"return change_of_state(s, {arguments}), keep, status"]
     names = names_of(dialect, compensated=compensated) | {
         "size_and_direction": size_and_direction, "sine_of": sine_of, "cosine_of": cosine_of,
-        "gone": _gone_finely(axis) if compensated else _gone(axis),
+        "change_of_state": _change_with_low_halves(axis) if compensated else _change_of_state(axis),
     }  # fmt: skip
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
 
@@ -149,11 +149,11 @@ def collocated(
 
 
 @cache
-def _gone(axis: int) -> Callable[..., State]:
-    """The increment of a state: that of p and e, and then the turns of the free motion."""
+def _change_of_state(axis: int) -> Callable[..., State]:
+    """Returns the function that adds the changes of p and e to a state and then makes the turns of the free motion."""
     k, u, v = axis - 1, axis % 3, (axis + 1) % 3
 
-    def gone(s: State, dp: Quat, dm: Vec3, about: float, along: float, w: Vec3) -> State:
+    def change(s: State, dp: Quat, dm: Vec3, about: float, along: float, w: Vec3) -> State:
         q, m = s.q, s.m
         sine, cosine = sine_cosine(about)
         p = (q[0] + dp[0], q[1] + dp[1], q[2] + dp[2], q[3] + dp[3])
@@ -164,19 +164,19 @@ def _gone(axis: int) -> Callable[..., State]:
         p = multiply(p, (cosine, n[0], n[1], n[2]))
         return State((p[0] - q[0], p[1] - q[1], p[2] - q[2], p[3] - q[3]), d)
 
-    return gone
+    return change
 
 
 @cache
-def _gone_finely(axis: int) -> Callable[..., tuple[State, tuple[float, ...]]]:
-    """The same, and what rounding left out of it.
+def _change_with_low_halves(axis: int) -> Callable[..., tuple[State, tuple[float, ...]]]:
+    """Returns the same function for states with low halves; it also returns what rounding left out.
 
-    The momentum is turned in two-doubles: what rounding would do to its norm would be a change of the rate, and angles
-    would run away.
+    The momentum is turned in two-doubles: rounding would change its norm and with it the rate, and the error of the
+    angles would grow with time.
     """
     k, u, v = axis - 1, axis % 3, (axis + 1) % 3
 
-    def gone(
+    def change(
         s: State, low: Any, dp: Quat, dm: Vec3, about: float, along: float, w: Vec3
     ) -> tuple[State, tuple[float, ...]]:  # fmt: skip
         q, m = s.q, s.m
@@ -187,7 +187,7 @@ def _gone_finely(axis: int) -> Callable[..., tuple[State, tuple[float, ...]]]:
         n = placed(k, sine, 0.0, 0.0)
         p = multiply(p, (cosine, n[0], n[1], n[2]))
         excess = norm2(p) - 1.0
-        scale = fma(-0.5, excess, 1.0) if abs(excess) > UNTIDY else 1.0
+        scale = fma(-0.5, excess, 1.0) if abs(excess) > NORM_TOLERANCE else 1.0
         a0, r0 = two_sum(scale * p[0], -q[0])
         a1, r1 = two_sum(scale * p[1], -q[1])
         a2, r2 = two_sum(scale * p[2], -q[2])
@@ -204,11 +204,11 @@ def _gone_finely(axis: int) -> Callable[..., tuple[State, tuple[float, ...]]]:
             r0 - low[0], r1 - low[1], r2 - low[2], r3 - low[3], e[0], e[1], e[2]
         )  # fmt: skip
 
-    return gone
+    return change
 
 
 def _excess(a: float, b: float) -> float:
-    """a^2 + b^2 - 1, where that is round-off."""
+    """a^2 + b^2 - 1 to full accuracy, where that is of the size of round-off."""
     x, x_low = two_product(a, a)
     y, y_low = two_product(b, b)
     s, e = two_sum(x, y)
@@ -224,7 +224,7 @@ def _sum_of_products(a: float, x: DD, b: float, y: DD, more: float) -> DD:
 
 
 def _turned(a: int, b: int) -> str:
-    """An entry of the matrix of a turn about w, with sine x6 and versine x5: 1 + x6 [w]x + x5 (w wT - 1)."""
+    """Writes an entry of the matrix of a turn about w, with sine x6 and versine x5: 1 + x6 [w]x + x5 (w wT - 1)."""
     if a == b:
         return f"fma(x5, fma(w{a}, w{a}, -1.0), 1.0)"
     other, sign = 3 - a - b, "" if (b - a) % 3 == 2 else "-"
@@ -232,9 +232,9 @@ def _turned(a: int, b: int) -> str:
 
 
 def size_and_direction(m: Vec3) -> tuple[float, Vec3]:
-    """The norm of a vector, and the vector over its norm; of zero, zero."""
+    """Returns the norm of a vector, and the vector over its norm; both are zero for the zero vector."""
     size2, scale = dot(m, m), 1.0
-    if not 1e-250 < size2 < 1e250:  # whose square may be no float
+    if not 1e-250 < size2 < 1e250:  # the squares may have left the range of floats
         largest = max(abs(m[0]), abs(m[1]), abs(m[2]))
         if not 0.0 < largest < 1e300:
             return 0.0 * largest, (0.0, 0.0, 0.0)
@@ -246,10 +246,10 @@ def size_and_direction(m: Vec3) -> tuple[float, Vec3]:
 
 
 def sine_of(x: float) -> float:
-    """Of an angle less a multiple of pi."""
+    """The sine of x less a multiple of pi."""
     return sine_versine(x)[0]
 
 
 def cosine_of(x: float) -> float:
-    """With the same sign."""
+    """The cosine of x less the same multiple of pi as in `sine_of`."""
     return 1.0 - sine_versine(x)[1]

@@ -1,4 +1,4 @@
-"""Lists of flows into steps, and steps into steps of higher order.
+"""Makes steps of lists of flows, and steps of higher order of steps.
 
 A splitting is data: a list of (flow, fraction). Scaling, concatenating and merging are list algebra in plain Python;
 at the end one short text is written, with every fraction in it, and becomes the step (docs/decisions/0002).
@@ -18,25 +18,25 @@ from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scale
 
 
 class Scheme(Protocol):
-    """How a step is made, waiting for its torque."""
+    """A recipe for a step that has not been given its torque yet."""
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The scheme with its torque in place. Without scales, flows are prepared for anything."""
+        """Binds the scheme to its torque. Without scales, the flows are prepared for steps of any size."""
         ...
 
     def composed(self, fractions: Sequence[float]) -> "Scheme":
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         ...
 
 
 def nothing(body: Rotor, p: Params, t: float, s: State) -> Memory:
-    """The memory of a method that has none."""
+    """Returns the empty memory of a method that has none."""
     return ()
 
 
 @cache
 def nothing_of(count: int) -> Start:
-    """The memory of a method that starts with so many zeros."""
+    """Returns the start of a method whose memory begins as `count` zeros."""
     zeros = (0.0,) * count
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
@@ -51,11 +51,11 @@ class Stage(NamedTuple):
     flow: Callable[..., Any]
     fraction: float
     ahead: float = 0.0
-    """Of a kick: it takes the torque that is this times h^2 ahead (`flows.ahead`)."""
+    """For a kick: the k of `flows.ahead`, over h^2. If it is not zero, the kick takes the torque ahead."""
 
     @property
     def evaluations(self) -> int:
-        """Of the torque."""
+        """How many times the stage evaluates the torque."""
         return 0 if self.flow is not kick else 2 if self.ahead else 1
 
 
@@ -66,14 +66,15 @@ SHORT_CHAIN = 7
 class Splitting(NamedTuple):
     """A step as a list of flows. `kick` stands for the torque.
 
-    Time advances with the drifts (all flows but the kick), each kind carrying an equal share of the clock: a kick sees
-    the time of its position, and a symmetric list gives a symmetric step for torques that depend on time as well.
+    Time advances with the drifts (all flows but the kick), and each kind of drift advances it by an equal share. So a
+    kick sees the time that belongs to its attitude, and a symmetric list gives a symmetric step for torques that depend
+    on time as well.
     """
 
     stages: tuple[Stage, ...]
 
     def times(self) -> list[float]:
-        """The time, in steps, at which each stage begins."""
+        """Returns the time, in steps, at which each stage begins."""
         drifts = {s.flow for s in self.stages if s.flow is not kick}
         clock, out = 0.0, []
         for s in self.stages:
@@ -83,18 +84,17 @@ class Splitting(NamedTuple):
         return out
 
     def without_kicks(self) -> "Splitting":
-        """The free motion of the same method."""
+        """Returns the splitting for a free body."""
         return merged(s for s in self.stages if s.flow is not kick)
 
     def composed(self, fractions: Sequence[float]) -> "Splitting":
-        """Steps of these fractions in a row, as one step; neighbours of one kind become one stage."""
+        """Returns steps of these fractions, one after the other, as one step; equal neighbours become one stage."""
         return merged(Stage(s.flow, g * s.fraction, g * g * s.ahead) for g in fractions for s in self.stages)
 
     def carries(self, depends: Depends) -> bool:
-        """Whether the torque at the end of a step is the torque at the start of the next.
+        """Whether the torque at the end of a step is carried as memory to the start of the next.
 
-        So it is if the step begins and ends with a kick and the torque ignores the rate: it is carried as memory, and
-        one evaluation is saved.
+        It is if the step begins and ends with a kick and the torque ignores the rate. That saves one evaluation.
         """
         first, last = self.stages[0], self.stages[-1]
         return first.flow is last.flow is kick and not first.ahead and not depends & Depends.RATE
@@ -110,7 +110,7 @@ class Splitting(NamedTuple):
         return len(self.stages) <= SHORT_CHAIN and {s.flow for s in self.stages} <= {kick, spin1, spin2, spin3}
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """One step as one function."""
+        """Writes one step as one function, with its torque in place."""
         used = self.without_kicks() if depends is Depends.NOTHING else self
         stages, times = used.stages, used.times()
         carried = used.carries(depends)
@@ -135,8 +135,8 @@ class Splitting(NamedTuple):
                 lines += [f"s = kick_ahead(body, p, {time}, s, {s.fraction!r} * h, {s.ahead!r} * h * h)"]
             else:
                 lines += [f"s = flow{flows.index(s.flow)}(body, p, {time}, s, {s.fraction!r} * h)"]
-        if scales and scales.packed and _alternate(stages):
-            lines, names = _looped(stages, times, names)
+        if scales and scales.packed and _is_alternating(stages):
+            lines, names = _loop(stages, times, names)
         lines += ["return State(tidied(s.q), s.m), memory, OK"]
         step = function("step(body, p, t, s, h, memory)", lines, names)
         start: Start = pull if carried else nothing
@@ -144,15 +144,15 @@ class Splitting(NamedTuple):
         return Stepper(start, step, 3 if carried else 0, int(carried), evaluations - int(carried))
 
 
-def _alternate(stages: Sequence[Stage]) -> bool:
-    """Whether one drift begins, ends, and is everywhere else between two kicks."""
+def _is_alternating(stages: Sequence[Stage]) -> bool:
+    """Whether drifts of one kind and kicks alternate, and drifts are first and last."""
     drifts, kicks = stages[::2], stages[1::2]
     alike = len({s.flow for s in drifts}) == 1 and all(s.flow is kick and not s.ahead for s in kicks)
     return len(kicks) > 1 and alike
 
 
-def _looped(stages: Sequence[Stage], times: Sequence[float], names: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Drifts and kicks in turn as a loop: in lanes flows are long, and many copies of one would not fit the caches."""
+def _loop(stages: Sequence[Stage], times: Sequence[float], names: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """Writes alternating drifts and kicks as a loop: in lanes a flow is long, and many copies would not fit a cache."""
     clock = [1.0 if abs(c - 1.0) < 1e-14 else c for c in times]
     lists: dict[str, Any] = {
         "drifts": tuple(s.fraction for s in stages[::2]), "drift_times": tuple(clock[::2]),
@@ -168,9 +168,9 @@ def _looped(stages: Sequence[Stage], times: Sequence[float], names: dict[str, An
 
 
 class Routine(NamedTuple):
-    """A scheme written as a function of its torque: Runge-Kutta, Newmark and whatever else is no splitting.
+    """A scheme written as a function of its torque: Runge-Kutta, Newmark and others that are no splittings.
 
-    If the evaluations of a step are not a fixed number, the last number of the memory counts them.
+    If the number of evaluations differs from step to step, the last number of the memory counts them.
     """
 
     make: Callable[[Pull], tuple[Start, Any]]
@@ -184,23 +184,23 @@ class Routine(NamedTuple):
         return True
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The routine with its torque in place."""
+        """Binds the routine to its torque."""
         return Stepper(*self.make(pull), self.memory, self.evaluations_at_start, self.evaluations_per_step)
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         return Composed(self, tuple(fractions))
 
 
 class InLanes(NamedTuple):
-    """A form of a scheme of increments whose memory is vectors and, after them, numbers."""
+    """A form of a scheme of increments whose memory holds vectors and, after them, numbers."""
 
     make: Callable[[Pull], tuple[Start, Any]]
     vectors: int
     width: int
     numbers: int
     lanes: int = 0
-    """Of a vector, if more than it is wide."""
+    """The lanes of the register that holds a vector, if more than its width; 0: as many as its width."""
 
 
 class Increments(NamedTuple):
@@ -211,23 +211,23 @@ class Increments(NamedTuple):
     """
 
     make: Callable[[Pull], tuple[Start, Any]]
-    """Of the torque: start, and `change(body, p, t, s, h, memory) -> (increment of the state, memory, status)`."""
+    """`make(pull)` returns `start` and `change(body, p, t, s, h, memory) -> (increment of state, memory, status)`."""
     memory: int = 0
     evaluations_at_start: int = 0
     evaluations_per_step: int | None = 1
     compensated: bool = False
     tidy: Callable[[Quat], Quat] = tidied
-    """What becomes of the attitude after a plain sum."""
+    """How the quaternion is normalised after a plain sum."""
     in_lanes: tuple[InLanes, ...] = ()
-    """Other forms with the same bits, to be tried first: they compute the points of a step together, in the lanes of
-    vector registers, which not every torque can do."""
+    """Other forms that compute the same bits and are tried first: they compute the points of a step together, in the
+    lanes of vector registers. Not every torque can be computed so."""
     keeps_norm: bool = False
     """Whether the increments keep the norm of the quaternion at one by themselves, also compensated."""
     symmetric: "Callable[[int], Increments] | None" = None
-    """What it is for bodies that are symmetric about a principal axis, from 1 to 3, if that is something else."""
+    """Returns the scheme to use for a body that is symmetric about this principal axis, from 1 to 3; None: this one."""
     in_halves: bool = False
-    """Whether, compensated, the change is of both halves: `change(body, p, t, s, low, h, memory) -> (increment of the
-    state, what rounding left out of it, memory, status)`."""
+    """Whether, compensated, `change` takes and returns low halves: `change(body, p, t, s, low, h, memory) -> (increment
+    of the state, what rounding left out of it, memory, status)`."""
 
     @property
     def ignores_scales(self) -> bool:
@@ -235,7 +235,7 @@ class Increments(NamedTuple):
         return True
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The step with its torque in place."""
+        """Binds the step to its torque."""
         if scales is not None and scales.axis and self.symmetric is not None:
             return self.symmetric(scales.axis).bind(pull, depends, scales._replace(axis=0))
         if scales is not None and scales.form is not None:
@@ -262,13 +262,13 @@ class Increments(NamedTuple):
         return stepper._replace(memory=before + form.vectors * form.width + form.numbers, packing=kept)
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         return Composed(self, tuple(fractions))
 
 
 @lru_cache(maxsize=128)
 def of_any_norm(pull: Pull) -> Pull:
-    """The torque for states whose quaternion is left unscaled."""
+    """Returns the torque for states whose quaternion has any norm."""
 
     def torque(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         return pull(body, p, t, State(normalised(s.q), s.m))
@@ -277,11 +277,11 @@ def of_any_norm(pull: Pull) -> Pull:
 
 
 LOW = 7
-"""Low halves: four of the quaternion, three of the momentum."""
+"""The number of low halves: four of the quaternion, then three of the momentum."""
 
 
 def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> tuple[Start, Any]:
-    """Start and step that carry the low halves of the state in front of the memory of the routine."""
+    """Returns the start and the step that carry the low halves of the state in front of the routine's memory."""
     own = "(" + "".join(f"memory[{LOW + k}], " for k in range(count)) + ")"
     theirs = "".join(f"fresh[{k}], " for k in range(count))
     begin = function(
@@ -313,11 +313,11 @@ def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> t
 
 
 class Kicked(NamedTuple):
-    """Half kicks around a step of the free body: a potential by Strang splitting. The torque is carried in front."""
+    """Half kicks around a step of the free body (Strang splitting). The memory begins with the carried torque."""
 
     drift: Scheme
     tidy: Callable[[Quat], Quat] | None = None
-    """What becomes of the attitude in the end, if the drift leaves it to be done: the torque need not wait for it."""
+    """How the quaternion is normalised at the end, if the drift does not do it: the torque need not wait for it."""
 
     @property
     def ignores_scales(self) -> bool:
@@ -325,7 +325,7 @@ class Kicked(NamedTuple):
         return bool(getattr(self.drift, "ignores_scales", False))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The step with its torque in place, or the free step."""
+        """Binds the step to its torque; without a torque the step is the drift alone."""
         base = self.drift.bind(pull, Depends.NOTHING, scales)
         if depends is Depends.NOTHING:
             return base if self.tidy is None else base._replace(step=_tidying(base.step, self.tidy))
@@ -347,11 +347,13 @@ class Kicked(NamedTuple):
         )  # fmt: skip
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         return Composed(self, tuple(fractions))
 
 
 def _tidying(step: Any, tidy: Callable[[Quat], Quat]) -> Any:
+    """Returns the step with its quaternion normalised by `tidy`."""
+
     def tidied_step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         new, fresh, status = step(body, p, t, s, h, memory)
         return State(tidy(new.q), new.m), fresh, status
@@ -360,7 +362,7 @@ def _tidying(step: Any, tidy: Callable[[Quat], Quat]) -> Any:
 
 
 class Composed(NamedTuple):
-    """Steps of the given fractions in a row; the memory passes from one to the next."""
+    """Steps of the given fractions, one after the other; the memory passes from one to the next."""
 
     base: Scheme
     fractions: tuple[float, ...]
@@ -371,11 +373,11 @@ class Composed(NamedTuple):
         return bool(getattr(self.base, "ignores_scales", False))
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
-        """Compositions of compositions are compositions."""
+        """Returns the composition of this composition, which is again one of the base."""
         return Composed(self.base, tuple(g * f for g in fractions for f in self.fractions))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """One step as one function."""
+        """Writes one step as one function, with its torque in place."""
         base = self.base.bind(pull, depends, scales)
         lines, clock = [], 0.0
         for f in self.fractions:
@@ -390,7 +392,7 @@ class Composed(NamedTuple):
 
 
 def merged(stages: Iterable[Stage]) -> Splitting:
-    """Neighbours of one kind as one stage: a flow composed with itself is the flow of the sum of the times."""
+    """Merges neighbours of one kind into one stage: a flow composed with itself is the flow of the sum of the times."""
     out: list[Stage] = []
     for s in stages:
         if out and (out[-1].flow, out[-1].ahead) == (s.flow, s.ahead):
@@ -401,12 +403,12 @@ def merged(stages: Iterable[Stage]) -> Splitting:
 
 
 def triple_jump(order: int) -> tuple[float, float, float]:
-    """Fractions that raise a symmetric method of this (even) order by two.  [yoshida1990, creutz1989]"""
+    """Returns three fractions that raise a symmetric method of this (even) order by two.  [yoshida1990, creutz1989]"""
     a = 1 / (2 - 2 ** (1 / (order + 1)))
     return (a, 1 - 2 * a, a)
 
 
 def suzuki(order: int) -> tuple[float, float, float, float, float]:
-    """Five fractions that raise a symmetric method of this (even) order by two, with smaller errors.  [suzuki1990]"""
+    """Returns five fractions that do the same with smaller errors.  [suzuki1990]"""
     a = 1 / (4 - 4 ** (1 / (order + 1)))
     return (a, a, 1 - 4 * a, a, a)

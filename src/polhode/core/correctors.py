@@ -1,19 +1,20 @@
-"""Symplectic correctors: leapfrog seen through a change of variables.
+"""Symplectic correctors: leapfrog in other variables.
 
 Half a kick, the exact flow, half a kick: with a torque of size eps the error is of the order eps h^2, but nearly all of
-it only swings to and fro. A change of variables, made once at the start and undone for what is shown, takes away the
-swinging up to eps h^(n + 1), and leaves eps^2 h^2. In between, the steps are the same as ever.
+it oscillates. A change of variables, made once at the start and undone for every output, removes the oscillation up to
+eps h^(n + 1), and leaves eps^2 h^2. In between, the steps are those of leapfrog.
 [wisdom1996, wisdom2006]
 
 In the first power of the torque, with the drift A and the kick B, a step of leapfrog is the exponential of
-h A + g(h ad_A) h B with g(x) = (x/2) coth(x/2), and that of the true motion has one in the place of g. Kicks of
+h A + g(h ad_A) h B with g(x) = (x/2) coth(x/2); for the true motion g is one. Kicks of
 weights +b_k and -b_k at k a h ahead and behind generate 2 h sum_k b_k sinh(k a h ad_A) B, whose commutator with h A is
 to be the difference: 2 sum_k b_k sinh(k a x) = (g(x) - 1) / x, power by power of x.
 
-In the second power, what is left of the steps is h^3 / 24 [B, [B, A]]: the kick of the squared torque. Kicks that take
-the torque a little ahead (`flows.ahead`) have its opposite, and leave eps^2 h^4. [takahashi1984, wisdom1996]
+In the second power, the error of the steps is h^3 / 24 [B, [B, A]]: the kick of the squared torque. Kicks that take
+the torque a little ahead (`flows.ahead`) cancel it, and leave eps^2 h^4. [takahashi1984, wisdom1996]
 But then the change of variables must be right in the second power, too, or the motion starts with an energy that is off
-by eps^2 h^3, and its angles run away. Its kicks do not commute; two of them make up for that (`second`).
+by eps^2 h^3, and the error of its angles grows with time. Its kicks do not commute; two of them take the torque ahead
+to compensate for that (`second`).
 """
 
 from collections.abc import Sequence
@@ -30,15 +31,16 @@ from polhode.core.types import Depends, Flow, Params, Pull, Rotor, Scales, State
 
 SPACING2 = Fraction(7, 40)
 SPACING = sqrt(SPACING2)
-"""Between the kicks, in steps: the choice of [wisdom1996]. Closer ones correct a little better and are a lot larger."""
+"""The time between the kicks, in steps: that of [wisdom1996]. Closer kicks correct a little better, but are larger."""
 
 
 @cache
 def weights(order: int) -> tuple[float, ...]:
-    """b_1, b_2, ... of the corrector of an odd order.
+    """Returns b_1, b_2, ... of the corrector of an odd order.
 
     With c_k = 2 k a b_k the powers of x ask that sum_k c_k (k^2)^(j - 1) = B_2j / (2 j) a^(2 - 2 j), where B_2j is
-    Bernoulli's number. So a linear functional is known on polynomials of k^2, and c_k is its value for Lagrange's.
+    Bernoulli's number. This gives a linear functional on polynomials of k^2, and c_k is its value on the k-th of
+    Lagrange's polynomials.
     """
     if order < 3 or order % 2 == 0:
         raise ValueError(f"the order of a corrector is an odd number from 3 on, such as 17, not {order}")
@@ -57,12 +59,12 @@ def weights(order: int) -> tuple[float, ...]:
 
 
 AHEAD = 1 / 12
-"""For a whole kick: with it, its square cancels that of the steps."""
+"""The k of `flows.ahead` for a whole kick, over h^2: it cancels the squared torque in the error of the steps."""
 
 
 @cache
 def second(order: int) -> float:
-    """How far ahead the first kicks to either side take their torque, times h^2, so that the squares of all cancel.
+    """Returns the k of `flows.ahead`, over h^2, for the first kick on either side, so that the squares of all cancel.
 
     Kicks b and c in a row, a time d h apart, make b c d h^3 / 2 [B, [A, B]] beside their sum. A kick b whose torque is
     k h^2 ahead makes b k h^3 / 2 of the same.
@@ -74,7 +76,7 @@ def second(order: int) -> float:
 
 
 def bernoulli(n: int) -> Fraction:
-    """Bernoulli's numbers, by their recurrence."""
+    """Returns Bernoulli's number B_n, by the recurrence."""
     known = [Fraction(1)]
     for m in range(1, n + 1):
         known.append(-sum((comb(m + 1, k) * b for k, b in enumerate(known)), start=Fraction(0)) / (m + 1))
@@ -85,27 +87,27 @@ def bernoulli(n: int) -> Fraction:
 def passage(
     flow: Flow, kicked: Flow, kicked_ahead: KickAhead | None, order: int, spacing: float, *, unscaled: bool
 ) -> Flow:
-    """The corrector as a walk: back by as many spacings as there are weights, forth to the other side, and back.
+    """Returns the corrector as one flow: n spacings back, 2 n forward, n back, with n the number of weights.
 
-    On the way forth there is a kick -b_k or +b_k wherever it comes by, except in the middle. The ways back, without
-    kicks, are made in as few flows as are no longer than a step. With the opposite spacing it is the inverse. If
-    there are kicks ahead, the first ones to either side are such. Unscaled quaternions get their norm first.
+    On the way forward there is a kick -b_k or +b_k at every spacing, except in the middle. The flows back have no kicks
+    between them, and are as few as possible, none longer than a step. The opposite spacing gives the inverse. If
+    `kicked_ahead` is given, the first kicks to either side use it. Unscaled quaternions are normalised first.
     """
     b = weights(order)
     n = len(b)
     back = ceil(n * abs(spacing))
-    ways = (-n / back,) * back + (1.0,) * (2 * n) + (-n / back,) * back
+    lengths = (-n / back,) * back + (1.0,) * (2 * n) + (-n / back,) * back
     kicks = (0.0,) * (back - 1) + (*(-x for x in reversed(b)), 0.0, *b) + (0.0,) * back
     places = (0.0,) * (back - 1) + tuple(float(k) for k in range(-n, n + 1)) + (0.0,) * back
     aheads = tuple(copysign(second(order), x * spacing) if abs(x) == 1.0 else 0.0 for x in places)
-    count = len(ways)
+    count = len(lengths)
 
     def passed(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         x = spacing * h
         if unscaled:
             s = State(normalised(s.q), s.m)
         for k in range(count):
-            s = flow(body, p, t, s, ways[k] * x)
+            s = flow(body, p, t, s, lengths[k] * x)
             if kicked_ahead is not None and aheads[k] != 0.0:
                 s = kicked_ahead(body, p, t + places[k] * x, s, kicks[k] * h, aheads[k] * h * h)
             elif kicks[k] != 0.0:
@@ -117,7 +119,7 @@ def passage(
 
 @lru_cache(maxsize=128)
 def part_of_kick(pull: Pull, part: float, ahead: float) -> Flow:
-    """That much of a kick by a torque that is so many h^2 ahead."""
+    """Returns the flow of a kick for `part` of the step, by a torque with k = `ahead` h^2 (`flows.ahead`)."""
     kicked, kicked_ahead = kick(pull), kick_ahead(pull)
 
     def plain(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -131,7 +133,7 @@ def part_of_kick(pull: Pull, part: float, ahead: float) -> Flow:
 
 @lru_cache(maxsize=128)
 def in_turn(first: Flow, then: Flow) -> Flow:
-    """Two flows as one."""
+    """Returns two flows, one after the other, as one."""
 
     def both(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         return then(body, p, t, first(body, p, t, s, h), h)
@@ -140,16 +142,16 @@ def in_turn(first: Flow, then: Flow) -> Flow:
 
 
 class Corrected(NamedTuple):
-    """Leapfrog, half a kick at either end, with the corrector of an odd order."""
+    """The scheme: leapfrog, with half a kick at either end, and the corrector of an odd order."""
 
     leapfrog: Splitting | PolishedSplitting
     order: int
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """A drift and a kick with their torque in place, and the way to their variables and back.
+        """Returns a step of one drift and one kick, with the changes of variables `enter` and `leave`.
 
-        Half a kick of leapfrog is part of that way: n steps are half a kick, n drifts and kicks in turn, and half a
-        kick back. A free body needs none of it.
+        Half a kick of leapfrog is part of the change of variables: n steps of leapfrog are half a kick, n times a drift
+        and a kick, and half a kick back. A free body needs no corrector.
         """
         if depends is Depends.NOTHING:
             return self.leapfrog.bind(pull, depends, scales)
@@ -158,8 +160,8 @@ class Corrected(NamedTuple):
         half, drift, _ = splitting.stages
         steps = Splitting((drift, half._replace(fraction=1.0)))
         base = (PolishedSplitting(steps) if unscaled else steps).bind(pull, depends, scales)
-        # No flow here is longer than a step: in lanes, where it gives up on a body that has become too fast, it goes on
-        # for longer than that of the steps.
+        # No flow of the corrector is longer than a step: in lanes, where a flow gives up on a body that has become too
+        # fast, those of the steps give up first.
         flows = (free(scales), kick(pull), kick_ahead(pull) if half.ahead else None)
         there, back = (passage(*flows, self.order, a, unscaled=unscaled) for a in (SPACING, -SPACING))
         torque = of_any_norm(pull) if unscaled else pull
@@ -171,5 +173,5 @@ class Corrected(NamedTuple):
         )  # fmt: skip
 
     def composed(self, fractions: Sequence[float]) -> Splitting | PolishedSplitting:
-        """Steps of these fractions in a row, as one step: of leapfrog, since a corrector belongs to one length."""
+        """Returns the composition of leapfrog without its corrector, which belongs to one length of the steps."""
         return self.leapfrog.composed(fractions)

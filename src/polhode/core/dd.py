@@ -1,8 +1,8 @@
 """Two-double arithmetic: a number as the unevaluated sum of two floats, about 32 digits.
 
-For constants that are computed once and then multiplied by long times. Sums and products follow Dekker (1971) and
-Knuth. Errors stay below 4 ulp of the second float, which is
-1e-31 relative. Arguments must not be so large (1e300) or small (1e-280) that products leave the range.
+It serves for constants that are computed once and then multiplied by long times. Sums and products follow Dekker (1971)
+and Knuth. Errors stay below 4 ulp of the second float, which is 1e-31 relative. Arguments must not be so large (1e300)
+or so small (1e-280) that products leave the range of floats.
 """
 
 from math import sqrt
@@ -58,20 +58,20 @@ def subtract(a: DD, b: DD) -> DD:
 
 
 def multiply(a: DD, b: DD) -> DD:
-    """The product."""
+    """a b."""
     p, e = two_product(a[0], b[0])
     return quick_two_sum(p, e + (a[0] * b[1] + a[1] * b[0]))
 
 
 def divide(a: DD, b: DD) -> DD:
-    """The quotient."""
+    """a / b."""
     q = a[0] / b[0]
     p, e = two_product(q, b[0])
     return quick_two_sum(q, (((a[0] - p) - e) + (a[1] - q * b[1])) / b[0])
 
 
 def root(a: DD) -> DD:
-    """The square root; zero for what is not positive."""
+    """The square root of a; zero if a is not positive."""
     if a[0] <= 0.0:
         return 0.0, 0.0
     s = sqrt(a[0])

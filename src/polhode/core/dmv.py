@@ -1,13 +1,13 @@
-"""The discrete Moser-Veselov map: one step, and what makes its order higher than two.
+"""The discrete Moser-Veselov map: one step, and the corrections that raise its order above two.
 
 A step turns the body by E, R becomes R E and m becomes E^T m, where E D - D E^T = h hat(m) and D_j + D_k = I_i. With
 the quaternion of E proportional to (1, c) and rho = 1 + c.c that reads, for i, j, k cyclic,
 
     I_i c_i - (I_j - I_k) c_j c_k = (h/2) rho m_i,        m_i += (4 / (h rho)) (I_j - I_k) c_j c_k.
 
-The momentum moves on its exact orbit, but at another pace. The pace can be corrected by another step (mclachlan2005),
-pace and attitude together by other moments (hairer2006). Both depend on the motion by its energy H and by C = m.m / 2
-only, through the series of `dmv_series`.
+The momentum moves on its exact orbit, but at another pace. Another step corrects the pace (mclachlan2005); other
+moments correct pace and attitude together (hairer2006). Both corrections depend on the motion only through its energy H
+and C = m.m / 2, by the series of `dmv_series`.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,16 +26,16 @@ from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scale
 from polhode.core.vec import combine, cross, dot, times
 
 MOST_ITERATIONS = 50
-CLOSE = 1e-9
-"""A Newton correction this small, relative to the solution, leaves an error of its square over the distance to the
-nearest other solution. Rounding the equation does more: eps over the same distance."""
+NEWTON_TOLERANCE = 1e-9
+"""The iteration ends after a correction this small relative to the solution. The error left is its square over the
+distance to the nearest other solution; rounding the equation does more, eps over the same distance."""
 
 
 def solved(i: Vec3, m: Vec3, h: float) -> tuple[Vec3, Vec3, int]:
-    """The vector c of a step of length h with the moments i, and (I_j - I_k) c_j c_k.
+    """Returns the vector c of a step of length h with the moments i, then (I_j - I_k) c_j c_k, and a status.
 
-    Of several solutions it is the one that grows out of c = 0 with h. It ends where the tangent becomes singular, at
-    h |w| = 1 for a sphere and not far from there for any body.
+    There are several solutions; this is the one that grows from c = 0 with h. It ends where the tangent becomes
+    singular, at h |w| = 1 for a sphere and not far from there for any body.
     """
     d = (i[1] - i[2], i[2] - i[0], i[0] - i[1])
     g = (0.5 * h * m[0], 0.5 * h * m[1], 0.5 * h * m[2])
@@ -53,7 +53,7 @@ def solved(i: Vec3, m: Vec3, h: float) -> tuple[Vec3, Vec3, int]:
         )
         x, y, z = cross(tangent[1], tangent[2]), cross(tangent[2], tangent[0]), cross(tangent[0], tangent[1])
         determinant = dot(tangent[0], x)
-        if not determinant > 0.0:  # it is at c = 0; where it vanishes the solution ends
+        if not determinant > 0.0:  # it is positive at c = 0; where it vanishes the solution ends
             break
         k = -1.0 / determinant
         change = (
@@ -62,13 +62,14 @@ def solved(i: Vec3, m: Vec3, h: float) -> tuple[Vec3, Vec3, int]:
             k * fma(f[2], z[2], fma(f[1], y[2], f[0] * x[2])),
         )
         c = combine(c, 1.0, change)
-        if _largest(change) <= CLOSE * _largest(c):
+        if _largest(change) <= NEWTON_TOLERANCE * _largest(c):
             status = OK
             break
     return c, _products(d, c), status
 
 
 def _largest(v: Vec3) -> float:
+    """max |v_i|."""
     return max(abs(v[0]), abs(v[1]), abs(v[2]))
 
 
@@ -78,7 +79,7 @@ def _products(d: Vec3, c: Vec3) -> Vec3:
 
 
 def turning(q: Quat, c: Vec3) -> Quat:
-    """The increment of q for the turn (1, c) / sqrt(rho)."""
+    """Returns the increment of q for the turn (1, c) / sqrt(rho)."""
     n = dot(c, c)
     root = sqrt(1.0 + n)
     r, e = 2.0 / root, -n / (1.0 + n + root)  # e = 1 / root - 1
@@ -87,14 +88,15 @@ def turning(q: Quat, c: Vec3) -> Quat:
 
 
 def stretching(q: Quat, c: Vec3) -> Quat:
-    """The increment of q for the product with (1, c): the same turn, and no rounding for the sake of the norm."""
+    """Returns the increment of q for the product with (1, c): the same turn, without the rounding of a division."""
     return derivative(q, (2.0 * c[0], 2.0 * c[1], 2.0 * c[2]))
 
 
 # --- the series: `adapt(body, H, C, h)` gives moments and step of the map that stands for a step h, and a status
 
-SENSIBLE = 0.5
-"""Corrections are smaller wherever the equation has a solution: a steady turn by a right angle needs 1 - 2 / pi."""
+LARGEST_CORRECTION = 0.5
+"""A step or moment corrected by more than this factor fails: wherever the equation has a solution the correction is
+smaller; a steady turn by a right angle needs 1 - 2 / pi."""
 
 Adapt = Callable[[Rotor, float, float, float], tuple[Vec3, float, int]]
 
@@ -105,27 +107,27 @@ def invariants(body: Rotor, m: Vec3) -> tuple[float, float]:
 
 
 def unchanged(body: Rotor, H: float, C: float, h: float) -> tuple[Vec3, float, int]:
-    """The map as it is."""
+    """Returns the moments and the step themselves: the map as it is."""
     return body.inertia, h, OK
 
 
 @cache
 def other_step(order: int) -> Adapt:
-    """The step for which the momentum comes out to this order, 4 or 6: h (1 + SIGMA) inverted."""
+    """Returns the correction of the step that makes the momentum of order 4 or 6: the inverse of h (1 + SIGMA)."""
     first, second, six = _sum(SIGMA[:1]), _sum(SIGMA[1:]), order == 6
 
     def adapt(body: Rotor, H: float, C: float, h: float) -> tuple[Vec3, float, int]:
         x = _scaled(body, H, C, h)
         s = first(x)
         change = fma(3.0 * s, s, -second(x)) - s if six else -s
-        return body.inertia, fma(h, change, h), OK if abs(change) < SENSIBLE else NO_CONVERGENCE
+        return body.inertia, fma(h, change, h), OK if abs(change) < LARGEST_CORRECTION else NO_CONVERGENCE
 
     return adapt
 
 
 @cache
 def other_moments(order: int) -> Adapt:
-    """The moments for which momentum and attitude come out to this order, 4 to 10: 1 / ((1 + S) / I + D)."""
+    """Returns the correction of the moments that makes the method of order 4 to 10: 1 / ((1 + S) / I + D)."""
     terms = order // 2 - 1
     stretch, shift = _sum(S[:terms]), _sum(D[:terms])
 
@@ -134,14 +136,14 @@ def other_moments(order: int) -> Adapt:
         s, d = stretch(x), x[5] * shift(x)
         y = (fma(d, i[0], s), fma(d, i[1], s), fma(d, i[2], s))  # inverse moments grow by the factor 1 + y
         moments = (_over(i[0], y[0]), _over(i[1], y[1]), _over(i[2], y[2]))
-        return moments, h, OK if _largest(y) < SENSIBLE else NO_CONVERGENCE
+        return moments, h, OK if _largest(y) < LARGEST_CORRECTION else NO_CONVERGENCE
 
     return adapt
 
 
 def _over(i: float, y: float) -> float:
-    """i / (1 + y), rounded once for small y. A y that makes no sense must not divide by zero."""
-    y = max(y, -SENSIBLE)
+    """i / (1 + y), rounded once for small y. An impossible y is replaced, so that it cannot divide by zero."""
+    y = max(y, -LARGEST_CORRECTION)
     return fma(-i, y / (1.0 + y), i)
 
 
@@ -149,7 +151,7 @@ Scaled = tuple[float, float, float, float, float, float]
 
 
 def _scaled(body: Rotor, H: float, C: float, h: float) -> Scaled:
-    """e1, e2, e3, H, C with the largest inverse moment and the step as units of measure; and that inverse moment."""
+    """Returns e1, e2, e3, H, C in units of the largest inverse moment and of the step, and that inverse moment."""
     largest = max(body.inverse[0], body.inverse[1], body.inverse[2])
     a, b, c = body.inverse[0] / largest, body.inverse[1] / largest, body.inverse[2] / largest
     hw = h * largest
@@ -157,7 +159,7 @@ def _scaled(body: Rotor, H: float, C: float, h: float) -> Scaled:
 
 
 def _sum(table: Table) -> Callable[[Scaled], float]:
-    """The sum of all terms of a table, as a function."""
+    """Returns the function that sums all terms of a table."""
     lines = ["e1, e2, e3, H, C, _ = x", "C1 = C"]
     lines += [f"C{k} = C{k - 1} * C" for k in range(2, max(map(len, table)))]
     total = ""
@@ -175,10 +177,10 @@ def _sum(table: Table) -> Callable[[Scaled], float]:
 
 
 class MoserVeselov(NamedTuple):
-    """Steps of the map, between half kicks if there is a torque.
+    """The scheme: steps of the map, between half kicks if there is a torque.
 
-    A free body keeps H and C, so they are computed once, which saves a third of a step. Round-off is the same if they
-    are computed at every step (docs/round_off.md).
+    A free body keeps H and C, so they are computed once, which saves a third of the time. Computing them at every step
+    would leave the same round-off (docs/round_off.md).
     """
 
     adapt: Adapt
@@ -190,7 +192,7 @@ class MoserVeselov(NamedTuple):
         return True
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The step with its torque in place."""
+        """Binds the step to its torque."""
         if depends is Depends.NOTHING:
             scheme = Increments(self._free, memory=2, evaluations_per_step=0, compensated=self.compensated)
         else:
@@ -198,11 +200,11 @@ class MoserVeselov(NamedTuple):
         return scheme.bind(pull, depends, scales)
 
     def composed(self, fractions: Sequence[float]) -> Composed:
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         return Composed(self, tuple(fractions))
 
     def _drift(self) -> Callable[[Rotor, State, float, float, float], tuple[State, int]]:
-        """The increment of a free body, its H and C given."""
+        """Returns the function that computes the increment of a free body from its H and C."""
         adapt, attitude = self.adapt, stretching if self.compensated else turning
 
         def drift(body: Rotor, s: State, h: float, H: float, C: float) -> tuple[State, int]:
@@ -228,7 +230,10 @@ class MoserVeselov(NamedTuple):
         return start, change
 
     def _kicked(self, pull: Pull) -> tuple[Any, Any]:
-        """Half kicks as increments, so that compensated summation sees them; the torque is carried."""
+        """Returns start and change with half kicks as increments, so that compensated summation includes them.
+
+        The memory is the torque at the end of the last step.
+        """
         drift = self._drift()
 
         def change(body: Rotor, p: Params, t: float, s: State, h: float, n: Vec3) -> tuple[State, Vec3, int]:

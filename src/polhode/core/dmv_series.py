@@ -44,7 +44,7 @@ D: Table = (
         "-1/45360*e1*e1*e1*e2 - 1/7560*e1*e2*e2 - 1/360*e1*e1*e3 + 17/1680*e2*e3",
     ),
 )
-"""The other half of it."""
+"""The shift in the modified inverse moments (1 + S) / I_i + D.  [hairer2006]"""
 
 SIGMA: Table = (
     ("-1/6*e2", "1/3*e1"),

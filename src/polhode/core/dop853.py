@@ -17,17 +17,16 @@ from polhode.core.vec import dot
 Attempt = Callable[[Rotor, Params, float, State, float, State, float, float], tuple[State, float]]
 
 EVALUATIONS = 11
-"""Of the torque in an attempt. The slope at its start, which a failed attempt can use again, is not among them."""
+"""Torque evaluations in an attempt, without that of the slope at its start, which the next attempt uses again."""
 
 
 def pair(pull: Pull) -> tuple[Slope, Attempt]:
-    """The slope, and `attempt(body, p, t, s, h, slope at s, rtol, atol) -> (new state, error)`.
+    """Returns the slope, and `attempt(body, p, t, s, h, slope at s, rtol, atol) -> (new state, error)`.
 
-    An error of at most one is within the tolerances, and grows like h^8: the next step may be longer by the factor
-    error^(-1/8). It is relative: the root of the mean square of the errors of the attitude, in units of rtol, and of
-    the momentum, in units of rtol |m| + atol. So it depends neither on the frame nor on the units.
-    An error that is not finite belongs to a step that is far too long.
-    The new quaternion is normalised.
+    An error of at most one is within the tolerances. It grows like h^8: the next step may be longer by the factor
+    error^(-1/8). It is the root mean square of the error of the attitude, in units of rtol, and of that of the
+    momentum, in units of rtol |m| + atol. So it depends neither on the frame nor on the units. An error that is not
+    finite belongs to a step that is far too long. The new quaternion is normalised.
     """
     slope = slope_of(pull)
     lead, mix = weighted(DORMAND_PRINCE.step, "k", "moved")
@@ -48,7 +47,7 @@ def pair(pull: Pull) -> tuple[Slope, Attempt]:
 
 
 def error_norm(s: State, new: State, d5: State, d3: State, rtol: float, atol: float) -> float:
-    """From the differences of orders 5 and 3: d5^2 / sqrt(d5^2 + d3^2 / 100), in units of the tolerances."""
+    """Returns d5^2 / sqrt(d5^2 + d3^2 / 100), in units of the tolerances, from the differences of orders 5 and 3."""
     size = sqrt(max(dot(s.m, s.m), dot(new.m, new.m)))
     a, m = 1.0 / max(rtol, 1e-300), max(rtol * size + atol, 1e-300)
     five = _mean_square(a * sqrt(norm2(d5.q)), sqrt(dot(d5.m, d5.m)) / m)

@@ -1,8 +1,8 @@
 """The loop that every run is made of.
 
-It is compiled once for a method and a torque, and called in chunks: all that changes lives in the caller's arrays, so
-a run can stop, report and go on between any two chunks without changing a bit. Output between grid points is made by
-a step aside, which the run does not notice.
+It is compiled once for a method and a torque, and called in chunks: all that changes is kept in the caller's arrays, so
+a run can stop, report and go on between any two chunks without changing a bit. Output between grid points is made by a
+step aside, which does not change the run.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from polhode.core.types import Packing, Params, Quat, Rotor, State, Stepper, Vec
 
 
 class Counters(NamedTuple):
-    """Where each integer of a run stands in its array."""
+    """The index of each integer of a run in its array."""
 
     done: int = 0  # steps made in this segment
     steps: int = 1  # steps in this segment
@@ -43,18 +43,18 @@ CLOCK = 2  # after the state, where steps choose their length: time since the st
 
 
 def sound(s: State) -> bool:
-    """All finite, and the quaternion still near unit length. NaN fails every comparison."""
+    """Whether all numbers are finite and the quaternion is near unit length. NaN fails every comparison."""
     n = norm2(s.q)
     return (n > 0.25) & (n < 4.0) & ((s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0)
 
 
 def load_state(x: Any, k: int) -> State:
-    """A state from seven numbers."""
+    """Reads a state from seven numbers."""
     return State((x[k], x[k + 1], x[k + 2], x[k + 3]), (x[k + 4], x[k + 5], x[k + 6]))
 
 
 def store_state(x: Any, k: int, s: State) -> None:
-    """A state as seven numbers."""
+    """Writes a state as seven numbers."""
     q: Quat = s.q
     m: Vec3 = s.m
     x[k] = q[0]
@@ -67,7 +67,7 @@ def store_state(x: Any, k: int, s: State) -> None:
 
 
 def load_setting(x: Any, values: Any) -> tuple[Rotor, Params]:
-    """The fixed numbers of a segment; the window and the tuning are the same for all bodies."""
+    """Reads the fixed numbers of a segment; the window and the tuning are the same for all bodies."""
     body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
     window, tuning = (lane(x[10], 0), lane(x[11], 0)), (lane(x[12], 0), lane(x[13], 0))
     return body, Params(values, (x[6], x[7], x[8], x[9]), window, tuning)
@@ -76,15 +76,15 @@ def load_setting(x: Any, values: Any) -> tuple[Rotor, Params]:
 def driver(
     stepper: Stepper, load_values: Callable[[Any, int], Any] = view, *, together: bool = False
 ) -> Callable[..., int]:  # fmt: skip
-    """The loop for one method with its torque.
+    """Returns the loop for one method with its torque.
 
     A segment has `steps` steps of length h from t0, the last one of length `last`. The loop goes on until `stop` steps
-    are done or a step reports a status; state, memory and counters are left in the caller's arrays either way.
-    Listed outputs stand in `plan_index` (grid point before) and `plan_offset` (time after it).
-    Behind a corrector (`Stepper.enter`) the steps are made on states of their own: those in the caller's array and in
-    the output are seen from outside, and the one that the steps go on with stands in front of the memory.
-    Of bodies that go `together`, in lanes, one whose state cannot be shown holds up the others: all stay where they
-    are, and those that can go on begin the chunk again.
+    are done or a step reports a status; in both cases it leaves state, memory and counters in the caller's arrays.
+    Listed outputs are given by `plan_index` (the grid point before) and `plan_offset` (the time after it).
+    With a corrector (`Stepper.enter`) the steps are made in other variables: the caller's array and the output have the
+    true states, and the state in the variables of the steps is kept in front of the memory.
+    If one of the bodies that go `together`, in lanes, has a state that cannot be taken back from those variables, all
+    stay where they are, and those that can go on begin the chunk again.
     """
     start, step = stepper.start, stepper.step
     enter, put, put_last, change, taken, keep, inside = _passages(stepper, together)
@@ -188,7 +188,7 @@ def driver(
 
 
 def load_counters(count: Any) -> tuple[int, ...]:
-    """What the loop goes on with."""
+    """Reads the counters with which the loop goes on."""
     return (
         count[AT.done], count[AT.steps], count[AT.row], count[AT.rows], count[AT.due], count[AT.every],
         count[AT.next], count[AT.times], count[AT.asides], count[AT.others], count[AT.resumed],
@@ -196,13 +196,13 @@ def load_counters(count: Any) -> tuple[int, ...]:
 
 
 def store_counters(count: Any, done: int, row: int, due: int, following: int, asides: int, others: int) -> None:
-    """What the loop has changed."""
+    """Writes the counters that the loop has changed."""
     count[AT.done], count[AT.row], count[AT.due] = done, row, due
     count[AT.next], count[AT.asides], count[AT.others] = following, asides, others
 
 
 def _status(status: int, good: Any) -> int:
-    """Of a step that was made, if its state is sound."""
+    """Returns the status of a step; UNSOUND if the step was made but its state is not sound."""
     return UNSOUND if status == OK and not all_of(good) else status
 
 
@@ -210,7 +210,7 @@ def _stretch(
     due_here: bool, offset: float, h: float, last: float, i: int, steps: int, stop: int,
     row: int, rows: int, due: int, every: int,
 ) -> tuple[float, int]:  # fmt: skip
-    """The length of the next steps, and the grid point up to which they have it."""
+    """Returns the length of the next steps, and the grid point up to which they have it."""
     if due_here:
         return offset, i + 1
     if i == steps - 1:
@@ -222,7 +222,7 @@ def _stretch(
 def _next_output(
     plan_index: Any, plan_offset: Any, j: int, times: int, steps: int, due: int, every: int
 ) -> tuple[int, int, float]:
-    """The listed time after the last, if times are listed; the grid point at or before the next output; the rest."""
+    """Returns the index of the next listed time, the grid point at or before the next output, and the time after it."""
     if every > 0:
         return j, due + every, 0.0
     if j + 1 < times:
@@ -231,21 +231,21 @@ def _next_output(
 
 
 def packing_of(count: int) -> Packing:
-    """A memory of so many floats, as a tuple."""
+    """Returns the packing of a memory that is a tuple of `count` floats."""
     return Packing(count, tuple_of(count), writer_of(count))
 
 
 def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
-    """Of the grid point i."""
+    """Returns the time of the grid point i."""
     return t0 + i * h if i < steps or last == h else t0 + (i - 1) * h + last
 
 
 def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any, Any, int]:
-    """Between the states that are seen and those that the steps are made on: the two sides of a corrector, if any.
+    """Returns the functions that change between true states and the states of a corrector; plain ones without it.
 
-    `enter`; `put`, a state as it is seen into a row, if it is sound; `put_last`, the same at the end of a chunk, where
-    it may stand in a row already; `change`, to another length of the steps; `taken` and `keep`, from and to the front
-    of the memory; and how many numbers that takes.
+    They are: `enter`; `put`, which writes a true state into a row if it is sound; `put_last`, which does the same at
+    the end of a chunk, where the state may be in a row already; `change`, to another length of the steps; `taken` and
+    `keep`, which read and write the front of the memory. The last value is the length of that front.
     """
     start, enter, leave = stepper.start, stepper.enter, stepper.leave
 
@@ -311,15 +311,15 @@ def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any
 
 
 def _costs(stepper: Stepper) -> tuple[int, int]:
-    """Evaluations of the torque: to show a state, and to change to another length of the steps."""
+    """Returns the torque evaluations to output a state, and to change to another length of the steps."""
     each = stepper.evaluations_per_passage
     return each, stepper.evaluations_at_start + each if each else 0
 
 
 def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
-    """The loop over many bodies: each has its place in every array, and goes on by itself to the step `stop`.
+    """Returns the loop over many bodies: each has its place in every array, and goes on by itself to the step `stop`.
 
-    A body that reports a status is left alone from then on. All but the plan of outputs is theirs alone.
+    A body that reports a status makes no more steps. The bodies share nothing but the plan of outputs.
     """
     memory = max(1, stepper.memory)
 
@@ -346,10 +346,10 @@ def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
 
 
 def packed_fleet(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Callable[..., int]:
-    """The same loop with so many bodies at a time in the lanes of one driver.
+    """Returns the same loop with `lanes` bodies at a time in the lanes of one driver.
 
-    Bodies are taken together that have come equally far. One that the lanes cannot carry on gets the status ALONE: the
-    loop over single bodies goes on with it, and finds out whether anything is wrong. Returns how many there are.
+    Bodies that have made the same number of steps go together. A body that fails in lanes gets the status ALONE: the
+    loop over single bodies goes on with it, and finds out whether anything is wrong. The loop returns their number.
     """
     memory = max(1, stepper.memory)
     places = function("places(crew, size)", [f"return ({''.join(f'crew[{i}] * size, ' for i in range(lanes))})"], {})
@@ -392,7 +392,7 @@ def packed_fleet(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Cal
 
 
 def values_together(count: int) -> Callable[[Any, int], tuple[float, ...]]:
-    """`load(x, n)`: the parameters of a torque that is computed for several bodies at once."""
+    """Returns `load(x, n)`, which reads the parameters of a torque that is computed for several bodies at once."""
     load = tuple_of(count)
 
     def values(x: Any, n: int) -> tuple[float, ...]:
@@ -402,7 +402,7 @@ def values_together(count: int) -> Callable[[Any, int], tuple[float, ...]]:
 
 
 def _following(count: Any, k: int, beyond: int, own: Any) -> int:
-    """The first body from k on that has come as far as the one with the counters `own`, and is to go on."""
+    """Returns the first body from k on that is as far as the one with the counters `own`, and has not failed."""
     while k < beyond:
         other = beginning_at(count, COUNTERS * k)
         if other[AT.status] == OK and other[AT.done] == own[AT.done] and other[AT.row] == own[AT.row]:
@@ -412,13 +412,13 @@ def _following(count: Any, k: int, beyond: int, own: Any) -> int:
 
 
 def own_clock_driver(stepper: Stepper) -> Callable[..., int]:
-    """The loop for a method whose steps choose their length.
+    """Returns the loop for a method whose steps choose their length.
 
-    The same call as that of `driver`, with `span`, the length of the segment, in place of the length of its last
-    step. `listed` holds output times since the start of the segment. Rows of output begin with their time; the loop
-    returns when there is no room for another. Where a step passes a listed time, one of the right length is made
-    aside; where it passes the end, one of the right length is made in its place. Where there were steps before those
-    of the segment, `carried` has the memory of the last.
+    Its arguments are those of `driver`, with `span`, the length of the segment, for the length of the last step.
+    `listed` holds output times since the start of the segment. Rows of output begin with their time; the loop returns
+    when there is no room for another. If a step passes a listed time, a step of the right length is made aside; if it
+    passes the end, it is replaced by one of the right length. If there were steps before this segment, `carried` has
+    the memory of the last.
     """
     start, step, exactly, again = stepper.start, stepper.step, stepper.exactly, stepper.again
     assert exactly is not None
@@ -496,7 +496,7 @@ def own_clock_driver(stepper: Stepper) -> Callable[..., int]:
 
 
 def _recounted(stepper: Stepper) -> Any:
-    """`recounted(memory, later)`: the memory before a step aside, with the evaluations that it took."""
+    """Returns `recounted(memory, later)`: the memory before a step aside, with the evaluations after it."""
     if stepper.evaluations_per_step is not None:
         return function("recounted(memory, later)", ["return memory"], {})
     parts = stepper.packing.parts if stepper.packing else stepper.memory
@@ -505,7 +505,7 @@ def _recounted(stepper: Stepper) -> Any:
 
 
 def potential_rows(potential: Any) -> Callable[..., int]:
-    """The loop that evaluates a potential, given in the user's axes, at every saved attitude."""
+    """Returns the loop that evaluates a potential, given in the user's axes, at every saved attitude."""
 
     def fill(values: Any, t: Any, q: Any, out: Any, count: int, rows: int) -> int:
         p = view(values, count)
@@ -518,7 +518,7 @@ def potential_rows(potential: Any) -> Callable[..., int]:
 
 
 def potential_of_many(potential: Any) -> Callable[..., int]:
-    """The same for many bodies at common times, each with its own parameters."""
+    """Returns the same loop for many bodies at common times, each with its own parameters."""
 
     def fill(values: Any, t: Any, q: Any, out: Any, count: int, rows: int, bodies: int) -> int:
         for body in range(bodies):

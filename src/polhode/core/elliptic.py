@@ -1,14 +1,13 @@
 """Elliptic functions and integrals of the complementary parameter: no digits are lost at the separatrix.
 
 Everywhere mc = 1 - m = k'^2 and nc = 1 - n, with m and n as in DLMF 19.2 and 22.2. Within a part in 10^16 of m = 1,
-m has one digit left and mc has all of them; the motion of a body near its separatrix takes that digit to the front.
+the float m has one digit of 1 - m left and mc has all of them; near its separatrix the motion of a body depends on it.
 
 Jacobi's functions are ratios of theta functions in the smaller of the two nomes, which is at most exp(-pi), after the
 argument has been reduced by a period to two doubles; incomplete integrals are Carlson's, complete ones come from the
 arithmetic-geometric mean and from Bulirsch's extension of it. Every form is chosen so that it adds numbers of one sign.
 
-Each function runs as it stands in plain Python and compiled: it never raises, it returns NaN where there is no real
-value.
+Each function runs unchanged in plain Python and compiled. It never raises; where there is no real value it returns NaN.
 """
 
 from math import atan2, cos, exp, expm1, inf, log1p, nan, pi, sin, sqrt
@@ -18,33 +17,33 @@ from polhode.core.ops import two_product
 from polhode.core.trig import INVERSE_PI, PI_HIGH, PI_LOW, ROUND
 from polhode.core.types import Vec3
 
-MANY = 2.0**51
-"""Half turns beyond which neighbouring floats are about a quarter turn apart: the phase is lost, the count is not."""
+MOST_HALF_TURNS = 2.0**51
+"""Beyond, neighbouring floats are about a quarter turn apart: the phase is lost, the number of turns is not."""
 
 EPSILON = 2.0**-52
 
-ENOUGH = 40
-"""More passes than any loop here needs: the longest, from the largest to the smallest float, takes 14."""
+MOST_PASSES = 40
+"""More than any loop here needs: the longest, from the largest to the smallest float, takes 14."""
 
 DIGITS_24, ALL_DIGITS = 1e-4, 1e-8
-"""How close two means have to be, over twice their size, for the rest to be a correction in doubles."""
+"""The difference of two means, over twice their size, from which on a correction in doubles gives these digits."""
 
 
 def jacobi(u: float, mc: float) -> Vec3:
     """sn, cn, dn of argument u; for every real mc.
 
-    Parameters outside [0, 1] by the reciprocal and imaginary transformations, DLMF 22.17.
+    Parameters outside [0, 1] are reduced by the reciprocal and imaginary transformations, DLMF 22.17.
     """
     s, c, d, _ = _reduced_jacobi(u, mc)
     return s, c, d
 
 
 def amplitude(u: float, mc: float) -> float:
-    """am(u), continuous: it grows by pi with every 2 K. For mc < 0 it swings between limits."""
+    """am(u), continuous: it grows by pi with every 2 K. For mc < 0 it oscillates between limits."""
     s, c, _, turns = _reduced_jacobi(u, mc)
     if turns == 0.0 or mc < 0.0:
         return atan2(s, c)
-    if abs(turns) >= MANY:
+    if abs(turns) >= MOST_HALF_TURNS:
         return turns * pi
     odd = turns - 2.0 * _nearest(0.5 * turns) != 0.0
     rest = atan2(-s, -c) if odd else atan2(s, c)
@@ -80,8 +79,8 @@ def ellipe(mc: float) -> float:
 def ellippi_complete(nc: float, mc: float) -> float:
     """Pi, the complete integral of the third kind; for nc < 0 its Cauchy principal value.
 
-    Exchanging sine and cosine makes 1/nc and 1/mc of nc and mc, and a factor 1 / (nc sqrt(mc)): so mc <= 1. The scales
-    keep Bulirsch's sums within the range of floats.
+    Exchanging sine and cosine turns nc and mc into 1/nc and 1/mc, with a factor 1 / (nc sqrt(mc)): so mc <= 1 is
+    enough. The scales keep Bulirsch's sums within the range of floats.
     """
     if not (mc >= 0.0 and abs(nc) < inf and mc < inf):
         return nan
@@ -104,7 +103,7 @@ def ellippi_complete(nc: float, mc: float) -> float:
 
 def ellipf(phi: float, mc: float) -> float:
     """F(phi), the incomplete integral of the first kind; NaN beyond sin(phi)^2 = 1/m."""
-    turns, s, c, delta2 = _leg(phi, mc)
+    turns, s, c, delta2 = _split_angle(phi, mc)
     if not delta2 >= 0.0:
         return nan
     if mc == 0.0 and (turns != 0.0 or c == 0.0):
@@ -117,7 +116,7 @@ def ellipf(phi: float, mc: float) -> float:
 
 def ellipe_inc(phi: float, mc: float) -> float:
     """E(phi), the incomplete integral of the second kind; NaN beyond sin(phi)^2 = 1/m."""
-    turns, s, c, delta2 = _leg(phi, mc)
+    turns, s, c, delta2 = _split_angle(phi, mc)
     if not delta2 >= 0.0:
         return nan
     m, s2, c2 = 1.0 - mc, s * s, c * c
@@ -139,7 +138,7 @@ def ellippi(nc: float, phi: float, mc: float) -> float:
 
     Beyond the pole at sin(phi)^2 = 1/n, where there is one, it is Cauchy's principal value.
     """
-    turns, s, c, delta2 = _leg(phi, mc)
+    turns, s, c, delta2 = _split_angle(phi, mc)
     if not (delta2 >= 0.0 and abs(nc) < inf):
         return nan
     sign = 1.0 if phi > 0.0 else -1.0
@@ -150,7 +149,7 @@ def ellippi(nc: float, phi: float, mc: float) -> float:
         return sign * inf if nc > 0.0 else -sign * inf
     n, m, s2, c2 = 1.0 - nc, 1.0 - mc, s * s, c * c
     p = c2 + nc * s * s
-    if p == 0.0:  # no float is a pole: this one is as close as a cosine can tell
+    if p == 0.0:  # no float is exactly at the pole: this one is as close as a cosine can resolve
         p = -EPSILON * c2
     if n >= 0.0 and p > 0.0:  # DLMF 19.25.14
         rest = s * (rf(c2, delta2, 1.0) + _rj(n * s * s, c2, delta2, 1.0, p) / 3.0)
@@ -168,7 +167,7 @@ def ellippi(nc: float, phi: float, mc: float) -> float:
 
 
 def _reduced_jacobi(u: float, mc: float) -> tuple[float, float, float, float]:
-    """sn, cn, dn and the number of half periods taken from u.
+    """Returns sn, cn, dn and the number of half periods that were subtracted from u.
 
     With S, C, D for the functions of a parameter between 0 and 1 and g^2 for the largest of 1, mc and m:
 
@@ -203,7 +202,7 @@ def _reduced_jacobi(u: float, mc: float) -> tuple[float, float, float, float]:
     turns = u * (rate[0] * INVERSE_PI)
     if abs(turns) < 0.5:
         turns, r = 0.0, single(u)
-    elif abs(turns) < MANY:
+    elif abs(turns) < MOST_HALF_TURNS:
         turns = _nearest(turns)
         p, e = two_product(turns, period[0])
         r = two_sum(u - p, -(e + turns * period[1]))
@@ -213,7 +212,7 @@ def _reduced_jacobi(u: float, mc: float) -> tuple[float, float, float, float]:
         s, c, d = _direct(multiply(r, rate), k2, kc2)
     else:
         s, c, d = _dual(r, scaled(period, 0.5), g, kc2)
-    if abs(s) < 0.5:  # the squares say it better: never above 1, and 1 at zero
+    if abs(s) < 0.5:  # from the squares they are more accurate: never above 1, and 1 at zero
         c, d = sqrt((1.0 - s) * (1.0 + s)), sqrt(1.0 - k2 * s * s)
     if turns - 2.0 * _nearest(0.5 * turns) != 0.0:
         s, c = -s, -c
@@ -253,8 +252,8 @@ def _direct(x: DD, k2: float, kc2: float) -> Vec3:
 def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
     """sn, cn, dn at g u, |u| <= quarter = K/g: theta functions of imaginary argument in the nome of k'^2 <= 1/2.
 
-    By Jacobi's imaginary transformation, DLMF 20.7(viii): hyperbolic functions, corrected. With z = pi g u / (2 K')
-    it is e = exp(-z) and f = q / e^2, which is 1 at the quarter period.
+    By Jacobi's imaginary transformation, DLMF 20.7(viii), these are hyperbolic functions with corrections. With
+    z = pi g u / (2 K'), e = exp(-z) and f = q / e^2, which is 1 at the quarter period.
     """
     sign = 1.0 if u[0] >= 0.0 else -1.0
     u = (sign * u[0], sign * u[1])
@@ -293,7 +292,7 @@ def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
 
 
 def _nome(k2: float, kc: float) -> float:
-    """q of the parameter k2 <= 1/2, DLMF 20.9(i) inverted."""
+    """Returns the nome q of the parameter k2 <= 1/2, by DLMF 20.9(i) inverted."""
     r = 1.0 + sqrt(kc)
     e = 0.5 * k2 / ((1.0 + kc) * r * r)
     e4 = e * e * e * e
@@ -301,11 +300,11 @@ def _nome(k2: float, kc: float) -> float:
 
 
 def agm(a: DD, b: DD, near: float) -> DD:
-    """The arithmetic-geometric mean: to about 24 digits with near = DIGITS_24, to all of a two-double with ALL_DIGITS.
+    """The arithmetic-geometric mean, to about 24 digits with near = DIGITS_24, to about 32 with ALL_DIGITS.
 
-    The last steps are a series: agm(1 + x, 1 - x) = 1 / F(1/2, 1/2; 1; x^2), DLMF 19.8(i) with 19.5.
+    A series replaces the last steps: agm(1 + x, 1 - x) = 1 / F(1/2, 1/2; 1; x^2), DLMF 19.8(i) with 19.5.
     """
-    for _ in range(ENOUGH):
+    for _ in range(MOST_PASSES):
         if abs(a[0] - b[0]) < near * (a[0] + b[0]):
             break
         a, b = scaled(add(a, b), 0.5), root(multiply(a, b))
@@ -319,13 +318,13 @@ def agm(a: DD, b: DD, near: float) -> DD:
 def _second_kind(mc: float) -> float:
     """E for 0 < mc <= 1 by the arithmetic-geometric mean, DLMF 19.8(i).
 
-    E/K = 1 - m/2 - sum of 2^(n-1) c_n^2 is small next to its terms as m tends to 1, by a factor of at most 400: two
-    doubles have the digits.
+    As m tends to 1, E/K = 1 - m/2 - sum of 2^(n-1) c_n^2 becomes smaller than its terms by a factor of at most 400:
+    two doubles have enough digits for that.
     """
     a, b = single(1.0), _root(mc)
     total = scaled(two_sum(1.0, mc), 0.5)
     power = 1.0
-    for _ in range(ENOUGH):
+    for _ in range(MOST_PASSES):
         c = scaled(subtract(a, b), 0.5)
         total = subtract(total, scaled(multiply(c, c), power))
         a, b = scaled(add(a, b), 0.5), root(multiply(a, b))
@@ -338,11 +337,12 @@ def _second_kind(mc: float) -> float:
 def _cel(kc: float, p: float, a: float, b: float) -> float:
     """Bulirsch's complete integral of (a cos^2 + b sin^2) / (cos^2 + p^2 sin^2) / sqrt(cos^2 + kc^2 sin^2).
 
-    DLMF 19.2(iii), with the root of its p; kc, p > 0. Bulirsch (1969): descending Landen steps that only add.
+    It is DLMF 19.2(iii) with p^2 for its p; kc, p > 0. The method is that of Bulirsch (1969): descending Landen steps
+    that only add.
     """
     m, e = 1.0, kc
     b = b / p
-    for _ in range(ENOUGH):
+    for _ in range(MOST_PASSES):
         f = a
         a = a + b / p
         g = e / p
@@ -361,7 +361,7 @@ def rf(x: float, y: float, z: float) -> float:
     """Carlson's R_F of non-negative arguments, at most one of them zero: DLMF 19.36(i)."""
     if x + y == 0.0 or y + z == 0.0 or z + x == 0.0:
         return inf
-    for _ in range(ENOUGH):
+    for _ in range(MOST_PASSES):
         a = (x + y + z) / 3.0
         if max(abs(x - a), abs(y - a), abs(z - a)) < 0.008 * a:
             break
@@ -382,7 +382,7 @@ def _rd(x: float, y: float, z: float) -> float:
     if z == 0.0 or x + y == 0.0:
         return inf
     total, power = 0.0, 1.0
-    for _ in range(ENOUGH):
+    for _ in range(MOST_PASSES):
         a = (x + y + 3.0 * z) / 5.0
         if max(abs(x - a), abs(y - a), abs(z - a)) < 0.004 * a:
             break
@@ -399,7 +399,7 @@ def _rd(x: float, y: float, z: float) -> float:
 def _rj(factor: float, x: float, y: float, z: float, p: float) -> float:
     """The factor times Carlson's R_J of non-negative x, y, z, at most one of them zero, and p > 0.
 
-    Homogeneity, of degree -3/2, keeps large arguments, and factors of their size, within the range of floats.
+    Homogeneity, of degree -3/2, is used to keep large arguments, and factors of their size, in the range of floats.
     """
     largest = max(x, y, z, p)
     if largest > 1e50:
@@ -409,7 +409,7 @@ def _rj(factor: float, x: float, y: float, z: float, p: float) -> float:
     x, z = (z, x) if x < z else (x, z)
     if p < 100.0 * x:
         return factor * _rj_by_duplication(x, y, z, p)
-    # duplication would take a step for every factor 4 in p; the first term of DLMF 19.21.12 is by far the largest
+    # duplication would take one step for every factor 4 in p; the first term of DLMF 19.21.12 is by far the largest
     more = (x - y) * ((x - z) / (p - x))
     q = x + more
     rest = 3.0 * _rc(y * (z / x), p * (q / x)) + more * _rj_by_duplication(x, y, z, q)
@@ -421,7 +421,7 @@ def _rj_by_duplication(x: float, y: float, z: float, p: float) -> float:
     if p == 0.0 or x + y == 0.0 or y + z == 0.0 or z + x == 0.0:
         return inf
     total, power = 0.0, 1.0
-    for _ in range(ENOUGH):
+    for _ in range(MOST_PASSES):
         a = (x + y + z + 2.0 * p) / 5.0
         if max(abs(x - a), abs(y - a), abs(z - a), abs(p - a)) < 0.004 * a:
             break
@@ -456,6 +456,7 @@ def _rc(x: float, y: float) -> float:
 
 
 def _pairs(x: float, y: float, z: float) -> float:
+    """x y + y z + z x."""
     return x * (y + z) + y * z
 
 
@@ -476,16 +477,17 @@ def _third_kind_series(dx: float, dy: float, dz: float, dp: float) -> float:
     )
 
 
-def _leg(phi: float, mc: float) -> tuple[float, float, float, float]:
-    """Half turns in phi, the sine and cosine of the rest and 1 - m sin^2; the last is NaN where there is no real value.
+def _split_angle(phi: float, mc: float) -> tuple[float, float, float, float]:
+    """Splits phi into half turns and a rest, and returns the half turns, sine and cosine of the rest, and 1 - m sin^2.
 
-    The rest lies within a right angle of zero, in two doubles: all digits of a cosine near zero are there.
+    The last is NaN where there is no real value. The rest lies within a right angle of zero and is computed in two
+    doubles, so that a cosine near zero has all its digits.
     """
     if not (abs(phi) < inf and abs(mc) < inf):
         return nan, nan, nan, nan
     turns = phi * INVERSE_PI
     s, c = 0.0, 1.0
-    if abs(turns) < MANY:
+    if abs(turns) < MOST_HALF_TURNS:
         turns = _nearest(turns)
         p, e = two_product(turns, PI_HIGH)
         r, low = two_sum(phi - p, -(e + turns * PI_LOW))
@@ -494,7 +496,7 @@ def _leg(phi: float, mc: float) -> tuple[float, float, float, float]:
         if c < 0.0:
             turns, s, c = (turns + 1.0 if r > 0.0 else turns - 1.0), -s, -c
     delta2 = c * c + mc * s * s
-    if mc < 0.0 and delta2 < 4.0 * EPSILON * c * c:  # the end of the domain, or so near that rounding hides it
+    if mc < 0.0 and delta2 < 4.0 * EPSILON * c * c:  # beyond the end of the domain, or as near to it as rounding
         delta2 = 0.0 if delta2 > -4.0 * EPSILON * c * c else nan
     return turns, s, c, nan if mc < 0.0 and turns != 0.0 else delta2
 
@@ -509,5 +511,5 @@ def _root(x: float) -> DD:
 
 
 def _nearest(x: float) -> float:
-    """The nearest integer; itself where all floats are integers."""
-    return (x + ROUND) - ROUND if abs(x) < MANY else x
+    """Rounds to the nearest integer; returns x where all floats are integers."""
+    return (x + ROUND) - ROUND if abs(x) < MOST_HALF_TURNS else x

@@ -1,13 +1,13 @@
 """The exact flow of the free rigid body over a short step, without elliptic functions, phases or regimes.
 
-Jacobi's addition theorem with the phase eliminated: the momentum itself is (cn, sn, dn) of its phase, so a step needs
-only p(h) = sn(sqrt(A) h) / sqrt(A), a power series symmetric in A and B. One formula then serves both sides of the
-separatrix, the separatrix, symmetric bodies and spheres. The flow goes to the middle of the step and from there writes
-the whole step as an increment, which has no cancellation.
+It is Jacobi's addition theorem with the phase eliminated: the momentum itself is (cn, sn, dn) of its phase, so a step
+needs only p(h) = sn(sqrt(A) h) / sqrt(A), a power series symmetric in A and B. One formula then serves both sides of
+the separatrix, the separatrix, symmetric bodies and spheres. The flow goes to the middle of the step and from there
+writes the whole step as an increment, which has no cancellation.
 
-The attitude follows from the momentum but for a turn about it: psi, the integral of a smooth function, by Lobatto's
-quadrature: at its outermost nodes, the ends of the step, all is known, and those at +-x share their elliptic functions.
-The number of terms and of nodes is chosen once for a run.
+The attitude follows from the momentum except for a turn psi about it, the integral of a smooth function. It is computed
+by Lobatto's quadrature: its outermost nodes are the ends of the step, where everything is known, and the nodes at +-x
+share their elliptic functions. The number of terms and of nodes is chosen once for a run.
 
 With a1 = 1/I3 - 1/I2 (and cyclic), dm1/dt = a1 m2 m3. Any order of the axes will do.
 """
@@ -26,7 +26,7 @@ from polhode.core.vec import cross, dot, times
 
 
 class Resolution(NamedTuple):
-    """How finely a step is computed, and how long it may be for the result to be at round-off."""
+    """How finely a step is computed, and how long it may be while its error is round-off."""
 
     nodes: int
     terms: int
@@ -36,8 +36,9 @@ class Resolution(NamedTuple):
     """Bound on 2 max|Qi - Qj| (h/2)^2."""
 
 
-# How far quadrature and series go, in 2 max|Qi - Qj| (h/2)^2: the frequency of the nutation decides on both, for bodies
-# of any shape. Measured on the worst, needles of any thinness: error of psi below 1.1e-16, of the series below 2^-54.
+# The greatest 2 max|Qi - Qj| (h/2)^2 for each number of nodes and of terms: the frequency of the nutation limits both,
+# for bodies of any shape. They were measured on the worst bodies, needles of any thinness: the error of psi is below
+# 1.1e-16, that of the series below 2^-54.
 NODES = {3: 8.4e-6, 5: 0.0108, 7: 0.166, 9: 0.69}
 SERIES = {
     5: 0.0029,
@@ -54,11 +55,12 @@ SERIES = {
     20: 0.767,
 }
 TURNS = (0.15, 0.6, 1.2, 2.2, 3.2)
-"""For these angles, sine and cosine of the half have polynomials of their own; near a whole turn e would be 0 / 0."""
+"""Steps that turn by up to one of these angles, in radians, share polynomials for sine and cosine of the half angle.
+The greatest is well below a whole turn, where e would be 0 / 0."""
 
 
 def resolution(turn: float, series: float) -> Resolution:
-    """The coarsest one that serves; the finest if none does (the step is then cut)."""
+    """Returns the coarsest resolution that is fine enough; the finest if none is (the step is then cut)."""
     nodes = next((n for n, longest in NODES.items() if series <= longest), max(NODES))
     terms = next((n for n, longest in SERIES.items() if series <= longest), max(SERIES))
     longest_turn = next((longest for longest in TURNS if turn <= longest), max(TURNS))
@@ -67,7 +69,7 @@ def resolution(turn: float, series: float) -> Resolution:
 
 @cache
 def finest() -> Resolution:
-    """The one for the longest steps."""
+    """Returns the resolution for the longest steps."""
     return resolution(max(TURNS), max(NODES.values()))
 
 
@@ -78,7 +80,7 @@ def series_coefficients(terms: int) -> list[dict[tuple[int, int], Fraction]]:
     squares: list[dict[tuple[int, int], Fraction]] = []  # of the sum of c_n x^n
 
     def product(n: int, a: Any, b: Any) -> dict[tuple[int, int], Fraction]:
-        """The coefficient at x^n."""
+        """Returns the coefficient at x^n of the product of two series."""
         out: dict[tuple[int, int], Fraction] = {}
         for k in range(n + 1):
             for (i, j), x in a[k].items():
@@ -97,7 +99,7 @@ def series_coefficients(terms: int) -> list[dict[tuple[int, int], Fraction]]:
 
 
 def _series_lines(terms: int) -> list[str]:
-    """Text that computes c1, c2, ... from S and q (made dimensionless by the half step)."""
+    """Writes the lines that compute c1, c2, ... from S and q (made dimensionless by the half step)."""
     lines = ["S2 = S * S"]
     lines += [f"S{2 * k} = S{2 * k - 2} * S2" for k in range(2, (terms - 1) // 2 + 1)]
     for n, polynomial in enumerate(series_coefficients(terms)[1:], start=1):
@@ -111,7 +113,7 @@ def _series_lines(terms: int) -> list[str]:
 
 
 def _p(terms: int, square: float) -> str:
-    """p / argument for the node with this square, as a tree: the next step waits for it."""
+    """Writes p / argument for the node with this square, as a tree: it is on the critical path of the step."""
     pairs = [
         f"fma(c{n + 1}, {square ** (n + 1)!r}, c{n} * {square**n!r})" if n + 1 < terms else f"c{n} * {square**n!r}"
         for n in range(2, terms, 2)
@@ -120,7 +122,7 @@ def _p(terms: int, square: float) -> str:
 
 
 def _taylor(turn: float, odd: int) -> str:
-    """sin(psi) / psi or cos(psi) by Estrin's scheme in x = psi^2, good to 2^-56 for turns up to this one."""
+    """Writes sin(psi) / psi or cos(psi) by Estrin's scheme in x = psi^2, to 2^-56 for turns up to this one."""
     largest = (0.6 * turn) ** 2  # psi is half a turn of hardly more than |w| h
     count = next(k for k in range(2, 20) if largest**k / factorial(2 * k + odd) < 2.0**-56)
     coefficients = [repr((-1) ** k / factorial(2 * k + odd)) for k in range(count)]
@@ -128,7 +130,7 @@ def _taylor(turn: float, odd: int) -> str:
 
 
 def _tree(items: list[str], join: Callable[[int, str, str], str]) -> str:
-    """Neighbours joined, then those, until one is left."""
+    """Joins neighbours, then the results, until one is left."""
     level = 0
     while len(items) > 1:
         pairs = [join(level, a, b) for a, b in zip(items[::2], items[1::2], strict=False)]
@@ -137,10 +139,10 @@ def _tree(items: list[str], join: Callable[[int, str, str], str]) -> str:
 
 
 def _momentum_lines(terms: int) -> list[str]:
-    """Text that computes b, the momentum at the middle of the step, and delta, its increment over the whole step.
+    """Writes the lines that compute b, the momentum at the middle of the step, and delta, its increment over the step.
 
-    Time goes mostly in waiting for the number before. So b is left multiplied by the denominator of the addition
-    theorem, r, which cancels later; and delta = z k is made of a division and a vector that need not wait for it.
+    Most of the time is spent waiting for the preceding result. So b is left multiplied by the denominator of the
+    addition theorem, r, which cancels later; and delta is a product z k, whose factors are computed at the same time.
     """
     return [
         "i, j = body.inertia, body.inverse",
@@ -170,9 +172,9 @@ def _momentum_lines(terms: int) -> list[str]:
 
 @cache
 def momentum_increment(terms: int, node: float) -> Callable[[Rotor, Vec3, float], tuple[Vec3, Vec3, Vec3]]:
-    """`move(body, m, h) -> even, odd, delta`: the momentum at two points of the step and its increment over all of it.
+    """Returns `move(body, m, h) -> even, odd, delta`: the momentum at two points of the step and its whole increment.
 
-    It is even - odd and even + odd at the middle of the step less and plus node times half the step.
+    The momentum is even - odd and even + odd at the middle of the step minus and plus node times half the step.
     """
     lines = [
         *_momentum_lines(terms),
@@ -215,14 +217,14 @@ LOBATTO = {
 
 @cache
 def increment(nodes: int, terms: int, turn: float) -> Increment:
-    """`move(body, m, h) -> delta, e, v, k, mu`: the momentum becomes m + delta, the attitude q (1 - e, v).
+    """Returns `move(body, m, h) -> delta, e, v, k, mu`: the momentum becomes m + delta, the attitude q (1 - e, v).
 
-    Two more numbers, for `polish`: v / (1 - e) = (delta x m) / (2 G^2 - delta^2 / 2) + k (2 m + delta), and
+    Two more numbers are for `polish`: v / (1 - e) = (delta x m) / (2 G^2 - delta^2 / 2) + k (2 m + delta), and
     delta_i = mu a_i y_j y_k with y = m + delta / 2.
     """
     *inner, (_, end) = LOBATTO[nodes].items()
     middle = 2.0 - 2.0 * fsum(LOBATTO[nodes].values())
-    # In the middle and at the ends the momenta are known. At the others, the two of a pair share everything.
+    # In the middle and at the ends the momenta are known. The two nodes of any other pair share all that is computed.
     fractions = [(f"{0.5 * end!r} * n0", "v0"), (f"{0.5 * end!r} * n1", "v1"), (f"{0.5 * middle!r} * T2", "G2")]
     pairs = []
     for i, (x, weight) in enumerate(inner):
@@ -283,11 +285,12 @@ def increment(nodes: int, terms: int, turn: float) -> Increment:
 
 
 def polish(a: Vec3, a_low: Vec3, mu: float, m: Vec3, low: Vec3, delta: Vec3, passes: int) -> tuple[Vec3, Vec3]:
-    """The increment in two-doubles, from the increment in doubles.
+    """Returns the increment in two-doubles, from the increment in doubles.
 
     delta_i = mu a_i y_j y_k with y = m + delta / 2 holds for the exact step, and whatever mu is, such a delta keeps
-    both quadratic invariants. So mu may be a double, and the rest is iterated; a pass gains a factor of |w| h / 2, more
-    or less. But a may not be: that energy and norm are kept rests on the a_i / I_i and the a_i adding up to zero.
+    both quadratic invariants. So mu may be a double, and delta is iterated; each pass reduces the error by a factor of
+    about |w| h / 2. But a must be a two-double: energy and norm are kept because the a_i / I_i and the a_i add up to
+    zero.
     """
     rest = (0.0, 0.0, 0.0)
     for _ in range(passes):
@@ -295,14 +298,14 @@ def polish(a: Vec3, a_low: Vec3, mu: float, m: Vec3, low: Vec3, delta: Vec3, pas
         y2, e2 = two_sum(m[1], 0.5 * delta[1])
         y3, e3 = two_sum(m[2], 0.5 * delta[2])
         e1, e2, e3 = e1 + low[0] + 0.5 * rest[0], e2 + low[1] + 0.5 * rest[1], e3 + low[2] + 0.5 * rest[2]
-        d1, f1 = _twice(a[0], a_low[0], mu, y2, y3, e2, e3)
-        d2, f2 = _twice(a[1], a_low[1], mu, y3, y1, e3, e1)
-        d3, f3 = _twice(a[2], a_low[2], mu, y1, y2, e1, e2)
+        d1, f1 = _product_of_four(a[0], a_low[0], mu, y2, y3, e2, e3)
+        d2, f2 = _product_of_four(a[1], a_low[1], mu, y3, y1, e3, e1)
+        d3, f3 = _product_of_four(a[2], a_low[2], mu, y1, y2, e1, e2)
         delta, rest = (d1, d2, d3), (f1, f2, f3)
     return delta, rest
 
 
-def _twice(a: float, da: float, mu: float, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
+def _product_of_four(a: float, da: float, mu: float, x: float, y: float, dx: float, dy: float) -> tuple[float, float]:
     """(a + da) mu (x + dx) (y + dy) as a two-double."""
     g, g_low = two_product(a, mu)
     g_low = fma(da, mu, g_low)
@@ -313,13 +316,13 @@ def _twice(a: float, da: float, mu: float, x: float, y: float, dx: float, dy: fl
 
 
 def added(x: float, low: float, d: float, d_low: float) -> tuple[float, float]:
-    """(x + low) + (d + d_low), compensated."""
+    """(x + low) + (d + d_low) as a two-double."""
     s, e = two_sum(x, d)
     return quick_two_sum(s, e + (low + d_low))
 
 
 def _minor(x: float, y: float, z: float, w: float, dx: float, dy: float, dz: float, dw: float) -> tuple[float, float]:
-    """x y - z w as a two-double, the factors having low parts."""
+    """(x + dx) (y + dy) - (z + dz) (w + dw) as a two-double."""
     p, e = two_product(x, y)
     r, f = two_product(z, w)
     s, g = two_sum(p, -r)
@@ -329,7 +332,7 @@ def _minor(x: float, y: float, z: float, w: float, dx: float, dy: float, dz: flo
 def polished_turn(
     k: float, m: Vec3, low: Vec3, delta: Vec3, rest: Vec3
 ) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
-    """v of the unscaled attitude increment q (1, v), in two-doubles; k's error does not move the spatial momentum."""
+    """Returns v of the unscaled increment q (1, v) in two-doubles. An error of k does not move the spatial momentum."""
     n1 = _minor(delta[1], m[2], delta[2], m[1], rest[1], low[2], rest[2], low[1])
     n2 = _minor(delta[2], m[0], delta[0], m[2], rest[2], low[0], rest[0], low[2])
     n3 = _minor(delta[0], m[1], delta[1], m[0], rest[0], low[1], rest[1], low[0])
@@ -344,7 +347,7 @@ def polished_turn(
 def _mixture(
     r: float, n: tuple[float, float], k: float, m: float, low: float, delta: float, rest: float
 ) -> tuple[float, float]:
-    """r n + k (2 m + delta)."""
+    """r n + k (2 m + delta) as a two-double."""
     p, e = two_product(r, n[0])
     s, f = two_sum(2.0 * m, delta)
     u, g = two_product(k, s)
@@ -362,7 +365,7 @@ def constants_of_motion(a: Vec3, s: Vec3) -> tuple[float, float, float]:
 
 
 def greatest_rate2(j: Vec3, m: Vec3, s: Vec3) -> float:
-    """The square of the greatest rate on the way: it is reached where the momentum has no intermediate component."""
+    """The square of the greatest rate of the motion, reached where the momentum has no intermediate component."""
     high, low = max(j[0], j[1], j[2]), min(j[0], j[1], j[2])
     return fma(high + low, dot(s, j), -(high * low) * dot(m, m))
 
@@ -373,7 +376,7 @@ def differences(i: Vec3, j: Vec3) -> Vec3:
 
 
 def fine_differences(i: Vec3) -> tuple[Vec3, Vec3]:
-    """The same in two-doubles: high halves and low halves."""
+    """The differences in two-doubles: high halves, and low halves."""
     a = _fine_difference(i[1], i[2])
     b = _fine_difference(i[2], i[0])
     c = _fine_difference(i[0], i[1])
@@ -386,47 +389,47 @@ def _fine_difference(x: float, y: float) -> tuple[float, float]:
 
 
 def effort(body: Rotor, m: Vec3) -> tuple[float, float]:
-    """Squares of what a step has to cover, per unit time: |w|^2 and 2 max|Qi - Qj| / 4."""
+    """Returns two measures of a motion: with h^2 they are (|w| h)^2, at its greatest, and 2 max|Qi - Qj| (h/2)^2."""
     s = times(m, m)
     A, B, _ = constants_of_motion(differences(body.inertia, body.inverse), s)
     extent = 2.0 * max(abs(A), abs(B), abs(A - B))  # constant along the motion
     return greatest_rate2(body.inverse, m, s), 0.25 * extent
 
 
-MODERATE = 0.15
-"""A turn for which steps are made ready if the torque may quicken the body, however slow it is at the start."""
+MODERATE_TURN_RAD = 0.15
+"""If the torque may make the body faster, steps are prepared for at least this turn, however slow the start is."""
 
 
 def needed(scales: Scales, headroom: float) -> tuple[Resolution, int]:
-    """For runs of these scales: the resolution and the pieces a step."""
+    """Returns the resolution for runs of these scales, and the number of pieces of a step."""
     i1, i2, i3 = scales.inertia
     body = Rotor(scales.inertia, (1.0 / i1, 1.0 / i2, 1.0 / i3))
     rate2, series = map(max, effort(body, scales.momentum), scales.effort)
-    gain = 4.0 * scales.torque / min(scales.inertia)  # of |w|^2, if the torque works over two radians
+    gain = 4.0 * scales.torque / min(scales.inertia)  # growth of |w|^2 if the torque does work over two radians
     rate2, series = rate2 + gain, series + 0.5 * gain
-    if scales.conserves and rate2 > 0.0:  # the torque may be stronger elsewhere, but hardly a hundred times
+    if scales.conserves and rate2 > 0.0:  # elsewhere the torque may be stronger, but hardly a hundred times
         headroom = min(headroom, 1.0 + 100.0 * gain / rate2)
     h = headroom * abs(scales.step)
-    if scales.may_quicken:  # whatever the start is like, the body may become as fast as the step suits
-        moderate = (MODERATE / h) ** 2
+    if scales.may_quicken:  # whatever the start is, the body may become as fast as a step of this length can follow
+        moderate = (MODERATE_TURN_RAD / h) ** 2
         rate2, series = max(rate2, moderate), max(series, 0.25 * moderate)
     fine = resolution(sqrt(max(rate2, 0.0)) * h, series * h * h)
     return fine, pieces(fine, body, scales.momentum, h)
 
 
 def excess(fine: Resolution, body: Rotor, m: Vec3, h: float) -> float:
-    """The square of how much too long a step is: up to 1 it stays within its resolution; 0 if nothing moves."""
+    """Returns the square of the step over the longest one that the resolution allows; 0 if nothing moves."""
     rate2, series = effort(body, m)
     return h * h * max(rate2 * (1.0 / fine.longest_turn**2), series * (1.0 / fine.longest_series))
 
 
 def cuts(excess: float) -> int:
-    """Into how many pieces such a step must be cut: nearly always one; if nothing moves, none."""
+    """Returns into how many pieces a step with this `excess` must be cut: nearly always one; none if nothing moves."""
     if 1.0 < excess < inf:  # false for NaN, which the caller of the step will see
         return int(min(sqrt(excess), 1e9)) + 1
     return 0 if excess == 0.0 else 1
 
 
 def pieces(fine: Resolution, body: Rotor, m: Vec3, h: float) -> int:
-    """Into how many pieces a step must be cut to stay within its resolution."""
+    """Returns into how many pieces a step must be cut to stay within the resolution."""
     return cuts(excess(fine, body, m, h))

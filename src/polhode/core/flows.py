@@ -1,6 +1,6 @@
 """The exactly solvable parts of the motion: `(body, p, t, state, h) -> state`.
 
-`kick` is the one flow that needs a torque: it becomes a flow when it meets one.
+`kick` is the one flow that needs a torque: `kick(pull)` is the flow.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def prepared(make: F) -> F:
-    """Mark a function of the scales of a run that makes a flow: in a list of flows it stands for what it makes."""
+    """Marks a function that makes a flow for the scales of a run. In lists of flows it stands for what it makes."""
     make.__prepared__ = True  # type: ignore[attr-defined]
     return make
 
@@ -32,9 +32,9 @@ def is_prepared(flow: Any) -> bool:
 
 
 def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool) -> Pull:
-    """The user's torque as methods see it.
+    """Returns the user's torque in the form that methods call.
 
-    A tilted body has principal axes that differ from the user's; a windowed torque jumps at breakpoints, and a step
+    A tilted body has principal axes that differ from the user's. A windowed torque jumps at breakpoints, and a step
     that ends on one must see the value before it: times are kept strictly between the breakpoints.
     """
 
@@ -56,13 +56,13 @@ _LANES = {"from_lanes": from_lanes}
 
 
 def _packed(lanes: int) -> str:
-    """The torques n0, n1, ... of all lanes as one, in text."""
+    """Writes the torques n0, n1, ... of all lanes as one value."""
     parts = (", ".join(f"n{i}[{k}]" for i in range(lanes)) for k in range(3))
     return f"({', '.join(f'from_lanes(({part},))' for part in parts)})"
 
 
 def lane_by_lane(torque: UserTorque, lanes: int) -> UserTorque:
-    """A torque that cannot be computed for several bodies at once, called for one after the other."""
+    """Returns the torque of several bodies at once, computed body by body: for torques that cannot be vectorised."""
 
     def one(t: float, q: Quat, w: Vec3, p: Any, i: int) -> Vec3:
         attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))
@@ -74,7 +74,7 @@ def lane_by_lane(torque: UserTorque, lanes: int) -> UserTorque:
 
 
 def pull_lane_by_lane(pull: Pull, lanes: int) -> Pull:
-    """The torque at several states of one body, which cannot be computed at once: at one after the other."""
+    """Returns the torque at several states of one body, computed state by state."""
 
     def one(body: Rotor, p: Params, t: float, s: State, i: int) -> Vec3:
         q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))
@@ -86,7 +86,7 @@ def pull_lane_by_lane(pull: Pull, lanes: int) -> Pull:
 
 
 def push(s: State, h: float, n: Vec3) -> State:
-    """The torque n acts on the momentum for a time h."""
+    """Lets the torque n act on the momentum for a time h."""
     return State(s.q, combine(s.m, h, n))
 
 
@@ -105,11 +105,11 @@ Ahead = Callable[[Rotor, Params, float, State, float], Vec3]
 
 @lru_cache(maxsize=128)
 def ahead(pull: Pull) -> Ahead:
-    """`torque(body, p, t, s, k)`: the torque that the body would feel after it has turned by k times M n.
+    """Returns `torque(body, p, t, s, k)`: the torque on the body after it has turned by k times M n.
 
-    n is the torque of here and M the inverse inertia. As a vector in space that is n + k times half the gradient of
-    n . M n: the kick of a modified potential without derivatives. It is given in the axes of here, since it acts here;
-    so the component of the momentum along an axis of symmetry stays what it is. [wisdom1996, rein2019]
+    n is the torque at s and M the inverse inertia. As a vector in space this is n + k times half the gradient of
+    n . M n: the kick of a modified potential without derivatives. It is returned in the body axes of s, where it acts;
+    so the component of the momentum along an axis of symmetry is kept. [wisdom1996, rein2019]
     """
 
     def torque(body: Rotor, p: Params, t: float, s: State, k: float) -> Vec3:
@@ -126,7 +126,7 @@ KickAhead = Callable[[Rotor, Params, float, State, float, float], State]
 
 @lru_cache(maxsize=128)
 def kick_ahead(pull: Pull) -> KickAhead:
-    """`kicked(body, p, t, s, h, k)`: a kick by the torque that is so far ahead."""
+    """Returns `kicked(body, p, t, s, h, k)`: a kick by the torque `ahead` with the same k."""
     torque = ahead(pull)
 
     def kicked(body: Rotor, p: Params, t: float, s: State, h: float, k: float) -> State:
@@ -140,27 +140,28 @@ def kick_ahead(pull: Pull) -> KickAhead:
 
 
 Rotation = Callable[[float, float, float, float], tuple[float, float]]
-"""`(a, b, s, e)`: (a, b) turned clockwise by twice the angle whose sine is s and versine e."""
+"""`(a, b, s, e)` returns (a, b) turned clockwise by twice the angle whose sine is s and versine e."""
 
 
 def _rotated(a: float, b: float, s: float, e: float) -> tuple[float, float]:
+    """Returns (a, b) turned clockwise by twice the angle whose sine is s and versine e."""
     c, s2 = 1.0 - e, s + s
     return fma(s2, fma(c, b, -(s * a)), a), fma(-s2, fma(c, a, s * b), b)
 
 
 def rotated_steadily(a: float, b: float, s: float, e: float) -> tuple[float, float]:
-    """For angles that do not change from step to step: there a rounded cosine would change the norm for good."""
+    """Does the same for an angle that is equal in all steps: there a rounded cosine would let the norm drift."""
     s2 = s + s
     return fma(s2, b - fma(e, b, s * a), a), fma(-s2, a + fma(-e, a, s * b), b)
 
 
 def _mixed(a: float, b: float, s: float, e: float) -> float:
-    """Cosine times a plus sine times b."""
+    """(1 - e) a + s b: cosine times a plus sine times b."""
     return a + fma(s, b, -(e * a))
 
 
 def turning(axis: int, rotated: Rotation = _rotated) -> Callable[[State, float], State]:
-    """`turned(s, half)`: the body turned about an axis by twice the angle `half`, the momentum fixed in space."""
+    """Returns `turned(s, half)`: the body turns about an axis by twice `half`, while its momentum is fixed in space."""
     k, u, v = axis - 1, axis % 3, (axis + 1) % 3
 
     def turned(s: State, half: float) -> State:
@@ -192,21 +193,22 @@ def spin3(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
     return turned3(s, s.m[2] * (0.5 * h * body.inverse[2]))
 
 
-# The flow of the whole kinetic energy. Which code it is depends on the body and on how far a step goes.
+# The flow of the whole kinetic energy. The body and the length of the step decide which code it is.
 
 HEADROOM = 1.25
-"""A torque may quicken the body by so much before steps of the exact flow are cut in two."""
+"""A torque may make the body faster by this factor before steps of the exact flow are cut in two."""
 
 MOST_PIECES = 16
-"""Steps that would be cut into more are made by the closed form, which costs as much as about so many."""
+"""A step that would be cut into more pieces is made by the closed form, which costs about as much as this many."""
 
 TOO_MANY_PIECES = 100_000
-"""Of a step in which a torque has made the body turn so often, nothing is left but the time it takes: it fails."""
+"""A step that would be cut into more pieces, because a torque has made the body turn so fast, fails: it would take long
+and have no digit right."""
 
 
 @prepared
 def free(scales: Scales | None) -> Flow:
-    """The exact flow of a free body, prepared for runs of these scales; longer steps or faster bodies are cut."""
+    """Returns the exact flow of a free body for runs of these scales; it cuts steps that turn out too long."""
     if scales is None:
         return _triaxial(finest())
     i1, i2, i3 = scales.inertia
@@ -222,14 +224,14 @@ def free(scales: Scales | None) -> Flow:
 
 
 def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-    """All moments equal: a turn at a constant rate."""
+    """The flow if all moments are equal: a turn at a constant rate."""
     k = h * body.inverse[0]
     return State(turn(s.q, (k * s.m[0], k * s.m[1], k * s.m[2])), s.m)
 
 
 @cache
 def symmetric(axis: int) -> Flow:
-    """Two moments equal: a turn about the momentum, then one about the axis of symmetry."""
+    """Returns the flow if two moments are equal: a turn about the momentum, then one about the axis of symmetry."""
     turned = turning(axis, rotated_steadily)
     k, e = axis - 1, axis % 3  # the axis and an equatorial one
 
@@ -243,19 +245,20 @@ def symmetric(axis: int) -> Flow:
 
 
 def leaping(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-    """Three different moments and long steps: the closed form."""
+    """The flow if the moments differ and steps are long: the closed form."""
     turned, m = leap(body, s.m, h)
     return State(multiply(s.q, turned), m)
 
 
 @cache
 def _triaxial(fine: Resolution) -> Flow:
+    """Returns the flow if the moments differ; it cuts a step that is too long for the resolution."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         left, length = 1, h
         while left > 0:
-            # Looked at here, where the step begins with the same numbers: so they are computed once.
+            # The excess is computed here because the step begins with the same numbers: the compiler shares them.
             size = excess(fine, body, s.m, length)
             if not 0.0 < size <= 1.0:
                 count = cuts(size)
@@ -274,7 +277,7 @@ def _triaxial(fine: Resolution) -> Flow:
 
 @cache
 def _packed_triaxial(fine: Resolution) -> Flow:
-    """The same for several bodies at once, as long as none of them is at rest or needs its step cut."""
+    """Returns the flow for several bodies at once. It gives NaN for a body that is at rest or needs its step cut."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:

@@ -3,11 +3,11 @@
 The solution within a step is the polynomial whose slope is right at the nodes of Gauss's quadrature; with s nodes the
 step has order 2 s, is time-symmetric and keeps quadratic invariants. [hairer2006b, sec. II.1.3 and VIII.6; hairer2008]
 
-The data of a step stand component by component, each a row over the nodes. Compiled, a row can be one value, in the
-lanes of the vector registers: then one call of the torque serves all nodes.
+The data of a step are stored component by component; each component is a row over the nodes. Compiled, a row can be one
+value, in the lanes of the vector registers: then one call of the torque serves all nodes.
 
-Compensated, energy and norm do not drift: the matrix is as exact as if it had twice the digits, the increment of a step
-is summed with its rounding errors, and the iteration goes on for as long as it brings anything.
+With compensation, energy and norm do not drift: the matrix has twice the digits of a double, the increment of a step is
+summed with its rounding errors, and the iteration goes on until it no longer reduces the error.
 """
 
 import re
@@ -30,51 +30,55 @@ from polhode.core.types import Pull, Start, State, Vec3
 from polhode.core.vec import combine, dot
 
 MOST_ITERATIONS = 60
-"""A step that is a third shorter converges faster than a slow iteration."""
-LEFT_OUT = 2.0**-55
-"""What is left for want of one more iteration, relative to the state: an eighth of an ulp."""
-LEFT_OUT_COMPENSATED = 2.0**-60
-"""The same where sums are compensated: what is left has a direction, and would be a drift."""
-SETTLED = 2.0**-44
-"""Changes that no longer shrink are round-off, if they are as small as this."""
+"""A step that needs more is better made a third shorter: that converges in less time."""
+ITERATION_ERROR = 2.0**-55
+"""The error that the iteration may leave, relative to the state: an eighth of an ulp."""
+ITERATION_ERROR_COMPENSATED = 2.0**-60
+"""The same where sums are compensated: this error has a direction, and a larger one would be seen as a drift."""
+ROUND_OFF_CHANGE = 2.0**-44
+"""Changes that no longer shrink are round-off if they are as small as this; larger ones mean that nothing converges."""
 LEEWAY = 4.0
-"""So many iterations before the last one of the step before, the changes begin to be looked at. A step needs three of
-them; so it can be done with one iteration less than the last."""
+"""The changes are measured from this many iterations before the last one of the preceding step. Three measurements are
+needed to end; so a step can end one iteration earlier than the preceding one."""
 COMPLETED = 1
-"""After this iteration the slopes are good for what rounding left out of the matrix: two digits are enough."""
+"""After this iteration the slopes are good enough to compute what rounding left out of the matrix: that takes only two
+digits of them."""
 MOST_SWING = {4: 0.2}
-"""The part of the highest degree in the quaternion's slope times the step, from which on a solved step is refused.
+"""By number of nodes: a solved step is refused if the part of the highest degree in the quaternion's slope, times the
+step, is greater than this.
 
-With four nodes an iteration can end at a polynomial that does not follow the motion. Of 500 random runs of ten steps of
-0.5 to 5 rad, 11 are refused that would end otherwise, with errors of 4e-3 to 1. With eight nodes it fails instead: of
-4,400 runs at up to 6 rad a step none ended with an error above 0.01, so that it is spared the look, which would take
-1.3 to 3 % of its time.
+With four nodes the iteration can converge to a polynomial that does not follow the motion. In 500 random runs of ten
+steps of 0.5 to 5 rad, 11 are refused that would otherwise end with errors of 4e-3 to 1. With eight nodes the iteration
+fails to converge instead: in 4,400 runs at up to 6 rad a step none ended with an error above 0.01. So the check, which
+would take 1.3 to 3 % of the time, is left out there.
 """
-UNTIDY = 2.0**-49
-"""A norm off by less is left alone: what its computation rounds away would be a bias of the energy."""
+NORM_TOLERANCE = 2.0**-49
+"""A squared norm of the quaternion that is off by less is not corrected: the rounding of the correction would be a bias
+of the energy."""
 
 Row = tuple[float, ...]
 
 
 class Collocation(NamedTuple):
-    """Nodes and integrals of a step of unit length, in units of it."""
+    """The nodes and the matrices of integrals for a step of unit length."""
 
     nodes: Row
     weights: Row
-    """Of the quadrature."""
+    """The weights of the quadrature."""
     weights_low: Row
-    """What rounding left out of them."""
+    """What rounding left out of the weights."""
     swing: Row
-    """For the term of the highest degree in a polynomial: its root mean square."""
+    """The weights that give the root mean square of a polynomial's term of the highest degree."""
     inside: tuple[Row, ...]
     """The integrals from the start of the step to each node."""
     inside_low: tuple[Row, ...]
+    """What rounding left out of them."""
     ahead: tuple[Row, ...]
     """The integrals of the polynomial continued, from the end of the step to the nodes of the next one."""
 
 
 def collocation(count: int) -> Collocation:
-    """The numbers for an even number of nodes."""
+    """Returns the numbers for an even number of nodes."""
     with localcontext(prec=60):
         points = [legendre_point(count, k) for k in range(1, count // 2 + 1)]  # the second half of (-1, 1), falling
         x = [-p for p, _ in points] + [p for p, _ in reversed(points)]
@@ -95,12 +99,12 @@ def _rounded(exact: Sequence[Decimal]) -> Row:
 
 
 def _left_out(exact: Sequence[Decimal]) -> Row:
-    """By rounding."""
+    """Returns what rounding to doubles leaves out."""
     return tuple(float(x - Decimal(float(x))) for x in exact)
 
 
 def _lagrange(x: Sequence[Decimal], j: int) -> list[Decimal]:
-    """The coefficients of the polynomial that is one at x[j] and zero at the others, from the constant up."""
+    """Returns the coefficients, from the constant up, of the polynomial that is one at x[j] and zero at the others."""
     out = [Decimal(1)]
     for m, a in enumerate(x):
         if m != j:
@@ -119,9 +123,9 @@ def _integral(polynomial: Sequence[Decimal], a: Decimal, b: Decimal) -> Decimal:
 
 
 def _sum(factors: Sequence[str], names: Sequence[str], first: str = "", later: str = "") -> str:
-    """A weighted sum as text: in pairs, which wait for each other less than a chain does.
+    """Writes a weighted sum in pairs, which the processor computes faster than a chain.
 
-    What else is to be added goes into the first product, or into that of the second half, fused with it.
+    `first` is added to the first product, fused with it, and `later` to the first product of the second half.
     """
     if len(names) == 1:
         return f"fma({factors[0]}, {names[0]}, {first})" if first else f"{factors[0]} * {names[0]}"
@@ -132,68 +136,69 @@ def _sum(factors: Sequence[str], names: Sequence[str], first: str = "", later: s
 
 
 class Partner(NamedTuple):
-    """For each node another one, whose slope is multiplied for it: further on by so many pairs, and in them the other.
+    """A diagonal of the matrix: each node takes the slope of the node `pairs` pairs further on, or of its neighbour.
 
-    In lanes these are cheap moves. By an even number of pairs whole registers take each other's place; by an odd one
-    their halves, which takes longer. One slope spread to all lanes, the other way to multiply by a matrix, would take
-    longer still.
+    In lanes these are cheap moves. A move by an even number of pairs exchanges whole registers; one by an odd number
+    exchanges their halves, which takes longer. To spread each slope to all lanes, the usual product with a matrix,
+    would take longer still.
     """
 
     pairs: int
     other: int
+    """1: the other node of the pair; 0: the same one."""
 
     def of(self, i: int, count: int) -> int:
-        """The partner of node i."""
+        """Returns the node whose slope node i takes."""
         return (i + 2 * self.pairs) % count ^ self.other
 
 
 def partners(count: int) -> list[Partner]:
-    """In the order of the sums: each node meets all others.
+    """Returns all diagonals of the matrix, in the order in which their products are summed.
 
-    Sums begin with pairs: one product that can be made at once, and fused with it one that has to wait for a move, the
-    longer wait with the earlier of the others.
+    Sums begin with pairs: a product that needs no long move, and fused with it one that has to wait for its move. The
+    moves that take longest are paired with the products that are there first.
     """
     at_once = [Partner(k, other) for other in (0, 1) for k in range(0, count // 2, 2)]
     after_a_move = [Partner(k, other) for other in (1, 0) for k in range(1, count // 2, 2)]
-    pairs = zip_longest(at_once, after_a_move)  # of two nodes neither moves
+    pairs = zip_longest(at_once, after_a_move)  # with two nodes there is no move between pairs
     return [partner for pair in pairs for partner in pair if partner is not None]
 
 
 def missed(h: float, a: float, a_low: float) -> float:
-    """What rounding leaves out of h times a + a_low."""
+    """What the rounded product h a leaves out of h (a + a_low)."""
     return fma(h, a, -(h * a)) + h * a_low
 
 
 class Dialect(NamedTuple):
-    """How rows are written: as tuples of numbers, or as lanes. The operations on numbers are the same, and the bits."""
+    """How rows are written: as tuples of numbers, or as lanes. Both make the same operations and the same bits."""
 
     nodes: int
     ahead: Callable[[float, float, Any], Any]
-    """`ahead(h, s, f)`: the values of one component at the nodes, guessed from its slopes f in the last step."""
+    """`ahead(h, s, f)` guesses the values of one component at the nodes from its slopes f in the last step."""
     integrate: Callable[[float, float, Any, Any], Any]
-    """`integrate(h, s, low, f)`: its values at the nodes, of its slopes; `low` is a row, if sums are compensated."""
+    """`integrate(h, s, low, f)` computes its values at the nodes from its slopes; compensated, `low` is a row."""
     completed: Callable[[float, float, Any], Any]
-    """`completed(h, low, f)`: what belongs to the values besides, for rounding of the start and of the matrix."""
+    """`completed(h, low, f)` computes what rounding of the start and of the matrix left out of the values."""
     mean: Callable[[Any], float]
-    """Of the slopes of one component."""
+    """`mean(f)` computes the mean of the slopes of one component."""
     swing: Callable[[Any], float]
-    """Of their polynomial, the part of the highest degree."""
+    """`swing(f)` computes the part of the highest degree in the polynomial of the slopes."""
     increment: Callable[[float, Any], tuple[float, float]]
-    """`increment(h, f)`: h times the mean slope, with what rounding leaves out of it."""
+    """`increment(h, f)` computes h times the mean slope, and what rounding leaves out of it."""
     numbers: Callable[[Sequence[float]], str]
-    """A row of these numbers, in text."""
+    """Writes a row of these numbers."""
     row: Callable[[str], str]
-    """A row in text."""
+    """Writes the row of this name."""
     each: Callable[[str, str], str]
-    """`each(name, formula)`: the row of this name from a formula of other rows, in text."""
+    """`each(name, formula)` writes the line that computes the row of this name from a formula of other rows."""
     torque: Callable[[Pull], Any]
-    """`torque(body, p, t, h, y0, ..., y6)`: its three rows."""
+    """Returns `torque(body, p, t, h, y0, ..., y6)`, which computes the three rows of the torque."""
     kept: Callable[[int], str]
-    """Row a of the memory, in text."""
+    """Writes row a of the memory."""
     keep: Callable[[str], str]
-    """A row for the memory, in text."""
+    """Writes a row as part of the next memory."""
     same: Callable[[str], str]
-    """A row of equal numbers, for the memory."""
+    """Writes a row of equal numbers."""
 
 
 STATE = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
@@ -209,7 +214,7 @@ NAMES = {"fma": fma, "missed": missed, "two_sum": two_sum}
 
 
 def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
-    """Rows as tuples."""
+    """Returns the dialect in which rows are tuples."""
     count, half = len(c.nodes), len(c.nodes) // 2
 
     def products(factor: str, i: int, *matrices: Sequence[Row], first: str = "", later: str = "") -> str:
@@ -277,7 +282,7 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
 
 
 def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> Dialect:
-    """Rows as lanes; the torque too, or node by node."""
+    """Returns the dialect in which rows are lanes; the torque is computed in lanes too, or node by node."""
     count, half = len(c.nodes), len(c.nodes) // 2
     names = NAMES | {"from_lanes": from_lanes, "lane": lane, "halves": halves, "joined": joined, "exchanged": exchanged}
 
@@ -339,7 +344,7 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
 
 
 def _moved(name: str, count: int) -> list[str]:
-    """Lines that make a row further on by k pairs of lanes: name0, name1, ..."""
+    """Writes the lines that make name0, name1, ...: the row moved by k pairs of lanes."""
 
     def joined_up(parts: list[str]) -> str:
         half = len(parts) // 2
@@ -365,18 +370,18 @@ SLOPES = {
     2: "fma(-y1, v2, fma(y0, v1, y3 * v0))",
     3: "fma(y1, v1, fma(y0, v2, -y2 * v0))",
 }
-"""Euler's equations with the torque n, and the quaternion at the half rate v; what is known last comes last."""
+"""Euler's equations with the torque n, and the quaternion at the half rate v. What is computed last is used last."""
 GROUPS = ((4,), (5, 6), (0, 1), (2, 3))
-"""An iteration goes from one group to the next, each with what is new of those before it: a fifth fewer iterations are
-needed than with all at once. One component after the other would take fewer still, but each waits for the last
-(docs/decisions/0005)."""
+"""An iteration updates one group of components after the other, each with the new values of the groups before it: that
+takes a fifth fewer iterations than all components at once. One component after the other would take fewer still, but
+each would have to wait for the one before (docs/decisions/0005)."""
 
 
 def gauss(count: int, *, compensated: bool = False, symmetric: Callable[[int], Increments] | None = None) -> Increments:
-    """The scheme with so many nodes; `symmetric` takes its place for bodies that are symmetric about an axis.
+    """Returns the scheme with `count` nodes; `symmetric` replaces it for bodies that are symmetric about an axis.
 
-    The memory is the slopes of the last step, whose polynomial continued is the first guess, the iterations that need
-    not be looked at, and the evaluations.
+    The memory holds the slopes of the last step, whose continued polynomial is the first guess, the number of
+    iterations whose changes need not be measured, and the evaluations.
     """
     c = collocation(count)
 
@@ -394,10 +399,10 @@ def gauss(count: int, *, compensated: bool = False, symmetric: Callable[[int], I
 
 
 def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple[Start, Any]]:
-    """`make(pull)` of the scheme, with rows in this dialect.
+    """Returns `make(pull)` of the scheme, with rows in this dialect.
 
-    `Params.tuning[0]` is the error of the iteration that is allowed in a step, relative to the state; zero: round-off.
-    The norm of the quaternion is kept by the method; what rounding does to it is undone where it is needed.
+    `Params.tuning[0]` is the error that the iteration may leave in a step, relative to the state; zero: round-off.
+    The method keeps the norm of the quaternion; what rounding does to it is corrected where it exceeds a tolerance.
     """
     parts, row = range(len(STATE)), dialect.row
     sweep = [torque_of(dialect, "y")]
@@ -431,14 +436,14 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
             "if exact:",
             *(f"    d{a}, r{a} = increment(h, {row(f'f{a}')})" for a in parts),
             "excess = norm2(s.q) - 1.0",
-            "n = -0.5 * excess if abs(excess) > UNTIDY else 0.0",
+            "n = -0.5 * excess if abs(excess) > NORM_TOLERANCE else 0.0",
             f"rest = ({', '.join(f'fma(n, s.q[{a}], r{a})' for a in range(4))}, r4, r5, r6)",
         ]
     rest = "rest, " if compensated else ""
     lines += [f"return State((d0, d1, d2, d3), (d4, d5, d6)), {rest}keep, status"]
     names = names_of(dialect, compensated=compensated) | {
         "State": State, "ahead": dialect.ahead, "completed": dialect.completed, "swing": dialect.swing,
-        "increment": dialect.increment, "UNTIDY": UNTIDY, "COMPLETED": COMPLETED, "TOO_LONG": TOO_LONG,
+        "increment": dialect.increment, "NORM_TOLERANCE": NORM_TOLERANCE, "COMPLETED": COMPLETED, "TOO_LONG": TOO_LONG,
     }  # fmt: skip
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
     begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in STATE)}, 0.0, 1.0)"]
@@ -451,24 +456,24 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
 
 
 def torque_of(dialect: Dialect, name: str) -> str:
-    """The rows n0, n1 and n2 of the torque, from those of a state with this name."""
+    """Writes the line that computes the rows n0, n1, n2 of the torque from the rows of a state with this name."""
     rows = (dialect.row(f"{name}{a}") for a in range(len(STATE)))
     return f"{', '.join(dialect.row(f'n{k}') for k in range(3))} = torque(body, p, t, h, {', '.join(rows)})"
 
 
 def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool) -> list[str]:
-    """Lines that repeat those of a sweep, which make slopes f0, f1, ... of values y0, y1, ..., until they are solved.
+    """Writes the lines that repeat a sweep, which computes slopes f0, f1, ... of values y0, y1, ..., until they agree.
 
     They leave the mean slopes d0, d1, ..., a `status`, the number `k` of the last iteration, and the evaluations
-    `spent`. What the first look shows is no change by an iteration, except after a first guess `from_nothing`: that
-    nothing changes in the step.
+    `spent`. The first measurement does not show the change by an iteration, unless the first guess is that nothing
+    changes in the step (`from_nothing`).
     """
     parts = range(len(STATE))
     first = "moved if k == 0 else 0.0" if from_nothing else "0.0"
     return [
         "d0 = d1 = d2 = d3 = d4 = d5 = d6 = 0.0",
         "sure, spent, before, status, k = memory[-2], memory[-1], 0.0, NO_CONVERGENCE, 0",
-        "enough, scale = enough2(p.tuning[0], LEFT_OUT), 0.0",
+        "enough, scale = enough2(p.tuning[0], ITERATION_ERROR), 0.0",
         "for k in range(MOST_ITERATIONS):",
         *(f"    {line}" for line in sweep),
         f"    spent += {dialect.nodes}.0",
@@ -481,7 +486,7 @@ def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool) -> l
         "    moved = h * h * max(norm2(dq), scale * dot(dm, dm))",
         *(f"    d{a} = e{a}" for a in parts),
         "    shrinks = moved <= 0.25 * before and moved * moved <= enough * before",
-        "    if shrinks or (moved <= SETTLED2 and 0.0 < before <= moved):",
+        "    if shrinks or (moved <= ROUND_OFF_CHANGE2 and 0.0 < before <= moved):",
         "        status = OK",
         "        break",
         "    if not moved < 1e300:",  # neither infinite nor NaN can be iterated away
@@ -492,27 +497,27 @@ def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool) -> l
 
 
 def names_of(dialect: Dialect, *, compensated: bool) -> dict[str, Any]:
-    """What such lines read."""
+    """Returns the names that the lines of `iterated` read."""
     return {
         "integrate": dialect.integrate, "mean": dialect.mean, "from_lanes": from_lanes, "fma": fma, "norm2": norm2,
-        "dot": dot, "inverse_size2": inverse_size2, "enough2": enough2, "SETTLED2": SETTLED**2,
-        "LEFT_OUT": LEFT_OUT_COMPENSATED if compensated else LEFT_OUT, "LEEWAY": LEEWAY,
+        "dot": dot, "inverse_size2": inverse_size2, "enough2": enough2, "ROUND_OFF_CHANGE2": ROUND_OFF_CHANGE**2,
+        "ITERATION_ERROR": ITERATION_ERROR_COMPENSATED if compensated else ITERATION_ERROR, "LEEWAY": LEEWAY,
         "MOST_ITERATIONS": MOST_ITERATIONS, "OK": OK, "UNSOUND": UNSOUND, "NO_CONVERGENCE": NO_CONVERGENCE,
     }  # fmt: skip
 
 
 def inverse_size2(m: Vec3, h: float, mean: Vec3) -> float:
-    """By what the squares of changes of the momentum are judged: its greater square, at the start or the end."""
+    """Returns the unit for squared changes of the momentum: one over its greater square, at the start or the end."""
     end = combine(m, h, mean)
     size = max(dot(m, m), dot(end, end))
     return 1.0 / size if size > 1e-300 else 0.0
 
 
 def enough2(allowed: float, least: float) -> float:
-    """When to end an iteration whose changes shrink by half or more each time.
+    """Returns the bound at which an iteration ends whose changes shrink by half or more each time.
 
-    The next change would be smaller by the same factor, and the sum of all that is left is a geometric one: at most
-    twice moved^2 / before, which is to be below what is allowed. In squares, moved2^2 <= (allowed / 2)^2 before2.
+    The next change would be smaller by the same factor. So the sum of all that would follow is at most
+    twice moved^2 / before, which must be below what is allowed. In squares, moved2^2 <= (allowed / 2)^2 before2.
     """
     half = 0.5 * max(allowed, least)
     return half * half

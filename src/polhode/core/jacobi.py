@@ -6,11 +6,11 @@ then serves both regimes, every order of the axes and every sign. I1, I2, I3 asc
 
     y = (A cn u, B sn u, C dn u),   u = nu +- rate t,   sn = sin phi, cn = cos phi, dn = sqrt(1 - k^2 sin^2 phi),
 
-with phi = am(u, k). What the routes differ in is how they come to the constants, and so in what round-off does to
-energy and momentum. An error of u or phi is one of time: no invariant sees it.
+with phi = am(u, k). The routes differ in how they compute the constants, and so in what round-off does to energy and
+momentum. An error of u or phi is an error of the time: it changes no invariant.
 
-Unlike `core/exact.py` the formulas divide by what a motion may not have, and take differences that may lose all their
-digits; then the status is UNCOVERED.
+Unlike those of `core/exact.py`, the formulas divide by numbers that are zero for some motions, and take differences
+that may lose all their digits; then the status is UNCOVERED.
 """
 
 from collections.abc import Callable
@@ -24,15 +24,16 @@ from polhode.core.exact import differences
 from polhode.core.status import OK, UNCOVERED
 from polhode.core.types import Rotor, Vec3
 
-LOST = 2.0**-26
-"""A difference this small next to its terms has half of its digits left. The momentum is then good to about 1e-12."""
+LEAST_DIFFERENCE = 2.0**-26
+"""The status is UNCOVERED if a difference is smaller than this relative to its terms. It then has half of its digits
+left, and the momentum is good to about 1e-12."""
 
-LOST_EXTENDED = 2.0**-80
-"""The same for two-doubles: the momentum is then still good to its last digit."""
+LEAST_DIFFERENCE_EXTENDED = 2.0**-80
+"""The same for two-doubles, with which the momentum is then still good to its last digit."""
 
 
 class Labels(NamedTuple):
-    """Which principal axes are called 1, 2, 3, which way they point, and which way time runs."""
+    """Which principal axes are called 1, 2, 3, the signs of their directions, and the direction of time."""
 
     axis1: int
     axis2: int
@@ -44,10 +45,10 @@ class Labels(NamedTuple):
 
 
 def labels(i: Vec3, m: Vec3) -> Labels:
-    """Axis 3 is the one that the momentum circles: that of the greatest moment of inertia or that of the least.
+    """Chooses as axis 3 the one that the momentum circles: that of the greatest moment of inertia or that of the least.
 
-    The papers tell the regimes apart by (I2 - I1) a1^2 <= (I3 - I2) a3^2 and c2 d1^2 <= c1 d3^2; both say the same as
-    the products here, in which nothing cancels.
+    The papers distinguish the regimes by (I2 - I1) a1^2 <= (I3 - I2) a3^2 and c2 d1^2 <= c1 d3^2; both are equivalent
+    to the products here, in which nothing cancels.
     """
     low = 0 if i[0] <= i[1] and i[0] <= i[2] else 1 if i[1] <= i[2] else 2
     high = 2 if i[2] >= i[1] and i[2] >= i[0] else 1 if i[1] >= i[0] else 0
@@ -61,20 +62,20 @@ def labels(i: Vec3, m: Vec3) -> Labels:
 
 
 def relabelled(a: Labels, m: Vec3) -> Vec3:
-    """A vector in the new axes."""
+    """Takes a vector from principal to relabelled axes."""
     return (a.sign1 * m[a.axis1], a.sign2 * m[a.axis2], a.sign3 * m[a.axis3])
 
 
 def restored(a: Labels, y: Vec3) -> Vec3:
-    """And back."""
+    """Takes a vector from relabelled to principal axes."""
     y = (a.sign1 * y[0], a.sign2 * y[1], a.sign3 * y[2])
     k1 = 0 if a.axis1 == 0 else 1 if a.axis2 == 0 else 2
     k2 = 0 if a.axis1 == 1 else 1 if a.axis2 == 1 else 2
     return (y[k1], y[k2], y[3 - k1 - k2])
 
 
-def steady(body: Rotor, m: Vec3) -> bool:
-    """Rest, a sphere, a turn about a principal axis: the momentum stays, and there is no phase to speak of."""
+def is_steady(body: Rotor, m: Vec3) -> bool:
+    """Whether the momentum is constant in the body (rest, a sphere, a turn about a principal axis) and has no phase."""
     a = differences(body.inertia, body.inverse)
     return a[0] * m[1] * m[2] == 0.0 and a[1] * m[2] * m[0] == 0.0 and a[2] * m[0] * m[1] == 0.0
 
@@ -94,12 +95,15 @@ class Orbit(NamedTuple):
 
 
 def orbit_of_rates(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
-    """celledoni2006, (12)-(17): from the angular velocity, with b1^2 = I2 (I3 - I2) and E the kinetic energy."""
+    """Returns the constants by celledoni2006, (12)-(17), from the angular velocity.
+
+    Here b1^2 = I2 (I3 - I2), and E is the kinetic energy.
+    """
     w1, w2, w3 = y[0] / i[0], y[1] / i[1], y[2] / i[2]
     twice_energy = i[0] * w1 * w1 + i[1] * w2 * w2 + i[2] * w3 * w3
     norm2 = i[0] * i[0] * w1 * w1 + i[1] * i[1] * w2 * w2 + i[2] * i[2] * w3 * w3
     first, third = abs(twice_energy * i[2] - norm2), abs(norm2 - twice_energy * i[0])
-    if not (first > LOST * norm2 and third > LOST * norm2):
+    if not (first > LEAST_DIFFERENCE * norm2 and third > LEAST_DIFFERENCE * norm2):
         return Orbit(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), UNCOVERED
     a1, a3 = sqrt(first), sqrt(third)
     b1, b3 = sqrt(i[1] * abs(i[2] - i[1])), sqrt(i[1] * abs(i[1] - i[0]))
@@ -112,11 +116,11 @@ def orbit_of_rates(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
 
 
 def orbit_of_momenta(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
-    """Algorithm 3.1 of vilmart2008."""
+    """Returns the constants by Algorithm 3.1 of vilmart2008, from the momentum."""
     s1, s2, s3 = y[0] * y[0], y[1] * y[1], y[2] * y[2]
     twice_h, twice_c = s1 / i[0] + s2 / i[1] + s3 / i[2], s1 + s2 + s3
     first, third = abs(twice_h * i[2] - twice_c), abs(twice_c - twice_h * i[0])
-    if not (first > LOST * twice_c and third > LOST * twice_c):
+    if not (first > LEAST_DIFFERENCE * twice_c and third > LEAST_DIFFERENCE * twice_c):
         return Orbit(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), UNCOVERED
     a1, a3 = sqrt(first), sqrt(third)
     b1, b3 = sqrt(i[0] / abs(i[2] - i[0])), sqrt(i[2] / abs(i[2] - i[0]))
@@ -128,7 +132,7 @@ def orbit_of_momenta(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
 
 
 def evaluated(o: Orbit, t: float) -> tuple[Vec3, int]:
-    """The momentum after a time t, by (13) and (14) of celledoni2006."""
+    """Returns the momentum after a time t, by (13) and (14) of celledoni2006."""
     phi = amplitude(o.phase + o.rate * t, 1.0 - o.k2)
     sn = sin(phi)
     dn = sqrt(1.0 - o.k2 * (sn * sn))
@@ -136,13 +140,13 @@ def evaluated(o: Orbit, t: float) -> tuple[Vec3, int]:
 
 
 def by_rates(i: Vec3, y: Vec3, t: float) -> tuple[Vec3, int]:
-    """One step by celledoni2006."""
+    """Makes one step by celledoni2006."""
     o, status = orbit_of_rates(i, y)
     return (y, status) if status != OK else evaluated(o, t)
 
 
 def by_momenta(i: Vec3, y: Vec3, t: float) -> tuple[Vec3, int]:
-    """One step by Algorithm 3.1."""
+    """Makes one step by Algorithm 3.1."""
     o, status = orbit_of_momenta(i, y)
     return (y, status) if status != OK else evaluated(o, t)
 
@@ -151,14 +155,14 @@ def by_momenta(i: Vec3, y: Vec3, t: float) -> tuple[Vec3, int]:
 
 
 def by_extended_momenta(i: Vec3, y: Vec3, t: float) -> tuple[Vec3, int]:
-    """One step by Algorithm 3.1, its constants and the multiplications by them in two-doubles."""
+    """Makes one step by Algorithm 3.1, with its constants and the products with them in two-doubles."""
     i1, i2, i3 = dd.single(i[0]), dd.single(i[1]), dd.single(i[2])
     s1, s2, s3 = _square(y[0]), _square(y[1]), _square(y[2])
     twice_h = dd.add(dd.add(dd.divide(s1, i1), dd.divide(s2, i2)), dd.divide(s3, i3))
     twice_c = dd.add(dd.add(s1, s2), s3)
     first = _size(dd.subtract(dd.multiply(twice_h, i3), twice_c))
     third = _size(dd.subtract(twice_c, dd.multiply(twice_h, i1)))
-    if not (first[0] > LOST_EXTENDED * twice_c[0] and third[0] > LOST_EXTENDED * twice_c[0]):
+    if not (first[0] > LEAST_DIFFERENCE_EXTENDED * twice_c[0] and third[0] > LEAST_DIFFERENCE_EXTENDED * twice_c[0]):
         return y, UNCOVERED
     i31, i32, i21 = _size(dd.subtract(i3, i1)), _size(dd.subtract(i3, i2)), _size(dd.subtract(i2, i1))
     A = dd.root(dd.multiply(dd.divide(i1, i31), first))
@@ -190,7 +194,7 @@ def _product(a: DD, x: float) -> float:
 
 
 def by_two_constants(i: Vec3, y: Vec3, t: float) -> tuple[Vec3, int]:
-    """One step by Algorithm 4.1: c1 and lambda are the only constants, and c1 + c2 = 1 exactly."""
+    """Makes one step by Algorithm 4.1: c1 and lambda are the only constants, and c1 + c2 = 1 exactly."""
     c1 = i[0] * (i[2] - i[1]) / (i[1] * (i[2] - i[0]))  # (5)
     c2 = 1.0 - c1
     c1 = 1.0 - c2
@@ -199,7 +203,7 @@ def by_two_constants(i: Vec3, y: Vec3, t: float) -> tuple[Vec3, int]:
     if not (c1 > 0.0 and first > 0.0 and third > 0.0):
         return y, UNCOVERED
     d1, d2, d3 = sqrt(first), sqrt(s1 / c1 + s2), sqrt(third)
-    mc = max((c1 * s3 - c2 * s1) / (c1 * third), 0.0)  # 1 - k^2, of which only u and phi depend
+    mc = max((c1 * s3 - c2 * s1) / (c1 * third), 0.0)  # 1 - k^2; only u and phi depend on it
     rate = sqrt(abs(i[2] - i[1]) * abs(i[2] - i[0]) / (i[0] * i[1])) / i[2] * d3
     phi = amplitude(ellipf(atan2(y[1] / d2, y[0] / d1), mc) + rate * t, mc)
     y2 = d2 * sin(phi)
@@ -214,10 +218,10 @@ Route = Callable[[Vec3, Vec3, float], tuple[Vec3, int]]
 
 
 def restarting(route: Route) -> Callable[[Rotor, Vec3, float], tuple[Vec3, int]]:
-    """`advance(body, m, h) -> m, status`: constants and phase anew from the momentum."""
+    """Returns `advance(body, m, h) -> m, status`, which computes constants and phase anew from the momentum."""
 
     def advance(body: Rotor, m: Vec3, h: float) -> tuple[Vec3, int]:
-        if steady(body, m):
+        if is_steady(body, m):
             return m, OK
         a, i = labels(body.inertia, m), body.inertia
         y, status = route((i[a.axis1], i[a.axis2], i[a.axis3]), relabelled(a, m), a.sense * h)
@@ -227,15 +231,16 @@ def restarting(route: Route) -> Callable[[Rotor, Vec3, float], tuple[Vec3, int]]
 
 
 Kept = tuple[float, float, float, float, float, float, float, float, float, float, float, float, float]
-"""What a motion that is evaluated from its start has to remember; all numbers, because memory is."""
+"""The memory of a motion that is evaluated from its start. All of it is floats, because a memory is."""
 KEPT = 13
+"""The length of that memory."""
 STEADY, MOVING = 0.0, 1.0
 
 
 def from_rates(body: Rotor, m: Vec3, t: float) -> Kept:
-    """The constants of celledoni2006 for the motion that has the momentum m at time t."""
+    """Returns the constants of celledoni2006 for the motion that has the momentum m at time t."""
     a, i = labels(body.inertia, m), body.inertia
-    if steady(body, m):
+    if is_steady(body, m):
         return (STEADY, t, m[0], m[1], m[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     o, status = orbit_of_rates((i[a.axis1], i[a.axis2], i[a.axis3]), relabelled(a, m))
     kind = MOVING if status == OK else -1.0
@@ -243,7 +248,7 @@ def from_rates(body: Rotor, m: Vec3, t: float) -> Kept:
 
 
 def recalled(c: Kept, t: float) -> tuple[Vec3, int]:
-    """The momentum at time t."""
+    """Returns the momentum at time t from the constants in the memory."""
     if c[0] == STEADY:
         return (c[2], c[3], c[4]), OK
     if c[0] != MOVING:

@@ -1,8 +1,9 @@
 """Free motion with the exact momentum and an attitude by Magnus's series: the flow of celledoni2006.
 
-The momentum needs no attitude, so the rate is known exactly all along a step, and R' = R hat(w(t)) is a linear
-equation. Its solution is approximated by one turn, from the rates at the nodes of Gauss's quadrature. The paper has
-the momentum from elliptic functions, which leave out some motions; `core/exact.py` leaves out none.
+The momentum of a free body does not depend on its attitude, so the rate is known exactly throughout a step, and
+R' = R hat(w(t)) is a linear equation. Its solution is approximated by one turn, from the rates at the nodes of Gauss's
+quadrature. The paper computes the momentum by elliptic functions, which do not cover some motions; `core/exact.py`
+covers all.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +19,20 @@ from polhode.core.types import Depends, Memory, Params, Pull, Rotor, Scales, Sta
 from polhode.core.vec import combine, cross, times
 
 NODES = {2: 0.0, 4: 1.0 / sqrt(3.0)}
-"""Of Gauss's quadrature on [-1, 1], for each order of the attitude: this number and its negative."""
+"""For each order of the attitude, the positive node of Gauss's quadrature on [-1, 1]; the other is its negative."""
 
 
 def _mean(a: Vec3, sign: float, b: Vec3) -> Vec3:
+    """(a + sign b) / 2."""
     return (0.5 * (a[0] + sign * b[0]), 0.5 * (a[1] + sign * b[1]), 0.5 * (a[2] + sign * b[2]))
 
 
 def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tuple[Vec3, Vec3]]:
-    """`f(body, m, h) -> v, m`: the turn of the step as a rotation vector, and the momentum at its end."""
+    """Returns `f(body, m, h) -> v, m`: the turn of the step as a rotation vector, and the momentum at its end."""
     move, longest = momentum_increment(fine.terms, node), SERIES[fine.terms]
 
     def after(body: Rotor, m: Vec3, h: float, excess: float) -> Vec3:
-        """The momentum after a step that is too long for the series, in pieces."""
+        """Returns the momentum after a step that is too long for the series, made in pieces."""
         count = int(sqrt(excess)) + 1
         for _ in range(count):
             m = combine(m, 1.0, move(body, m, h / count)[2])
@@ -40,7 +42,7 @@ def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tup
         w = times(even, body.inverse)
         if node == 0.0:  # (9)
             return (h * w[0], h * w[1], h * w[2])
-        # h (w1 + w2) / 2 + sqrt(3) / 12 h^2 w1 x w2: the fourth order, which is not printed
+        # h (w1 + w2) / 2 + sqrt(3) / 12 h^2 w1 x w2: the fourth order, which the paper does not print
         c = cross(w, times(odd, body.inverse))
         k = 0.5 * node * h * h
         return combine((k * c[0], k * c[1], k * c[2]), h, w)
@@ -64,19 +66,19 @@ def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tup
 
 
 class Magnus(NamedTuple):
-    """The scheme, for free bodies: at rest or turning, of any shape."""
+    """The scheme, for free bodies of any shape, at rest or turning."""
 
     order: int
-    """Of the attitude: 2 or 4."""
+    """The order of the attitude, 2 or 4."""
     tidy: bool = True
-    """Whether the norm of the attitude is seen to."""
+    """Whether the norm of the quaternion is corrected after a step."""
 
     def composed(self, fractions: Sequence[float]) -> Composed:
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         return Composed(self, tuple(fractions))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The step, prepared for runs of these scales."""
+        """Returns the step for runs of these scales."""
         fine = finest() if scales is None else needed(scales, HEADROOM)[0]
         advanced, tidy = advance(fine, NODES[self.order]), self.tidy
 

@@ -2,7 +2,7 @@
 
     H = H_A + H_T,   H_A = (m1^2 + m2^2) / (2 I2) + m3^2 / (2 I3),   H_T = m1^2 / 2 (1/I1 - 1/I2).       (15)-(17)
 
-Both turn the body at constant rates. The paper has the momentum only; here the attitude follows by the same turns.
+Both turn the body at constant rates. The paper computes the momentum only; here the attitude makes the same turns.
 """
 
 from polhode.core.flows import turned1, turned3
@@ -25,6 +25,7 @@ def excess_about_1(body: Rotor, h: float) -> float:
 
 
 def _precession(body: Rotor, m: Vec3, h: float) -> Vec3:
+    """h m / I2: the rotation vector of the turn about the momentum."""
     k = h * body.inverse[1]
     return (k * m[0], k * m[1], k * m[2])
 
@@ -41,18 +42,18 @@ def triaxial(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
 
 
 # Section 4 of the paper saves the trigonometric functions: sin x = x - x^3 / 6 and cos x = 1 - x^2 / 2. The "rotations"
-# then change the length of the momentum. The attitude is advanced with the same replacements, in the half angles that
-# a quaternion has, and its norm put right: at long steps it is off by more than the end of a step would correct.
+# then change the length of the momentum. The attitude is advanced with the same replacements for the half angles of its
+# quaternion, which is then normalised: at long steps its norm is off by more than the end of a step would correct.
 
 
 def _short(x: float) -> tuple[float, float]:
-    """Sine and cosine of a small angle, more or less."""
+    """x - x^3 / 6 and 1 - x^2 / 2: approximate sine and cosine of a small angle."""
     x2 = x * x
     return x * fma(-1.0 / 6.0, x2, 1.0), fma(-0.5, x2, 1.0)
 
 
 def _shortly_turned(q: Quat, v: Vec3) -> Quat:
-    """q exp(v), more or less."""
+    """q exp(v) with the approximate sine and cosine."""
     x2 = 0.25 * dot(v, v)
     k = 0.5 * fma(-1.0 / 6.0, x2, 1.0)
     return advanced(q, 0.5 * x2, (k * v[0], k * v[1], k * v[2]))

@@ -1,8 +1,8 @@
-"""Newton's iteration for the equations that implicit steps leave: three unknowns, relative tolerances, bounded.
+"""Newton's iteration for the equations of implicit steps: three unknowns, relative tolerances, bounded.
 
-Everything is in terms of the momentum, and rates are momenta times the inverse moments: a rounded inverse then belongs
-to a slightly different body, which keeps what the method keeps. Moments and inverses that meet in a product are not
-quite one, by the same amount in every step, and that is a drift.
+The unknown is the momentum, and rates are momenta times the inverse moments: a rounded inverse then belongs to a
+slightly different body, for which the method keeps what it promises. A product of a moment and its rounded inverse is
+not quite one, by the same amount in every step, and would be a drift.
 """
 
 from polhode.core.ops import fma
@@ -11,28 +11,29 @@ from polhode.core.types import Rotor, Vec3
 from polhode.core.vec import combine, cross, dot, times
 
 MOST_ITERATIONS = 25
-CLOSE = 1e-9
-"""A Newton correction this small, relative to the momentum, leaves an error of its square: far below round-off."""
+NEWTON_TOLERANCE = 1e-9
+"""The iteration ends after a correction this small relative to the momentum. The error left is its square, far below
+round-off."""
 
 
 def differences(body: Rotor) -> Vec3:
-    """Of the moments: I3 - I2, I1 - I3, I2 - I1."""
+    """The differences of the moments: I3 - I2, I1 - I3, I2 - I1."""
     i = body.inertia
     return (i[2] - i[1], i[0] - i[2], i[1] - i[0])
 
 
 def euler(k: Vec3, w: Vec3, n: Vec3) -> Vec3:
-    """How fast the momentum changes in the body, by Euler's equation: k are the differences, n is the torque."""
+    """Returns dm/dt in body axes by Euler's equation, where k are the `differences` and n is the torque."""
     return (fma(-k[0], w[1] * w[2], n[0]), fma(-k[1], w[2] * w[0], n[1]), fma(-k[2], w[0] * w[1], n[2]))
 
 
 def size(a: Vec3) -> float:
-    """The sum of the magnitudes. If anything is not finite, neither is this."""
+    """|a1| + |a2| + |a3|, which is not finite if any of them is not."""
     return abs(a[0]) + abs(a[1]) + abs(a[2])
 
 
 def unit_diagonal(a: float, b: float, c: float, d: float, e: float, o: float, f: Vec3) -> Vec3:
-    """The solution of the equations with the matrix (1, a, b; c, 1, d; e, o, 1) and f on the right."""
+    """Solves the linear equations with the matrix (1, a, b; c, 1, d; e, o, 1) and the right-hand side f."""
     u, v, s = fma(-d, o, 1.0), fma(-d, e, c), fma(c, o, -e)
     r = 1.0 / fma(b, s, fma(-a, v, u))
     return (
@@ -43,7 +44,7 @@ def unit_diagonal(a: float, b: float, c: float, d: float, e: float, o: float, f:
 
 
 def momentum_correction(k: Vec3, j: Vec3, g: float, w: Vec3, f: Vec3) -> Vec3:
-    """The solution d of d + k (w2 v3 + w3 v2, ...) = f with v = g j d: the tangent of y - euler(w + g j y)."""
+    """Solves d + k (w2 v3 + w3 v2, ...) = f with v = g j d for d: the tangent of y - euler(w + g j y)."""
     a, b = (k[0] * g * j[1]) * w[2], (k[0] * g * j[2]) * w[1]
     c, d = (k[1] * g * j[0]) * w[2], (k[1] * g * j[2]) * w[0]
     e, o = (k[2] * g * j[0]) * w[1], (k[2] * g * j[1]) * w[0]
@@ -51,38 +52,38 @@ def momentum_correction(k: Vec3, j: Vec3, g: float, w: Vec3, f: Vec3) -> Vec3:
 
 
 def balance(k: Vec3, j: Vec3, n: Vec3, m: Vec3, g: float, guess: Vec3) -> tuple[Vec3, int]:
-    """The change of momentum y, per unit of time, with which m + g y obeys Euler's equation; from a guess."""
+    """Solves y = euler at the momentum m + g y for y, the rate of change of the momentum, from a guess."""
     y = guess
     new = combine(m, g, y)
     for _ in range(MOST_ITERATIONS):
         w = times(new, j)
-        still = combine(y, -1.0, euler(k, w, (0.0, 0.0, 0.0)))  # without n, for which the processor waits
+        still = combine(y, -1.0, euler(k, w, (0.0, 0.0, 0.0)))  # without n, which the processor still waits for
         d = momentum_correction(k, j, g, w, combine(still, -1.0, n))
         y = combine(y, -1.0, d)
         new = combine(m, g, y)
         change = size(d)
         if not change < 1e300:  # neither infinite nor NaN can be iterated away
             return y, UNSOUND
-        if abs(g) * change <= CLOSE * size(new):
+        if abs(g) * change <= NEWTON_TOLERANCE * size(new):
             return y, OK
     return y, NO_CONVERGENCE
 
 
-# The same for methods that think in rates.
+# The same for methods whose unknown is the rate.
 
 
 def skewness(body: Rotor) -> Vec3:
-    """How far the moments are from equal, (I3 - I2) / I1 and so on: between -1 and 1 for bodies that can exist."""
+    """(I3 - I2) / I1 and cyclic: between -1 and 1 for bodies that can exist, and 0 for equal moments."""
     return times(differences(body), body.inverse)
 
 
 def acceleration(k: Vec3, w: Vec3, n: Vec3) -> Vec3:
-    """Of a body with this skewness that turns at the rate w under the torque n over the moments."""
+    """Returns the acceleration of a body with this skewness at the rate w, where n is the torque over the moments."""
     return euler(k, w, n)
 
 
 def euler_correction(k: Vec3, f: Vec3, g: float, w: Vec3) -> Vec3:
-    """The solution d of d + g k (w2 d3 + w3 d2, ...) = f: the tangent of x - acceleration(w + g x), at the rate w."""
+    """Solves d + g k (w2 d3 + w3 d2, ...) = f for d: the tangent of x - acceleration(w + g x), at the rate w."""
     x, y, z = g * k[0], g * k[1], g * k[2]
     return unit_diagonal(x * w[2], x * w[1], y * w[2], y * w[0], z * w[1], z * w[0], f)
 
@@ -91,19 +92,19 @@ Columns = tuple[Vec3, Vec3, Vec3]
 
 
 def solved(a: Columns, f: Vec3) -> Vec3:
-    """x with the columns a times x equal to f, by Cramer's rule."""
+    """Solves a x = f for x, where a is given by its columns, by Cramer's rule."""
     normal = cross(a[1], a[2])
     r = 1.0 / dot(a[0], normal)
     return (r * dot(f, normal), r * dot(a[0], cross(f, a[2])), r * dot(a[0], cross(a[1], f)))
 
 
 def applied(a: Columns, x: Vec3) -> Vec3:
-    """The columns a times x."""
+    """a x, where the matrix a is given by its columns."""
     return combine(combine((x[0] * a[0][0], x[0] * a[0][1], x[0] * a[0][2]), x[1], a[1]), x[2], a[2])
 
 
 def secant(b: Columns, dx: Vec3, dy: Vec3) -> Columns:
-    """The matrix nearest to b that takes dx to dy: Broyden's update of a derivative that nobody can write down."""
+    """Returns the matrix nearest to b that takes dx to dy: Broyden's update of a derivative that is not known."""
     miss = combine(dy, -1.0, applied(b, dx))
     square = dot(dx, dx)
     r = 1.0 / square if square != 0.0 else 0.0

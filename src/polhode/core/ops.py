@@ -1,7 +1,7 @@
 """Operations whose compiled form is not their Python form.
 
-Each is an ordinary function here, so that kernels run and can be tested in plain Python;
-`compiled/primitives.py` tells Numba what they become.
+Each is an ordinary function here, so that kernels run and can be tested in plain Python; `compiled/primitives.py` has
+their compiled forms.
 """
 
 import math
@@ -14,20 +14,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def primitive(f: F) -> F:
-    """Mark a function whose compiled form is registered: the linker leaves its name alone."""
+    """Marks a function that has a compiled form of its own; the linker puts that in its place."""
     f.__primitive__ = True  # type: ignore[attr-defined]
     return f
 
 
 @primitive
 def fma(a: float, b: float, c: float) -> float:
-    """a b + c, rounded once when compiled: written out, so that every compilation has the same bits."""
+    """a b + c, rounded once when compiled. The compiler fuses nothing by itself, so that bits are always the same."""
     return a * b + c
 
 
 @primitive
 def two_product(a: float, b: float) -> tuple[float, float]:
-    """The product a b exactly, as its rounded value and the error.
+    """Returns the product a b exactly, as its rounded value and the error.
 
     Compiled, the error is one fused multiply-add; here it takes Veltkamp's splitting and Dekker's product.
     """
@@ -44,25 +44,25 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 @primitive
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """a if the condition holds, else b. Unlike an `if`, it may differ from lane to lane; both are computed."""
+    """Returns a if the condition holds, else b. Unlike an `if`, it chooses lane by lane; a and b are both computed."""
     return a if condition else b
 
 
 @primitive
 def view(x: Any, n: int) -> Any:
-    """The first n numbers at x, as an array."""
+    """Returns the first n numbers at x as an array."""
     return x[:n]
 
 
 @primitive
 def beginning_at(x: Any, k: int) -> Any:
-    """The numbers from x[k] on."""
+    """Returns the numbers from x[k] on."""
     return x[k:]
 
 
 @primitive
 def triple(x: Any) -> Vec3:
-    """Three numbers as a tuple of floats, from whatever sequence a torque returned."""
+    """Returns the three numbers of any sequence that a torque returned as a tuple of floats."""
     return (float(x[0]), float(x[1]), float(x[2]))
 
 
@@ -72,53 +72,53 @@ def triple(x: Any) -> Vec3:
 
 @primitive
 def all_of(condition: Any) -> bool:
-    """Whether it holds in all lanes."""
+    """Whether the condition holds in all lanes."""
     return bool(condition)
 
 
 @primitive
 def lane(x: float, i: int) -> float:
-    """The number in lane i."""
+    """Returns the number in lane i."""
     return x
 
 
 @primitive
 def from_lanes(numbers: tuple[float, ...]) -> float:
-    """One number a lane, as one."""
+    """Returns the value that has these numbers in its lanes."""
     return numbers[0]
 
 
 @primitive
 def halves(x: Any) -> tuple[Any, Any]:
-    """The first and the second half of the lanes. Compiled only: one lane has no halves."""
+    """Returns the first and the second half of the lanes. It exists compiled only: one lane has no halves."""
     raise NotImplementedError
 
 
 @primitive
 def exchanged(x: Any, k: int) -> Any:
-    """Lane i of it is lane i ^ k of x, where k is written as a number. Compiled only."""
+    """Returns x with its lanes exchanged: lane i is lane i ^ k of x, for a literal k. It exists compiled only."""
     raise NotImplementedError
 
 
 @primitive
 def joined(a: Any, b: Any) -> Any:
-    """Two halves as one. Compiled only."""
+    """Returns two halves as one. It exists compiled only."""
     raise NotImplementedError
 
 
 @primitive
 def columns(x: Any, offsets: tuple[int, ...]) -> Any:
-    """The numbers of several bodies, which begin at these offsets: item k of it is x[offset + k] for each."""
+    """Returns the numbers of several bodies, which begin at these offsets: item k holds x[offset + k] of each body."""
     return x[offsets[0] :]
 
 
 @primitive
 def views(x: Any, n: int) -> tuple[Any, ...]:
-    """The first n numbers of each body in such columns, as arrays."""
+    """Returns the first n numbers of each body in such columns as arrays."""
     return (x[:n],)
 
 
 @primitive
 def verdict(status: int, good: Any) -> int:
-    """What a driver returns: the status of one body; of several, the lanes that are to blame for it, as bits."""
+    """Returns what a driver returns: the status of one body; for several, the lanes that failed, as bits."""
     return status

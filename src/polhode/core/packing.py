@@ -9,7 +9,11 @@ from polhode.core.types import Packing
 
 
 def packing(before: int, vectors: int, width: int, after: int, *, lanes: int) -> Packing:
-    """So many numbers, so many vectors of this width, which stand in so many lanes, and so many numbers."""
+    """Returns how to load and store a memory of numbers, then vectors, then numbers.
+
+    There are `before` numbers, `vectors` vectors of `width` numbers, each in a register of `lanes` lanes, and `after`
+    numbers.
+    """
     loaded = [f"x[k + {i}]" for i in range(before)]
     stored = [f"x[k + {i}] = v[{i}]" for i in range(before)]
     for j in range(vectors):

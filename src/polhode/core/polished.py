@@ -34,12 +34,14 @@ from polhode.core.vec import dot, placed
 
 Low = tuple[float, float, float, float, float, float, float]
 LONGEST_TURN = 2.0
-"""|w| h: a step (1, v) must not double the norm of the quaternion, which is halved once, so cos(turn / 2) > 1/2."""
+"""The greatest |w| h, in radians: a step (1, v) must not more than double the norm of the quaternion, because it is
+rescaled by one power of two a step. So cos(turn / 2) > 1/2."""
 PASSES = ((2e-4, 2), (0.0108, 4), (0.0471, 6), (0.125, 8), (0.2228, 12), (0.347, 14), (0.485, 24), (0.69, 32))
-"""Up to which 2 max|Qi - Qj| (h/2)^2 how many passes leave less than 3e-20 of energy and norm, of any body."""
+"""Pairs of the greatest 2 max|Qi - Qj| (h/2)^2, and the passes that suffice up to there: for any body they leave
+relative errors of energy and norm below 3e-20."""
 
 
-def _three(a: float, x: DD, b: float, y: DD, c: float, z: DD, da: float, db: float, dc: float) -> DD:
+def _sum_of_three_products(a: float, x: DD, b: float, y: DD, c: float, z: DD, da: float, db: float, dc: float) -> DD:
     """(a + da) x + (b + db) y + (c + dc) z."""
     p, e = two_product(a, x[0])
     q, f = two_product(b, y[0])
@@ -54,13 +56,13 @@ def _three(a: float, x: DD, b: float, y: DD, c: float, z: DD, da: float, db: flo
 
 
 def _attitude(q: Quat, low: Quat, v: tuple[DD, DD, DD]) -> tuple[Quat, Quat]:
-    """q (1, v) with its low half."""
+    """q (1, v) in two-doubles."""
     x, y, z = v
     minus = ((-x[0], -x[1]), (-y[0], -y[1]), (-z[0], -z[1]))
-    d0 = _three(q[1], minus[0], q[2], minus[1], q[3], minus[2], low[1], low[2], low[3])
-    d1 = _three(q[0], x, q[2], z, q[3], minus[1], low[0], low[2], low[3])
-    d2 = _three(q[0], y, q[1], minus[2], q[3], x, low[0], low[1], low[3])
-    d3 = _three(q[0], z, q[1], y, q[2], minus[0], low[0], low[1], low[2])
+    d0 = _sum_of_three_products(q[1], minus[0], q[2], minus[1], q[3], minus[2], low[1], low[2], low[3])
+    d1 = _sum_of_three_products(q[0], x, q[2], z, q[3], minus[1], low[0], low[2], low[3])
+    d2 = _sum_of_three_products(q[0], y, q[1], minus[2], q[3], x, low[0], low[1], low[3])
+    d3 = _sum_of_three_products(q[0], z, q[1], y, q[2], minus[0], low[0], low[1], low[2])
     a, b, c, d = (
         added(q[0], low[0], d0[0], d0[1]),
         added(q[1], low[1], d1[0], d1[1]),
@@ -72,14 +74,14 @@ def _attitude(q: Quat, low: Quat, v: tuple[DD, DD, DD]) -> tuple[Quat, Quat]:
 
 
 class Polished(NamedTuple):
-    """The scheme: free bodies only, at rest or turning, of any shape."""
+    """The scheme, for free bodies of any shape, at rest or turning."""
 
     def composed(self, fractions: Sequence[float]) -> "Polished":
-        """Exact steps in a row are an exact step."""
+        """Returns the scheme itself: exact steps, one after the other, are an exact step."""
         return self
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The step, prepared for runs of these scales."""
+        """Returns the step for runs of these scales."""
         glide = gliding(scales, 1.0)
 
         def step(body: Rotor, p: Params, t: float, s: State, h: float, low: Low) -> tuple[State, Low, int]:
@@ -89,15 +91,15 @@ class Polished(NamedTuple):
 
 
 LOW = 7
-"""Low halves: three of the momentum, four of the quaternion."""
+"""The number of low halves: three of the momentum, then four of the quaternion."""
 
 
 Glide = Callable[[Rotor, State, float, Low], tuple[State, Low, int]]
-"""The free motion, of a state with its low halves."""
+"""The exact flow of the free body for a state with its low halves."""
 
 
 def gliding(scales: Scales | None, headroom: float) -> Glide:
-    """Prepared for runs of these scales."""
+    """Returns the exact flow with low halves, for runs of these scales."""
     if scales is not None and not scales.many:
         i1, i2, i3 = scales.inertia
         if i1 == i2 or i2 == i3 or i3 == i1:
@@ -105,15 +107,15 @@ def gliding(scales: Scales | None, headroom: float) -> Glide:
     return _triaxial(finest() if scales is None else needed(scales, headroom)[0])
 
 
-LONGEST_HALF = 0.7
-"""Of the angles of a symmetric body: longer steps are cut, so that tangents stay moderate."""
+LONGEST_HALF_ANGLE_RAD = 0.7
+"""Longer steps of a symmetric body are cut, so that the tangents of its half angles stay below one."""
 
 
 @cache
 def _symmetric(axis: int) -> Glide:
-    """Two moments equal: a turn about the momentum, then one about the axis of symmetry.
+    """Returns the flow if two moments are equal: a turn about the momentum, then one about the axis of symmetry.
 
-    Whatever its tangent is, the first leaves the momentum where it is; the second has one tangent for momentum and
+    The first leaves the momentum in place whatever its tangent is; the second uses one tangent for momentum and
     attitude. So the tangents may be doubles.
     """
     k, a, b = axis - 1, axis % 3, (axis + 1) % 3  # the axis, and the equatorial ones
@@ -127,7 +129,7 @@ def _symmetric(axis: int) -> Glide:
         unit = (r * m[0], r * m[1], r * m[2])
         size = largest * sqrt(dot(unit, unit))
         precession, spin = 0.5 * h * j[a] * size, m[k] * (0.5 * h * (i[a] - i[k]) * j[a] * j[k])
-        cuts = max(abs(precession), abs(spin)) * (1.0 / LONGEST_HALF)
+        cuts = max(abs(precession), abs(spin)) * (1.0 / LONGEST_HALF_ANGLE_RAD)
         if not cuts < TOO_MANY_PIECES:
             return s, low, UNSOUND
         count = int(cuts) + 1
@@ -149,6 +151,7 @@ def _symmetric(axis: int) -> Glide:
 
 
 def _tangent(x: float) -> float:
+    """tan x."""
     sine, versine = sine_versine(x)
     return sine / (1.0 - versine)
 
@@ -159,12 +162,13 @@ def _sine_of_double(t: float) -> DD:
 
 
 def _product(k: float, x: float, low: float) -> DD:
+    """k (x + low)."""
     p, e = two_product(k, x)
     return p, fma(k, low, e)
 
 
 def _across(sine: DD, t: float, x: float, dx: float, y: float, dy: float) -> DD:
-    """By how much x changes if (x, y) turns clockwise by the angle with this sine, the tangent of whose half is t."""
+    """Returns the change of x when (x, y) turns clockwise by an angle, from its sine and the tangent t of its half."""
     p, e = two_product(t, x)
     u, f = two_sum(y, -p)
     rest = f - e + fma(-t, dx, dy)
@@ -189,6 +193,7 @@ def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
 
 
 def _passes(extent: float) -> int:
+    """Returns the number of passes for this 2 max|Qi - Qj| (h/2)^2."""
     for longest, passes in PASSES:
         if extent <= longest:
             return passes
@@ -197,6 +202,7 @@ def _passes(extent: float) -> int:
 
 @cache
 def _triaxial(fine: Resolution) -> Glide:
+    """Returns the flow if the moments differ; it cuts a step that is too long for the resolution."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
     fine = fine._replace(longest_turn=min(fine.longest_turn, LONGEST_TURN))
 
@@ -224,7 +230,7 @@ def _triaxial(fine: Resolution) -> Glide:
 
 
 def pushed(s: State, low: Low, h: float, n: Vec3) -> tuple[State, Low]:
-    """The torque n acts on the momentum for a time h."""
+    """Lets the torque n act on the momentum for a time h."""
     m = s.m
     x = added(m[0], low[0], h * n[0], 0.0)
     y = added(m[1], low[1], h * n[1], 0.0)
@@ -233,20 +239,20 @@ def pushed(s: State, low: Low, h: float, n: Vec3) -> tuple[State, Low]:
 
 
 class PolishedSplitting(NamedTuple):
-    """Kicks and the exact flow in turn, with their low halves: round-off does not change the energy by and by.
+    """The scheme: kicks alternate with the exact flow, both with low halves, so that round-off does not accumulate.
 
-    In doubles it does, like a random walk, and the angles that depend on it are off by the power 3/2 of the number of
-    steps. Quaternions are left unscaled.
+    In doubles the energy makes a random walk, and the error of the angles that depend on it grows like the power 3/2 of
+    the number of steps. Quaternions are left unscaled.
     """
 
     splitting: Splitting
 
     def composed(self, fractions: Sequence[float]) -> "PolishedSplitting":
-        """Steps of these fractions in a row, as one step."""
+        """Returns steps of these fractions, one after the other, as one step."""
         return PolishedSplitting(self.splitting.composed(fractions))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """One step as one function. Of kicks at both ends, one is carried to the next step, as in `Splitting`."""
+        """Writes one step as one function. The torque of a last kick is carried to the next step, as in `Splitting`."""
         if depends is Depends.NOTHING:
             return Polished().bind(pull, depends, scales)
         stages, times = self.splitting.stages, self.splitting.times()

@@ -9,7 +9,7 @@ from polhode.core.vec import cross, dot
 
 
 def multiply(a: Quat, b: Quat) -> Quat:
-    """a b: first b, then a."""
+    """a b: the rotation b, then the rotation a."""
     return (
         fma(-a[3], b[3], fma(-a[2], b[2], fma(-a[1], b[1], a[0] * b[0]))),
         fma(-a[3], b[2], fma(a[2], b[3], fma(a[1], b[0], a[0] * b[1]))),
@@ -35,7 +35,7 @@ def conjugate(q: Quat) -> Quat:
 
 
 def to_space(q: Quat, v: Vec3) -> Vec3:
-    """R v: what has the components v in the body has these in space.
+    """R v: takes the components of a vector from the body to space.
 
     The form is homogeneous in q: a quaternion off the unit sphere, as inside a Runge-Kutta step, scales the result but
     does not spoil its dependence on the frame.
@@ -51,12 +51,12 @@ def to_space(q: Quat, v: Vec3) -> Vec3:
 
 
 def to_body(q: Quat, v: Vec3) -> Vec3:
-    """R^T v: what has the components v in space has these in the body."""
+    """R^T v: takes the components of a vector from space to the body."""
     return to_space(conjugate(q), v)
 
 
 def upright_to_body(q: Quat, z: float) -> Vec3:
-    """R^T (0, 0, z), to the same bits as `to_body` has it, with a third fewer operations."""
+    """R^T (0, 0, z), with the same bits as `to_body` and a third fewer operations."""
     k, along, w = fma(q[0], q[0], -dot((q[1], q[2], q[3]), (q[1], q[2], q[3]))), 2.0 * (q[3] * z), 2.0 * q[0]
     return (
         fma(along, q[1], -w * (q[2] * z)),
@@ -66,7 +66,7 @@ def upright_to_body(q: Quat, z: float) -> Vec3:
 
 
 def turn(q: Quat, v: Vec3) -> Quat:
-    """q exp(v): the body turns by the rotation vector v, in body axes. Exact, and an increment for small v."""
+    """q exp(v): turns the body by the rotation vector v, in body axes. It is exact, and an increment for small v."""
     half = 0.5 * sqrt(dot(v, v))
     s, e = sine_versine_of_step(half)
     s = 0.5 * s / max(half, 1e-300)
@@ -93,27 +93,27 @@ def norm2(q: Quat) -> float:
     return fma(q[3], q[3], fma(q[2], q[2], fma(q[1], q[1], q[0] * q[0])))
 
 
-UNTIDY = 2.0**-48
-"""A norm off by less is left alone. Corrections of a unit in the last place, made at every step, round the same way
-each time and turn the attitude: by 1e-3 eps a step, which is a drift (docs/round_off.md)."""
+NORM_TOLERANCE = 2.0**-48
+"""A squared norm that is off by less is not corrected. Corrections of a unit in the last place, made at every step,
+round the same way each time and turn the attitude: by 1e-3 eps a step, which is a drift (docs/round_off.md)."""
 
 
 def tidied(q: Quat) -> Quat:
-    """q with its norm corrected to first order where it is needed: round-off that would pile up is removed."""
+    """Returns q with its norm corrected to first order where it is needed, so that round-off does not accumulate."""
     excess = norm2(q) - 1.0
-    k = where(abs(excess) > UNTIDY, fma(-0.5, excess, 1.0), 1.0)
+    k = where(abs(excess) > NORM_TOLERANCE, fma(-0.5, excess, 1.0), 1.0)
     return (q[0] * k, q[1] * k, q[2] * k, q[3] * k)
 
 
 def rescaling(q: Quat) -> float:
-    """The power of two that brings the norm of an unscaled quaternion back near one; products with it are exact."""
+    """Returns the power of two that brings the norm of an unscaled quaternion near one; products with it are exact."""
     n = norm2(q)
     k: float = where(n > 2.0, 0.5, where(n < 0.5, 2.0, 1.0))
     return k
 
 
 def rescaled(q: Quat) -> Quat:
-    """q times that power of two."""
+    """Returns q times the power of two of `rescaling`."""
     k = rescaling(q)
     return (k * q[0], k * q[1], k * q[2], k * q[3])
 

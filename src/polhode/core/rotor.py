@@ -13,7 +13,7 @@ from polhode.core.vec import combine, cross, dot
 
 
 def exponential(v: Vec3) -> tuple[float, Vec3]:
-    """exp(v), up to a common sign that a rotation does not see."""
+    """exp(v), up to a common sign, which does not change the rotation."""
     half = 0.5 * sqrt(dot(v, v))
     s, e = sine_versine_of_step(half)
     s = 0.5 * s / max(half, 1e-300)
@@ -29,7 +29,7 @@ def cayley(v: Vec3) -> tuple[float, Vec3]:
 
 
 def change_of_attitude(q: Quat, e: float, u: Vec3) -> Quat:
-    """q (1 - e, u) - q: the body turns, in its own axes."""
+    """q (1 - e, u) - q: the increment of the attitude when the body turns, in its own axes."""
     return (
         -fma(e, q[0], fma(q[3], u[2], fma(q[2], u[1], q[1] * u[0]))),
         fma(-e, q[1], fma(-q[3], u[1], fma(q[2], u[2], q[0] * u[0]))),
@@ -39,7 +39,7 @@ def change_of_attitude(q: Quat, e: float, u: Vec3) -> Quat:
 
 
 def change_of_components(e: float, u: Vec3, x: Vec3) -> Vec3:
-    """E^T x - x: what is fixed in space changes its components when the body turns by E."""
+    """E^T x - x: the change of the body components of a fixed vector in space when the body turns by E."""
     c = combine(cross(u, x), e - 1.0, x)
     d = cross(u, c)
     return (2.0 * d[0], 2.0 * d[1], 2.0 * d[2])
@@ -72,9 +72,9 @@ def rows(q: Quat) -> Rows:
 
 
 def quaternion_of(r: Rows, near: Quat) -> Quat:
-    """The quaternion of a matrix that is a rotation but for round-off, on the side of `near`.
+    """Returns the quaternion of a matrix that is a rotation but for round-off, with the sign that is closer to `near`.
 
-    The sums and differences of the entries are the matrix 4 q q^T, which projects anything on q.
+    The sums and differences of the entries form the matrix 4 q q^T, which projects `near` on q.
     """
     (a, b, c), (d, e, f), (g, h, i) = r
     w, x, y, z = near

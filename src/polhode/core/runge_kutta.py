@@ -1,4 +1,4 @@
-"""Explicit Runge-Kutta steps, unrolled from their coefficients: of quaternion and momentum, and on the group.
+"""Explicit Runge-Kutta steps, unrolled from their coefficients: on quaternion and momentum, and on the group.
 
 Both make increments of the state, `change(body, p, t, s, h, memory) -> (increment, memory, status)`, for the schemes
 of `core/compose.py`.
@@ -34,7 +34,7 @@ def scaled(h: float, d: State) -> State:
 
 
 def slope_of(pull: Pull) -> Slope:
-    """How fast quaternion and momentum change."""
+    """Returns the function that computes the time derivatives of quaternion and momentum."""
 
     def slope(body: Rotor, p: Params, t: float, s: State) -> State:
         w = times(s.m, body.inverse)
@@ -47,13 +47,13 @@ def slope_of(pull: Pull) -> Slope:
 
 
 def time_of(row: Sequence[Number]) -> str:
-    """When a stage is, as text."""
+    """Writes the time of a stage."""
     c = float(sum(row))
     return "t" if c == 0.0 else "t + h" if abs(c - 1.0) < 1e-14 else f"t + {c!r} * h"
 
 
 def weighted(row: Sequence[Number], name: str, plus: str) -> tuple[float, str]:
-    """A weighted sum of slopes as text: its first weight, and the sum divided by it."""
+    """Returns the first weight of a weighted sum of slopes, and the text of the sum divided by it."""
     used = [(i, w) for i, w in enumerate(row) if w != 0]
     first, lead = used[0]
     text = f"{name}{first}"
@@ -63,7 +63,7 @@ def weighted(row: Sequence[Number], name: str, plus: str) -> tuple[float, str]:
 
 
 def stage_lines(tableau: Tableau) -> list[str]:
-    """The slopes k1, k2, ... after k0, which is there already."""
+    """Writes the lines that compute the slopes k1, k2, ... from k0."""
     lines = []
     for i, row in enumerate(tableau.stages[1:], 1):
         lead, mix = weighted(row, "k", "moved")
@@ -72,7 +72,7 @@ def stage_lines(tableau: Tableau) -> list[str]:
 
 
 def in_space(tableau: Tableau) -> Make:
-    """Quaternion and momentum as seven numbers. Unscaled, the quaternion has a direction only."""
+    """Returns `make(pull)` for quaternion and momentum as seven numbers; only the quaternion's direction matters."""
 
     def make(pull: Pull) -> tuple[Start, Any]:
         slope = slope_of(pull)
@@ -88,7 +88,7 @@ def in_space(tableau: Tableau) -> Make:
 
 
 def followed(a: tuple[float, Vec3], b: tuple[float, Vec3]) -> tuple[float, Vec3]:
-    """First a, then b, both in axes of the body."""
+    """Returns the rotation a followed by b, both in body axes."""
     e, v = a
     f, w = b
     x = cross(v, w)
@@ -105,7 +105,7 @@ def stretched(h: float, v: Vec3) -> Vec3:
 
 
 def rotation_vector(turn: Turn) -> str:
-    """The vector that a turn is the exponential of, as text: of the rates w0, w1, ..."""
+    """Writes the rotation vector of a turn, from the rates w0, w1, ..."""
     lead, mix = weighted(turn.weights, "w", "combine")
     text = f"stretched({lead!r} * h, {mix})"
     for i, j, c in turn.brackets:
@@ -114,12 +114,12 @@ def rotation_vector(turn: Turn) -> str:
 
 
 def on_group(tableau: GroupTableau) -> Make:
-    """The attitude by rotations, the momentum, seen from the body, by the same weights as three numbers."""
+    """Returns `make(pull)`: rotations move the attitude; the same weights move the body momentum as three numbers."""
     lines = ["w0, n0 = slope(body, p, t, s)"]
     known: dict[Turn, str] = {}
 
     def rotation(turns: Turns) -> str:
-        """The text of a product of exponentials; those that occurred before are used again."""
+        """Writes a product of exponentials; each exponential is computed once."""
         for turn in turns:
             if turn not in known:
                 known[turn] = f"e{len(known)}"
@@ -145,7 +145,7 @@ def on_group(tableau: GroupTableau) -> Make:
 
     def make(pull: Pull) -> tuple[Start, Any]:
         def slope(body: Rotor, p: Params, t: float, s: State) -> tuple[Vec3, Vec3]:
-            """The rate, and how fast the momentum changes."""
+            """Returns the rate, and the time derivative of the momentum."""
             w = times(s.m, body.inverse)
             return w, combine(cross(s.m, w), 1.0, pull(body, p, t, s))
 

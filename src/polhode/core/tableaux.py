@@ -19,7 +19,7 @@ class Tableau(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One exponential: of h sum w_i k_i + h^2 sum c_ij k_i x k_j, where k are rates in the body."""
+    """The exponential of h sum w_i k_i + h^2 sum c_ij k_i x k_j, where k are rates in the body."""
 
     weights: Row
     brackets: tuple[tuple[int, int, Number], ...] = ()
@@ -27,13 +27,13 @@ class Turn(NamedTuple):
 
 
 Turns = tuple[Turn, ...]
-"""Exponentials in a row, the first of them acting first."""
+"""Exponentials in the order in which they act."""
 
 
 class GroupTableau(NamedTuple):
-    """A method on a group: the attitude moves by exponentials in a row.
+    """A method on a group: the attitude moves by one exponential after the other.
 
-    What lives in a vector space moves by the sum of their weights.
+    Variables in a vector space, such as the momentum, move by the sum of the weights.
     """
 
     stages: tuple[Turns, ...]
@@ -41,13 +41,13 @@ class GroupTableau(NamedTuple):
 
 
 def total(turns: Turns) -> Row:
-    """The weights of all exponentials together: the row of the method in a vector space."""
+    """Returns the sum of the weights of all exponentials: the row of the method in a vector space."""
     longest = max((len(turn.weights) for turn in turns), default=0)
     return tuple(sum(turn.weights[i] for turn in turns if i < len(turn.weights)) for i in range(longest))
 
 
 def underlying(tableau: GroupTableau) -> Tableau:
-    """The method that a method on a group is in a vector space."""
+    """Returns the method in a vector space that has the same weights."""
     return Tableau(tuple(total(turns) for turns in tableau.stages), total(tableau.step))
 
 
@@ -108,7 +108,7 @@ DORMAND_PRINCE_ERROR5: Row = (
     -0.4957589496572501915214079952, 0.1664377182454986536961530415e1, -0.3503288487499736816886487290,
     0.3341791187130174790297318841, 0.8192320648511571246570742613e-1, -0.2235530786388629525884427845e-1,
 )  # fmt: skip
-"""The step less one of order 5."""
+"""The weights of the step minus those of a step of order 5."""
 
 DORMAND_PRINCE_THIRD: Row = (
     0.244094488188976377952755905512, *(0.0,) * 7, 0.733846688281611857341361741547, 0.0, 0.0,
@@ -121,22 +121,22 @@ DORMAND_PRINCE_THIRD: Row = (
 
 
 def _in_turn(row: Row) -> Turns:
-    """One exponential a slope, as Crouch and Grossman have them."""
+    """Returns one exponential for each slope, as in the methods of Crouch and Grossman."""
     return tuple(Turn((*(F(0),) * i, w)) for i, w in enumerate(row) if w != 0)
 
 
 def crouch_grossman(tableau: Tableau) -> GroupTableau:
-    """The method that turns by one slope after the other.  [crouch1993]"""
+    """Returns the method that turns by one slope after the other.  [crouch1993]"""
     return GroupTableau(tuple(map(_in_turn, tableau.stages)), _in_turn(tableau.step))
 
 
 CROUCH_GROSSMAN_CLASSICAL = crouch_grossman(CLASSICAL)
-"""With the coefficients of the classical method, which miss a condition of order 3: of order 2."""
+"""The coefficients of the classical method, which miss a condition of order 3 on the group: the order is 2."""
 
 CROUCH_GROSSMAN_3 = crouch_grossman(
     Tableau(((), (F(3, 4),), (F(119, 216), F(17, 108))), (F(13, 51), F(-2, 3), F(24, 17)))
 )
-"""Of order 3, in three stages.  [crouch1993]"""
+"""Order 3, in three stages.  [crouch1993]"""
 
 CROUCH_GROSSMAN_4 = crouch_grossman(
     Tableau(
@@ -145,13 +145,13 @@ CROUCH_GROSSMAN_4 = crouch_grossman(
             (0.8177227988124852,),
             (0.3199876375476427, 0.0659864263556022),
             (0.9214417194464946, 0.4997857776773573, -1.0969984448371582),
-            # The last one is often seen ending in 3565, which misses the order conditions by 3e-15 instead of 2e-16.
+            # The last number is often printed ending in 3565, which misses the order conditions by 3e-15, not 2e-16.
             (0.3552358559023322, 0.2390958372307326, 1.3918565724203246, -1.1092979392113465),
         ),
         (0.1370831520630755, -0.0183698531564020, 0.7397813985370780, -0.1907142565505889, 0.3322195591068374),
     )
 )
-"""Of order 4, in five stages.  [owren1999, jackiewicz2000]"""
+"""Order 4, in five stages.  [owren1999, jackiewicz2000]"""
 
 MUNTHE_KAAS_4 = GroupTableau(
     (

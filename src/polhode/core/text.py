@@ -1,4 +1,4 @@
-"""Functions from generated text, for code that is better unrolled than looped."""
+"""Makes functions from generated text, for code that is faster unrolled than in loops."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def function(head: str, lines: Sequence[str], names: dict[str, Any]) -> Any:
-    """A function from its text. The names it reads are captured with it, so its digest covers them.
+    """Makes a function from its text. It captures the names that it reads, so its digest covers them.
 
-    The same text with the same names is the same function, whose digest is then known.
+    The same text with the same names gives the same function object, so that its digest is computed once.
     """
     text = "\n    ".join([f"def {head}:", *lines])
     if all(type(value) in _EQUAL_IF_THE_SAME for value in names.values()):
@@ -18,6 +18,7 @@ def function(head: str, lines: Sequence[str], names: dict[str, Any]) -> Any:
 
 
 _EQUAL_IF_THE_SAME = (FunctionType, BuiltinFunctionType, type, int)
+"""Types whose values are equal only if they behave alike; floats are not among them: 0.0 equals -0.0."""
 
 
 @lru_cache(maxsize=1024)
@@ -33,19 +34,19 @@ def _made(head: str, text: str, names: dict[str, Any]) -> Any:
 
 @lru_cache(maxsize=1024)
 def _code(text: str, name: str) -> CodeType:
-    """The same text comes with every run; to compile it takes longer than all else that a short run does."""
+    """Compiles the text once: every run has the same, and compiling it takes longer than the rest of a short run."""
     return compile(text, name, "exec")
 
 
 def tuple_of(count: int) -> Callable[[Any, int], tuple[float, ...]]:
-    """`load(x, k)`: count numbers from x[k] on, as a tuple."""
+    """Returns `load(x, k)`, which reads `count` numbers from x[k] on, as a tuple."""
     items = "".join(f"x[k + {i}], " for i in range(count))
     load: Callable[[Any, int], tuple[float, ...]] = function("load(x, k)", [f"return ({items})"], {})
     return load
 
 
 def writer_of(count: int) -> Callable[[Any, int, tuple[float, ...]], None]:
-    """`store(x, k, v)`: a tuple of count numbers to x[k] and after."""
+    """Returns `store(x, k, v)`, which writes a tuple of `count` numbers from x[k] on."""
     lines = [f"x[k + {i}] = v[{i}]" for i in range(count)]
     store: Callable[[Any, int, tuple[float, ...]], None] = function("store(x, k, v)", lines or ["pass"], {})
     return store

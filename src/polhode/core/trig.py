@@ -1,7 +1,7 @@
-"""Sine and versine on our own: the same bits inlined or not, for one body or for eight.
+"""Our own sine and versine: they give the same bits inlined or not, for one body or for eight.
 
-The polynomials are minimax by the Remez exchange at 50 digits, relative errors before rounding: on |r| <= pi/2 3e-19
-for the sine and 1.5e-17 for the versine; the short ones, on |r| <= 0.45, 8e-18 and 2e-18.
+The polynomials are minimax, computed by the Remez exchange at 50 digits. Their relative errors before rounding are, on
+|r| <= pi/2, 3e-19 for the sine and 1.5e-17 for the versine; for the short ones, on |r| <= 0.45, 8e-18 and 2e-18.
 """
 
 from polhode.core.ops import all_of, fma, where
@@ -16,7 +16,7 @@ V0, V1, V2, V3 = 0.5, -0.04166666666666631, 0.0013888888888858983, -2.4801587292
 V4, V5, V6, V7 = 2.7557317719227363e-07, -2.0876628019244016e-09, 1.146460617867843e-11, -4.6267089188997954e-14
 
 SHORT = 0.45**2
-"""The square of the longest angle for which short polynomials do."""
+"""The square of the longest angle for which the short polynomials are accurate."""
 A0, A1, A2 = -0.1666666666666653, 0.008333333333238444, -0.00019841269626124717
 A3, A4 = 2.7557106188084653e-06, -2.495628261470752e-08
 B0, B1, B2 = 0.5, -0.04166666666666657, 0.0013888888888821354
@@ -24,10 +24,10 @@ B3, B4, B5 = -2.4801587148261053e-05, 2.755716724482027e-07, -2.08083421257255e-
 
 
 def sine_versine(x: float) -> tuple[float, float]:
-    """sin r and 1 - cos r, where r is x less a multiple of pi.
+    """Returns sin r and 1 - cos r, where r is x minus a multiple of pi.
 
-    Sine and cosine then carry a common sign that a quaternion does not see. The versine instead of the cosine keeps
-    the digits of small angles, so that a rotation can be written as an increment.
+    Sine and cosine then have a common sign, which does not change the rotation of a quaternion. The versine keeps the
+    digits of small angles, which the cosine would lose, so that a rotation can be written as an increment.
     """
     k = fma(x, INVERSE_PI, ROUND) - ROUND
     r = fma(k, -PI_LOW, fma(k, -PI_HIGH, x))
@@ -48,7 +48,7 @@ def sine_versine(x: float) -> tuple[float, float]:
 
 
 def sine_cosine(x: float) -> tuple[float, float]:
-    """sin x and cos x, with their own signs."""
+    """Returns sin x and cos x, with their own signs."""
     sine, versine = sine_versine(x)
     k = fma(x, INVERSE_PI, ROUND) - ROUND
     odd = k - 2.0 * (fma(k, 0.5, ROUND) - ROUND)
@@ -57,11 +57,11 @@ def sine_cosine(x: float) -> tuple[float, float]:
 
 
 def sine_versine_of_step(x: float) -> tuple[float, float]:
-    """The same, quicker for the angles that steps have, slower for others.
+    """Returns the same as `sine_versine`, faster for the small angles of steps, slower for others.
 
-    Each rotation of a step waits for the one before, and the multiple of pi would be a third of the way. Nearly always
-    there is none: the processor bets on it and does not wait. Lanes of which one is long compute both; whether that
-    happens makes no difference to the others.
+    Each rotation of a step waits for the one before, and finding the multiple of pi would be a third of that time.
+    Nearly always the multiple is zero: the processor predicts the branch and does not wait. If the angle of one lane is
+    long, all lanes compute both forms, and the short ones keep the short form's bits.
     """
     z = x * x
     z2 = z * z

@@ -1,4 +1,4 @@
-"""The values that kernels pass round."""
+"""The types of the values that kernels pass to each other."""
 
 import enum
 from collections.abc import Callable
@@ -10,11 +10,11 @@ Memory = tuple[float, ...]
 
 
 class Depends(enum.Flag):
-    """What a torque reads. Nothing at all: there is no torque, the body is free."""
+    """What a torque depends on. NOTHING means that there is no torque: the body is free."""
 
     NOTHING = 0
     POSITION = enum.auto()
-    """The attitude, or no more than that: a constant torque counts here."""
+    """The attitude at most: a constant torque has this flag, too."""
     TIME = enum.auto()
     RATE = enum.auto()
 
@@ -27,18 +27,18 @@ class State(NamedTuple):
 
 
 class Rotor(NamedTuple):
-    """What kernels know of a body: principal moments and their inverses."""
+    """The body as kernels see it: its principal moments and their inverses."""
 
     inertia: Vec3
     inverse: Vec3
 
 
 class Params(NamedTuple):
-    """What the torque needs and nothing else reads, and two numbers for the method.
+    """Numbers that only the torque reads, and two numbers for the method.
 
-    `values` is the torque's own parameter array; `axes` turns principal axes into the user's; `window` is the
-    open interval between two breakpoints in which times are seen. `tuning` are numbers of the method, such as its
-    tolerance, that are not worth a program of their own.
+    `values` is the torque's own parameter array; `axes` turns principal axes into the user's; `window` is the open
+    interval between two breakpoints in which the torque is evaluated. `tuning` holds numbers of the method, such as its
+    tolerance, that change without a new compilation.
     """
 
     values: Any
@@ -48,10 +48,10 @@ class Params(NamedTuple):
 
 
 UserTorque = Callable[[float, Quat, Vec3, Any], Any]
-"""`(t, q, w, p) -> three numbers`, everything in the user's body axes."""
+"""`(t, q, w, p) -> three numbers`: the torque as users write it, in their body axes."""
 
 Pull = Callable[[Rotor, Params, float, State], Vec3]
-"""The torque as methods see it: in principal axes, of a state."""
+"""`(body, p, t, state) -> torque`: the torque as methods call it, in principal axes."""
 
 Flow = Callable[[Rotor, Params, float, State, float], State]
 Start = Callable[[Rotor, Params, float, State], Memory]
@@ -59,31 +59,31 @@ Step = Callable[[Rotor, Params, float, State, float, Any], tuple[State, Any, int
 
 
 class Scales(NamedTuple):
-    """The sizes that a run starts with, for flows that choose once how finely they work."""
+    """The sizes of a run at its start, from which flows choose their resolution once."""
 
     inertia: Vec3
     momentum: Vec3
     step: float
     torque: float = 0.0
-    """Its size at the start: from it a body at rest may gain speed."""
+    """The size of the torque at the start, from which a body at rest may gain speed."""
     may_quicken: bool = False
     """Whether the torque changes with time or rate, so that its size at the start says little."""
     conserves: bool = False
     """Whether the torque has a potential, so that a body gains no more speed than that can give."""
     many: bool = False
-    """Whether these are the scales of one body among many: its symmetry is not theirs."""
+    """Whether these are the scales of one body among many; then its symmetry must not be used."""
     effort: tuple[float, float] = (0.0, 0.0)
-    """Of the most demanding among many bodies, as `exact.effort` has it."""
+    """The greatest `exact.effort` among many bodies."""
     packed: bool = False
-    """Whether a number stands for several bodies: then flows cannot branch, and give up what needs it (as NaN)."""
+    """Whether a number stands for several bodies: then flows cannot branch, and return NaN where they would have to."""
     axis: int = 0
-    """The principal axis, from 1 to 3, about which the body is symmetric, for schemes to which that matters."""
+    """The principal axis, from 1 to 3, about which the body is symmetric, for schemes that use it; 0: none."""
     form: int | None = None
-    """Which of the forms of a scheme that compute the points of a step together is meant, if any."""
+    """The index of the form of a scheme that computes the points of a step together; None: the plain form."""
 
 
 class Packing(NamedTuple):
-    """A memory that is no tuple of floats while the loop goes: how many parts it has, and how it is read and written.
+    """How a memory that is not a tuple of floats inside the loop is loaded from floats and stored as floats.
 
     `load(x, k)` and `store(x, k, memory)` find its floats at x[k] and after. A count of evaluations is the last part.
     """
@@ -94,26 +94,27 @@ class Packing(NamedTuple):
 
 
 class Stepper(NamedTuple):
-    """A method bound to a torque: everything that a driver needs."""
+    """A method bound to a torque, as a driver calls it."""
 
     start: Start
     step: Step
     memory: int
-    """How many floats the method carries from step to step."""
+    """The number of floats that the method carries from step to step."""
     evaluations_at_start: int
     evaluations_per_step: int | None
-    """None: the last number of the memory counts all evaluations since the start, and those of the start."""
+    """None if it varies: then the last number of the memory counts all evaluations, those of the start included."""
     exactly: Step | None = None
-    """Of a stepper that chooses the length of its steps: a step of just this length. Then h is the length that its
-    `step` may choose from, and the first number of the memory says how far it went."""
+    """For a stepper that chooses the length of its steps: a step of exactly the length h. In its `step`, h is the
+    length to choose from, and the first number of the memory is the length that was made."""
     again: Callable[[Rotor, Params, float, State, Any], Memory] | None = None
-    """Of such a stepper: the memory with which it starts anew beyond a jump of the torque."""
+    """For such a stepper: returns the memory with which it restarts beyond a jump of the torque."""
     limited: bool = False
-    """Of such a stepper: whether no step is longer than h, which then may be shortened to end at the right time."""
+    """For such a stepper: whether no step is longer than h. Then h may be shortened to end at the right time."""
     enter: Flow | None = None
     leave: Flow | None = None
-    """Of a stepper with a corrector: from the state that is seen to the one that steps of length h are made on, and
-    back. The latter stands in the first seven numbers of the memory, which neither `start` nor `step` sees."""
+    """For a stepper with a corrector: `enter` goes from the true state to the state that steps of length h are made on,
+    and `leave` goes back. The latter state is kept in the first seven numbers of the memory, in front of those that
+    `start` and `step` see."""
     evaluations_per_passage: int = 0
-    """Of the torque, by one of the two. Those of the first `enter` are among the evaluations at the start."""
+    """Torque evaluations of one `enter` or `leave`. Those of the first `enter` count as evaluations at the start."""
     packing: Packing | None = None

@@ -1,6 +1,6 @@
 """Steps that choose their length: by a tolerance, or reversibly by a monitor function.
 
-Both are steppers with `exactly`: the first number of the memory is how far the last step went, the last number counts
+Both are steppers with `exactly`: the first number of the memory is the length of the last step, the last number counts
 evaluations of the torque.
 """
 
@@ -16,15 +16,15 @@ from polhode.core.types import Depends, Params, Pull, Rotor, Scales, State, Step
 from polhode.core.vec import dot, times
 
 Monitor = Callable[[Rotor, Vec3, State], float]
-"""`(body, torque, state) -> U > 0`: how dense the steps are to be, in any unit. Even in the rate."""
+"""`(body, torque, state) -> U > 0`: the wanted density of the steps, in any unit. It must be even in the rate."""
 
 MOST_ATTEMPTS = 60
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
-"""Of the next step: a little shorter than the estimate allows, and never changed by more than this."""
+"""Factors for the next step: the margin below the length that the estimate allows, and the bounds of a change."""
 
 
 class Adaptive(NamedTuple):
-    """Dormand and Prince's pair of order 8, its steps as long as the tolerances allow, but no longer than h.
+    """The scheme of Dormand and Prince's pair of order 8. Its steps are as long as the tolerances allow, but at most h.
 
     The tolerances are `Params.tuning`: one relative, one absolute.
     """
@@ -35,7 +35,7 @@ class Adaptive(NamedTuple):
         return True
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """The step with its torque in place. Memory: length made, length to try next, evaluations."""
+        """Binds the step to its torque. The memory is: length made, length to try next, evaluations."""
         slope, attempt = pair(pull)
 
         def start(body: Rotor, p: Params, t: float, s: State) -> Vec3:
@@ -71,15 +71,15 @@ class Adaptive(NamedTuple):
         return Stepper(start, step, 3, 0, None, exactly, again, limited=True)
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """Not a symmetric step."""
+        """Raises an error: the step is not symmetric."""
         raise ValueError("a method with variable steps cannot be composed")
 
 
 class Reversible(NamedTuple):
-    """Steps of a symmetric method whose density follows a monitor function U, reversibly and explicitly.
+    """The scheme that makes steps of a symmetric method, whose density follows a monitor function U reversibly.
 
-    The density r between two states obeys r_(n+1/2) + r_(n-1/2) = 2 U(z_n), and the length is h U(z_0) / r: the user's
-    step is the first one. Going back along the same densities undoes the steps.  [holder2001]
+    The density r between two states obeys r_(n+1/2) + r_(n-1/2) = 2 U(z_n), which is explicit, and the length is
+    h U(z_0) / r: the user's step is the first one. Going back along the same densities undoes the steps.  [holder2001]
     """
 
     base: Scheme
@@ -91,7 +91,10 @@ class Reversible(NamedTuple):
         return bool(getattr(self.base, "ignores_scales", False))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """Memory: length made, density, density at the start, what the method remembers, evaluations."""
+        """Binds the step to its torque.
+
+        The memory is: length made, density, density at the start, the memory of the method inside, evaluations.
+        """
         base = self.base.bind(pull, depends, scales)
         counts, kept = base.evaluations_per_step is None, base.memory
         own = "(" + "".join(f"memory[{3 + k}], " for k in range(kept)) + ")"
@@ -112,14 +115,14 @@ class Reversible(NamedTuple):
         step = [
             look,
             "density = 2.0 * monitor(body, n, s) - memory[1]",
-            "at_rest = density == 0.0 and memory[2] == 0.0",  # and without a torque: no step is too long
+            "at_rest = density == 0.0 and memory[2] == 0.0",  # at rest and without a torque no step is too long
             "if not (at_rest or density > 0.0 and memory[2] > 0.0):",
             "    return s, memory, NO_CONVERGENCE",
             "length = h if memory[2] == density else h * (memory[2] / density)",
             f"s, fresh, status = base(body, p, t, s, length, {own})",
             f"return s, (length, density, memory[2], {theirs}{spent} + {float(torqued)}), status",
         ]
-        exactly = [  # a part of the step that is due: a run that goes on from there needs as much of its density
+        exactly = [  # a part of the next step; the density changes by the same part, for a run that goes on from there
             look,
             "density = 2.0 * monitor(body, n, s) - memory[1]",
             "whole = memory[0] * memory[1]",  # the length that is due, times its density
@@ -141,17 +144,17 @@ class Reversible(NamedTuple):
         )  # fmt: skip
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """The densities belong to whole steps."""
+        """Raises an error: the densities belong to whole steps."""
         raise ValueError("a method with variable steps cannot be composed: compose the method inside it")
 
 
 def frequency(body: Rotor, n: Vec3, s: State) -> float:
-    """The rate, and the rate at which the torque could make the body swing, as one frequency."""
+    """sqrt(|w|^2 + |n / I|): one frequency for the rate and for the swing that the torque could cause."""
     w, a = times(s.m, body.inverse), times(n, body.inverse)
     return sqrt(dot(w, w) + sqrt(dot(a, a)))
 
 
 def rate(body: Rotor, n: Vec3, s: State) -> float:
-    """The size of the rate: steps of equal angles."""
+    """|w|: steps of equal angles."""
     w = times(s.m, body.inverse)
     return sqrt(dot(w, w))

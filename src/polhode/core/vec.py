@@ -19,7 +19,7 @@ def dot(a: Vec3, b: Vec3) -> float:
 
 
 def times(a: Vec3, b: Vec3) -> Vec3:
-    """Component by component: a diagonal matrix at work."""
+    """The product component by component, as of a diagonal matrix and a vector."""
     return (a[0] * b[0], a[1] * b[1], a[2] * b[2])
 
 
@@ -29,5 +29,5 @@ def combine(a: Vec3, h: float, b: Vec3) -> Vec3:
 
 
 def placed(k: int, along: float, x: float, y: float) -> Vec3:
-    """A vector from its component on axis k and the two after it."""
+    """Returns the vector with the component `along` on axis k, and x and y on the two axes that follow cyclically."""
     return (along, x, y) if k == 0 else (y, along, x) if k == 1 else (x, y, along)

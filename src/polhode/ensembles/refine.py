@@ -24,7 +24,6 @@ from polhode.problem import Plan, Problem, Stats
 from polhode.tolerance.choice import LONG_RUN_STEPS, Candidate
 from polhode.tolerance.estimate import COARSER, estimate, least_error, nudged, spread
 from polhode.tolerance.refine import ATTAINED, FINER, History, Search, Tried
-from polhode.tolerance.search import CLAIMED
 
 SLOWEST_SPEED = 1e-6
 """Bodies that are slower than this part of the fastest one count as no slower."""
@@ -285,14 +284,12 @@ class ManyBodies:
         rows = self.rows
         kinds, place = np.unique(2 * self.level + self.to_round_off, return_inverse=True)
         plans = tuple(self.levels.plan_of_one(kind // 2, kind % 2 == 1) for kind in kinds.tolist())
-        weak = self.levels.candidate.method.generalised_order is not None
-        least_claimed = CLAIMED * self.task.rtol if weak else 0.0
         return replace(
             rows,
             plan=plans[0],
             stats=Stats(int(rows.steps.sum()), int(self.spent.sum()), self.seconds),
             evaluations=self.spent,
-            error_estimate=np.where(np.isfinite(self.error), np.maximum(self.error, least_claimed), np.nan),
+            error_estimate=np.where(np.isfinite(self.error), self.error, np.nan),
             plans=plans,
             plan_number=place.reshape(-1),
         )

@@ -16,18 +16,13 @@ from polhode.core.drive import AT, SETTING, STATE
 from polhode.core.status import Status
 from polhode.core.types import Params, Rotor, State
 from polhode.core.vec import times as products
+from polhode.integration import short_steps
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, Others, triple
 from polhode.integration.buffers import Buffers
 from polhode.integration.frame import Frame
 from polhode.integration.grid import Segment
 from polhode.integration.nudge import Nudged
-from polhode.integration.short_steps import (
-    LOOK_STEPS,
-    ShortSteps,
-    about_short_steps,
-    are_absurdly_short,
-    levels_of_polhode,
-)
+from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
 from polhode.integration.trial import fault_of_torque, size_at_start
 from polhode.integration.variable import steps_of
 from polhode.problem import Plan, Problem, Stats
@@ -271,7 +266,7 @@ class Integration:
         """Warns while the run goes on, if its steps have become so short that it may never end."""
         done, passed = self.done, self._time()
         made, length = done - self.looked[0], abs(passed - self.looked[1])
-        if made < LOOK_STEPS:
+        if made < short_steps.LOOK_STEPS:
             return
         self.looked = (done, passed)
         # The rate, and the one at which the torque could make the body swing.

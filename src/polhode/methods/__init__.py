@@ -1,4 +1,4 @@
-"""One file a method or one a family. A new file is found by itself."""
+"""The methods: each file has one method or one family. A new file is found by itself."""
 
 import importlib
 import pkgutil
@@ -25,7 +25,7 @@ __all__ = [
 
 @cache
 def catalogue() -> dict[str, Method]:
-    """Every method there is, by name."""
+    """Returns all methods by their names."""
     found: dict[str, Method] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         if not module.name.startswith("_"):
@@ -36,8 +36,8 @@ def catalogue() -> dict[str, Method]:
 
 
 def find(name: str, **options: Any) -> Method:
-    """The method of this name, whatever its case; options as arguments, or in the name: `MR2(axes=231)`."""
-    method = _named(name) if isinstance(name, str) else _named.__wrapped__(name)  # which will say that it is no name
+    """Returns the method of this name, whatever its case; options are arguments, or in the name: `MR2(axes=231)`."""
+    method = _named(name) if isinstance(name, str) else _named.__wrapped__(name)  # the latter raises the error
     return method.replace(**options) if options else method
 
 
@@ -48,7 +48,7 @@ def _named(name: str) -> Method:
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
-    """The bare name and the options of `NAME(option=value, ...)`. Values may have brackets of their own."""
+    """Returns the bare name and the options of `NAME(option=value, ...)`. Values may have brackets of their own."""
     found = re.fullmatch(r"\s*([\w-]+)\s*\((.*)\)\s*", name) if isinstance(name, str) else None
     if not found:
         return name.strip() if isinstance(name, str) else name, {}
@@ -64,7 +64,7 @@ def _parts(name: str) -> tuple[str, dict[str, str]]:
 
 
 def separated(text: str) -> list[str]:
-    """The parts of a list that are separated by commas, except those within brackets."""
+    """Splits a list at its commas, except those within brackets."""
     depth, parts = 0, [""]
     for letter in text:
         depth += (letter == "(") - (letter == ")")

@@ -1,7 +1,8 @@
 """The contract of a method: how a step is made, and what it promises.
 
-Everything said of a method elsewhere (the list in the shell, the property card, the contract tests) is generated from
-its declaration. What a declaration promises is measured in `tests/contract`, and so is what it does not promise.
+Everything that is said about a method elsewhere (the list in the shell, the property card, the contract tests) is
+generated from its declaration. What a declaration promises is measured in `tests/contract`, and so is what it does not
+promise.
 """
 
 import enum
@@ -23,7 +24,7 @@ class Keeps(enum.Flag):
     SYMPLECTIC = enum.auto()
     """The symplectic form of T*SO(3): energy errors stay bounded over very long times."""
     REVERSIBLE = enum.auto()
-    """A step back undoes a step."""
+    """A step backward undoes a step forward."""
     ENERGY = enum.auto()
     MOMENTUM_NORM = enum.auto()
     """The length of the angular momentum, the Casimir of the free body."""
@@ -38,21 +39,22 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True)
 class Option:
-    """Something about a method that its user may choose."""
+    """An option of a method that its user may choose."""
 
     name: str
     default: Value
-    """Its type is that of every value."""
+    """The default; every value has its type."""
     meaning: str
-    """In a few words, for the card."""
+    """The meaning in a few words, for the card."""
     choices: tuple[Value, ...] = ()
-    """All values there are; empty: any of the type, and the maker refuses what makes no sense."""
+    """All allowed values; empty: any value of the type, and the maker of the method raises an error for bad ones."""
     examples: tuple[Value, ...] = ()
     """Values that the contract tests try as well."""
     names_a_method: bool = False
+    """Whether the value is the name of a method."""
 
     def read(self, value: Any, method: str) -> Value:
-        """The value that is meant, from Python or from text."""
+        """Returns the value that is meant, from Python or from text."""
         what = f"option {self.name} of {method}"
         if self.choices and not isinstance(self.default, bool):
             known = {str(c): c for c in self.choices}
@@ -63,7 +65,7 @@ class Option:
                 raise ValueError(f"the {what} must be true or false, not {value!r}")
             return known_bools[str(value).lower()]
         if self.names_a_method and str(value) != self.default:
-            from polhode.methods import find  # which knows all methods
+            from polhode.methods import find  # imported here, since it imports all methods
 
             return find(str(value)).name
         if isinstance(self.default, str):
@@ -77,7 +79,7 @@ class Option:
 
 
 COMPENSATED = Option("compensated", False, "sum with a running compensation, so that round-off does not accumulate")
-"""For every method whose step is an increment (`core.compose.Increments`)."""
+"""The option of every method whose step is an increment (`core.compose.Increments`)."""
 
 
 class StepModel(NamedTuple):
@@ -111,41 +113,43 @@ class StepModel(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """A way to make steps, and its property card."""
+    """A method of integration: how its steps are made, and its property card."""
 
     name: str
     scheme: Scheme
     summary: str
-    """One line: what it is."""
+    """What it is, in one line."""
     cite: str
     """Keys of `references.bib`, separated by commas."""
     order: int | None
-    """Of the momentum, for a torque that it accepts; None: the step is exact, its error is round-off."""
+    """The order of the momentum under a torque that it accepts; None: the step is exact, its error is round-off."""
     attitude_order: int | None
+    """The order of the attitude; None: exact."""
     accepts: Depends
-    """Which torques it can integrate at its order. A free body is always accepted."""
+    """The torques that it integrates at its order. A free body is always accepted."""
     keeps: Keeps
-    """Under a torque that has a potential, which does not depend on time."""
+    """What it keeps under a torque with a potential that does not depend on time."""
     keeps_when_free: Keeps
+    """What it keeps without a torque."""
     generalised_order: tuple[int, ...] | None = None
     """For near-integrable schemes: the order of the error terms in each power of the perturbation."""
     orders_when_free: tuple[int | None, int | None] | None = None
-    """Of momentum and attitude, where those of a free body are higher; None in a place: exact."""
+    """The orders of momentum and attitude of a free body, if they are higher; None for one of them: exact."""
 
     about: str = ""
-    """What it does, keeps and costs, with the paper's equations, and where the paper is wrong about it."""
+    """What it does, keeps and costs, with the paper's equations, and corrections of what the paper says about it."""
     unscaled: bool = False
-    """Whether its quaternions have no meaningful norm; they are scaled when a run is over."""
+    """Whether the norm of its quaternions has no meaning; they are normalised at the end of a run."""
     advance: float = 1.0
-    """How many of the user's steps one application advances."""
+    """The number of the user's steps by which one application of the method advances."""
     variable_steps: bool = False
-    """Whether its steps choose their length; the user's step is then the longest, or the one at the start."""
+    """Whether its steps choose their length; the user's step is then the longest, or the first."""
     adaptive: bool = False
     """Whether its steps are as long as a tolerance of its own allows; the tolerances are its `tuning`."""
     collocation: bool = False
     """Whether it solves for the points of a step by iteration, up to an error that its option `tolerance` allows."""
     tuning: tuple[float, float] = (0.0, 0.0)
-    """Numbers that its kernels find in `Params`."""
+    """Numbers that its kernels read from `Params.tuning`."""
     model: StepModel | None = None
     """What `rtol` knows of its steps; None: it begins with steps of a radian and learns."""
     comoving_model: StepModel | None = None
@@ -154,18 +158,18 @@ class Method:
     """Its error is estimated as this times the distance to a companion run, as measured (docs/auto.md)."""
     options: tuple[Option, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
-    """Chosen values of options, where they are not the default."""
+    """The chosen values of options that differ from the default."""
     remake: Callable[..., "Method"] | None = field(default=None, repr=False, compare=False)
-    """Makes the method for given values of all its options."""
+    """Returns the method for given values of all its options."""
 
     @property
     def bare_name(self) -> str:
-        """Without the chosen values of its options."""
+        """The name without the chosen values of options."""
         return self.name.partition("(")[0]
 
     @property
     def comoves(self) -> bool:
-        """Whether it follows what a torque adds to the free motion of a symmetric body (`core.comoving`)."""
+        """Whether it integrates only what a torque adds to the free motion of a symmetric body (`core.comoving`)."""
         return getattr(self.scheme, "symmetric", None) is not None
 
     @cached_property
@@ -184,11 +188,11 @@ class Method:
         return bool(getattr(self.scheme, "is_short_chain", False))
 
     def orders(self, *, free: bool) -> tuple[int | None, int | None]:
-        """Of momentum and attitude, for a free body or for one that is not."""
+        """Returns the orders of momentum and attitude, for a free body or under a torque."""
         return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)
 
     def refuses(self, depends: Depends) -> Depends:
-        """What such a torque reads and this method cannot handle."""
+        """Returns what such a torque depends on and this method does not accept."""
         return depends & ~self.accepts
 
     def replace(self, **values: Any) -> "Method":
@@ -198,10 +202,10 @@ class Method:
         return self._made({name: chosen[name] for name, o in known.items() if chosen.get(name, o.default) != o.default})
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Value]:
-        """Options as they are meant, from Python or from text."""
+        """Returns the values that are meant for these options, from Python or from text."""
         known = {option.name: option for option in self.options}
         if values and not known:
-            raise ValueError(f"{self.name} has no options, so there is no {', '.join(values)} to choose")
+            raise ValueError(f"{self.name} has no options, so {', '.join(values)} cannot be chosen")
         out = {}
         for name, value in values.items():
             option = known[_check.choice(f"option of {self.name}:", name, known)]
@@ -209,8 +213,8 @@ class Method:
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """For pickle: by name where that is enough, for its scheme may be made of functions without one."""
-        from polhode.methods import find  # which knows all methods
+        """Pickles the method by its name where that is enough: its scheme may hold functions that cannot be pickled."""
+        from polhode.methods import find  # imported here, since it imports all methods
 
         with suppress(ValueError):
             if find(self.name) == self:
@@ -225,7 +229,7 @@ class Method:
 def _variant(
     remake: Callable[..., Method], options: tuple[Option, ...], chosen: tuple[tuple[str, Value], ...]
 ) -> Method:
-    """Made once: the same choice is the same method, and a file that knows its name finds it."""
+    """Returns the method with these options. It is cached, so that equal choices give the same object."""
     values = dict(chosen)
     made = remake(**{o.name: values.get(o.name, o.default) for o in options})
     listed = ", ".join(f"{name}={_written(value)}" for name, value in chosen)
@@ -234,7 +238,7 @@ def _variant(
 
 
 def _read(value: Any) -> Any:
-    """The number that a text means, as in `NMB(gamma=0.4)`; anything else as it is."""
+    """Returns the number that a text means, as in `NMB(gamma=0.4)`; any other value unchanged."""
     try:
         return float(value) if isinstance(value, str) else value
     except ValueError:
@@ -242,23 +246,24 @@ def _read(value: Any) -> Any:
 
 
 def _written(value: Value) -> str:
+    """Writes the value of an option as it stands in a name."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def with_options(make: Callable[..., Method], *options: Option) -> Method:
-    """The method that `make` makes, as a function of its options, with their defaults in place."""
+    """Returns the method that `make` makes for the default values of its options."""
     return _variant(make, options, ())
 
 
 def split(*stages: tuple[Callable[..., Any], float]) -> Splitting:
-    """A splitting from its list of flows and fractions."""
+    """Returns the splitting of a list of flows and fractions."""
     return Splitting(tuple(Stage(flow, float(fraction)) for flow, fraction in stages))
 
 
 def compose(method: Method, fractions: Sequence[float], *, name: str, order: int, **card: Any) -> Method:
-    """Steps of a symmetric method in a row, as one step of higher order.
+    """Returns steps of a symmetric method, one after the other, as one step of higher order.
 
-    A symmetric row of fractions keeps all that the method keeps, except a generalised order.
+    With a symmetric row of fractions the composition keeps all that the method keeps, except a generalised order.
     `polhode.core.compose` has the usual rows: `triple_jump`, `suzuki`.
     """
     free = method.orders_when_free and tuple(None if n is None else max(order, n) for n in method.orders_when_free)

@@ -1,4 +1,4 @@
-"""Adams's methods at fixed steps: the cheapest steps of a high order, for torques of any size and kind."""
+"""Adams's methods at fixed steps: the cheapest steps of a high order, for any torque."""
 
 from polhode.core.adams import Adams
 from polhode.core.types import Depends

@@ -1,4 +1,4 @@
-"""Rotations about the body axes in turn, with the torque as half kicks.
+"""Rotations about one body axis after the other, with the torque as half kicks.
 
 Each m_i^2 / (2 I_i) generates a rotation at a constant rate, which is exact. `MR2` is the map Phi_M of celledoni2006,
 section 4, after McLachlan 1993, Reich 1996 and Dullweber, Leimkuhler, McLachlan 1997; `MR4` and `MR4S` are

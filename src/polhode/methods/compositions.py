@@ -1,6 +1,6 @@
-"""Compositions of any symmetric method of second order: steps of certain fractions in a row, as one step.
+"""Compositions of any symmetric method of second order: steps of certain fractions, one after the other, as one step.
 
-The option `of` names the method, with options of its own if need be: `KL6(of=Strang)`, `TJ4(of=MR2(axes=231))`.
+The option `of` names the method, which may have options of its own: `KL6(of=Strang)`, `TJ4(of=MR2(axes=231))`.
 """
 
 from polhode.core.coefficients import KAHAN_LI_6, KAHAN_LI_8, SUZUKI_4, TRIPLE_JUMP_4, TRIPLE_JUMP_6, TRIPLE_JUMP_8, Row
@@ -9,8 +9,8 @@ from polhode.methods.axes import MR2
 
 
 def _symmetric(name: str, of: str) -> Method:
-    """The method of this name, if it can be composed."""
-    from polhode.methods import find  # it knows all methods, these here included
+    """Returns the method `of`, or raises an error if it cannot be composed."""
+    from polhode.methods import find  # imported here, since it imports this module, too
 
     base = MR2 if of == MR2.name else find(of)
     if base.order != 2 or base.attitude_order != 2:
@@ -38,7 +38,7 @@ def _composition(name: str, row: Row, order: int, words: str, about: str, cite: 
 
 
 _JUMP = (
-    "Three steps, the middle one backward, raise the order by two; {}. The backward step is long, and so is the error."
+    "Three steps, the middle one backward, raise the order by two; {}. The backward step is long, and the error large."
 )
 
 TJ4 = _composition("TJ4", TRIPLE_JUMP_4, 4, "triple jump", _JUMP.format("to four here"), "creutz1989,yoshida1990")

@@ -1,12 +1,12 @@
-"""The discrete Moser-Veselov map, as it is and corrected to higher orders, with the torque as half kicks.
+"""The discrete Moser-Veselov map, plain and corrected to higher orders, with the torque as half kicks.
 
 The map is an integrable discretisation of the free body: it moves the momentum on its exact orbit, so that energy and
-momentum in space are kept at any step, but at another pace. Correcting the step makes the pace right (`DMV4`, `DMV6`),
-correcting the moments of inertia makes the attitude right as well (`PDMV4` to `PDMV10`). The corrections depend on the
-motion by its energy and the length of its momentum; a free body keeps them, and they are computed once.
+momentum in space are kept at any step, but at another pace. A corrected step makes the pace right (`DMV4`, `DMV6`);
+corrected moments of inertia make the attitude right as well (`PDMV4` to `PDMV10`). The corrections depend on the motion
+only through its energy and the length of its momentum, which a free body keeps, so they are computed once.
 
 A step solves an equation for three unknowns by Newton's iteration, to round-off. It has a solution as long as the body
-turns by less than about a radian: beyond, a run fails with a message. (On a sphere the sine of the turn is h |w|.)
+turns by less than about a radian; beyond, a run fails with a message. (For a sphere the sine of the turn is h |w|.)
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _FREE = Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MO
 
 
 def moser_veselov(name: str, adapt: Adapt, free: tuple[int, int] | None, **card: Any) -> Method:
-    """A member of the family, with its orders for a free body if they are not 2."""
+    """Returns a member of the family, with its orders for a free body if they are not 2."""
     symplectic = Keeps.SYMPLECTIC if adapt is unchanged else Keeps.NOTHING
 
     def make(compensated: bool) -> Method:

@@ -1,8 +1,8 @@
-"""The exact momentum with an approximate attitude: the methods that celledoni2006 is about.
+"""The exact momentum with an approximate attitude: the methods of celledoni2006.
 
 `JEM2` and `JEM4` are for free bodies; `SEJ` and `SEJ4` put half kicks of the torque around them. The paper computes
-the momentum by elliptic functions and leaves out some motions; here it comes from `core/exact.py`, for all of them.
-`Strang` has the exact attitude as well, and with it the symplectic structure, at little extra cost.
+the momentum by elliptic functions, which do not cover some motions; here it comes from `core/exact.py`, which covers
+all. `Strang` has the exact attitude as well, and so the symplectic structure, at little extra cost.
 """
 
 from polhode.core.compose import Kicked

@@ -1,4 +1,4 @@
-"""What graphics and game engines use: one rotation a step, at a rate that is corrected as far as it is cheap."""
+"""Methods of graphics and game engines: one rotation a step, at a rate with a cheap correction."""
 
 from typing import Any
 
@@ -14,7 +14,10 @@ from polhode.methods.newmark import moved
 
 
 def augmented(pull: Pull) -> tuple[Start, Any]:
-    """Buss's augmented second-order method, in body axes, as an increment of the state. The memory is the torque."""
+    """Returns Buss's augmented second-order method, in body axes, as an increment of the state.
+
+    The memory is the torque.
+    """
 
     def change(body: Rotor, p: Params, t: float, s: State, h: float, n: Vec3) -> tuple[State, Vec3, int]:
         half, w = 0.5 * h, times(s.m, body.inverse)
@@ -40,12 +43,12 @@ def _buss(compensated: bool) -> Method:
         about="The body turns once, by h (w + h a / 2 + h^2 (a x w) / 12), where a is the acceleration by Euler's "
         "equation and the last term is the first commutator of the Magnus series; its rotation carries the momentum, "
         "which is fixed in space. So the spatial momentum of a free body is kept. The commutator makes the error "
-        "smaller but not of higher order: of the terms of order 3 the change of the acceleration is missing. The paper "
-        "is mainly about free bodies; the reading here is that the torque enters the acceleration at the start, and "
-        "that the spatial momentum gains the mean of the torques at both ends, which is exact for a torque constant in "
-        "space and keeps the momentum along the symmetry axis of a potential. A torque that depends on the rate is "
-        "evaluated at the momentum that the torque at the start predicts. Costs one rotation and one torque evaluation "
-        "a step. Keeps neither energy, time reversal nor the symplectic form.",
+        "smaller but not of higher order: the change of the acceleration, another term of order 3, is missing. The "
+        "paper is mainly about free bodies; the reading here is that the torque enters the acceleration at the start, "
+        "and that the spatial momentum gains the mean of the torques at both ends, which is exact for a torque "
+        "constant in space and keeps the momentum along the symmetry axis of a potential. A torque that depends on "
+        "the rate is evaluated at the momentum that the torque at the start predicts. Costs one rotation and one "
+        "torque evaluation a step. Keeps neither energy, time reversal nor the symplectic form.",
         order=2,
         attitude_order=2,
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
@@ -59,7 +62,7 @@ Buss = with_options(_buss, COMPENSATED)
 
 
 def semi_implicit(pull: Pull) -> tuple[Start, Any]:
-    """Catto's step: torque, gyroscopic term by one Newton step, then the attitude at the new rate."""
+    """Returns Catto's step: the torque, the gyroscopic term by one Newton step, then the attitude at the new rate."""
 
     def change(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
         k, j = differences(body), body.inverse
@@ -78,13 +81,13 @@ def _catto(compensated: bool) -> Method:
         Increments(semi_implicit, evaluations_per_step=1, compensated=compensated, tidy=normalised),
         summary="semi-implicit Euler with an implicit gyroscopic term, as in game engines; loses energy",
         cite="catto2015",
-        about="What game engines do, and a warning: stable at large steps, at the price of energy. The torque changes "
-        "the rate by an explicit Euler step; then the gyroscopic term does by an implicit one, in body axes, of which "
-        "one Newton step is made; then the quaternion moves by the new rate and is normalised. A free body loses "
-        "energy and momentum alike until it turns about the axis of its largest moment; a real one that dissipates "
-        "keeps its momentum. With moments 1, 2, 3 and rates 1, 1.2, 0.9, steps of 0.05 leave 39 percent of the energy "
-        "and 72 percent of the momentum at time 400. Takes any torque and costs one evaluation and the solution of "
-        "three linear equations a step. Of first order; keeps nothing.",
+        about="The method of game engines: it is stable at large steps, but loses energy. The torque changes the rate "
+        "by an explicit Euler step; then the gyroscopic term changes it by an implicit one, in body axes, solved by "
+        "one Newton step; then the quaternion moves by the new rate and is normalised. A free body loses both energy "
+        "and momentum until it turns about the axis of its largest moment; a real body that dissipates energy keeps "
+        "its momentum. With moments 1, 2, 3 and rates 1, 1.2, 0.9, steps of 0.05 leave 39 percent of the energy and "
+        "72 percent of the momentum at time 400. Takes any torque and costs one evaluation and the solution of three "
+        "linear equations a step. It is of first order and keeps nothing.",
         order=1,
         attitude_order=1,
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,

@@ -4,10 +4,10 @@
 the step. `ExactPolished` carries the low halves of momentum and attitude along, so that round-off does not accumulate,
 at two and a half times the cost. Both are for free bodies only.
 
-`Strang` puts half kicks of the torque around the flow: symplectic and time-symmetric, of second order, with an error
-proportional to the torque. Costs one torque evaluation a step. celledoni2006 has the idea (SEJ) with an approximate
-attitude, which costs the symplectic structure; here the flow is exact. Its `corrector` is for weak torques and long
-stretches between outputs: the same steps, with an error of the second power of the torque.
+`Strang` puts half kicks of the torque around the flow. It is symplectic, time-symmetric and of second order, with an
+error proportional to the torque, and costs one torque evaluation a step. celledoni2006 has the idea (SEJ) with an
+approximate attitude, which loses the symplectic structure; here the flow is exact. Its `corrector` is for weak torques
+and few outputs: with the same steps, the error is proportional to the square of the torque.
 """
 
 from polhode.core.compose import Splitting, Stage
@@ -23,9 +23,9 @@ Exact = Method(
     "Exact",
     split((free, 1)),
     summary="the exact flow of the free body, step by step",
-    about="Steps of the closed solution, in a form that restarts from every state and has no regimes. The error is"
-    " round-off, whatever the step, and all that a free body keeps is kept. celledoni2006 and vilmart2008 have the"
-    " momentum by elliptic functions; here attitude and momentum come from the addition theorem.",
+    about="Makes steps of the closed solution, in a form that restarts from every state and has no regimes. The error"
+    " is round-off, whatever the step, and all that a free body conserves is kept. celledoni2006 and vilmart2008"
+    " compute the momentum by elliptic functions; here attitude and momentum come from the addition theorem.",
     cite="celledoni2006,vilmart2008",
     order=None,
     attitude_order=None,
@@ -38,9 +38,9 @@ ExactPolished = Method(
     "ExactPolished",
     Polished(),
     summary="the exact flow with round-off that does not accumulate",
-    about="The low halves of momentum and attitude are carried along, at two and a half times the cost of Exact: the"
-    " idea of vilmart2008, whose subject is the round-off of exact methods. Quaternions are left unscaled during a run."
-    " Long steps are cut into turns of about a radian; one that has more than a hundred thousand of them fails.",
+    about="Exact with the low halves of momentum and attitude carried along, at two and a half times the cost: the idea"
+    " of vilmart2008, whose subject is the round-off of exact methods. Quaternions are left unscaled during a run. Long"
+    " steps are cut into turns of about a radian; a step of more than a hundred thousand of them fails.",
     cite="vilmart2008",
     order=None,
     attitude_order=None,
@@ -59,14 +59,15 @@ def _strang(corrector: int, compensated: bool) -> Method:
         "Strang",
         Corrected(leapfrog, corrector) if corrector else leapfrog,
         summary="exact free flow between half kicks",
-        about="Half a kick of the torque, the exact flow of the free body, half a kick. Symplectic and time-symmetric,"
-        " of second order with an error proportional to the torque; exact without one. Costs one torque evaluation and"
-        " one exact flow a step. celledoni2006 has the idea (SEJ) with an approximate attitude."
-        " Nearly all of the error swings to and fro. A corrector of order n, a change of variables at the start that is"
-        " undone for every output, takes the swinging away up to eps h^(n + 1) and leaves eps^2 h^2 (wisdom1996,"
-        " wisdom2006). Each way costs n - 1 torque evaluations and twice as many flows, an output between grid points"
-        " three ways; so it is for weak torques and few outputs. The torque is evaluated up to n / 5 steps before the"
-        " start and beyond the end as well. A corrected run is symplectic, and time-symmetric in the other variables.",
+        about="Half a kick of the torque, the exact flow of the free body, half a kick. Symplectic and"
+        " time-symmetric, of second order with an error proportional to the torque; exact without one. Costs one"
+        " torque evaluation and one exact flow a step. celledoni2006 has the idea (SEJ) with an approximate attitude."
+        " Nearly all of the error oscillates. A corrector of order n, a change of variables at the start that is"
+        " undone for every output, removes the oscillation up to eps h^(n + 1), where eps is the size of the torque,"
+        " and leaves eps^2 h^2 (wisdom1996, wisdom2006). Each change of variables costs n - 1 torque evaluations and"
+        " twice as many flows, and an output between grid points takes three of them; so a corrector is for weak"
+        " torques and few outputs. The torque is also evaluated up to n / 5 steps before the start and beyond the end."
+        " A corrected run is symplectic; it is time-symmetric in the changed variables.",
         cite="celledoni2006,wisdom1996,wisdom2006",
         order=2,
         attitude_order=2,
@@ -86,13 +87,13 @@ def _takahashi_imada(corrector: int, compensated: bool) -> Method:
         "TakahashiImada",
         Corrected(PolishedSplitting(plain) if compensated else plain, corrector),
         summary="exact free flow between kicks of a modified potential, corrected",
-        about="Strang with its corrector leaves eps^2 h^2: the kick of a potential, the squared torque over the"
-        " inertia. Here the kicks have its opposite (takahashi1984, wisdom1996), and need no derivatives for it: they"
-        " take the torque at the attitude to which it would turn the body in a time h / sqrt(6), as a vector in space"
-        " (rein2019). The corrector is made right to the second power of the torque, which those of the literature are"
-        " not: for a body that nutates that would be the larger part of the error. Left are eps h^(n + 1) and"
-        " eps^2 h^4, at one exact flow and two torque evaluations a step, and passages as Strang has them. The torque"
-        " ahead is not quite the gradient of a potential: symplectic up to eps^3 h^4.",
+        about="Strang with its corrector leaves an error eps^2 h^2: the kick of a potential, the squared torque over"
+        " the inertia. Here the kicks cancel it (takahashi1984, wisdom1996) without derivatives: they take the torque"
+        " at the attitude to which it would turn the body in a time h / sqrt(6), as a vector in space (rein2019). The"
+        " corrector is right to the second power of the torque, which those of the literature are not: for a body that"
+        " nutates that would be the larger part of the error. The errors left are eps h^(n + 1) and eps^2 h^4. A step"
+        " costs one exact flow and two torque evaluations, a change of variables about as much as that of Strang. The"
+        " torque ahead is not quite the gradient of a potential: the method is symplectic up to eps^3 h^4.",
         cite="takahashi1984,wisdom1996,rein2019",
         order=4,
         attitude_order=4,

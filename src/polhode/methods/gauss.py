@@ -1,4 +1,4 @@
-"""Gauss collocation: high order at long steps, for torques of any size and kind."""
+"""Gauss collocation: high order at long steps, for any torque."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -20,12 +20,12 @@ _ABOUT = (
     "without a tolerance, what rounding leaves out of matrix, increments and state is carried along, so that "
     "invariants do not drift. Takes any torque. Keeps what is quadratic: the norm of the quaternion, and of a free "
     "body energy and momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not "
-    "canonical. With the option comoving, what is followed of a symmetric body is what the torque adds to its free "
-    "motion: the weaker it is, the fewer iterations it takes (two or three, if it is 1e-4 of the kinetic energy) and "
-    "the longer steps (three to eight radians about the momentum, and if the torque does not care for the spin about "
-    "the axis, as fast a spin as there may be). No step is refused then because the body turns too far: its error is "
-    "at most what the torque does in it. Nothing is remembered but how many iterations to expect, and a step back "
-    "undoes a step to its error only. Other bodies do not notice the option."
+    "canonical. With the option comoving, only what the torque adds to the free motion of a symmetric body is "
+    "integrated: the weaker the torque, the fewer iterations (two or three, if it is 1e-4 of the kinetic energy) and "
+    "the longer the steps (three to eight radians about the momentum; a fast spin about the axis does not shorten them "
+    "if the torque does not depend on it). Then no step is refused because the body turns too far: its error is at "
+    "most the effect of the torque in the step. Only the expected number of iterations is remembered, and a step "
+    "backward undoes a step to within its error only. The option has no effect on other bodies."
 )
 
 
@@ -47,7 +47,7 @@ COMOVING_MODELS = {
 
 @cache
 def in_motion(nodes: int, compensated: bool) -> Callable[[int], Increments]:
-    """For bodies symmetric about an axis: the scheme that follows what a torque adds to their free motion."""
+    """Returns, for bodies symmetric about an axis, the scheme of what a torque adds to their free motion."""
     return partial(comoving_collocation, nodes, compensated=compensated)
 
 
@@ -80,7 +80,7 @@ def _gauss(name: str, nodes: int, refused: str = "") -> Method:
         make,
         Option("tolerance", 0.0, "error of the iteration allowed in a step, relative to the state; 0: round-off"),
         COMPENSATED,
-        Option("comoving", False, "follow what a torque adds to the free motion, of symmetric bodies"),
+        Option("comoving", False, "for symmetric bodies, integrate only what a torque adds to the free motion"),
     )
 
 

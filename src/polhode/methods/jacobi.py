@@ -1,12 +1,13 @@
 """The free body by Jacobi's elliptic functions, as celledoni2006 and vilmart2008 compute it.
 
 `JE` takes constants and phase anew from the momentum at every step, `JE0` once at the start: celledoni2006, section 3.
-`Jacobi31` is Algorithm 3.1 of vilmart2008, the same in terms of the momentum; its round-off piles up in one direction.
-`Jacobi31x` has the constants in two-doubles, `Jacobi41` (Algorithm 4.1) only two constants: round-off walks at random.
+`Jacobi31` is Algorithm 3.1 of vilmart2008, the same in terms of the momentum; its round-off accumulates in one
+direction. `Jacobi31x` has the constants in two-doubles, and `Jacobi41` (Algorithm 4.1) has only two constants: the
+round-off of both is a random walk.
 
 All keep what the exact motion keeps, to round-off. The papers leave the attitude out, or approximate it; here it
-advances by the exact turn of the same step (`core/exact.py`), so that only the momentum tells the methods apart.
-A step costs 4 to 7 times one of `Exact`, which should be preferred: these are here to be measured.
+advances by the exact turn of the same step (`core/exact.py`), so that the methods differ only in the momentum.
+A step costs 4 to 7 times one of `Exact`, which should be preferred: these methods are here to be measured.
 
 The formulas do not cover every motion. `JE`, `JE0` and `Jacobi31` take differences, 2 H I3 - 2 C, that lose their
 digits in motions close to a turn about a principal axis (by about 1e-4) and for bodies close to a sphere: then a run
@@ -37,7 +38,7 @@ from polhode.methods._method import Keeps, Method
 
 
 class Restarted(NamedTuple):
-    """Momentum by a route that starts anew at every step, attitude by the exact flow."""
+    """The scheme: the momentum by a route that starts anew at every step, the attitude by the exact flow."""
 
     route: Route
 
@@ -57,7 +58,7 @@ class Restarted(NamedTuple):
 
 
 class FromStart(NamedTuple):
-    """Momentum from the constants of the start of the run, which the memory holds; attitude by the exact flow."""
+    """The scheme: the momentum from the constants of the start, kept in the memory, the attitude by the exact flow."""
 
     def composed(self, fractions: Sequence[float]) -> "FromStart":
         """Exact steps in a row are an exact step."""
@@ -79,10 +80,10 @@ class FromStart(NamedTuple):
 
 
 def followed(s: State, m: Vec3) -> Quat:
-    """The attitude, turned so slightly that the momentum m points in space where that of s did.
+    """Returns the attitude of s, turned slightly so that the momentum m has the direction in space that s.m had.
 
     The phase of a momentum that is evaluated from the start drifts with the rounding of its rate, by about eps a turn;
-    attitudes that are advanced step by step do not know of it.
+    an attitude that is advanced step by step does not.
     """
     k = 0.5 / max(dot(m, m), 1e-300)
     n = cross(m, s.m)
@@ -120,40 +121,42 @@ JE = _method(
     Restarted(by_rates),
     "elliptic functions, restarted every step",
     "celledoni2006",
-    "The rates by Jacobi's elliptic functions, constants and phase taken anew from every state: celledoni2006, eqs."
-    " (12) to (19), with b1^2 = I2 (I3 - I2) and the energy of (12) half of that of (2). The paper reports an energy"
-    " error of 1e-16, which holds for JE0; restarting piles up round-off in one direction." + _UNCOVERED,
+    "Computes the rates by Jacobi's elliptic functions, with constants and phase taken anew from every state:"
+    " celledoni2006, eqs. (12) to (19), with b1^2 = I2 (I3 - I2) and the energy of (12) half of that of (2). The paper"
+    " reports an energy error of 1e-16, which holds for JE0; restarting accumulates round-off in one direction."
+    + _UNCOVERED,
 )
 JE0 = _method(
     "JE0",
     FromStart(),
     "elliptic functions, evaluated from the start of the run",
     "celledoni2006",
-    "The rates by Jacobi's elliptic functions of the time since the start, with the constants of the start: the error"
-    " of energy and momentum does not grow, that of the phase does with the time. celledoni2006, eqs. (12) to (19)."
-    + _UNCOVERED,
+    "Computes the rates by Jacobi's elliptic functions of the time since the start, with the constants of the start:"
+    " the error of energy and momentum does not grow, that of the phase grows with time. celledoni2006, eqs. (12) to"
+    " (19)." + _UNCOVERED,
 )
 Jacobi31 = _method(
     "Jacobi31",
     Restarted(by_momenta),
     "elliptic functions, Algorithm 3.1",
     "vilmart2008",
-    "The momentum by Jacobi's elliptic functions with four constants of the body in double precision, Algorithm 3.1 of"
-    " vilmart2008: the errors of these constants act alike in every step, and energy drifts." + _UNCOVERED,
+    "Computes the momentum by Jacobi's elliptic functions with four constants of the body in double precision,"
+    " Algorithm 3.1 of vilmart2008: the errors of these constants are the same in every step, and the energy drifts."
+    + _UNCOVERED,
 )
 Jacobi31x = _method(
     "Jacobi31x",
     Restarted(by_extended_momenta),
     "Algorithm 3.1 with constants in two-doubles",
     "vilmart2008",
-    "Algorithm 3.1 with its constants beyond double precision, the paper's first idea: the drift goes, a random walk of"
-    " roundings stays." + _UNCOVERED,
+    "Algorithm 3.1 with its constants in more than double precision, the paper's first idea: the drift disappears, a"
+    " random walk of the roundings remains." + _UNCOVERED,
 )
 Jacobi41 = _method(
     "Jacobi41",
     Restarted(by_two_constants),
     "elliptic functions with two constants, Algorithm 4.1",
     "vilmart2008",
-    "Algorithm 4.1: only two constants of the body, arranged so that their errors do no harm to the energy. Round-off"
-    " is a random walk.",
+    "Algorithm 4.1 of vilmart2008: it has only two constants of the body, arranged so that their errors do not change"
+    " the energy. Round-off is a random walk.",
 )

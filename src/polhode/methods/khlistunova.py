@@ -1,11 +1,12 @@
 """A nearly symmetric body as a symmetric one and a small perturbation: the schemes of khlistunova2003.
 
 The symmetric part turns at constant rates, and so does the perturbation (`core/near_symmetry.py`): errors carry a
-factor of eps = I2 / I1 - 1, the asymmetry. The axis of near symmetry is axis 3, and it is up to the user to call it so.
+factor of eps = I2 / I1 - 1, the asymmetry. The axis of near symmetry must be axis 3: the user has to order the moments
+so.
 
-The paper has the momentum of a free body. Here the attitude follows the same turns, and a torque acts as half kicks
-around the step. In one respect the text misleads: all angles of a step are said to come from the momentum at its
-start, which would be a method of first order; each has to come from the momentum that its rotation meets.
+The paper computes the momentum of a free body. Here the attitude makes the same turns, and a torque acts as half kicks
+around the step. In one respect the paper misleads: it says that all angles of a step come from the momentum at its
+start, which would be a method of first order; each angle must come from the momentum just before its rotation.
 """
 
 from collections.abc import Callable
@@ -21,12 +22,12 @@ Flow = Callable[..., Any]
 
 
 def leapfrog(a: Flow, t: Flow) -> Splitting:
-    """The scheme (25)."""
+    """Returns the scheme (25)."""
     return split((kick, 1 / 2), (t, 1 / 2), (a, 1), (t, 1 / 2), (kick, 1 / 2))
 
 
 def simpson(a: Flow, t: Flow) -> Splitting:
-    """The scheme (27), over the whole of its double step."""
+    """Returns the scheme (27), over the whole of its double step."""
     return split((kick, 1 / 2), (t, 1 / 6), (a, 1 / 2), (t, 2 / 3), (a, 1 / 2), (t, 1 / 6), (kick, 1 / 2))
 
 

@@ -1,4 +1,4 @@
-"""Runge-Kutta methods on the group: the attitude moves by rotations, so that it is one without being normalised.
+"""Runge-Kutta methods on the group: the attitude moves by rotations, so that it stays a rotation by itself.
 
 The momentum, seen from the body, is not a point of a curved space but three numbers: it moves by the plain Runge-Kutta
 method with the same weights. So neither energy nor momentum is kept, not even the length of the momentum.
@@ -20,7 +20,7 @@ from polhode.methods.runge_kutta import explicit
 
 
 def on_rotations(name: str, tableau: GroupTableau, order: int, **card: Any) -> Method:
-    """The method of a tableau on the group."""
+    """Returns the method of a tableau on the group."""
     return explicit(name, on_group(tableau), len(tableau.stages), order, **card)
 
 
@@ -70,9 +70,9 @@ RKMK4 = on_rotations(
     4,
     summary="Runge-Kutta-Munthe-Kaas of order 4 with two brackets",
     cite="munthekaas1998,munthekaas1999",
-    about="Munthe-Kaas takes a classical method to the Lie algebra, where the attitude is a rotation vector from the "
-    "start of the step; brackets stand for the curvature of the group. Of the brackets of order 4 only two are "
-    "independent, which the transformed stages of Munthe-Kaas and Owren make use of: k1 x k2 / 8 in the third stage, "
+    about="Munthe-Kaas applies a classical method in the Lie algebra, where the attitude is a rotation vector from the "
+    "start of the step; brackets account for the curvature of the group. Only two of the brackets of order 4 are "
+    "independent, and the transformed stages of Munthe-Kaas and Owren need no others: k1 x k2 / 8 in the third stage, "
     "k1 x k4 / 12 in the step. In body axes, which act from the right, their signs are opposite to the paper's. The "
     "momentum, seen from the body, is three numbers that move by the classical method: for a free body it is that of "
     "RK4. Takes any torque, costs four evaluations and four exponentials a step. Keeps nothing but the attitude on the "

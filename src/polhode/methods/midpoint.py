@@ -4,8 +4,8 @@ All turn the body by h times the mean w of the old and the new rate, and solve o
 
     I w = m + dm / 2,
 
-where dm is the change, in the body, of a momentum that stands still in space but for the torque. They differ in how
-the turn is made, exactly or by Cayley's map, in which of these turns the momentum, and in where the torque is taken.
+where dm is the change, in the body, of a momentum that only the torque changes in space. They differ in how the body is
+turned, by the exponential or by Cayley's map, in which of the two turns the momentum, and in where the torque is taken.
 """
 
 from collections.abc import Callable
@@ -24,21 +24,22 @@ from polhode.methods.newmark import NEWTON, ZERO, moved
 
 MOST_ITERATIONS = 50
 ROUND_OFF = 2.0**-52
-LEFT_OUT = 2.0**-55
-"""The largest error that is left for want of one more iteration, relative to the rate: it may have the same sign in
-every step, and an eighth of an ulp adds up more slowly than roundings do."""
-BEST_RATE = 2.0**-10
-SETTLED = 1e-9
-"""Corrections that no longer shrink are round-off, if they are as small as this relative to the rate. It is more than
-an ulp of the rate where moments differ much."""
+ITERATION_ERROR = 2.0**-55
+"""The error that the iteration may leave, relative to the rate: it may have the same sign in every step, and an eighth
+of an ulp adds up more slowly than roundings do."""
+BEST_CONVERGENCE = 2.0**-10
+"""Corrections are not expected to shrink by more than this factor each time."""
+ROUND_OFF_CORRECTION = 1e-9
+"""Corrections that no longer shrink are round-off if they are as small as this relative to the rate. That is more than
+an ulp of the rate, for bodies whose moments differ much."""
 
 Turn = Callable[[Vec3], tuple[float, Vec3]]
 Momentum = Callable[[Rotor, Vec3, float, Vec3], tuple[Vec3, Columns]]
-"""`(body, m, h, w) -> (dm, slope)`: how a free momentum m changes, and how dm / 2 I depends on w, column by column."""
+"""`(body, m, h, w) -> (dm, slope)`: the change of a free momentum m, and the columns of the derivative of dm / 2 I."""
 
 
 def by_midpoint(body: Rotor, m: Vec3, h: float, w: Vec3) -> tuple[Vec3, Columns]:
-    """Euler's equation at the mean rate. This is the turn of the momentum by Cayley's map."""
+    """Changes the momentum by Euler's equation at the mean rate. This is a turn of the momentum by Cayley's map."""
     k, j = differences(body), body.inverse
     x, y, z = -h * k[0], -h * k[1], -h * k[2]
     a, b, c = 0.5 * x * j[0], 0.5 * y * j[1], 0.5 * z * j[2]
@@ -47,7 +48,7 @@ def by_midpoint(body: Rotor, m: Vec3, h: float, w: Vec3) -> tuple[Vec3, Columns]
 
 
 def by_exponential(body: Rotor, m: Vec3, h: float, w: Vec3) -> tuple[Vec3, Columns]:
-    """The momentum stands still in space while the body turns by exp(h w)."""
+    """Keeps the momentum fixed in space while the body turns by exp(h w)."""
     v, j = (h * w[0], h * w[1], h * w[2]), body.inverse
     e, u = exponential(v)
     dm = change_of_components(e, u, m)
@@ -60,11 +61,11 @@ def by_exponential(body: Rotor, m: Vec3, h: float, w: Vec3) -> tuple[Vec3, Colum
 
 
 def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton: str) -> tuple[Start, Any]:
-    """The step as an increment of the state, with the torque at its middle or as the mean of both ends.
+    """Returns the step as an increment of the state, with the torque at its middle or as the mean of both ends.
 
     The memory is the torque, of the end or the middle of the last step, and the number of evaluations.
-    Newton's iteration knows how the free momentum depends on the mean rate; how the torque does, it learns from its
-    own iterates. So a free body has Newton's convergence, and every iteration costs one evaluation.
+    The derivative of the free momentum by the mean rate is known; that of the torque is estimated from the iterates. So
+    a free body has Newton's convergence, and every iteration costs one evaluation.
     """
     last = newton == "last"
 
@@ -73,7 +74,7 @@ def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton
         return (n[0], n[1], n[2], 1.0)
 
     def torque(body: Rotor, p: Params, t: float, s: State, h: float, w: Vec3) -> Vec3:
-        """If w is the mean rate."""
+        """Returns the torque at the end or the middle of the step, if w is the mean rate."""
         e, u = turn((h * w[0], h * w[1], h * w[2]))
         dq, m = change_of_attitude(s.q, e, u), times(w, body.inertia)
         if trapezoid:
@@ -86,12 +87,12 @@ def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton
         j, n = body.inverse, (memory[0], memory[1], memory[2])
         h2, old = 0.5 * h, n if trapezoid else ZERO
         weight = h2 if trapezoid else h
-        m = combine(s.m, h2, old)  # what is turned; Euler's equation does not ask
+        m = combine(s.m, h2, old)  # the momentum that is turned; `by_midpoint` does not need it
         w = times(s.m, j)
         if last:
             w = times(combine(s.m, h2, euler(differences(body), w, n)), j)
         d, before, status, count = ZERO, 0.0, NO_CONVERGENCE, memory[3]
-        b: Columns = (d, d, d)  # how the torque changes with w
+        b: Columns = (d, d, d)  # the estimated derivative of the torque by w
         for i in range(MOST_ITERATIONS):
             here = torque(body, p, t, s, h, w)
             count += 1.0
@@ -110,7 +111,7 @@ def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton
                 status = OK
                 break
             before = moves
-        n = combine(n, -1.0, applied(b, d))  # at the last w, for the torque of which nobody asked
+        n = combine(n, -1.0, applied(b, d))  # extrapolated to the last w, at which the torque was not evaluated
         free, _ = momentum(body, m, h, w)
         e, u = turn((h * w[0], h * w[1], h * w[2]))
         new = State(change_of_attitude(s.q, e, u), combine(free, weight, combine(old, 1.0, n)))
@@ -126,13 +127,16 @@ def tangent(a: Columns, g: float, j: Vec3, b: Columns) -> Columns:
 
 
 def settled(change: float, before: float, scale: float) -> bool:
-    """Whether the next correction would be round-off: this one is, or it will be at the rate at which they shrink.
+    """Whether the next correction would be round-off: this one is, or the next will be if they go on shrinking.
 
-    That rate is not trusted beyond `BEST_RATE`: the first corrections may miss the direction that converges worst.
+    They are not expected to shrink faster than by `BEST_CONVERGENCE`: the first corrections may not show the direction
+    that converges worst.
     """
-    shrunk = change * max(change, BEST_RATE * before)
+    shrunk = change * max(change, BEST_CONVERGENCE * before)
     return (
-        change <= ROUND_OFF * scale or shrunk <= LEFT_OUT * scale * before or 0.0 < before <= change <= SETTLED * scale
+        change <= ROUND_OFF * scale
+        or shrunk <= ITERATION_ERROR * scale * before
+        or 0.0 < before <= change <= ROUND_OFF_CORRECTION * scale
     )
 
 
@@ -180,8 +184,8 @@ AKWexp = _midpoint(
     name="AKWexp",
     summary="AKW with an exact turn of the attitude, which costs the momentum in space",
     about="AKW with the attitude turned by exp(h w). Its momentum is that of AKW for a free body and its attitude is "
-    "more accurate, but the momentum in space is kept no longer, nor is anything but time reversal in a field. Two "
-    "to seven torque evaluations a step.",
+    "more accurate, but the momentum in space is no longer kept, and under a torque only time reversal is. Two to "
+    "seven torque evaluations a step.",
     cite="krysl2004,austin1993",
     keeps=Keeps.REVERSIBLE,
     keeps_when_free=Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM,

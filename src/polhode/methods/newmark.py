@@ -1,15 +1,15 @@
 """Newmark's method on the rotation group and its explicit rivals: krysl2004.
 
 All turn the body by h w + h^2 a / 2, or by h times a rate half a step ahead, and then evaluate the torque: they are
-explicit in it. They differ in the new rate. `NMB` and its spatial form `NMS` solve Euler's equation for it; `SW` and
-`SWd` (Simo and Wong) and `HSTAGM` (Hulbert) balance the momentum in space.
+explicit in the torque. They differ in how they find the new rate. `NMB` and its spatial form `NMS` solve Euler's
+equation for it; `SW` and `SWd` (Simo and Wong) and `HSTAGM` (Hulbert) balance the momentum in space.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.core.compose import Increments, Routine, Scheme
-from polhode.core.newton import CLOSE, MOST_ITERATIONS, balance, differences, euler, size, solved
+from polhode.core.newton import MOST_ITERATIONS, NEWTON_TOLERANCE, balance, differences, euler, size, solved
 from polhode.core.quat import multiply, normalised, tidied, to_body, to_space
 from polhode.core.rotor import change_of_attitude, change_of_components, dexp, exponential, quaternion_of, rows
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
@@ -28,7 +28,7 @@ def moved(q: Quat, d: Quat) -> Quat:
 
 
 def balanced(pull: Pull) -> Callable[[Rotor, Params, float, State], Vec3]:
-    """The change of momentum by Euler's equation, with which most of them start."""
+    """Returns the start of most of these methods: the rate of change of the momentum by Euler's equation."""
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         return euler(differences(body), times(s.m, body.inverse), pull(body, p, t, s))
@@ -40,7 +40,7 @@ def balanced(pull: Pull) -> Callable[[Rotor, Params, float, State], Vec3]:
 
 
 class Moved(NamedTuple):
-    """What a step makes of a state: the turn (1 - e, u) of the body, the changes, and the new I a."""
+    """The result of a step: the turn (1 - e, u) of the body, the change of the state, the new y = I a, and a status."""
 
     e: float
     u: Vec3
@@ -50,7 +50,7 @@ class Moved(NamedTuple):
 
 
 def newmark(pull: Pull, gamma: float, newton: str) -> Callable[..., Moved]:
-    """One step of NMB from a state and y = I a, the acceleration times the moments."""
+    """Returns the function that makes one step of NMB from a state and y = I a, the acceleration times the moments."""
     last, central = newton == "last", gamma == 0.5
 
     def move(body: Rotor, p: Params, t: float, s: State, h: float, y: Vec3) -> Moved:
@@ -61,7 +61,7 @@ def newmark(pull: Pull, gamma: float, newton: str) -> Callable[..., Moved]:
         e, u = exponential(v)  # (30)
         dq = change_of_attitude(s.q, e, u)
         n = pull(body, p, t + h, State(moved(s.q, dq), s.m))
-        if not central:  # (35), in which S(v) leaves v itself alone
+        if not central:  # (35); S(v) does not change v itself
             dm = combine(dm, h2 - g, times(dexp(v, times(y, j)), body.inertia))
         x, status = balance(differences(body), j, n, combine(s.m, 1.0, dm), g, y if last else ZERO)  # (42), (43)
         return Moved(e, u, State(dq, combine(dm, g, x)), x, status)  # (36)
@@ -70,7 +70,7 @@ def newmark(pull: Pull, gamma: float, newton: str) -> Callable[..., Moved]:
 
 
 def on_quaternion(pull: Pull, gamma: float, newton: str) -> tuple[Start, Any]:
-    """The step as an increment of the state. The memory is I a."""
+    """Returns the step as an increment of the state. The memory is I a."""
     move = newmark(pull, gamma, newton)
 
     def change(body: Rotor, p: Params, t: float, s: State, h: float, y: Vec3) -> tuple[State, Vec3, int]:
@@ -81,7 +81,7 @@ def on_quaternion(pull: Pull, gamma: float, newton: str) -> tuple[Start, Any]:
 
 
 def on_matrix(pull: Pull, gamma: float, newton: str) -> tuple[Start, Any]:
-    """The step on an attitude matrix that nobody makes orthogonal again; the quaternion follows it.
+    """Returns the step on an attitude matrix that is never made orthogonal again; the quaternion follows the matrix.
 
     The memory is I a and the matrix, row by row.
     """
@@ -110,7 +110,7 @@ def _nmb(gamma: float, newton: str, attitude: str, compensated: bool) -> Method:
     if not 0.0 <= gamma <= 1.0:
         raise ValueError(f"gamma of NMB must lie between 0 and 1, not {gamma:g}: 0.5 gives the second order")
     if compensated and attitude == "matrix":
-        raise ValueError("NMB sums with compensation on the quaternion only: leave one of the two options")
+        raise ValueError("NMB sums with compensation on the quaternion only: leave one of the two options out")
     make = on_matrix if attitude == "matrix" else on_quaternion
 
     def bound(pull: Pull) -> tuple[Start, Any]:
@@ -146,7 +146,7 @@ NMB = with_options(
     _nmb,
     Option("gamma", 0.5, "the weight of the new acceleration in the rate, from 0 to 1", examples=(0.4, 1.0)),
     NEWTON,
-    Option("attitude", "quaternion", "what carries the attitude; a matrix is left to lose its orthogonality",
+    Option("attitude", "quaternion", "what carries the attitude; a matrix is never made orthogonal again",
            ("quaternion", "matrix")),
     COMPENSATED,
 )  # fmt: skip
@@ -156,7 +156,10 @@ NMB = with_options(
 
 
 def newmark_in_space(pull: Pull, newton: str) -> tuple[Start, Any]:
-    """The step in space axes. The memory is rate and acceleration in space: the momentum in the body follows them."""
+    """Returns the step in space axes.
+
+    The memory is rate and acceleration in space; the momentum in the body is computed from them.
+    """
     begin, last = balanced(pull), newton == "last"
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
@@ -188,7 +191,7 @@ def newmark_in_space(pull: Pull, newton: str) -> tuple[Start, Any]:
             if not change < 1e300:
                 status = UNSOUND
                 break
-            if abs(h2) * change <= CLOSE * size(w):
+            if abs(h2) * change <= NEWTON_TOLERANCE * size(w):
                 status = OK
                 break
         return State(q, times(body.inertia, to_body(q, w))), (w[0], w[1], w[2], x[0], x[1], x[2]), status
@@ -224,8 +227,8 @@ def _nms(newton: str) -> Method:
         Routine(bound, memory=6, evaluations_at_start=1, evaluations_per_step=1),
         summary="explicit Newmark in the spatial frame, the same motion as NMB",
         about="NMB written in space axes (37) to (41): the inertia R I R^T turns with the body, and the tangent (43) "
-        "is a full matrix. The states are those of NMB but for round-off, as the paper says. One torque evaluation a "
-        "step, at a higher price than NMB's. Keeps time reversal.",
+        "is a full matrix. The states are those of NMB but for round-off, as the paper says. A step has one torque "
+        "evaluation and takes longer than one of NMB. Keeps time reversal.",
         cite="krysl2004",
         order=2,
         attitude_order=2,
@@ -242,7 +245,7 @@ NMS = with_options(_nms, NEWTON)
 
 
 def simo_wong(pull: Pull, symmetric: bool) -> tuple[Start, Any]:
-    """The step as an increment of the state. The memory is I a and the torque."""
+    """Returns the step as an increment of the state. The memory is I a and the torque."""
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
         n = pull(body, p, t, s)
@@ -290,13 +293,13 @@ SW = _simo_wong(
     True,
     name="SW",
     summary="Simo and Wong, explicit: the momentum balanced in space",
-    about="Appendix A as printed. The body turns by h w + h^2 a / 2; its momentum in space changes by h times the mean "
-    "torque of both ends (T is a torque in space there), and the acceleration is 2 (w1 - w0) / h - a. One torque "
+    about="Appendix A as printed. The body turns by h w + h^2 a / 2; its momentum in space changes by h times the "
+    "mean torque of both ends (T is a torque in space there), and the acceleration is 2 (w1 - w0) / h - a. One torque "
     "evaluation a step and no equation to solve. Keeps the momentum in space. The map of attitude, rate and "
-    "acceleration is time-symmetric, but the acceleration is not that of Euler's equation: a run that starts anew from "
-    "a state, as one backward does, is another. The paper says that the energy drifts for all steps; as printed it "
-    "does not, and SWd does. At large steps it runs away: a book tossed as in section 3.2 gains energy with steps "
-    "of 0.05, which are turns by 0.4.",
+    "acceleration is time-symmetric, but the acceleration is not that of Euler's equation: a run that starts anew "
+    "from a state, such as a run backward, does not go back along the same states. The paper says that the energy "
+    "drifts for all steps; as printed it does not, and that of SWd does. At large steps the energy grows without "
+    "bound: that of a book tossed as in section 3.2 with steps of 0.05, which are turns by 0.4.",
 )
 SWd = _simo_wong(
     False,
@@ -304,7 +307,7 @@ SWd = _simo_wong(
     summary="Simo and Wong with the mean acceleration of the last step: the energy drifts",
     about="SW with the acceleration (w1 - w0) / h, that of the middle of the last step, in place of 2 (w1 - w0) / h - "
     "a. It still keeps the momentum in space, at second order, but is not time-symmetric, and the energy of a free "
-    "body drifts at every step size. That is what the paper reports of SW, so that its figures were probably made so.",
+    "body drifts at every step size. The paper reports this of SW: its figures were probably made with this form.",
 )
 
 
@@ -312,17 +315,17 @@ SWd = _simo_wong(
 
 
 def staggered(pull: Pull) -> tuple[Start, Any]:
-    """Two chains of states, half a step apart, each turned at the rate and pushed by the torque of the other.
+    """Returns the step of two chains of states, half a step apart, each turned at the rate of the other chain.
 
-    The memory is the other chain's state, the step that it was made for, and the number of evaluations. A step of
-    another length starts that chain anew.
+    The torque of the other chain changes the momentum. The memory is the state of the other chain, the length of step
+    that it was made for, and the number of evaluations. A step of another length starts that chain anew.
     """
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
         return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def beside(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-        """The other chain's state half a step ahead, by two evaluations."""
+        """Returns the other chain's state half a step ahead, by two evaluations."""
         y = euler(differences(body), times(s.m, body.inverse), pull(body, p, t, s))
         w = times(combine(s.m, 0.25 * h, y), body.inverse)
         v = (0.5 * h * w[0], 0.5 * h * w[1], 0.5 * h * w[2])
@@ -349,7 +352,7 @@ def staggered(pull: Pull) -> tuple[Start, Any]:
 
 
 def across(s: State, v: Vec3, h: float, n: Vec3) -> State:
-    """The body turns by v, while the torque n in space acts on its momentum for a time h."""
+    """Turns the body by v, while the torque n in space acts on its momentum for a time h."""
     e, u = exponential(v)
     q = tidied(moved(s.q, change_of_attitude(s.q, e, u)))
     m = combine(s.m, 1.0, change_of_components(e, u, s.m))
@@ -360,11 +363,11 @@ HSTAGM = Method(
     "HSTAGM",
     Routine(staggered, memory=9, evaluations_at_start=0, evaluations_per_step=None),
     summary="Hulbert's staggered method: two chains of states half a step apart",
-    about="Appendix A. Each chain is turned at the rate of the other and its momentum in space pushed by the torque of "
-    "the other: two torque evaluations a step. The second chain starts by itself from a state, with two more "
-    "evaluations (the paper's first line lacks the transformation of the torque to the body), and again when the step "
-    "changes. Keeps the momentum in space, but not time reversal. The paper thinks it perhaps symplectic, which it is "
-    "not, and shows that it blows up on a slow top: the chains part, whatever the step.",
+    about="Appendix A. Each chain is turned at the rate of the other and its momentum in space pushed by the torque "
+    "of the other: two torque evaluations a step. The second chain starts from a state with two more evaluations (the "
+    "paper's first line lacks the transformation of the torque to the body), and starts anew when the step changes. "
+    "Keeps the momentum in space, but not time reversal. The paper supposes that it may be symplectic, which it is "
+    "not, and shows that it blows up on a slow top: the two chains separate, whatever the step.",
     cite="krysl2004,hulbert1992",
     order=2,
     attitude_order=2,

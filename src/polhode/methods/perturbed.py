@@ -1,8 +1,8 @@
-"""Kicks and the exact flow in turn, with the fractions of the literature.
+"""Kicks alternate with the exact flow, with fractions from the literature.
 
 The free motion is solved exactly, so the torque is a perturbation and every error carries it as a factor: with a torque
 of size eps, a method of generalised order (r1, r2, ...) errs by eps h^r1 + eps^2 h^r2 + ... Methods for weak torques
-(`SABA1` to `SABA12`, `ABA84` and so on) make the first powers high; those of Blanes and Moan make all of them alike.
+(`SABA1` to `SABA12`, `ABA84` and so on) make r1 high; for those of Blanes and Moan all of them are equal.
 All are symplectic and time-symmetric.
 """
 
@@ -19,7 +19,7 @@ from polhode.methods.exact import Strang
 
 
 def alternating(row: Alternating) -> Splitting:
-    """The list of flows; whatever has a fraction more begins and ends."""
+    """Returns the list of flows; the flow that has one fraction more begins and ends the step."""
     drifts, kicks = [(free, a) for a in row.drifts], [(kick, b) for b in row.kicks]
     first, second = (drifts, kicks) if len(drifts) > len(kicks) else (kicks, drifts)
     return split(*filter(None, chain.from_iterable(zip_longest(first, second))))

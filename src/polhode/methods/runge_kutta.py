@@ -1,7 +1,7 @@
 """Runge-Kutta methods on quaternion and momentum, as seven numbers in a vector space.
 
-They keep nothing, at any order: energy and momentum drift. They are here as the baselines that everybody knows.
-Any explicit tableau of `core/tableaux.py` makes one.
+They keep nothing, at any order: energy and momentum drift. They are here as baselines that everybody knows.
+Any explicit tableau of `core/tableaux.py` gives such a method.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 def explicit(
     name: str, make: Make, stages: int, order: int, *, tidy: Callable[[Quat], Quat] = tidied, **card: Any
 ) -> Method:
-    """A method of so many stages whose step is the increment that `make` makes."""
+    """Returns a method of `stages` stages whose step is the increment that `make` makes."""
 
     def method(compensated: bool) -> Method:
         return Method(
@@ -37,7 +37,7 @@ def explicit(
 
 
 def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
-    """The method of an explicit tableau."""
+    """Returns the method of an explicit tableau."""
     return explicit(name, in_space(tableau), len(tableau.stages), order, tidy=normalised, **card)
 
 

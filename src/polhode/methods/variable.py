@@ -12,7 +12,7 @@ MONITORS: dict[str, Monitor] = {"frequency": frequency, "rate": rate}
 
 
 def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
-    """A symmetric method with steps that follow a monitor function, reversibly.
+    """Returns a symmetric method with variable steps that follow a monitor function reversibly.
 
     `monitor(body, torque, state)` is a positive number, the density of the steps, in any unit: where it is twice as
     large as at the start, steps are half as long as the first. It is compiled with the method. `body` has `inertia` and
@@ -20,7 +20,7 @@ def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
     change when the rate is reversed, or the method is not reversible.
     """
     if Keeps.REVERSIBLE not in method.keeps | method.keeps_when_free or method.variable_steps:
-        only = "variable steps stay reversible only around equal steps of a symmetric method"
+        only = "variable steps are reversible only if the method inside is an equal-step, symmetric method"
         raise ValueError(f"{only}, which {method.name} is not")
     lost = Keeps.SYMPLECTIC
     return replace(
@@ -40,21 +40,21 @@ def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
 
 
 def _hlr(of: str, monitor: str) -> Method:
-    from polhode.methods import find  # it knows all methods, these here included
+    from polhode.methods import find  # imported here, since it imports this module, too
 
     base = MR2 if of == MR2.name else find(of)
     return replace(
         variable_steps(base, MONITORS[monitor], name="HLR"),
         about="Steps of a symmetric method, shorter where the motion is fast or the torque strong. The density of the "
-        "steps, r, follows a monitor function U by r_(n+1/2) + r_(n-1/2) = 2 U(z_n), which is explicit and "
-        "undone by going back: no drift of the energy, as with equal steps. The user's step is the first one, and U is "
-        "measured relative to its value there. The monitor `frequency` is sqrt(|w|^2 + |torque / moments|), `rate` is "
-        "|w|; a function of one's own goes with polhode.methods.variable.variable_steps. The symplectic form is lost, "
-        "linear invariants stay. Costs one torque evaluation a step more than the method inside. A step fails where U "
-        "falls to less than half within a step: then take a shorter one; and where U is zero at the start but not "
-        "later, as |w| is of a body at rest: then take the other monitor. The reversal needs the last density, which a "
-        "continued run has; a run from a bare state starts with r = U. Holder, Leimkuhler and Reich 2001, from where "
-        "krysl2004 has its soft wall.",
+        "steps, r, follows a monitor function U by r_(n+1/2) + r_(n-1/2) = 2 U(z_n), which is explicit and undone by "
+        "going back: the energy does not drift, as with equal steps. The user's step is the first, and U is measured "
+        "relative to its value there. The monitor `frequency` is sqrt(|w|^2 + |torque / moments|), `rate` is |w|; "
+        "polhode.methods.variable.variable_steps takes a function of your own. The symplectic form is lost, linear "
+        "invariants are kept. Costs one torque evaluation a step more than the method inside. A step fails where U "
+        "falls to less than half within it: then take a shorter step. It also fails where U is zero at the start but "
+        "not later, as |w| is for a body at rest: then take the other monitor. The reversal needs the last density, "
+        "which a continued run has; a run from a bare state starts with r = U. By Holder, Leimkuhler and Reich 2001, "
+        "the source of the soft wall of krysl2004.",
     )
 
 
@@ -75,13 +75,13 @@ def _dop853(rtol: float, atol: float) -> Method:
         "DOP853",
         Adaptive(),
         summary="Dormand-Prince 8(5,3) with steps chosen by a tolerance; the plain baseline",
-        about="The Runge-Kutta pair of order 8 on quaternion and momentum, as in Hairer's code and in SciPy, which is "
-        "what most people would use. A step is accepted if its estimated error is below rtol in the attitude and below "
+        about="The Runge-Kutta pair of order 8 on quaternion and momentum, as in Hairer's code and in SciPy, which "
+        "most people would use. A step is accepted if its estimated error is below rtol in the attitude and below "
         "rtol |m| + atol in the momentum, and none is longer than the user's step. Costs 12 torque evaluations a "
         "step, 11 for each attempt at it that fails, and 12 for each output between steps. The quaternion is "
-        "normalised after every step. Where steps become absurdly short, as they do where the motion is held at a jump "
-        "of the torque, a ShortSteps warning says so. Keeps nothing: energy and momentum drift by about the tolerance "
-        "a step. Takes any torque.",
+        "normalised after every step. Where steps become absurdly short, as they do where the motion is held at a "
+        "jump of the torque, a ShortSteps warning says so. Keeps nothing: energy and momentum drift by about the "
+        "tolerance a step. Takes any torque.",
         cite="prince1981,hairer1993",
         order=8,
         attitude_order=8,

@@ -124,19 +124,23 @@ class Search:
         """Decides for each of the bodies that were tried whether it goes on, and at which level."""
         history = self.history
         history.add(which, self.steps(level), tried)
-        self.active[which] = False
         late = which[~self._enough(which, tried)]
-        if not late.size:
-            return
+        if late.size:
+            late = self._go_on(late, level, to_round_off)
+        self.active[which] = False  # not before: an interruption must not make them look finished
+        self.active[late] = True
+
+    def _go_on(self, late: Any, level: int, to_round_off: bool) -> Any:
+        """Chooses the next level of bodies that are above the tolerance; returns those for which there is one."""
+        history = self.history
         stuck = history.is_stuck(late, self.patience)
         if self.candidate.method.collocation and not to_round_off:  # it may be what the iterations have left
             self.to_round_off[late] = stuck | (history.error[-1, late] > FAR * self.rtol)
             stuck[:] = False
         stuck |= (history.failures[late] > MOST_FAILURES) | (history.tries[late] >= MOST_TRIES)
-        if not self.is_last(level):
-            late = late[~stuck]
-            self.level[late] = self._next_level(level, late)
-            self.active[late] = True
+        late = late[:0] if self.is_last(level) else late[~stuck]
+        self.level[late] = self._next_level(level, late)
+        return late
 
     def _enough(self, which: Any, tried: Tried) -> Any:
         """Whether estimates are below the tolerance, or made of round-off, which shorter steps would not lower."""

@@ -33,9 +33,6 @@ WORTH_A_THREAD_FLOWS = 6000
 """Flows, half a millisecond to one, from which on a thread for the companion pays."""
 HOPELESS = 0.1
 """Errors that are left where motions part: less rounding would not help."""
-CLAIMED = 0.05
-"""The part of the tolerance below which no error is claimed for methods for weak torques: where terms of different
-orders in the steps just cancel, a run and its companion agree by accident."""
 KEPT_ANSWERS = 1000
 
 
@@ -188,8 +185,6 @@ class OneBody:
     def _finished(self, solution: Solution, error: float) -> Solution:
         if solution.problem.times is not self.problem.times:
             solution = self._made(self._begin(self.problem, solution.plan))
-        if solution.plan.method.generalised_order:
-            error = max(error, CLAIMED * self.rtol)
         solution = replace(
             solution,
             stats=self._stats(solution),

@@ -1,4 +1,4 @@
-"""One file a model. A new file is found by itself."""
+"""The torque models, one in each file. A new file is found by itself."""
 
 import importlib
 import inspect
@@ -13,7 +13,7 @@ __all__ = ["CustomTorque", "Torque", "catalogue", "checked", "find", "torque"]
 
 @cache
 def catalogue() -> dict[str, type[Torque]]:
-    """Every torque model there is, by name."""
+    """Returns all torque models by their names."""
     found: dict[str, type[Torque]] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         if not module.name.startswith("_"):
@@ -25,5 +25,5 @@ def catalogue() -> dict[str, type[Torque]]:
 
 
 def find(name: str) -> type[Torque]:
-    """The model of this name, whatever its case."""
+    """Returns the model of this name, whatever its case."""
     return catalogue()[_check.choice("torque", name, catalogue())]

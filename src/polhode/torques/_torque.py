@@ -1,8 +1,8 @@
 """The contract of a torque.
 
-A torque is a kernel `(t, q, w, p) -> three numbers`, everything in the user's body axes, q scalar first; optionally
-with its potential energy `(t, q, p) -> number` and the times at which it jumps. A model is a frozen dataclass whose
-fields become the parameter array p; a user's own function becomes one by the decorator `torque`.
+A torque is a kernel `(t, q, w, p) -> three numbers`, everything in the user's body axes, q scalar first. It may have a
+potential energy `(t, q, p) -> number` and times at which it jumps. A model is a frozen dataclass whose fields become
+the parameter array p; the decorator `torque` makes a torque of a user's own function.
 """
 
 import dis
@@ -28,37 +28,38 @@ UserPotential = Callable[[float, Quat, Any], float]
 
 
 class Torque(ABC):
-    """What every torque offers. Models are found by their file and built from their fields."""
+    """The base class of all torques. Models are found by their file and built from their fields."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # unknown keys of scenario files are errors
 
     depends: Depends = Depends.POSITION
     upright: bool = False
-    """Whether its kernel is the shorter one for a direction along the third axis of space."""
+    """Whether the kernel is the shorter one for a direction along the third axis of space."""
 
     @property
     def name(self) -> str:
-        """What it is called in scenario files and results."""
+        """The name of the torque in scenario files and results."""
         return type(self).__name__
 
     @property
     @abstractmethod
     def torque_kernel(self) -> UserTorque:
-        """The torque, as a plain function to be compiled."""
+        """The torque as a plain function, which is compiled."""
 
     @property
     def potential_kernel(self) -> UserPotential | None:
-        """The potential energy, where there is one."""
+        """The potential energy as a plain function; None if there is none."""
         return None
 
     def parameters(self, body: Body) -> Sequence[float]:
-        """The numbers that the kernels find in p."""
+        """Returns the numbers that the kernels find in p."""
         return ()
 
     def parameter_rows(self, tensors: Floats) -> Floats:
-        """`parameters` of many bodies, a row each, from their inertia tensors (bodies, 3, 3).
+        """Returns the `parameters` of many bodies, one row each, from their inertia tensors (bodies, 3, 3).
 
-        One row serves for all if the body is not looked at. A model that looks at it can be quicker than one by one.
+        If the parameters do not depend on the body, one row serves for all. A model whose parameters do may override
+        this with something faster than a call for each body.
         """
         some = tensors if reads_body(type(self)) else tensors[:1]
         rows = [list(self.parameters(Body(tensor, allow_unphysical=True))) for tensor in some]
@@ -66,27 +67,27 @@ class Torque(ABC):
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
-        """Times at which the torque jumps: integration stops there and starts anew on the other side."""
+        """The times at which the torque jumps: integration stops there and starts anew on the other side."""
         return ()
 
     @property
     def may_bend(self) -> bool:
-        """Whether it may jump or bend where nobody has said so."""
+        """Whether the torque may jump or have a kink at places that are not declared as breakpoints."""
         return False
 
     @property
     def axis(self) -> Vec3 | None:
-        """A direction in space about which the torque is symmetric: the angular momentum along it is conserved."""
+        """The direction in space about which the torque is symmetric, if any: the momentum along it is conserved."""
         return None
 
     def at_large(self) -> "Torque":
-        """The same torque, to the same bits, by the kernel that serves all of its kind."""
+        """Returns the same torque, with the same bits, by the kernel for any direction (see `upright`)."""
         other = copy(self)
         other._settle(upright=False)
         return other
 
     def _settle(self, **fields: Any) -> None:
-        """Put checked values into the fields of a frozen dataclass, from its `__post_init__`."""
+        """Sets fields of a frozen dataclass to checked values, from its `__post_init__`."""
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -97,7 +98,7 @@ class Torque(ABC):
 
 
 def is_upright(direction: Vec3) -> bool:
-    """Whether it is one of the two directions of the third axis."""
+    """Whether the direction is along the third axis, up or down."""
     return direction[0] == direction[1] == 0.0
 
 
@@ -109,7 +110,7 @@ def reads_body(kind: type[Torque]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class CustomTorque(Torque):
-    """A user's function as a torque. Made by the decorator `torque`."""
+    """A user's function as a torque. The decorator `torque` makes it."""
 
     function: UserTorque
     values: tuple[float, ...] = ()
@@ -143,32 +144,32 @@ class CustomTorque(Torque):
 
     @property
     def may_bend(self) -> bool:
-        """Whether its code takes one of several ways, and it has no breakpoints that would explain it."""
+        """Whether the code of the function branches, and there are no breakpoints that would explain it."""
         return not self.jumps and may_bend(self.function)
 
     @property
     def py_func(self) -> UserTorque:
-        """The undecorated function, under the name by which compiled callers look for it."""
+        """The undecorated function, under the name by which the compiler looks for it."""
         return self.function
 
     def __call__(self, t: float, q: Quat, w: Vec3, p: Any) -> Any:
-        """The undecorated function."""
+        """Calls the undecorated function."""
         return self.function(t, q, w, p)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """For pickle, which looks functions up by their names: there it would find the torque instead."""
+        """Pickles the function by its name. Pickle itself would find this torque under that name, and refuse."""
         if _looked_up(self.function.__module__, self.function.__qualname__) is not self.function:
             return super().__reduce_ex__(protocol)
         rest = (self.values, self.potential, self.jumps, self.depends)
         return _unpickled, (self.function.__module__, self.function.__qualname__, *rest)
 
     def with_parameters(self, values: Any) -> "CustomTorque":
-        """The same torque with another parameter array. Nothing is compiled again."""
+        """Returns the same torque with another parameter array. Nothing is compiled again."""
         return replace(self, values=tuple(_check.row("parameters", values).tolist()))
 
 
 def _looked_up(module: str, name: str) -> Any:
-    """The function of this name, also if it has become a torque."""
+    """Returns the function of this name, also if a decorator has made it a torque; None if there is none."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -178,7 +179,7 @@ def _looked_up(module: str, name: str) -> Any:
 def _unpickled(module: str, name: str, *rest: Any) -> CustomTorque:
     importlib.import_module(module)
     if (function := _looked_up(module, name)) is None:
-        raise AttributeError(f"there is no function {name} in {module} any more, which a pickled torque needs")
+        raise AttributeError(f"a pickled torque needs the function {name} of {module}, which is no longer there")
     return CustomTorque(function, *rest)
 
 
@@ -205,17 +206,18 @@ def torque(
     breakpoints: Any = (),
     depends: str | Sequence[str] | None = None,
 ) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
-    """Make a torque from a plain Python function; it is compiled together with the step.
+    """Makes a torque from a plain Python function; it is compiled together with the step.
 
     The function is called as `f(t, q, w, p)`: time, quaternion (body to space, scalar first), angular velocity in
-    rad/s and parameter array, in your body axes, and returns the torque in N m as three numbers. `q` and `w` are
-    tuples; an index beyond the end of `p` is not noticed once the function is compiled. It may use `math`, arithmetic,
+    rad/s and parameter array, in your body axes. It returns the torque in N m as three numbers. `q` and `w` are
+    tuples; once the function is compiled, an index beyond the end of `p` is not noticed. It may use `math`, arithmetic,
     branches, helpers of your own, and `polhode.to_body` and `polhode.to_space`.
 
     Use it bare (`@torque`) or with arguments (`@torque(parameters=[...], potential=..., breakpoints=[...])`).
-    A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which
-    the torque jumps. What the function reads is found from its code: one that uses `w` depends on the rate. One
-    that only passes its arguments on can say what is read, of "attitude", "time" and "rate": `@torque(depends="time")`.
+    A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which the
+    torque jumps. What the function depends on is read from its code: one that uses `w` depends on the rate. A function
+    that only passes its arguments on can declare what it depends on, of "attitude", "time" and "rate":
+    `@torque(depends="time")`.
     """
 
     def decorated(function: UserTorque) -> CustomTorque:
@@ -239,7 +241,7 @@ def torque(
 
 
 def _depends(names: str | Sequence[str]) -> Depends:
-    """What a torque is said to read. The attitude is always allowed."""
+    """Returns what a torque is declared to depend on. The attitude is always included."""
     known = {"attitude": Depends.POSITION, "time": Depends.TIME, "rate": Depends.RATE}
     reads = Depends.POSITION
     for name in (names,) if isinstance(names, str) else names:
@@ -248,17 +250,17 @@ def _depends(names: str | Sequence[str]) -> Depends:
 
 
 def checked(torque: Any) -> Torque:
-    """A torque, or an error with what was probably meant."""
+    """Returns the torque, or raises an error that says what was probably meant."""
     if isinstance(torque, Torque):
         return torque
     if isinstance(torque, type) and issubclass(torque, Torque):
-        told = f"torque must be a torque, not the class {torque.__name__}"
-        raise TypeError(f"{told}: write {torque.__name__}(...) with its parameters")
+        problem = f"torque must be a torque, not the class {torque.__name__}"
+        raise TypeError(f"{problem}: write {torque.__name__}(...) with its parameters")
     raise TypeError(f"torque must be a polhode torque, not {torque!r}: decorate a function with @polhode.torque")
 
 
 def rising(name: str, values: Any) -> tuple[float, ...]:
-    """Finite numbers in strictly rising order."""
+    """Returns the values as floats, or raises an error unless they are finite and strictly rising."""
     row = tuple(_check.row(name, values).tolist())
     for before, after in pairwise(row):
         if after <= before:
@@ -267,8 +269,8 @@ def rising(name: str, values: Any) -> tuple[float, ...]:
 
 
 def _inspected(kind: str, function: Any, arguments: tuple[str, ...]) -> tuple[Any, list[bool]]:
-    """The Python function that is meant, and which of its arguments it ever looks at."""
-    # Behind a Numba dispatcher there is a function, which is compiled anew, with the step.
+    """Returns the plain Python function, and which of its arguments it ever reads."""
+    # A Numba dispatcher stands for its Python function, which is compiled anew, with the step.
     plain = function if isinstance(function, Torque) else getattr(function, "py_func", function)
     wanted = f"a {kind} is a Python function of ({', '.join(arguments)})"
     if not isinstance(plain, types.FunctionType):
@@ -280,5 +282,5 @@ def _inspected(kind: str, function: Any, arguments: tuple[str, ...]) -> tuple[An
     read = set[str]()
     for i in dis.get_instructions(code):
         if "LOAD_FAST" in i.opname or i.opname in ("LOAD_CLOSURE", "LOAD_DEREF"):
-            read.update(i.argval if isinstance(i.argval, tuple) else (i.argval,))  # later Pythons do two at once
+            read.update(i.argval if isinstance(i.argval, tuple) else (i.argval,))  # newer Pythons load two at once
     return plain, [name in read for name in code.co_varnames[: len(arguments)]]

@@ -17,7 +17,7 @@ def body_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 @dataclass(frozen=True)
 class ConstantBodyTorque(Torque):
-    """A torque that is constant in body axes, as of thrusters fixed to the body. It has no potential."""
+    """A torque that is constant in body axes, such as that of thrusters fixed to the body. It has no potential."""
 
     vector: Vec3
     """The torque in body axes, in N m."""

@@ -18,10 +18,10 @@ def space_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 @dataclass(frozen=True)
 class ConstantSpaceTorque(Torque):
-    """A torque that is constant in space axes: the spatial angular momentum grows with time, evenly.
+    """A torque that is constant in space axes: the spatial angular momentum grows evenly with time.
 
-    It has no potential. It looks the same from all sides of its own direction, but the momentum along that direction
-    is what it changes; so it has no axis of a conserved momentum.
+    It has no potential. It is symmetric about its own direction, but the momentum along that direction is just what it
+    changes; so no axis is declared along which momentum would be conserved.
     """
 
     vector: Vec3

@@ -31,15 +31,15 @@ def wall_potential(t: float, q: Quat, p: Any) -> float:
 
 @dataclass(frozen=True)
 class CoulombSoftWall(Torque):
-    """The end of the body's third axis is drawn down by a Coulomb force and pushed back by a soft wall.
+    """A Coulomb force draws the end of the body's third axis down, and a soft wall pushes it back.
 
     With z the height of the point e3 of the body, the potential energy is -1/(1.1 + z) + 0.001/(1.1 + z)^10, in the
     units of the paper, least at z = -0.50. The paper prints the torque with the opposite sign: then the force is
-    repulsive and the wall a deep hole, but its figures can be reproduced.  [krysl2004, sec. 3.6]
+    repulsive and the wall is a deep hole, but the paper's figures can be reproduced.  [krysl2004, sec. 3.6]
     """
 
     sign: Literal["physical", "printed"] = "physical"
-    """Whether the wall repels, as it must, or attracts, as printed."""
+    """`physical`: the wall repels; `printed`: it attracts, as in the paper."""
 
     def __post_init__(self) -> None:
         self._settle(sign=_check.choice("sign", self.sign, ("physical", "printed")))

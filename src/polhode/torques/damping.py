@@ -1,4 +1,4 @@
-"""A torque against the rate."""
+"""A torque that is proportional to the rate and opposes it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def damping_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 class LinearDamping(Torque):
     """A torque proportional to the rate, -D w: the drag of a thick fluid, or a rate controller.
 
-    The energy falls by w . D w a second; it does not fall at all if D is antisymmetric.
+    The energy falls at the rate w . D w, in W; it stays constant if D is antisymmetric.
     """
 
     coefficient: float | Vec3 | tuple[Vec3, Vec3, Vec3]

@@ -16,14 +16,14 @@ from polhode.torques._torque import Torque, UserPotential, is_upright
 
 
 def scaled_tensor(body: Body, c: float) -> list[float]:
-    """c I in the user's axes, as the six numbers with which p begins: xx, yy, zz, xy, xz, yz."""
+    """Returns c I in the user's axes, as the six numbers with which p begins: xx, yy, zz, xy, xz, yz."""
     tensor = c * body.tensor
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = tensor.tolist()
     return [xx, yy, zz, xy, xz, yz]
 
 
 def scaled_tensors(tensors: Floats, c: float, others: Sequence[float]) -> Floats:
-    """The same for a stack of tensors, a row each, followed by other numbers that are the same for all."""
+    """Returns the same for a stack of tensors, one row each, followed by `others`, which are the same for all."""
     xx, yy, zz, xy, xz, yz = (c * tensors[:, i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
     same = (np.full(len(tensors), x) for x in others)
     return np.stack([xx, yy, zz, xy, xz, yz, *same], axis=1)
@@ -41,7 +41,7 @@ def gradient_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 def upright_gradient_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """The same where the mass lies in the direction of the third axis of space."""
+    """c u x I u, where the mass lies along the third axis of space."""
     u = upright_to_body(q, p[8])
     return cross(u, tensor_times(p, u))
 
@@ -63,7 +63,7 @@ class GravityGradient(Torque):
     strength: float
     """c = 3 mu / r^3, in s^-2."""
     direction: Vec3 = (0.0, 0.0, 1.0)
-    """From the body to the attracting mass, in space; of any length."""
+    """The direction from the body to the attracting mass, in space axes; its length does not matter."""
 
     def __post_init__(self) -> None:
         self._settle(
@@ -73,7 +73,7 @@ class GravityGradient(Torque):
 
     @classmethod
     def at_distance(cls, mu: float, r: float, direction: Vec3 = (0.0, 0.0, 1.0)) -> "GravityGradient":
-        """Of a mass with the gravitational parameter `mu` (m^3/s^2) at the distance `r` (m)."""
+        """Returns the torque of a mass with the gravitational parameter `mu` (m^3/s^2) at the distance `r` (m)."""
         mu, r = _check.number("mu", mu, positive=True), _check.number("r", r, positive=True)
         return cls(3 * mu / r**3, direction)
 
@@ -92,7 +92,7 @@ class GravityGradient(Torque):
         return (*scaled_tensor(body, self.strength), *self.axis)
 
     def parameter_rows(self, tensors: Floats) -> Floats:
-        """The same for many bodies."""
+        """Returns the same for many bodies, one row each."""
         return scaled_tensors(tensors, self.strength, self.axis)
 
     @property

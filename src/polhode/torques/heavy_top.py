@@ -19,7 +19,7 @@ def weight_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 def upright_weight_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """The same where the force has the direction of the third axis of space."""
+    """r x R^T f, where the force is along the third axis of space."""
     return cross((p[0], p[1], p[2]), upright_to_body(q, p[5]))
 
 
@@ -38,9 +38,9 @@ class HeavyTop(Torque):
     weight: float
     """Magnitude of the force, in N."""
     point: Vec3 = (0.0, 0.0, 1.0)
-    """Where it acts, in body axes, in m: the centre of mass for the weight."""
+    """The point where the force acts, in body axes, in m: for the weight, the centre of mass."""
     down: Vec3 = (0.0, 0.0, -1.0)
-    """Its direction in space; of any length."""
+    """The direction of the force in space axes; its length does not matter."""
 
     def __post_init__(self) -> None:
         self._settle(

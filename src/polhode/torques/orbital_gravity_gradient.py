@@ -17,13 +17,13 @@ from polhode.torques._torque import Torque, UserPotential
 from polhode.torques.gravity_gradient import scaled_tensor, scaled_tensors, tensor_times
 
 RIGHT_ANGLE_TOLERANCE = 1e-6
-"""Cosine between `normal` and `towards` that is taken for round-off of the input, and removed."""
+"""A cosine between `normal` and `towards` up to this is taken for round-off of the input, and removed."""
 
 
 def towards_planet(t: float, q: Quat, p: Any) -> Vec3:
     """u = R^T (a cos nt + b sin nt).
 
-    The angle is made anew from t each time. Its rounding moves u by no more than the rounding of t itself does.
+    The angle is computed from t each time. Its rounding moves u by no more than the rounding of t itself does.
     """
     c, s = math.cos(p[6] * t), math.sin(p[6] * t)
     return to_body(q, (c * p[7] + s * p[10], c * p[8] + s * p[11], c * p[9] + s * p[12]))
@@ -45,17 +45,17 @@ def orbital_potential(t: float, q: Quat, p: Any) -> float:
 class OrbitalGravityGradient(Torque):
     """The gravity gradient of a planet about which the body moves on a circular orbit.
 
-    As `GravityGradient` with c = 3 n^2, but the direction to the planet turns about the orbit normal at the orbital
-    rate n, right-handed. The axes of space do not turn. The potential energy depends on time; conserved is
-    T + V - n L, with L the spatial angular momentum along the normal.
+    It is `GravityGradient` with c = 3 n^2, but the direction to the planet turns about the orbit normal at the orbital
+    rate n, right-handed. The axes of space do not turn. The potential energy depends on time; T + V - n L is conserved,
+    with L the spatial angular momentum along the normal.
     """
 
     orbital_rate: float
     """n, in rad/s."""
     normal: Vec3 = (0.0, 0.0, 1.0)
-    """Normal of the orbit, in space; of any length."""
+    """The normal of the orbit, in space axes; its length does not matter."""
     towards: Vec3 = (1.0, 0.0, 0.0)
-    """From the body to the planet at t = 0, in space, perpendicular to `normal`; of any length."""
+    """The direction from the body to the planet at t = 0, in space axes, perpendicular to `normal`; of any length."""
 
     depends = Depends.POSITION | Depends.TIME
 
@@ -77,7 +77,7 @@ class OrbitalGravityGradient(Torque):
     def at_distance(
         cls, mu: float, r: float, normal: Vec3 = (0.0, 0.0, 1.0), towards: Vec3 = (1.0, 0.0, 0.0)
     ) -> "OrbitalGravityGradient":
-        """On the orbit of radius `r` (m) about a mass with the gravitational parameter `mu` (m^3/s^2)."""
+        """Returns the torque on an orbit of radius `r` (m) about a mass of gravitational parameter `mu` (m^3/s^2)."""
         mu, r = _check.number("mu", mu, positive=True), _check.number("r", r, positive=True)
         return cls(math.sqrt(mu / r) / r, normal, towards)
 
@@ -96,7 +96,7 @@ class OrbitalGravityGradient(Torque):
         return (*scaled_tensor(body, 3 * self.orbital_rate**2), *self._orbit())
 
     def parameter_rows(self, tensors: Floats) -> Floats:
-        """The same for many bodies."""
+        """Returns the same for many bodies, one row each."""
         return scaled_tensors(tensors, 3 * self.orbital_rate**2, self._orbit())
 
     def _orbit(self) -> Sequence[float]:

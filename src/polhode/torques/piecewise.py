@@ -12,7 +12,7 @@ from polhode.torques._torque import Torque, rising
 
 
 def piece(t: float, p: Any) -> Vec3:
-    """The vector of the segment that holds t. The integrator never shows the time of a jump."""
+    """Returns the vector of the segment that contains t. The integrator never asks at the time of a jump."""
     if t > p[0]:
         for k in range(1, p.shape[0], 4):
             if t < p[k]:
@@ -21,22 +21,22 @@ def piece(t: float, p: Any) -> Vec3:
 
 
 def piecewise_body_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """The vector, given in body axes."""
+    """Returns the vector, which is given in body axes."""
     return piece(t, p)
 
 
 def piecewise_space_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """The vector, given in space axes."""
+    """Returns the vector, which is given in space axes, in body axes."""
     return to_body(q, piece(t, p))
 
 
 @dataclass(frozen=True)
 class PiecewiseTorque(Torque):
-    """A torque that is constant for a while, then jumps; zero before `start` and after the last segment.
+    """A torque that is constant within segments of time; it is zero before `start` and after the last segment.
 
     Integration stops at each jump and starts anew on the other side, so jumps need not fall on the grid and cost no
-    accuracy. The book toss of krysl2004, section 3.2: 20 N m about x for 2 s (the time is not printed), then an
-    impulse of 0.2 N m s about y within 0.05 s:
+    accuracy. The book toss of krysl2004, section 3.2, is 20 N m about x for 2 s (the paper does not print the time),
+    then an impulse of 0.2 N m s about y within 0.05 s:
 
         PiecewiseTorque(((2.0, (20, 0, 0)), (2.05, (0, 4, 0))))
     """
@@ -46,7 +46,7 @@ class PiecewiseTorque(Torque):
     frame: Literal["space", "body"] = "space"
     """The axes in which the torques are given."""
     start: float = 0.0
-    """When the first segment begins, in s."""
+    """The time at which the first segment begins, in s."""
 
     depends = Depends.POSITION | Depends.TIME
 
@@ -60,11 +60,11 @@ class PiecewiseTorque(Torque):
 
     @property
     def torque_kernel(self) -> UserTorque:
-        """The vector of the segment, turned into body axes if need be."""
+        """The vector of the segment, in body axes."""
         return piecewise_space_torque if self.frame == "space" else piecewise_body_torque
 
     def parameters(self, body: Body) -> Sequence[float]:
-        """The start, then four numbers a segment: its end and its vector."""
+        """The start, then four numbers for each segment: its end and its vector."""
         return (self.start, *(x for end, vector in self.segments for x in (end, *vector)))
 
     @property

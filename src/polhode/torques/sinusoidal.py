@@ -1,4 +1,4 @@
-"""A torque that swings in time."""
+"""A torque that oscillates in time."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def sinusoidal_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 @dataclass(frozen=True)
 class SinusoidalTorque(Torque):
-    """A torque that swings harmonically along a direction fixed in the body, a cos(nu t + phi)."""
+    """A torque that oscillates harmonically along a direction fixed in the body, a cos(nu t + phi)."""
 
     amplitude: Vec3
     """a, in body axes, in N m."""
