@@ -47,7 +47,7 @@ SPLITTING = "ABA1064"
 """What is tried beside collocation."""
 IN_POINTS = 1.4
 """The price of an evaluation in collocation, where one of a splitting, with its flow of a symmetric body, has 1."""
-FACTORS = {"SABA8": Factors(5.0), "ABA1064": Factors(2.5), "TakahashiImada": Factors(1.5)}
+FACTORS = {"SABA": Factors(5.0), "ABA1064": Factors(2.5), "TakahashiImada": Factors(1.5)}
 """Where others than those of one body were measured, on random ensembles (docs/ensemble.md)."""
 POWERS = (0.0, 0.5, 1.0)
 """Of its speed, with which the steps that a body needs may grow."""

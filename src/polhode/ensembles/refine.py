@@ -185,7 +185,7 @@ class Levels:
         method = self.ladder.method
         if (method.comoves and not self.task.leaders.many) or isinstance(method.scheme, Adaptive):
             return np.ones(turn.size, dtype=bool)
-        model = choice.MODELS.get(method.bare_name)
+        model = choice.model_of(method, symmetric=False)
         return turn <= (FOLLOWED if model is None else model.longest) * self.steps(level)
 
     def run(self, level: int, utmost: bool, *, coarser: bool = False) -> Run:

@@ -24,6 +24,18 @@ def catalogue() -> dict[str, Method]:
     return found
 
 
+@cache
+def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
+    """What a short name such as SABA4 stands for: a method of the catalogue and the value of one of its options."""
+    return {
+        option.short.format(value).lower(): (method.name, {option.name: value})
+        for method in catalogue().values()
+        for option in method.options
+        if option.short
+        for value in option.choices
+    }
+
+
 def find(name: str, **options: Any) -> Method:
     """The method of this name, whatever its case; options as arguments, or in the name: `MR2(axes=231)`."""
     method = _named(name) if isinstance(name, str) else _named.__wrapped__(name)  # which will say that it is no name
@@ -33,6 +45,11 @@ def find(name: str, **options: Any) -> Method:
 @lru_cache(maxsize=256)
 def _named(name: str) -> Method:
     bare, listed = _parts(name)
+    if isinstance(bare, str) and bare.lower() in short_names():
+        short, (bare, implied) = bare, short_names()[bare.lower()]
+        if listed.keys() & implied.keys():
+            raise ValueError(f"{short} says which {' and '.join(implied)} of {bare} is meant: do not give it twice")
+        listed = implied | listed
     return catalogue()[_check.choice("method", bare, catalogue())].having(**listed)
 
 

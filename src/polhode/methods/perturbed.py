@@ -2,10 +2,11 @@
 
 The free motion is solved exactly, so the torque is a perturbation and every error carries it as a factor: with a torque
 of size eps, a method of generalised order (r1, r2, ...) errs by eps h^r1 + eps^2 h^r2 + ... Methods for weak torques
-(`SABA1` to `SABA12`, `ABA84` and so on) make the first powers high; those of Blanes and Moan make all of them alike.
+(`SABA`, `ABA84` and so on) make the first powers high; those of Blanes and Moan make all of them alike.
 All are symplectic and time-symmetric.
 """
 
+from functools import partial
 from itertools import chain, zip_longest
 
 from polhode.core import coefficients
@@ -14,7 +15,7 @@ from polhode.core.compose import Splitting
 from polhode.core.flows import free, kick
 from polhode.core.polished import PolishedSplitting
 from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, split, with_options
+from polhode.methods._method import COMPENSATED, Keeps, Method, Option, split, with_options
 from polhode.methods.exact import Strang
 
 
@@ -25,29 +26,32 @@ def alternating(row: Alternating) -> Splitting:
     return split(*filter(None, chain.from_iterable(zip_longest(first, second))))
 
 
+def _card(
+    name: str, row: Alternating, summary: str, about: str, cite: str, order: int, generalised: tuple[int, ...],
+    compensated: bool,
+) -> Method:  # fmt: skip
+    evaluations = min(len(row.kicks), len(row.drifts))  # kicks at both ends share one with their neighbours
+    plain = alternating(row)
+    return Method(
+        name,
+        PolishedSplitting(plain) if compensated else plain,
+        summary=summary,
+        about=f"{about} Torque evaluations and exact flows a step: {evaluations} and {len(row.drifts)}.",
+        cite=cite,
+        order=order,
+        attitude_order=order,
+        accepts=Depends.POSITION | Depends.TIME,
+        keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
+        keeps_when_free=Strang.keeps_when_free,
+        generalised_order=generalised,
+        unscaled=compensated,
+    )
+
+
 def _method(
     name: str, row: Alternating, summary: str, about: str, cite: str, order: int, generalised: tuple[int, ...]
 ) -> Method:
-    evaluations = min(len(row.kicks), len(row.drifts))  # kicks at both ends share one with their neighbours
-
-    def make(compensated: bool) -> Method:
-        plain = alternating(row)
-        return Method(
-            name,
-            PolishedSplitting(plain) if compensated else plain,
-            summary=summary,
-            about=f"{about} Torque evaluations and exact flows a step: {evaluations} and {len(row.drifts)}.",
-            cite=cite,
-            order=order,
-            attitude_order=order,
-            accepts=Depends.POSITION | Depends.TIME,
-            keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
-            keeps_when_free=Strang.keeps_when_free,
-            generalised_order=generalised,
-            unscaled=compensated,
-        )
-
-    return with_options(make, COMPENSATED)
+    return with_options(partial(_card, name, row, summary, about, cite, order, generalised), COMPENSATED)
 
 
 # --- torques of any size
@@ -87,21 +91,24 @@ SRKN11 = _method(
 # --- weak torques
 
 
-def _saba(n: int) -> Method:
-    times = "kick" if n == 1 else f"{n} kicks"
-    return _method(
-        f"SABA{n}",
-        coefficients.legendre(n),
-        f"exact flow and {times} for weak torques, orders ({2 * n}, 2)",
-        "The torque acts at the nodes of Gauss's quadrature and with its weights. All steps are forward."
-        f" SABA{n} of laskar2001.",
+def _saba(stages: int, compensated: bool) -> Method:
+    return _card(
+        "SABA",
+        coefficients.legendre(stages),
+        f"exact flow and {'kick' if stages == 1 else f'{stages} kicks'} for weak torques, orders ({2 * stages}, 2)",
+        "The torque acts at the nodes of Gauss's quadrature and with its weights. All steps are forward. With n stages"
+        f" the orders are (2 n, 2). SABA{stages} of laskar2001.",
         "laskar2001",
         2,
-        (2 * n, 2),
+        (2 * stages, 2),
+        compensated,
     )
 
 
-SABA1, SABA2, SABA3, SABA4, SABA5, SABA6, SABA7, SABA8, SABA9, SABA10, SABA11, SABA12 = map(_saba, range(1, 13))
+_STAGES = Option(
+    "stages", 8, "kicks in a step; SABA4 is short for SABA(stages=4)", tuple(range(1, 13)), (1, 4, 10), short="SABA{}"
+)
+SABA = with_options(_saba, _STAGES, COMPENSATED)
 
 
 def _aba(name: str, row: Alternating, generalised: tuple[int, ...], source: str) -> Method:
