@@ -40,7 +40,6 @@ it has them (Linux, as NumPy asks it to), instead of 512 small ones that cost mo
 FEW_DIGITS = 2.0
 """With fewer digits left, `at` warns."""
 
-Mode = Literal["short-axis", "long-axis", "separatrix", "steady"]
 Axis = Literal["short", "long"]
 
 

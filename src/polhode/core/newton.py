@@ -68,25 +68,6 @@ def balance(k: Vec3, j: Vec3, n: Vec3, m: Vec3, g: float, guess: Vec3) -> tuple[
     return y, NO_CONVERGENCE
 
 
-# The same for methods that think in rates.
-
-
-def skewness(body: Rotor) -> Vec3:
-    """How far the moments are from equal, (I3 - I2) / I1 and so on: between -1 and 1 for bodies that can exist."""
-    return times(differences(body), body.inverse)
-
-
-def acceleration(k: Vec3, w: Vec3, n: Vec3) -> Vec3:
-    """Of a body with this skewness that turns at the rate w under the torque n over the moments."""
-    return euler(k, w, n)
-
-
-def euler_correction(k: Vec3, f: Vec3, g: float, w: Vec3) -> Vec3:
-    """The solution d of d + g k (w2 d3 + w3 d2, ...) = f: the tangent of x - acceleration(w + g x), at the rate w."""
-    x, y, z = g * k[0], g * k[1], g * k[2]
-    return unit_diagonal(x * w[2], x * w[1], y * w[2], y * w[0], z * w[1], z * w[0], f)
-
-
 Columns = tuple[Vec3, Vec3, Vec3]
 
 
