@@ -28,6 +28,7 @@ def test_options_within_options() -> None:
         ("MR2(axes=231))", "brackets do not match"),
         ("HLR(of=MR2(axes=999))", "no value of the option axes of MR2: '999'"),
         ("SABA4(stages=5)", "SABA4 says which stages of SABA is meant: do not give it twice"),
+        ("G4(compensated=true)", "there is no method 'G4' any more: use 'G8'"),
         ("SABA13", "no method 'SABA13': did you mean 'SABA'"),
         ("SABA(stages=13)", "no value of the option stages of SABA: '13'"),
         ("DOP853(rtol=x)", "rtol of DOP853 must be a number, not 'x'"),

@@ -175,7 +175,7 @@ def test_times_far_from_zero_are_rounded() -> None:
     assert 1e-12 < apart <= late.error_estimate < 1e-8
 
 
-@pytest.mark.parametrize("method", ["MR2", "RK4", "KL8(of=Strang)", "G4", "SABA(stages=4)", "DOP853", "HLR"])
+@pytest.mark.parametrize("method", ["MR2", "RK4", "KL8(of=Strang)", "G8", "SABA(stages=4)", "DOP853", "HLR"])
 def test_a_method_of_ones_own(method: str) -> None:
     solution = answer(1e-2, 1e-5, method=method, t_eval=[20.0])
     truth = answer(1e-2, 1e-11, t_eval=[20.0])

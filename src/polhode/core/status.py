@@ -11,8 +11,6 @@ STALLED = 6
 """A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
 ALONE = 7
 """Among many bodies: several at a time cannot go on with this one. Seen by no user."""
-TOO_LONG = 8
-"""The equations of a step were solved, but more happens within it than the method can follow."""
 
 # Reported by the caller of a driver, not by kernels:
 RAISED = 3

@@ -598,8 +598,6 @@ class Integration:
             return f"the torque {self.run.torque.name} raised an exception {where}"
         if status == codes.NO_CONVERGENCE:
             return f"{method} could not solve its step equation with step {h:g} {where}: {self._remedy()}"
-        if status == codes.TOO_LONG:
-            return f"more happens in a step of {h:g} than {method} can follow, {where}: {self._remedy()}"
         if status == codes.STALLED:
             remedy = self._remedy("choose a wider tolerance or another method")
             return f"the steps of {method} became too short {where}: {remedy}"

@@ -24,6 +24,10 @@ def catalogue() -> dict[str, Method]:
     return found
 
 
+REMOVED = {"g4": "G8"}
+"""Methods that there were, with what to use instead (docs/decisions/0010-less.md)."""
+
+
 @cache
 def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
     """What a short name such as SABA4 stands for: a method of the catalogue and the value of one of its options."""
@@ -50,6 +54,8 @@ def _named(name: str) -> Method:
         if listed.keys() & implied.keys():
             raise ValueError(f"{short} says which {' and '.join(implied)} of {bare} is meant: do not give it twice")
         listed = implied | listed
+    if isinstance(bare, str) and bare.lower() in REMOVED:
+        raise ValueError(f"there is no method {bare!r} any more: use {REMOVED[bare.lower()]!r}")
     return catalogue()[_check.choice("method", bare, catalogue())].having(**listed)
 
 

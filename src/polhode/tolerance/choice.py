@@ -186,7 +186,6 @@ MODELS = {
     "SABA": Model(6.0, (5e-9, 8e-3), 8.0, 0.18),
     "ABA1064": Model(5.5, (1e-5, 1.4e-4, 1.4e-4), 8.0, 0.65),
     "G8": Model(2.5, (5.4e-17,), stronger=1.2, shorter=0.45),
-    "G4": Model(1.9, (6e-8,)),
 }
 IN_MOTION = {"G8": Model(8.0, (2.5e-17,), stronger=2.5, shorter=4.0, in_motion=True)}
 """Of methods that take part in the free motion of a symmetric body: turns are those about the momentum."""
@@ -306,7 +305,7 @@ WORTH_ALLOWING = 1e-15
 ITERATED = 0.03
 """The part of the tolerance that iterations may use up."""
 FACTORS = {
-    "G4": Factors(2.0), "G8": Factors(2.0, 2.0), "DOP853": Factors(3.0), "SABA": Factors(10.0),
+    "G8": Factors(2.0, 2.0), "DOP853": Factors(3.0), "SABA": Factors(10.0),
     "TakahashiImada": Factors(2.5),
 }  # fmt: skip
 """Where others than usual were measured; G8 has the second where its sums are compensated."""
