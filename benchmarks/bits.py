@@ -42,7 +42,7 @@ TORQUES: dict[str, Any] = {
     "driven": driven,
 }
 COMPILED = (
-    "MR2", "Strang", "Exact", "ExactPolished", "RK4", "DOP853", "G4", "G8", "G8(comoving=true)", "HLR", "DMV4", "NMB",
+    "MR2", "Strang", "Exact", "ExactPolished", "RK4", "DOP853", "G8", "G8(comoving=true)", "HLR", "DMV4", "NMB",
     "KL6", "A10", "TakahashiImada", "Strang(corrector=17)", "ABA1064", "SABA8", "RKMK4", "LS", "IMR",
 )  # fmt: skip
 """One method of each kind of scheme; the others run in plain Python, by the same kernels and the same loop."""

@@ -250,10 +250,8 @@ def automatic(problem: Problem, target: float) -> ph.Solution:
 
 
 CANDIDATES = (
-    "SABA8", "SABA10", "ABA104", "ABA864", "ABA1064", "Strang", "StrangC", "Strang(corrector=17)", "KL8(of=Strang)",
-    "KL10(of=Strang)", "BlanesMoanS10", "SRKN11", "G4", "G8", "G8(compensated=true)",
-    "G8(comoving=true)", "DOP853", "A8", "A10", "A12",
-    "Adams10",
+    "SABA8", "SABA10", "ABA104", "ABA864", "ABA1064", "Strang", "Strang(corrector=17)", "KL8(of=Strang)",
+    "BlanesMoanS10", "SRKN11", "G8", "G8(compensated=true)", "G8(comoving=true)", "DOP853", "A8", "A10", "A12",
 )  # fmt: skip
 """Methods that the map tries with hindsight; names that do not exist are skipped."""
 

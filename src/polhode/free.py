@@ -40,7 +40,6 @@ has them (Linux, as NumPy asks it to), instead of 512 small ones, which cost mor
 FEW_DIGITS = 2.0
 """If fewer digits of the phase are left, `at` warns."""
 
-Mode = Literal["short-axis", "long-axis", "separatrix", "steady"]
 Axis = Literal["short", "long"]
 
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from polhode.methods import catalogue, compose, find, separated
+from polhode.methods import catalogue, compose, find, separated, short_names
 
 
 def test_commas_separate_outside_brackets() -> None:
@@ -27,12 +27,37 @@ def test_options_within_options() -> None:
         ("MR2(231)", "options of MR2 are written option=value, not '231'"),
         ("MR2(axes=231))", "brackets do not match"),
         ("HLR(of=MR2(axes=999))", "no value of the option axes of MR2: '999'"),
+        ("SABA4(stages=5)", "SABA4 says which stages of SABA is meant: do not give it twice"),
+        ("G4(compensated=true)", "there is no method 'G4' any more: use 'G8'"),
+        ("SABA13", "no method 'SABA13': did you mean 'SABA'"),
+        ("SABA(stages=13)", "no value of the option stages of SABA: '13'"),
         ("DOP853(rtol=x)", "rtol of DOP853 must be a number, not 'x'"),
     ],
 )
 def test_bad_names(name: str, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         find(name)
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [
+        ("SABA8", "SABA"), ("saba4", "SABA(stages=4)"),
+        ("SABA10(compensated=true)", "SABA(stages=10, compensated=true)"),
+        ("A8", "Adams(order=8)"), ("A10", "Adams"), ("TJ4", "TJ"), ("TJ6(of=Strang)", "TJ(order=6, of=Strang)"),
+    ],
+)  # fmt: skip
+def test_short_names(short: str, name: str) -> None:
+    assert find(short) is find(name)
+    assert find(short).name == name
+
+
+def test_short_names_take_no_name_from_a_method() -> None:
+    taken = {name.lower() for name in catalogue()}
+    options = [option for method in catalogue().values() for option in method.options if option.short]
+    shortened = [option.short.format(value).lower() for option in options for value in option.choices]
+    assert len(shortened) == len(set(shortened)) == len(short_names()) > 0
+    assert not taken & set(shortened)
 
 
 @pytest.mark.parametrize("method", catalogue().values(), ids=list(catalogue()))

@@ -321,7 +321,8 @@ def test_without_a_torque_sej_is_jem() -> None:
 
 CASES = [
     ("KL6(of=Strang)", 6), ("KL6(of=SEJ)", 6), ("KL6(of=LS)", 6), ("KL6(of=NMB)", 6), ("KL8(of=Strang)", 8),
-    ("KL8(of=SEJ4)", 8), ("TJ6(of=SEJ)", 6), ("Suzuki4(of=SSh)", 4), ("TJ4(of=MR2(axes=231))", 4), ("TJ4(of=SS)", 4),
+    ("KL8(of=SEJ4)", 8), ("TJ(order=6, of=SEJ)", 6), ("Suzuki4(of=SSh)", 4), ("TJ(of=MR2(axes=231))", 4),
+    ("TJ(of=SS)", 4),
 ]  # fmt: skip
 
 

@@ -69,25 +69,6 @@ def balance(k: Vec3, j: Vec3, n: Vec3, m: Vec3, g: float, guess: Vec3) -> tuple[
     return y, NO_CONVERGENCE
 
 
-# The same for methods whose unknown is the rate.
-
-
-def skewness(body: Rotor) -> Vec3:
-    """(I3 - I2) / I1 and cyclic: between -1 and 1 for bodies that can exist, and 0 for equal moments."""
-    return times(differences(body), body.inverse)
-
-
-def acceleration(k: Vec3, w: Vec3, n: Vec3) -> Vec3:
-    """Returns the acceleration of a body with this skewness at the rate w, where n is the torque over the moments."""
-    return euler(k, w, n)
-
-
-def euler_correction(k: Vec3, f: Vec3, g: float, w: Vec3) -> Vec3:
-    """Solves d + g k (w2 d3 + w3 d2, ...) = f for d: the tangent of x - acceleration(w + g x), at the rate w."""
-    x, y, z = g * k[0], g * k[1], g * k[2]
-    return unit_diagonal(x * w[2], x * w[1], y * w[2], y * w[0], z * w[1], z * w[0], f)
-
-
 Columns = tuple[Vec3, Vec3, Vec3]
 
 

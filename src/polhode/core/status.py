@@ -10,7 +10,6 @@ INTERRUPTED = 4
 UNCOVERED = 5
 STALLED = 6
 ALONE = 7
-TOO_LONG = 8
 
 
 class Status(enum.IntEnum):
@@ -31,8 +30,6 @@ class Status(enum.IntEnum):
     """A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
     ALONE = ALONE
     """Among many bodies: several at a time cannot go on with this one. Seen by no user."""
-    TOO_LONG = TOO_LONG
-    """The equations of a step were solved, but more happens within it than the method can follow."""
 
     @property
     def sentence(self) -> str:
@@ -50,5 +47,4 @@ _SENTENCES = {
     "the separatrix, or the body to a sphere) {place}: use Exact",
     Status.STALLED: "the steps of {method} became too short {place}: {remedy}",
     Status.ALONE: "waits to go on outside the lanes {place}",
-    Status.TOO_LONG: "more happens in a step of {step:g} than {method} can follow, {place}: {remedy}",
 }

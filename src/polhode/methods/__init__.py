@@ -35,6 +35,22 @@ def catalogue() -> dict[str, Method]:
     return found
 
 
+REMOVED = {"g4": "G8"}
+"""Methods that there were, with what to use instead (docs/decisions/0010-less.md)."""
+
+
+@cache
+def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Returns what short names such as SABA4 stand for: a method of the catalogue and the value of an option."""
+    return {
+        option.short.format(value).lower(): (method.name, {option.name: value})
+        for method in catalogue().values()
+        for option in method.options
+        if option.short
+        for value in option.choices
+    }
+
+
 def find(name: str, **options: Any) -> Method:
     """Returns the method of this name, whatever its case; options are arguments, or in the name: `MR2(axes=231)`."""
     method = _named(name) if isinstance(name, str) else _named.__wrapped__(name)  # the latter raises the error
@@ -44,6 +60,13 @@ def find(name: str, **options: Any) -> Method:
 @lru_cache(maxsize=256)
 def _named(name: str) -> Method:
     bare, listed = _parts(name)
+    if isinstance(bare, str) and bare.lower() in short_names():
+        short, (bare, implied) = bare, short_names()[bare.lower()]
+        if listed.keys() & implied.keys():
+            raise ValueError(f"{short} says which {' and '.join(implied)} of {bare} is meant: do not give it twice")
+        listed = implied | listed
+    if isinstance(bare, str) and bare.lower() in REMOVED:
+        raise ValueError(f"there is no method {bare!r} any more: use {REMOVED[bare.lower()]!r}")
     return catalogue()[_check.choice("method", bare, catalogue())].replace(**listed)
 
 

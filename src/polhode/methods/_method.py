@@ -52,6 +52,9 @@ class Option:
     """Values that the contract tests try as well."""
     names_a_method: bool = False
     """Whether the value is the name of a method."""
+    short: str = ""
+    """A name for the method with one of the choices, which takes the place of `{}`: with `SABA{}`, the name SABA4 means
+    SABA(stages=4)."""
 
     def read(self, value: Any, method: str) -> Value:
         """Returns the value that is meant, from Python or from text."""

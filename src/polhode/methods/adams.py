@@ -1,31 +1,33 @@
-"""Adams's methods at fixed steps: the cheapest steps of a high order, for any torque."""
+"""Adams's methods at fixed steps: few torque evaluations at a high order, for torques of any size and kind."""
 
-from polhode.core.adams import Adams
+from polhode.core.adams import Adams as AdamsScheme
 from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
+from polhode.methods._method import COMPENSATED, Keeps, Method, Option, with_options
+
+LONGEST_TURN = {8: 0.3, 10: 0.16, 12: 0.08}
+"""Radians in a step beyond which the method of an order is unstable."""
 
 
-def _adams(order: int, longest: float) -> Method:
-    def make(compensated: bool) -> Method:
-        return Method(
-            f"A{order}",
-            Adams(order, compensated),
-            summary=f"Adams's predictor and corrector of order {order} on quaternion and momentum",
-            about="Quaternion and momentum, as seven numbers, move by the integral of the polynomial through the slopes"
-            f" of the last steps: predicted, evaluated, corrected, evaluated, both formulas of order {order}. Takes any"
-            f" torque and costs two evaluations a step. The first {order - 1} steps, those after a jump of the torque"
-            " and those of another length are Runge-Kutta steps of order 8 with 12 evaluations. Unstable if the body"
-            f" turns by more than about {longest:g} in a step. Keeps nothing.",
-            cite="hairer1993",
-            order=order,
-            attitude_order=order,
-            accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-            keeps=Keeps.NOTHING,
-            keeps_when_free=Keeps.NOTHING,
-            unscaled=compensated,
-        )
-
-    return with_options(make, COMPENSATED)
+def _adams(order: int, compensated: bool) -> Method:
+    return Method(
+        "Adams",
+        AdamsScheme(order, compensated),
+        summary=f"Adams's predictor and corrector of order {order} on quaternion and momentum",
+        about="Quaternion and momentum, as seven numbers, move by the integral of the polynomial through the slopes"
+        f" of the last steps: predicted, evaluated, corrected, evaluated, both formulas of order {order}. Takes any"
+        f" torque and costs two evaluations a step. The first {order - 1} steps, those after a jump of the torque"
+        " and those of another length are Runge-Kutta steps of order 8 with 12 evaluations. Unstable if the body"
+        f" turns by more than about {LONGEST_TURN[order]:g} in a step. Keeps nothing. Pays where the"
+        " torque depends on the rate and its evaluation takes longer than all the rest of a step.",
+        cite="hairer1993",
+        order=order,
+        attitude_order=order,
+        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+        keeps=Keeps.NOTHING,
+        keeps_when_free=Keeps.NOTHING,
+        unscaled=compensated,
+    )
 
 
-A8, A10, A12 = _adams(8, 0.3), _adams(10, 0.16), _adams(12, 0.08)
+_ORDER = Option("order", 10, "of both formulas; A8 is short for Adams(order=8)", tuple(LONGEST_TURN), short="A{}")
+Adams = with_options(_adams, _ORDER, COMPENSATED)

@@ -1,6 +1,6 @@
-"""Compositions of any symmetric method of second order: steps of certain fractions, one after the other, as one step.
+"""Compositions of any symmetric method of second order: steps of certain fractions in a row, as one step.
 
-The option `of` names the method, which may have options of its own: `KL6(of=Strang)`, `TJ4(of=MR2(axes=231))`.
+The option `of` names the method, with options of its own if need be: `KL6(of=Strang)`, `TJ(of=MR2(axes=231))`.
 """
 
 from polhode.core.coefficients import KAHAN_LI_6, KAHAN_LI_8, SUZUKI_4, TRIPLE_JUMP_4, TRIPLE_JUMP_6, TRIPLE_JUMP_8, Row
@@ -9,8 +9,8 @@ from polhode.methods.axes import MR2
 
 
 def _symmetric(name: str, of: str) -> Method:
-    """Returns the method `of`, or raises an error if it cannot be composed."""
-    from polhode.methods import find  # imported here, since it imports this module, too
+    """Returns the method of this name, if it can be composed."""
+    from polhode.methods import find  # it knows all methods, these here included
 
     base = MR2 if of == MR2.name else find(of)
     if base.order != 2 or base.attitude_order != 2:
@@ -20,38 +20,46 @@ def _symmetric(name: str, of: str) -> Method:
     return base
 
 
+OF = Option("of", MR2.name, "the symmetric method of second order to compose", names_a_method=True)
+
+
+def _composed(name: str, of: str, row: Row, order: int, words: str, about: str, cite: str) -> Method:
+    base = _symmetric(name, of)
+    return compose(
+        base,
+        row,
+        name=name,
+        order=order,
+        summary=f"{words} of {base.name}",
+        about=f"{about} Keeps what {base.name} keeps and costs {len(row)} times as much.",
+        cite=f"{cite},{base.cite}",
+    )
+
+
 def _composition(name: str, row: Row, order: int, words: str, about: str, cite: str) -> Method:
     def make(of: str) -> Method:
-        base = _symmetric(name, of)
-        return compose(
-            base,
-            row,
-            name=name,
-            order=order,
-            summary=f"{words} of {base.name}",
-            about=f"{about} Keeps what {base.name} keeps and costs {len(row)} times as much.",
-            cite=f"{cite},{base.cite}",
-        )
+        return _composed(name, of, row, order, words, about, cite)
 
-    of = Option("of", MR2.name, "the symmetric method of second order to compose", names_a_method=True)
-    return with_options(make, of)
+    return with_options(make, OF)
 
 
 _JUMP = (
-    "Three steps, the middle one backward, raise the order by two; {}. The backward step is long, and the error large."
+    "Three steps, the middle one backward, raise the order by two; {}. The backward step is long, and so is the error."
 )
+_JUMPS = {
+    4: (TRIPLE_JUMP_4, "triple jump", "to four here"),
+    6: (TRIPLE_JUMP_6, "double triple jump", "twice, to six, here"),
+    8: (TRIPLE_JUMP_8, "threefold triple jump", "three times, to eight, here"),
+}
 
-TJ4 = _composition("TJ4", TRIPLE_JUMP_4, 4, "triple jump", _JUMP.format("to four here"), "creutz1989,yoshida1990")
-TJ6 = _composition(
-    "TJ6", TRIPLE_JUMP_6, 6, "double triple jump", _JUMP.format("twice, to six, here"), "creutz1989,yoshida1990"
-)
-TJ8 = _composition(
-    "TJ8",
-    TRIPLE_JUMP_8,
-    8,
-    "threefold triple jump",
-    _JUMP.format("three times, to eight, here"),
-    "creutz1989,yoshida1990",
+
+def _jump(order: int, of: str) -> Method:
+    row, words, how = _JUMPS[order]
+    return _composed("TJ", of, row, order, words, _JUMP.format(how), "creutz1989,yoshida1990")
+
+
+TJ = with_options(
+    _jump, Option("order", 4, "of the composition; TJ6 is short for TJ(order=6)", tuple(_JUMPS), short="TJ{}"), OF
 )
 Suzuki4 = _composition(
     "Suzuki4",

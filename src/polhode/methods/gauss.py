@@ -16,7 +16,7 @@ _ABOUT = (
     "with the polynomial of the last step, continued: to round-off some 10 to 15 iterations of {n} torque evaluations "
     "where the body turns by one or two radians in a step. The nodes are computed together, in vector registers, where "
     "the torque can be. The iteration ends at round-off, or at the error a step that the option tolerance allows; it "
-    "does not converge if the body turns by more than three to five radians in a step.{refused} Compensated and "
+    "does not converge if the body turns by more than three to five radians in a step. Compensated and "
     "without a tolerance, what rounding leaves out of matrix, increments and state is carried along, so that "
     "invariants do not drift. Takes any torque. Keeps what is quadratic: the norm of the quaternion, and of a free "
     "body energy and momentum norm; time-symmetric. Not symplectic, because quaternion and body momentum are not "
@@ -29,20 +29,15 @@ _ABOUT = (
 )
 
 
-MODELS = {
-    4: StepModel(1.9, (6e-8,)),
-    8: StepModel(
-        2.5, (5.4e-17,), turn_growth=1.2, reach_loss=0.45, step_cost=1.18, compensated_step_cost=1.18,
-        iteration_cost=0.74,
-    ),
-}  # fmt: skip
-COMOVING_MODELS = {
-    8: StepModel(
-        8.0, (2.5e-17,), turn_growth=2.5, reach_loss=4.0, is_comoving=True, step_cost=1.06, compensated_step_cost=1.53,
-        iteration_cost=0.72,
-    )
-}  # fmt: skip
-"""Turns are those about the momentum."""
+NODES = 8
+MODEL = StepModel(
+    2.5, (5.4e-17,), turn_growth=1.2, reach_loss=0.45, step_cost=1.18, compensated_step_cost=1.18, iteration_cost=0.74
+)  # fmt: skip
+COMOVING_MODEL = StepModel(
+    8.0, (2.5e-17,), turn_growth=2.5, reach_loss=4.0, is_comoving=True, step_cost=1.06, compensated_step_cost=1.53,
+    iteration_cost=0.72,
+)  # fmt: skip
+"""Steps where the scheme takes part in the free motion: turns are those about the momentum."""
 
 
 @cache
@@ -51,40 +46,34 @@ def in_motion(nodes: int, compensated: bool) -> Callable[[int], Increments]:
     return partial(comoving_collocation, nodes, compensated=compensated)
 
 
-def _gauss(name: str, nodes: int, refused: str = "") -> Method:
-    def make(tolerance: float, compensated: bool, comoving: bool) -> Method:
-        allowed = _check.number(f"the option tolerance of {name}", tolerance)
-        if not 0 <= allowed < 1:
-            raise ValueError(f"the option tolerance of {name} must be at least 0 and less than 1, not {tolerance:g}")
-        symmetric = Keeps.REVERSIBLE if allowed == 0 and not comoving else Keeps.NOTHING
-        quadratic = Keeps.ENERGY | Keeps.MOMENTUM_NORM if allowed == 0 else Keeps.NOTHING
-        return Method(
-            name,
-            gauss(nodes, compensated=compensated, symmetric=in_motion(nodes, compensated) if comoving else None),
-            summary=f"Gauss collocation with {nodes} nodes, of order {2 * nodes}, by fixed-point iteration",
-            about=_ABOUT.format(n=nodes, refused=refused),
-            cite="hairer2006b,hairer2008",
-            order=2 * nodes,
-            attitude_order=2 * nodes,
-            accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
-            keeps=symmetric,
-            keeps_when_free=symmetric | quadratic,
-            collocation=True,
-            tuning=(allowed, 0.0),
-            model=MODELS[nodes],
-            comoving_model=COMOVING_MODELS.get(nodes) if comoving else None,
-            estimate_factor=2.0,
-        )
-
-    return with_options(
-        make,
-        Option("tolerance", 0.0, "error of the iteration allowed in a step, relative to the state; 0: round-off"),
-        COMPENSATED,
-        Option("comoving", False, "for symmetric bodies, integrate only what a torque adds to the free motion"),
+def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
+    allowed = _check.number("the option tolerance of G8", tolerance)
+    if not 0 <= allowed < 1:
+        raise ValueError(f"the option tolerance of G8 must be at least 0 and less than 1, not {tolerance:g}")
+    symmetric = Keeps.REVERSIBLE if allowed == 0 and not comoving else Keeps.NOTHING
+    quadratic = Keeps.ENERGY | Keeps.MOMENTUM_NORM if allowed == 0 else Keeps.NOTHING
+    return Method(
+        "G8",
+        gauss(NODES, compensated=compensated, symmetric=in_motion(NODES, compensated) if comoving else None),
+        summary=f"Gauss collocation with {NODES} nodes, of order {2 * NODES}, by fixed-point iteration",
+        about=_ABOUT.format(n=NODES),
+        cite="hairer2006b,hairer2008",
+        order=2 * NODES,
+        attitude_order=2 * NODES,
+        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+        keeps=symmetric,
+        keeps_when_free=symmetric | quadratic,
+        collocation=True,
+        tuning=(allowed, 0.0),
+        model=MODEL,
+        comoving_model=COMOVING_MODEL if comoving else None,
+        estimate_factor=2.0,
     )
 
 
-G4 = _gauss(
-    "G4", 4, " A step is refused whose polynomial does not follow the motion: its errors would be 4e-3 and more."
+G8 = with_options(
+    _collocation,
+    Option("tolerance", 0.0, "error of the iteration allowed in a step, relative to the state; 0: round-off"),
+    COMPENSATED,
+    Option("comoving", False, "follow what a torque adds to the free motion, of symmetric bodies"),
 )
-G8 = _gauss("G8", 8)

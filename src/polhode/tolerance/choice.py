@@ -33,7 +33,8 @@ CORRECTED = "Strang(corrector=17)"
 MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
 COMOVING = "G8(compensated=true, comoving=true)"
-SPLITTINGS = ("SABA8", "ABA1064")
+SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
+"""For one body, and for many: ABA1064 was never the cheapest for one (docs/decisions/0010-less.md)."""
 
 ITERATION_SHARE = 0.03
 """The part of the tolerance that iterations may use up."""
@@ -289,7 +290,7 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
     if c.comoving is not None and c.comoving[1] < STRONG_COMOVING_RATIO:
         costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
     if not c.depends & Depends.RATE and c.torque_ratio < STRONG_RATIO:
-        for name in SPLITTINGS:
+        for name in SPLITTINGS[many]:
             costs[name] = _splitting_cost(name, c, rtol, many=many)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
         if outputs is not None and not c.depends & Depends.TIME:
