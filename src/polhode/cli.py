@@ -483,20 +483,36 @@ def methods(
     name: Annotated[
         str | None, typer.Argument(help="Show this one in full; with options as in 'MR2(axes=231)'.")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All of them, with what they keep, what they accept and what they cost.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The method, or all of them, as JSON.")] = False,
 ) -> None:
-    """List the methods: their orders, what they keep, what they accept and what they cost."""
-    from polhode.methods import find
+    """List the methods that most people need, by what they are for; with --all every one."""
+    from polhode.methods import catalogue, find
     from polhode.views import cards
 
     width = _width()
     if name is None:
-        typer.echo(cards.method_table(width))
+        if as_json:
+            _echo_json([cards.method_record(method) for method in catalogue().values()])
+        else:
+            typer.echo(cards.method_table(width) if every else cards.start_table(width))
         return
     try:
         method = find(name)
     except (ValueError, TypeError) as problem:
         _stop(problem)
-    typer.echo(cards.method_card(method, min(width or LINE, LINE)))
+    if as_json:
+        _echo_json(cards.method_record(method))
+    else:
+        typer.echo(cards.method_card(method, min(width or LINE, LINE)))
+
+
+def _echo_json(value: object) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2))
 
 
 @app.command()
@@ -514,7 +530,10 @@ def torques(
             _stop(problem)
         return
     rows = [cards.torque_row(model) for model in catalogue().values()]
-    _table(["model", "parameters (= default)", "depends on", "potential"], rows)
+    head = ["model", "parameters (= default)", "depends on", "potential", "package"]
+    if not any(row[-1] for row in rows):  # all are polhode's own
+        head, rows = head[:-1], [row[:-1] for row in rows]
+    _table(head, rows)
     typer.echo("With units, explained: polhode torques NAME. A function of your own: model = 'file.py:function'.")
 
 
@@ -560,7 +579,7 @@ def show(
     import numpy as np
 
     import polhode
-    from polhode.torques import catalogue
+    from polhode.torques import get
 
     picture = result.parent / f"{result.stem}.png"
     if plot and (problem := _unwritable(picture, force)):
@@ -578,7 +597,7 @@ def show(
         typer.echo(f"{title}\n")
     done = solution.run
     typer.echo(f"body      {solution.body}")
-    model = solution.torque.name in catalogue()
+    model = get(solution.torque.name) is not None
     typer.echo(f"torque    {solution.torque if model else f'{solution.torque.name}, a function of the user'}")
     typer.echo(f"method    {solution.method}, step {solution.step:g} s")
     typer.echo(f"time      {done.t_start:g} to {solution.t_last:g} s, {done.steps} steps, {solution.t.size} rows")

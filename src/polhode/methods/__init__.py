@@ -1,20 +1,52 @@
-"""One file a method or one a family. A new file is found by itself."""
+"""One file a method or one a family. A new file is found by itself, and so are the methods of other packages."""
 
 import importlib
 import pkgutil
 import re
 from functools import cache, lru_cache
+from types import ModuleType
 from typing import Any
 
-from polhode import _check
+from polhode import _check, _entry_points
 from polhode.methods._method import Keeps, Method, Option, compose, split, with_options
+from polhode.methods._start_here import ADVICE, START_HERE
 
-__all__ = ["Keeps", "Method", "Option", "catalogue", "compose", "find", "separated", "split", "with_options"]
+__all__ = [
+    "ADVICE", "START_HERE", "Keeps", "Method", "Option", "catalogue", "compose", "find", "package", "separated",
+    "split", "with_options",
+]  # fmt: skip
 
 
 @cache
 def catalogue() -> dict[str, Method]:
-    """Every method there is, by name."""
+    """Every method there is, by name: polhode's own, then those of other installed packages."""
+    return _own() | _added()[0]
+
+
+def package(name: str) -> str | None:
+    """The installed package, with its version, that the method comes from; None for polhode's own."""
+    return None if name in _own() else _added()[1].get(name)
+
+
+@cache
+def _added() -> tuple[dict[str, Method], dict[str, str]]:
+    return _entry_points.additions("polhode.methods", _own(), _methods_in)
+
+
+def _methods_in(value: Any) -> dict[str, Method]:
+    """The methods that an entry point names."""
+    held = list(vars(value).values()) if isinstance(value, ModuleType) else [value]
+    found = {m.name: m for m in held if isinstance(m, Method)}
+    if not found:
+        raise TypeError(f"expected a polhode.methods.Method, or a module that has some, not {value!r}")
+    if wrong := [name for name in found if not re.fullmatch(r"[\w-]+", name)]:
+        raise TypeError(f"the name of a method has letters, digits, _ and - only, unlike {wrong[0]!r}")
+    return found
+
+
+@cache
+def _own() -> dict[str, Method]:
+    """The methods of this folder. It is enough for most calls, and other packages cost time to look for."""
     found: dict[str, Method] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         if not module.name.startswith("_"):
@@ -33,7 +65,14 @@ def find(name: str, **options: Any) -> Method:
 @lru_cache(maxsize=256)
 def _named(name: str) -> Method:
     bare, listed = _parts(name)
-    return catalogue()[_check.choice("method", bare, catalogue())].having(**listed)
+    own = isinstance(bare, str) and bare.lower() in _own_names()
+    known = _own() if own else catalogue()
+    return known[_check.choice("method", bare, known, command="polhode methods --all")].having(**listed)
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    return frozenset(name.lower() for name in _own())
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
