@@ -473,10 +473,10 @@ class Flight:
         if not self.report:
             return
         lead, n = self.lead, self.start.count
-        done = self.steps.sum() + self.count[:, AT.done].sum()
+        made = self.steps.sum() + self.count[:, AT.done].sum()
         if self.fleet.own_clock:
-            done = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
-        done = min(int(done), n * self.fleet.steps)
+            made = n * lead.before + np.abs(self.states[:, STATE] / lead.piece.h).sum()
+        done = min(int(made), n * self.fleet.steps)
         if done == self.reported:
             return
         self.reported = done
