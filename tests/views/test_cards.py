@@ -143,10 +143,8 @@ def test_every_method_has_one_family() -> None:
 def test_the_newcomers_list() -> None:
     chosen = [name for choices in methods.START_HERE.values() for name in choices]
     assert 18 <= len(chosen) <= 22, "about twenty: who adds one takes one away"
-    assert len(set(chosen)) == len(chosen)
-    for name in chosen:
-        assert methods.find(name).name == name
-        assert methods.package(methods.find(name).bare_name) is None
+    assert len({methods.find(name).name for name in chosen}) == len(chosen)
+    assert all(methods.package(methods.find(name).bare_name) is None for name in chosen)
     sentences = [when for choices in methods.START_HERE.values() for when in choices.values()]
     assert all(when.endswith(".") for when in sentences)
     assert len(set(sentences)) == len(sentences)

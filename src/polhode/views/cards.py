@@ -156,8 +156,8 @@ def start_rows() -> dict[str, list[tuple[str, ...]]]:
     """The methods that a newcomer needs, by purpose: name, order, torques that it takes, when to choose it."""
     out: dict[str, list[tuple[str, ...]]] = {}
     for purpose, choices in methods.START_HERE.items():
-        rows = [(method_row(methods.find(name)), when) for name, when in choices.items()]
-        out[purpose] = [(row[0], row[1], row[5], when) for row, when in rows]
+        rows = {name: method_row(methods.find(name)) for name in choices}
+        out[purpose] = [(name, rows[name][1], rows[name][5], when) for name, when in choices.items()]
     return out
 
 
