@@ -21,7 +21,7 @@ OUT = Path("bench")
 
 
 def say(text: str) -> None:
-    """At once, so that whoever waits sees it."""
+    """Prints at once, so that whoever waits sees it."""
     print(text, flush=True)
 
 
@@ -94,11 +94,11 @@ OTHERS = {
     "lanes": ["benchmarks.ensemble"],
     "foundation": ["benchmarks.foundation"],
 }
-"""Measurements that print a table of their own, by the name of its place in docs/benchmarks.md."""
+"""Measurements that print their own table, by the name of its place in docs/benchmarks.md."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """All parts, or one."""
+    """Runs all parts, or one."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("part", nargs="?", default="all", choices=("all", "report", *PARTS))
     parser.add_argument("--quick", action="store_true")
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _all(quick: bool, out: Path) -> int:
-    """Each in a process of its own, so that one that breaks does not take the others along."""
+    """Runs each part in its own process, so that one that fails does not stop the others."""
     broken = []
     for part in PARTS:
         say(f"--- {part}")

@@ -30,7 +30,7 @@ OMEGA, ATTITUDE = [0.7, -0.4, 1.1], [0.9, 0.1, -0.3, 0.2]
 
 @ph.torque(parameters=[0.3, 0.2])
 def driven(t: float, q: Any, w: Any, p: Any) -> Any:
-    """A torque of time, attitude and rate."""
+    """Is a torque that depends on time, attitude and rate."""
     x, y, z = ph.to_body(q, (0.0, 0.0, p[0]))
     return (x - p[1] * w[0], y + 0.1 * t, z - p[1] * w[2])
 
@@ -59,7 +59,7 @@ RTOL = {
 
 @contextmanager
 def interpreted() -> Iterator[None]:
-    """Kernels in plain Python."""
+    """Runs kernels in plain Python."""
     os.environ["NUMBA_DISABLE_JIT"] = "1"
     try:
         yield
@@ -68,7 +68,7 @@ def interpreted() -> Iterator[None]:
 
 
 def show(name: str, make: Callable[..., Any], *given: Any, **options: Any) -> None:
-    """Print one line: the name and the digest of every number that a user would see."""
+    """Prints one line: the name and the digest of every number that a user would see."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -86,7 +86,7 @@ def show(name: str, make: Callable[..., Any], *given: Any, **options: Any) -> No
 
 
 def main() -> None:
-    """Print all lines."""
+    """Prints all lines."""
     start: dict[str, Any] = {"omega": OMEGA, "attitude": ATTITUDE}
     for name, torque in TORQUES.items():
         for method in catalogue():

@@ -1,4 +1,4 @@
-"""How near a step in lanes comes to what the processor allows.
+"""How near a step in lanes comes to the limit of the processor.
 
 The bound is measured, not looked up: the floating-point instructions of the loop over steps are counted in the machine
 code that polhode made (fused multiply-adds, products, sums, divisions, square roots on full registers), and the same
@@ -34,11 +34,11 @@ ROUNDS = 11
 METHODS = ("MR2", "Strang")
 TORQUES: dict[str, Any] = {"free": None, "heavy top": ph.HeavyTop(1.0)}
 REPEATS = 50_000
-"""Of the mix, in one call."""
+"""Repetitions of the mix in one call."""
 
 
 class Mix(NamedTuple):
-    """Instructions on full vector registers, in one step of `lanes` bodies."""
+    """Counts the instructions on full vector registers, in one step of `lanes` bodies."""
 
     fma: int
     mul: int
@@ -46,7 +46,7 @@ class Mix(NamedTuple):
     div: int
     sqrt: int
     instructions: int
-    """Of all kinds."""
+    """Instructions of all kinds."""
     width: int
     """Numbers in a register."""
 
@@ -55,7 +55,7 @@ PATTERNS = {"fma": r"vfn?m(add|sub)", "mul": r"vmul", "add": r"v(add|sub)", "div
 
 
 def counted(method: str, torque: str) -> Mix:
-    """From the program that `ensemble` compiles; in a process of its own, with a cache of its own."""
+    """Counts the instructions of the program that `ensemble` compiles, in its own process with its own cache."""
     objdump = shutil.which("objdump")
     if objdump is None:
         raise Unable("instructions are counted with objdump, which is not installed")
@@ -87,7 +87,7 @@ Instruction = tuple[int, str, str]
 
 
 def _loops(listing: str) -> list[Mix]:
-    """The loop over steps: the shortest way round that passes the block with the most arithmetic, if there is one.
+    """Returns the loop over steps: the shortest cycle through the block with the most arithmetic, if there is one.
 
     What is hardly ever done, such as output and angles that are not short, is no part of it.
     """
@@ -119,7 +119,7 @@ def _loops(listing: str) -> list[Mix]:
 
 
 def _target(instruction: Instruction) -> int | None:
-    """Where a jump goes."""
+    """Returns where a jump goes."""
     _, operation, arguments = instruction
     to = re.match(r"[0-9a-f]+", arguments)
     return int(to[0], 16) if to and operation.startswith("j") else None
@@ -140,11 +140,11 @@ def _mix(code: list[Instruction]) -> Mix:
 # --- the same instructions, independent of each other ----------------------------------------------------------------
 
 CHAINS = {"pool": 9, "div": 2, "sqrt": 3}
-"""Results in flight, those of products and sums together: enough for the latencies, few enough for 16 registers."""
+"""Results in flight; products and sums share theirs: enough for the latencies, few enough for 16 registers."""
 
 
 def _text(mix: Mix) -> str:
-    """LLVM's text of a function that runs the mix `n` times and stores what comes out, so that nothing is left out."""
+    """Returns LLVM's text of a function that runs the mix `n` times and stores its results, so that none is dropped."""
     vector = f"<{mix.width} x double>"
     fma, root = f"@llvm.fma.v{mix.width}f64", f"@llvm.sqrt.v{mix.width}f64"
     counts = {name: getattr(mix, name) for name in PATTERNS}
@@ -200,7 +200,7 @@ def _text(mix: Mix) -> str:
 
 
 def runner(mix: Mix) -> Callable[[], object]:
-    """The mix, REPEATS times."""
+    """Returns a function that runs the mix REPEATS times."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -228,7 +228,7 @@ def runner(mix: Mix) -> Callable[[], object]:
 
 
 def fleet(method: str, torque: str, steps: int = STEPS) -> ph.Ensemble:
-    """All steps of all bodies, on one core."""
+    """Makes all steps of all bodies, on one core."""
     rates, attitudes = starts(BODIES)
     return ph.ensemble(
         ph.Body([1.0, 2.0, 2.7]), TORQUES[torque], omega=rates, attitude=attitudes,
@@ -237,7 +237,7 @@ def fleet(method: str, torque: str, steps: int = STEPS) -> ph.Ensemble:
 
 
 def measured(quick: bool = False) -> list[dict[str, Any]]:
-    """A record a method and torque. The set-up of a fleet is left out: an eighth of the steps is timed as well."""
+    """Returns a record for each method and torque, without the set-up: an eighth of the steps is timed as well."""
     records = []
     for method in METHODS:
         for torque in TORQUES:

@@ -166,7 +166,7 @@ def nmb(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
 
 
 def _prepared(body, momenta, h):
-    """The resolution that polhode would choose, for the same arithmetic."""
+    """Returns the resolution that polhode would choose, for the same arithmetic."""
     scales = Scales(body, momenta, h, 1.0)
     return needed(scales, HEADROOM)[0]
 
@@ -182,7 +182,7 @@ def _turned(q0, q1, q2, q3, e, v):
 
 
 def strang(body: Any, momenta: Any, h: float) -> Any:
-    """The loop of Strang's splitting for runs like this one."""
+    """Returns the loop of Strang's splitting for runs like this one."""
     fine = _prepared(body, momenta, h)
     move = link(increment(fine.nodes, fine.terms, fine.longest_turn), runtime=False)
 
@@ -203,7 +203,7 @@ def strang(body: Any, momenta: Any, h: float) -> Any:
 
 
 def saba8(body: Any, momenta: Any, h: float) -> Any:
-    """The loop of SABA8: nine drifts, eight kicks."""
+    """Returns the loop of SABA8: nine drifts, eight kicks."""
     stages = find("SABA8").scheme.stages
     drifts = np.array([s.fraction for s in stages if s.flow is not kick])
     kicks = np.array([s.fraction for s in stages if s.flow is kick])
@@ -227,7 +227,7 @@ def saba8(body: Any, momenta: Any, h: float) -> Any:
 
 
 def sej(body: Any, momenta: Any, h: float) -> Any:
-    """The loop of SEJ: exact momentum, attitude by the rate at the middle of the step."""
+    """Returns the loop of SEJ: exact momentum, attitude by the rate at the middle of the step."""
     fine = _prepared(body, momenta, h)
     move = link(momentum_increment(fine.terms, 0.0), runtime=False)
 

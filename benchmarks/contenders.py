@@ -1,4 +1,4 @@
-"""polhode and its peers, each behind the same small door: a problem and a setting in, states and a stopwatch out.
+"""polhode and its peers behind one interface: a problem and a setting in, states and a time out.
 
 A setting is one positive number, the greater the finer: a number of steps, or the inverse of a tolerance. Everything
 that happens once for a problem (compilation, tracing, building an integrator) is done before the clock starts.
@@ -31,12 +31,12 @@ Run = Callable[[], Floats]
 
 
 class Unable(Exception):
-    """A competitor that cannot be installed, or cannot do a problem; the message says which."""
+    """A competitor cannot be installed, or cannot do a problem; the message says why."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """From coarse to fine, in equal ratios."""
+    """Settings from coarse to fine, in equal ratios."""
 
     coarsest: float
     finest: float
@@ -44,13 +44,13 @@ class Settings:
 
 
 class Contender(Protocol):
-    """What the measurements see of a competitor."""
+    """What the measurements use of a competitor."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def of_target(self) -> bool:
+    def depends_on_target(self) -> bool:
         """Whether a run depends on the target, and not on the setting alone."""
         ...
 
@@ -58,27 +58,27 @@ class Contender(Protocol):
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run: ...
 
-    def told(self, problem: Problem, setting: float, target: float) -> str:
-        """The setting in words."""
+    def describe(self, problem: Problem, setting: float, target: float) -> str:
+        """Returns the setting in words."""
         ...
 
 
 TOLERANCES = Settings(1e2, 1e17, 10.0**0.5)
-"""As inverses."""
+"""Inverses of tolerances."""
 
 
 class _ByTolerance:
-    of_target = False
+    depends_on_target = False
 
     def settings(self, problem: Problem) -> Settings:
         return TOLERANCES
 
-    def told(self, problem: Problem, setting: float, target: float) -> str:
+    def describe(self, problem: Problem, setting: float, target: float) -> str:
         return f"tolerance {1 / setting:.1e}"
 
 
 def imported(module: str) -> Any:
-    """A peer, or the reason why there is none."""
+    """Returns a peer, or raises the reason why it is missing."""
     try:
         return importlib.import_module(module)
     except Exception as problem:
@@ -86,7 +86,7 @@ def imported(module: str) -> Any:
 
 
 def in_time(run: Run, seconds: float) -> Floats:
-    """What a run gives, if it comes to an end by then. Compiled code that heeds Ctrl-C is stopped by that."""
+    """Returns the result of a run, if it ends in time. Compiled code that reacts to Ctrl-C is stopped by it."""
     fired = False
 
     def stop() -> None:
@@ -115,21 +115,21 @@ SHORTEST = 4e-3
 
 
 class Settled(NamedTuple):
-    """A method and its step."""
+    """Holds a method and its step."""
 
     method: Method
     step: float
     longest_step: float | None
-    """That its exact flows are ready for."""
+    """The longest step that its exact flows are prepared for."""
 
 
 @dataclass(frozen=True)
 class Polhode:
-    """One method of polhode, through `simulate`, with output at the listed times."""
+    """Runs one method of polhode through `simulate`, with output at the listed times."""
 
     method: Method
     looser: float = 1.0
-    """Where equations are solved by iteration: so many times what `simulate(rtol=...)` allows."""
+    """Where equations are solved by iteration: the multiple of what `simulate(rtol=...)` allows."""
 
     @cached_property
     def _options(self) -> frozenset[str]:
@@ -137,16 +137,16 @@ class Polhode:
 
     @property
     def name(self) -> str:
-        """Of the method."""
+        """The name of the method."""
         return self.method.name
 
     @property
-    def of_target(self) -> bool:
-        """Where equations are solved by iteration: as well as the target asks, as `simulate(rtol=...)` does it."""
+    def depends_on_target(self) -> bool:
+        """Whether equations are solved by iteration, as accurately as the target asks, as `simulate(rtol=...)` does."""
         return not self.method.own_clock and "tolerance" in self._options
 
     def settings(self, problem: Problem) -> Settings:
-        """Numbers of steps, or tolerances."""
+        """Returns numbers of steps, or tolerances."""
         if self.method.own_clock:
             return TOLERANCES
         if self.method.order is None:  # exact: one step to each output time
@@ -163,16 +163,16 @@ class Polhode:
         return Settings(max(1.0, angle / longest), angle / SHORTEST, 1.25)
 
     def _plan(self, problem: Problem) -> Any:
-        """The run, in one step."""
+        """Returns the run, in one step."""
         step = problem.span
         return checked_arguments(problem.body, problem.torque, **_start(problem), step=step, method=self.method)[0]
 
     def steps(self, problem: Problem, setting: float) -> int:
-        """As many for each output interval, so that output times are steps."""
+        """Returns a number of steps with as many for each output interval, so that output times are steps."""
         return problem.outputs * max(1, round(setting / problem.outputs))
 
     def chosen(self, problem: Problem, setting: float, target: float) -> Settled:
-        """As `simulate(rtol=...)` would make this number of steps."""
+        """Returns the method and step with which `simulate(rtol=...)` would make this number of steps."""
         if self.method.own_clock:
             method = self.method.having(rtol=float(f"{1 / setting:.3g}"))
             return Settled(method, problem.span / problem.outputs, None)
@@ -182,12 +182,12 @@ class Polhode:
         return Settled(made.method, made.step, made.longest_step)
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """A whole call."""
+        """Returns a function that makes a whole call."""
         simulate = self.bound(problem, setting, target)
         return lambda: rows(simulate())
 
     def bound(self, problem: Problem, setting: float, target: float) -> Callable[[], ph.Solution]:
-        """What `simulate(step=...)` does, except that the exact flows of neighbouring steps share a program.
+        """Does what `simulate(step=...)` does, except that the exact flows of neighbouring steps share a program.
 
         So do those of `simulate(rtol=...)`; otherwise every step that is tried would be compiled anew.
         """
@@ -204,8 +204,8 @@ class Polhode:
 
         return simulate
 
-    def told(self, problem: Problem, setting: float, target: float) -> str:
-        """Method and radians a step, or its tolerance."""
+    def describe(self, problem: Problem, setting: float, target: float) -> str:
+        """Returns the method and the radians in a step, or its tolerance."""
         settled = self.chosen(problem, setting, target)
         if self.method.own_clock:
             return settled.method.name
@@ -217,20 +217,20 @@ def _start(problem: Problem) -> dict[str, Any]:
 
 
 class Closed:
-    """`FreeMotion`, made before: the closed form at the output times."""
+    """Runs `FreeMotion`, set up beforehand: the closed form at the output times."""
 
-    name, of_target = "FreeMotion", False
+    name, depends_on_target = "FreeMotion", False
 
     def settings(self, problem: Problem) -> Settings:
-        """One."""
+        """Returns the only setting."""
         return Settings(1.0, 1.0, 2.0)
 
-    def told(self, problem: Problem, setting: float, target: float) -> str:
-        """Nothing to tell."""
+    def describe(self, problem: Problem, setting: float, target: float) -> str:
+        """Returns nothing: there is no setting."""
         return self.name
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """A call of `at`."""
+        """Returns a function that calls `at`."""
         motion, times = ph.FreeMotion(problem.body, problem.omega, problem.attitude), problem.times
 
         def run() -> Floats:
@@ -241,12 +241,12 @@ class Closed:
 
 
 def rows(solution: ph.Solution) -> Floats:
-    """Quaternions and rates."""
+    """Returns quaternions and rates in rows."""
     return np.hstack([solution.quaternion, solution.omega])
 
 
 def automatic(problem: Problem, target: float) -> ph.Solution:
-    """As a user would ask: a tolerance in, an answer out."""
+    """Calls `simulate` as a user would: with a tolerance."""
     return ph.simulate(problem.body, problem.torque, **_start(problem), rtol=target, t_eval=problem.times)
 
 
@@ -256,11 +256,11 @@ CANDIDATES = (
     "G8(comoving=true)", "DOP853", "A8", "A10", "A12",
     "Adams10",
 )  # fmt: skip
-"""What the map tries with hindsight; names that there are not are passed over."""
+"""Methods that the map tries with hindsight; names that do not exist are skipped."""
 
 
 def candidates(names: Sequence[str] = CANDIDATES) -> list[Polhode]:
-    """Those of the methods that exist."""
+    """Returns those of the methods that exist."""
     found = []
     for name in names:
         try:
@@ -274,7 +274,7 @@ def candidates(names: Sequence[str] = CANDIDATES) -> list[Polhode]:
 
 
 class Heyoka(_ByTolerance):
-    """Taylor series of adaptive order and step; compiled without compact mode, dense output by its own series."""
+    """Runs heyoka: Taylor series of adaptive order and step, not in compact mode, with its own dense output."""
 
     def __init__(self, high_accuracy: bool = False) -> None:
         self.high_accuracy = high_accuracy
@@ -282,11 +282,11 @@ class Heyoka(_ByTolerance):
         self._made: dict[tuple[Problem, float], Any] = {}
 
     def settings(self, problem: Problem) -> Settings:
-        """The order follows the tolerance and is compiled in; below round-off there is nothing."""
+        """Returns tolerances. The order follows the tolerance and is compiled in; below round-off there is nothing."""
         return Settings(1e3, 2.0**52, 10.0**0.5)
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """The integrator is built and compiled before."""
+        """Returns a run of an integrator that is built and compiled beforehand."""
         heyoka = imported("heyoka")
         state = heyoka.make_vars("a", "b", "c", "d", "x", "y", "z")
         # a parameter costs what a constant costs (measured), and the same program serves all strengths
@@ -312,7 +312,7 @@ class Heyoka(_ByTolerance):
 
 
 class SciPy(_ByTolerance):
-    """DOP853 of SciPy with a compiled right-hand side. It stops at the output times: its interpolant is of order 7."""
+    """Runs SciPy's DOP853 with a compiled right-hand side, stopped at the output times: its interpolant has order 7."""
 
     name = "SciPy DOP853"
 
@@ -320,7 +320,7 @@ class SciPy(_ByTolerance):
         self._slopes: dict[Problem, Any] = {}
 
     def settings(self, problem: Problem) -> Settings:
-        """SciPy refuses tolerances below 100 eps."""
+        """Returns tolerances; SciPy refuses those below 100 eps."""
         return Settings(1e2, 1 / (100 * 2.0**-52), 10.0**0.5)
 
     def _slope(self, problem: Problem) -> Any:
@@ -337,7 +337,7 @@ class SciPy(_ByTolerance):
         return self._slopes[problem]
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """An interval after another, each with the last step of the one before."""
+        """Returns a run of one interval after another, each beginning with the last step of the one before."""
         from scipy.integrate import DOP853
 
         slope, tolerance = self._slope(problem), 1 / setting
@@ -362,7 +362,7 @@ class SciPy(_ByTolerance):
 
 
 class Diffrax(_ByTolerance):
-    """Dopri8 under jit in double precision; it stops at the output times."""
+    """Runs Dopri8 under jit in double precision; it stops at the output times."""
 
     name = "diffrax Dopri8"
 
@@ -391,7 +391,7 @@ class Diffrax(_ByTolerance):
         return self._made[key]
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """Traced and compiled once for a body."""
+        """Returns a run that is traced and compiled once for a body."""
         solve = self._solver(problem)
         arguments = (np.array(problem.start), problem.times, problem.strength, 1 / setting)
         return lambda: np.asarray(solve(*arguments))
@@ -401,17 +401,17 @@ class Diffrax(_ByTolerance):
 
 
 class Rebound(_ByTolerance):
-    """Bulirsch and Stoer's extrapolation, with a compiled right-hand side; it stops at the output times."""
+    """Runs Bulirsch and Stoer's extrapolation, with a compiled right-hand side; it stops at the output times."""
 
     name = "REBOUND BS"
     PATIENCE = 10.0
-    """Seconds. At tolerances near round-off it may shorten its steps for ever."""
+    """In seconds. At tolerances near round-off it may shorten its steps for ever."""
 
     def __init__(self) -> None:
         self._slopes: dict[Problem, Any] = {}
 
     def settings(self, problem: Problem) -> Settings:
-        """Below that nothing is gained."""
+        """Returns tolerances; below the last nothing is gained."""
         return Settings(1e2, 1e16, 10.0**0.5)
 
     def _slope(self, problem: Problem) -> Any:
@@ -429,7 +429,7 @@ class Rebound(_ByTolerance):
         return self._slopes[problem]
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """A new simulation every time, which costs little; the right-hand side is compiled before."""
+        """Returns a run of a new simulation, which costs little; the right-hand side is compiled beforehand."""
         rebound = imported("rebound")
         address, start, times = self._slope(problem).address, problem.start, problem.times.tolist()
         first = 0.1 * problem.span / problem.angle
@@ -465,25 +465,25 @@ class Rebound(_ByTolerance):
 
 
 class MuJoCo:
-    """A ball joint under gravity, by its fourth-order Runge-Kutta method; the loop runs in C (`mujoco.rollout`)."""
+    """Runs a ball joint under gravity by its fourth-order Runge-Kutta method; the loop runs in C (`mujoco.rollout`)."""
 
-    name, of_target = "MuJoCo RK4", False
+    name, depends_on_target = "MuJoCo RK4", False
     MASS = 1e-3
-    """Of the point at which the weight acts, relative to the least moment; the inertia is given about that point."""
+    """Mass of the point at which the weight acts, relative to the least moment; the inertia is about that point."""
 
     def settings(self, problem: Problem) -> Settings:
-        """Numbers of steps."""
+        """Returns numbers of steps."""
         return Settings(4 * problem.angle, 4000 * problem.angle, 1.5)
 
     def _steps(self, problem: Problem, setting: float) -> int:
         return max(1, round(setting / problem.outputs))
 
-    def told(self, problem: Problem, setting: float, target: float) -> str:
-        """Radians a step."""
+    def describe(self, problem: Problem, setting: float, target: float) -> str:
+        """Returns the radians in a step."""
         return f"{problem.angle / (problem.outputs * self._steps(problem, setting)):.3g} rad"
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """From output time to output time."""
+        """Returns a run from output time to output time."""
         mujoco, rollout = imported("mujoco"), imported("mujoco.rollout")
         if problem.kind not in ("free", "top"):
             raise Unable("MuJoCo has weights, and no torque of this kind without a callback")
@@ -517,23 +517,23 @@ class MuJoCo:
 
 
 class Orekit:
-    """TorqueFree, a closed form for free bodies: nothing to set. It runs in the Java virtual machine."""
+    """Runs TorqueFree, a closed form for free bodies without settings, in the Java virtual machine."""
 
-    name, of_target = "Orekit TorqueFree", False
+    name, depends_on_target = "Orekit TorqueFree", False
 
     def __init__(self) -> None:
         self._inside: bool | None = None
 
     def settings(self, problem: Problem) -> Settings:
-        """One."""
+        """Returns the only setting."""
         return Settings(1.0, 1.0, 2.0)
 
-    def told(self, problem: Problem, setting: float, target: float) -> str:
-        """Nothing to tell."""
+    def describe(self, problem: Problem, setting: float, target: float) -> str:
+        """Returns nothing: there is no setting."""
         return "closed form"
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """The provider is made before."""
+        """Returns a run of a provider that is made beforehand."""
         if problem.kind != "free":
             raise Unable("Orekit turns free bodies only")
         peers, jpype = imported("benchmarks.peers"), imported("jpype")
@@ -554,18 +554,18 @@ class Orekit:
 
 
 class Basilisk(_ByTolerance):
-    """A free hub, by Fehlberg's pair of orders 7 and 8, with Rodrigues' parameters that are switched between steps."""
+    """Runs a free hub by Fehlberg's pair of orders 7 and 8, with Rodrigues' parameters that switch between steps."""
 
     name = "Basilisk RKF78"
     TURN = 0.5
     """Radians between the times at which it may switch: it cannot go on through a whole turn."""
 
     def settings(self, problem: Problem) -> Settings:
-        """As others."""
+        """Returns tolerances, as for the others."""
         return Settings(1e2, 1e16, 10.0)
 
     def runner(self, problem: Problem, setting: float, target: float) -> Run:
-        """The simulation is built before; a run initialises and executes it, output time by output time."""
+        """Returns a run that initialises and executes a simulation built beforehand, output time by output time."""
         if problem.kind != "free":
             raise Unable("Basilisk's torques are those of spacecraft in orbit: only free bodies are tried")
         base, macros = imported("Basilisk.utilities.SimulationBaseClass"), imported("Basilisk.utilities.macros")
@@ -617,4 +617,4 @@ PEERS: dict[str, Callable[[], Contender]] = {
     "heyoka": Heyoka, "scipy": SciPy, "diffrax": Diffrax, "rebound": Rebound, "mujoco": MuJoCo, "orekit": Orekit,
     "bsk": Basilisk,
 }  # fmt: skip
-"""By the name under which they are installed."""
+"""The peers by the name under which they are installed."""

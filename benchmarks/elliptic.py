@@ -10,7 +10,7 @@ COUNT = 100_000
 
 
 def main() -> None:
-    """Print a table for each function that both libraries have."""
+    """Prints a table for each function that both libraries have."""
     rng = np.random.default_rng(1)
     m = rng.uniform(0, 1, COUNT)
     u, mc = rng.uniform(-10, 10, COUNT), 1 - m

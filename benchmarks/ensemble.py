@@ -1,4 +1,4 @@
-"""What lanes bring: many bodies at a time in the vector registers against one by one: `python -m benchmarks.ensemble`.
+"""The gain of lanes: bodies in the vector registers against one by one: `python -m benchmarks.ensemble`.
 
 All through `ensemble`, with output at the end only. The steps are many, so that what happens once for a run does not
 count. The results are the same to the bit, which is checked.
@@ -23,7 +23,7 @@ BODY = ph.Body([1.0, 2.0, 2.7])
 
 @ph.torque(parameters=[0.0, 0.0, 1.0, 0.0, 0.0, -1.0])
 def branching(t: float, q: Any, w: Any, p: Any) -> Any:
-    """The heavy top with a branch that is never taken, so that the torque is computed for one body after the other."""
+    """Is the heavy top with a branch that is never taken, so that the torque is computed body by body."""
     u = ph.to_body(q, (p[3], p[4], p[5]))
     if u[2] > 2.0:
         return (0.0, 0.0, 0.0)
@@ -32,11 +32,11 @@ def branching(t: float, q: Any, w: Any, p: Any) -> Any:
 
 TORQUES = {"free": None, "heavy top": ph.HeavyTop(1.0), "heavy top with a branch": branching}
 ONE_BY_ONE = 10 * BODIES
-"""More lanes than there are bodies: no lanes."""
+"""More lanes than there are bodies means no lanes."""
 
 
 def run(method: str, torque: str, lanes: int, threads: int) -> ph.Ensemble:
-    """All steps of all bodies."""
+    """Makes all steps of all bodies."""
     before, batch.lanes_of = batch.lanes_of, lambda scheme, bodies: lanes
     try:
         return ph.ensemble(
@@ -48,7 +48,7 @@ def run(method: str, torque: str, lanes: int, threads: int) -> ph.Ensemble:
 
 
 def measured() -> str:
-    """A row a method, torque and number of threads."""
+    """Returns a row for each method, torque and number of threads."""
     rows = [["method", "torque", "threads", "1 / 8 lanes", "of the quickest", "4 / 8 lanes", "1, ns", "4, ns", "8, ns"]]
     for method in ("MR2", "Strang"):
         for torque in TORQUES:

@@ -1,4 +1,4 @@
-"""What a step of the exact flow costs, against a step of MR2: `python -m benchmarks.flow`.
+"""The cost of a step of the exact flow, against a step of MR2: `python -m benchmarks.flow`.
 
 Both through `simulate`, 200,000 steps of a free body with output at the end only; many short rounds, since the quickest
 of them are then undisturbed on a busy machine too. A step of MR2 costs the same whatever its length; the exact flow
@@ -28,14 +28,14 @@ BODIES = {
 
 
 def run(moments: Sequence[float], angle: float, method: str) -> ph.Solution:
-    """All steps."""
+    """Makes all steps."""
     h = angle / math.hypot(*OMEGA)
     body = ph.Body(moments, allow_unphysical=True)  # water, by 0.2 %
     return ph.simulate(body, omega=OMEGA, t_span=(0, STEPS * h), step=h, method=method, t_eval=[STEPS * h])
 
 
 def measured() -> str:
-    """A row a body and angle."""
+    """Returns a row for each body and angle."""
     rows = [["body", "moments", "\\|w\\| h", "Exact / MR2", "of the quickest", "MR2, ns", "Exact, ns"]]
     for name, moments in BODIES.items():
         for angle in ANGLES:

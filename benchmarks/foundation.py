@@ -1,4 +1,4 @@
-"""What the frame costs, on celledoni2006's heavy top: run with `make bench`.
+"""The cost of polhode's layers, on celledoni2006's heavy top: run with `make bench`.
 
 simulate against the same loop by hand; a user's torque against the built-in one; output every step against output at
 the end; memory of the output.
@@ -24,20 +24,20 @@ BODY = ph.Body(MOMENTS)
 
 @ph.torque(parameters=[0.0, 0.0, 1.0, 0.0, 0.0, -1.0])
 def users_weight(t: float, q: Any, w: Any, p: Any) -> Any:
-    """The heavy top again, as a user would write it."""
+    """Is the heavy top again, as a user would write it."""
     u = ph.to_body(q, (p[3], p[4], p[5]))
     return (p[1] * u[2] - p[2] * u[1], p[2] * u[0] - p[0] * u[2], p[0] * u[1] - p[1] * u[0])
 
 
 def run(method: str, torque: Any = None, **output: Any) -> ph.Solution:
-    """A million steps through the front door."""
+    """Makes a million steps through `simulate`."""
     torque = torque or ph.HeavyTop(weight=1)
     output = output or {"t_eval": [STEPS * H]}
     return ph.simulate(BODY, torque, omega=OMEGA, t_span=(0, STEPS * H), step=H, method=method, **output)
 
 
 def main() -> None:
-    """Print every table."""
+    """Prints every table."""
     momenta = [i * w for i, w in zip(MOMENTS, OMEGA, strict=True)]
     sizes = (MOMENTS, tuple(momenta), H)
     hands: dict[str, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""What the exact motion costs: `python -m benchmarks.free_motion`.
+"""The cost of the exact motion: `python -m benchmarks.free_motion`.
 
 An evaluation of `FreeMotion.at` on an array of times against a step of MR2 through `simulate`, which takes the body one
 step further; and the set-up of many motions. Times are drawn at random from a million turns: no order is made use of.
@@ -15,7 +15,7 @@ BODY = ph.Body([2.0, 3.0, 4.5])
 
 
 def main() -> None:
-    """Print every table."""
+    """Prints every table."""
     draw = np.random.default_rng(1)
     t = draw.uniform(0.0, 6e6, TIMES)
     motions = {

@@ -13,18 +13,18 @@ from typing import NamedTuple
 class Timing(NamedTuple):
     name: str
     best: float
-    """Seconds, the quickest round."""
+    """Seconds of the quickest round."""
     ratio: float
     """Median over the rounds of this candidate's time over the first candidate's in the same round."""
     ratio_of_best: float
     median: float = 0.0
-    """Seconds."""
+    """Median of the rounds, in seconds."""
 
 
 def rounds_of(
     candidates: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Seconds of every candidate in every round: once a round, in turn, after one round to warm up."""
+    """Returns the seconds of every candidate in every round: once a round, in turn, after one round to warm up."""
     for run in candidates.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in candidates}
@@ -42,7 +42,7 @@ def rounds_of(
 
 
 def interleave(candidates: dict[str, Callable[[], object]], rounds: int = 11) -> list[Timing]:
-    """Time every candidate once a round, in turn."""
+    """Times every candidate once a round, in turn."""
     times = rounds_of(candidates, rounds)
     reference = next(iter(times.values()))
     return [
@@ -58,7 +58,7 @@ def interleave(candidates: dict[str, Callable[[], object]], rounds: int = 11) ->
 
 
 def table(title: str, rows: Sequence[Timing], per: int = 1, unit: str = "step") -> str:
-    """A plain table; `per` divides the absolute times."""
+    """Returns a plain table; `per` divides the absolute times."""
     width = max(len(r.name) for r in rows)
     lines = [title, f"  {'':{width}}  ratio  (of best)   best, ns/{unit}"]
     lines += [f"  {r.name:{width}}  {r.ratio:5.2f}   {r.ratio_of_best:5.2f}   {r.best / per * 1e9:10.1f}" for r in rows]

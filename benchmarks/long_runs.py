@@ -21,11 +21,11 @@ METHODS = {
     "Strang": 0.1, "SABA8": 1.0, "ABA1064": 1.0, "SRKN11": 0.5, "KL8(of=Strang)": 0.5, "G8(compensated=true)": 1.2,
     "G8": 1.2, "DOP853": 0.0,
 }  # fmt: skip
-"""Radians a step. DOP853 has its tightest tolerance."""
+"""Radians in a step of each method. DOP853 has its tightest tolerance."""
 
 
 def energy_change(problem: Problem, states: Floats) -> Floats:
-    """Relative to twice the kinetic energy at the start; attitudes are scaled to unit quaternions."""
+    """Returns the change over twice the kinetic energy at the start; attitudes are scaled to unit quaternions."""
     rows = np.vstack([problem.start, states]).astype(np.longdouble)
     a, b, c, d = rows[:, :4].T
     u3 = (a * a - b * b - c * c + d * d) / (a * a + b * b + c * c + d * d)
@@ -34,7 +34,7 @@ def energy_change(problem: Problem, states: Floats) -> Floats:
 
 
 def measured(quick: bool = False, log: Callable[[str], None] = print) -> list[dict[str, Any]]:
-    """A record a strength of the torque and competitor."""
+    """Returns a record for each strength of the torque and competitor."""
     records = []
     for eps in EPS[1:2] if quick else EPS:
         problem = replace(cell("asymmetric", eps, ANGLE / (10 if quick else 1)), outputs=OUTPUTS)
@@ -66,7 +66,8 @@ def _record(problem: Problem, eps: float, contender: Contender, setting: float) 
         return about | {"unable": str(reason)}
     line = np.polyfit(problem.times, change, 1)
     return about | {
-        "told": contender.told(problem, setting, 1e-12), "end": float(change[-1]), "most": float(np.abs(change).max()),
+        "told": contender.describe(problem, setting, 1e-12),
+        "end": float(change[-1]), "most": float(np.abs(change).max()),
         "drift": float(line[0] * problem.span), "seconds": seconds, "times": problem.times.tolist()[::4],
         "change": change.tolist()[::4],
     }  # fmt: skip

@@ -38,7 +38,7 @@ MINE = "polhode"
 LONGEST = 1.0
 """Seconds of a run beyond which a competitor is not refined further: hundreds of times what the quickest take."""
 CURIOUS, LEAST = 4.0, 0.05
-"""Candidates that take so many times as long as a peer, and so many seconds, are not refined further."""
+"""Candidates are not refined further beyond this multiple of a peer's time and this number of seconds."""
 
 STRONGEST = 1.0
 """From this eps on motions part so fast that only a tenth of the angle can be followed."""
@@ -47,24 +47,24 @@ Record = dict[str, Any]
 
 
 def chosen(problem: Problem, target: float) -> tuple[Polhode, Record]:
-    """The method that `simulate` chooses, without what it settles for this run, and what it achieves by itself."""
+    """Returns the method that `simulate` chooses, without what it sets for this run, and what it achieves by itself."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         solution = automatic(problem, target)
     method = solution.run.method
     found_by_the_run = {o.name: o.default for o in method.options if o.name in ("tolerance", "rtol")}
-    told = {
+    achieved = {
         "method": method.name, "step": solution.run.step, "error": error(rows(solution), reference(problem)),
         "estimate": solution.error_estimate, "nfev": solution.run.nfev,
     }  # fmt: skip
-    return Polhode(method.having(**found_by_the_run) if found_by_the_run else method), told
+    return Polhode(method.having(**found_by_the_run) if found_by_the_run else method), achieved
 
 
 def measured(
     problem: Problem, targets: Sequence[float], peers: Sequence[Contender], extra: Sequence[Polhode], rounds: int,
     failed: Callable[[str, str], None], longest: float = LONGEST,
 ) -> list[Record]:  # fmt: skip
-    """A record a target: who needs how long."""
+    """Returns a record for each target: the time that each competitor needs."""
     truth = reference(problem)
     others = settled(peers, problem, truth, targets, longest, failed)
     quickest = [min((found.seconds for _, found in others[target]), default=longest) for target in targets]
@@ -82,20 +82,22 @@ def _target(
     entries: dict[str, Record] = {}
     record: Record = {"problem": problem.name, "target": target, "angle": problem.angle, "entries": entries}
     try:
-        named, told = chosen(problem, target)
+        named, achieved = chosen(problem, target)
         mine: Contender = Closed() if problem.kind == "free" else named
-        record["auto"] = told
-        entries[AUTO] = {"told": told["method"], "error": told["error"], "estimate": told["estimate"]}
+        record["auto"] = achieved
+        entries[AUTO] = {"told": achieved["method"], "error": achieved["error"], "estimate": achieved["estimate"]}
         runs[AUTO] = repeated(lambda: rows(automatic(problem, target)), 0.0, least=0.0)
-        ways = [mine, replace(mine, looser=10.0)] if isinstance(mine, Polhode) and mine.of_target else [mine]
-        tried = [(way, Search(way, problem, reference(problem), longest).cheapest(target)) for way in ways]
+        variants = (
+            [mine, replace(mine, looser=10.0)] if isinstance(mine, Polhode) and mine.depends_on_target else [mine]
+        )
+        tried = [(m, Search(m, problem, reference(problem), longest).cheapest(target)) for m in variants]
         mine, found = min(tried, key=lambda pair: pair[1].seconds if pair[1] else math.inf)
         if found is None:
             failed(MINE, f"{mine.name} misses {target:g} on {problem.name}")
         else:
             entries[MINE] = _entry(mine, problem, found, target)
             runs[MINE] = repeated(inside.watched(MINE, mine, problem, found.setting, target), found.seconds)
-    except Exception as reason:  # the peers' half of the measurement is worth having
+    except Exception as reason:  # keep the measurement of the peers
         failed(MINE, f"{problem.name}, {target:g}: {type(reason).__name__}: {str(reason)[:200]}")
     for contender, found in others:
         entries[contender.name] = _entry(contender, problem, found, target)
@@ -115,19 +117,19 @@ def _target(
 def _entry(contender: Contender, problem: Problem, found: Tried, target: float) -> Record:
     role = "candidate" if isinstance(contender, Polhode | Closed) else "peer"
     return {
-        "role": role, "told": contender.told(problem, found.setting, target), "setting": found.setting,
+        "role": role, "told": contender.describe(problem, found.setting, target), "setting": found.setting,
         "error": found.error,
     }  # fmt: skip
 
 
 class Inside:
-    """How much of polhode's calls is spent in compiled loops."""
+    """Measures how much of polhode's calls is spent in compiled loops."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
 
     def watched(self, name: str, mine: Contender, problem: Problem, setting: float, target: float) -> Run:
-        """A run that is written down, if it is one of polhode's."""
+        """Returns a run whose time is recorded, if it is one of polhode's."""
         if not isinstance(mine, Polhode):
             return mine.runner(problem, setting, target)
         simulate, seconds = mine.bound(problem, setting, target), self.seconds.setdefault(name, [])
@@ -140,13 +142,13 @@ class Inside:
         return run
 
     def rounds(self, name: str, count: int) -> list[float]:
-        """The mean of each round, of so many runs, without the one that warms up."""
+        """Returns the mean of each round of this number of runs, without the one that warms up."""
         all_of_them = self.seconds.get(name, [])
         return [statistics.fmean(all_of_them[k : k + count]) for k in range(count, len(all_of_them), count)]
 
 
 def ratio(record: Record, name: str, to: str = MINE, of: str = "seconds") -> float:
-    """Median over the rounds of one's time over the other's, or over its compiled loop (of="loop_seconds")."""
+    """Returns the median over the rounds of one's time over the other's, or over its loop (of="loop_seconds")."""
     entries = record["entries"]
     if name not in entries or to not in entries or "seconds" not in entries[name] or of not in entries[to]:
         return math.nan
@@ -155,14 +157,14 @@ def ratio(record: Record, name: str, to: str = MINE, of: str = "seconds") -> flo
 
 
 def peers_of(record: Record) -> list[str]:
-    """The peers that met the target, quickest first."""
+    """Returns the peers that met the target, quickest first."""
     entries = record["entries"]
     names = [n for n, e in entries.items() if e.get("role") == "peer" and "median" in e]
     return sorted(names, key=lambda n: float(entries[n]["median"]))
 
 
 def line(record: Record) -> str:
-    """One cell, for the eyes of whoever waits."""
+    """Returns one cell as text for whoever waits."""
     entries = record["entries"]
     best = peers_of(record)[:1]
     parts = [f"{record['problem']:24} {record['target']:.0e}"]
@@ -186,7 +188,7 @@ def line(record: Record) -> str:
 
 @contextmanager
 def kept_on_interrupt(log: Callable[[str], None]) -> Iterator[None]:
-    """Whoever does not wait for the rest has what there is."""
+    """Keeps the results so far when the user interrupts."""
     try:
         yield
     except KeyboardInterrupt:
@@ -194,7 +196,7 @@ def kept_on_interrupt(log: Callable[[str], None]) -> Iterator[None]:
 
 
 def problems(bodies: Sequence[str], eps: Sequence[float], angle: float) -> list[tuple[str, float, Problem]]:
-    """The cells."""
+    """Returns the cells."""
     return [(body, x, cell(body, x, angle / 10 if x >= STRONGEST else angle)) for body in bodies for x in eps]
 
 
@@ -203,7 +205,7 @@ def run(
     peers: Sequence[Contender] = (), extra: Sequence[Polhode] = (), rounds: int = ROUNDS, angle: float = ANGLE,
     log: Callable[[str], None] = print,
 ) -> Record:  # fmt: skip
-    """All cells."""
+    """Measures all cells."""
     failures: list[tuple[str, str]] = []
 
     def failed(name: str, reason: str) -> None:
@@ -222,7 +224,7 @@ def run(
 
 
 def main(arguments: Sequence[str] | None = None) -> Record:
-    """From the command line."""
+    """Runs from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks map", description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="four eps, seven rounds, heyoka only")
     parser.add_argument("--eps", type=float, nargs="+")

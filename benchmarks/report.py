@@ -22,12 +22,12 @@ FIGURES = ROOT / "docs" / "figures"
 Record = dict[str, Any]
 
 WEAK, MEDIUM = 1e-5, 1e-2
-"""Torques are weak up to the one, medium up to the other, strong beyond."""
+"""Torques are weak up to the first, medium up to the second, strong beyond."""
 AIMS = {"weak": 10.0, "medium": 6.0, "strong": 4.0}
 
 
 def strength(eps: float) -> str:
-    """In a word."""
+    """Returns the strength of a torque in a word."""
     return "weak" if eps <= 1.5 * WEAK else "medium" if eps <= 1.5 * MEDIUM else "strong"
 
 
@@ -35,7 +35,7 @@ def strength(eps: float) -> str:
 
 
 def loop_ratio(record: Record) -> float:
-    """The quickest peer over polhode's compiled loop alone."""
+    """Returns the time of the quickest peer over that of polhode's compiled loop alone."""
     quickest = peers_of(record)[:1]
     if MINE not in record["entries"]:
         return math.nan
@@ -43,7 +43,7 @@ def loop_ratio(record: Record) -> float:
 
 
 def won(record: Record, to: str = MINE) -> float:
-    """The quickest peer over polhode, whole calls; infinite where no peer gets there, NaN where polhode does not."""
+    """Returns the quickest peer over polhode, whole calls; infinite where no peer succeeds, NaN where polhode fails."""
     quickest = peers_of(record)[:1]
     if to not in record["entries"] or "median" not in record["entries"][to]:
         return math.nan
@@ -51,7 +51,7 @@ def won(record: Record, to: str = MINE) -> float:
 
 
 def number(x: float, digits: int = 2) -> str:
-    """A ratio; losses are bold."""
+    """Returns a ratio as text; losses are bold."""
     if math.isnan(x):
         return "misses"
     if math.isinf(x):
@@ -61,14 +61,14 @@ def number(x: float, digits: int = 2) -> str:
 
 
 def short(told: str) -> str:
-    """The method alone."""
+    """Returns the method alone."""
     name, _, options = re.sub(r", [^,]* rad$", "", told).partition("(")
     kept = [o for o in options.rstrip(")").split(", ") if o and not o.startswith(("rtol", "tolerance"))]
     return f"{name}({', '.join(kept)})" if kept else name
 
 
 def map_tables(found: Record) -> str:
-    """Ratios by body, eps and target: whole calls, compiled loops, and the automatic call."""
+    """Returns ratios by body, eps and target: whole calls, compiled loops, and the automatic call."""
     records = found["records"]
     targets = sorted({r["target"] for r in records}, reverse=True)
     head = ["body", "eps", *(f"{t:.0e}" for t in targets)]
@@ -103,7 +103,7 @@ def map_tables(found: Record) -> str:
 
 
 def losses(records: Sequence[Record]) -> str:
-    """Where polhode is slower, and the medians by strength of the torque."""
+    """Returns where polhode is slower, and the medians by strength of the torque."""
     lost = [r for r in records if not won(r) >= 1]
     sentence = (
         f"polhode is slower than the quickest peer, or misses the error, at {len(lost)} of {len(records)} points."
@@ -122,7 +122,7 @@ def losses(records: Sequence[Record]) -> str:
 
 
 def draw_map(found: Record, path: Path) -> None:
-    """Ratios against eps, a line a target."""
+    """Draws ratios against eps, a line for each target."""
     from matplotlib.figure import Figure
 
     records = found["records"]
@@ -147,7 +147,7 @@ def draw_map(found: Record, path: Path) -> None:
 
 
 def papers_tables(found: Record) -> str:
-    """Each peer over polhode, by problem and target."""
+    """Returns the time of each peer over polhode's, by problem and target."""
     records = found["records"]
     names = list(dict.fromkeys(n for r in records for n, e in r["entries"].items() if e.get("role") == "peer"))
     rows = [["problem", "error", "polhode", "ms", "loop, ms", "auto / polhode", *names]]
@@ -171,7 +171,7 @@ def papers_tables(found: Record) -> str:
 
 
 def draw_papers(found: Record, path: Path) -> None:
-    """Errors against times."""
+    """Draws errors against times."""
     from matplotlib.figure import Figure
 
     records = found["records"]
@@ -203,7 +203,7 @@ def draw_papers(found: Record, path: Path) -> None:
 
 
 def tops_table(found: Sequence[Record]) -> str:
-    """heyoka's batch mode over polhode."""
+    """Returns heyoka's batch mode over polhode."""
     rows = [["starts about", "tops", "\\|w\\| T", "error", "heyoka / polhode", "heyoka / `rtol=`", "polhode",
              "µs a top", "heyoka", "µs a top"]]  # fmt: skip
     for r in found:
@@ -220,7 +220,7 @@ def tops_table(found: Sequence[Record]) -> str:
 
 
 def scaling_tables(found: Record) -> str:
-    """ns a step against bodies and steps, and threads."""
+    """Returns ns a step against bodies and steps, and threads."""
     methods = list(dict.fromkeys(r["method"] for r in found["bodies"]))
 
     def table(key: str, head: list[str], cells: Callable[[Record], list[str]]) -> str:
@@ -251,7 +251,7 @@ def scaling_tables(found: Record) -> str:
 
 
 def draw_scaling(found: Record, path: Path) -> None:
-    """ns a step against bodies and steps."""
+    """Draws ns a step against bodies and steps."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -267,7 +267,7 @@ def draw_scaling(found: Record, path: Path) -> None:
 
 
 def bound_table(found: Any) -> str:
-    """Measured steps, measured bounds."""
+    """Returns measured steps and measured bounds."""
     if "unable" in found:
         return str(found["unable"])
     rows = [["method", "torque", "ns a step of a body", "bound, ns", "part of the bound", "of the quickest", "fma",
@@ -283,7 +283,7 @@ def bound_table(found: Any) -> str:
 
 
 def long_table(found: Sequence[Record]) -> str:
-    """The change of the energy."""
+    """Returns the change of the energy."""
     rows = [["eps", "\\|w\\| T", "", "setting", "change at the end", "most", "drift by a fitted line", "s"]]
     for r in found:
         if "unable" in r:
@@ -297,7 +297,7 @@ def long_table(found: Sequence[Record]) -> str:
 
 
 def draw_long(found: Sequence[Record], path: Path) -> None:
-    """The change of the energy against time."""
+    """Draws the change of the energy against time."""
     from matplotlib.figure import Figure
 
     strengths = list(dict.fromkeys(r["eps"] for r in found))
@@ -315,7 +315,7 @@ def draw_long(found: Sequence[Record], path: Path) -> None:
 
 
 def reference_table(found: Sequence[Record]) -> str:
-    """The references against 40 digits, and how sensitive the problems are."""
+    """Returns the references against 40 digits, and how sensitive the problems are."""
     rows = [["problem", "\\|w\\| T", "distance", "growth"]]
     rows += [[r["problem"], f"{r['angle']:.0f}", f"{r['distance']:.1e}", f"{r['growth']:.1e}"] for r in found]
     return markdown(rows)
@@ -325,13 +325,13 @@ def reference_table(found: Sequence[Record]) -> str:
 
 
 def rivals(records: Sequence[Record]) -> str:
-    """Who was measured beside polhode."""
+    """Returns the names of those measured beside polhode."""
     found = sorted({peer for r in records for peer in peers_of(r)})
     return f"{found[0]} alone" if len(found) == 1 else f"the quickest of {', '.join(found)}"
 
 
 def headline(results: dict[str, Record]) -> str:
-    """A few lines for the README, with the day."""
+    """Returns a few lines for the README, with the day."""
     rows = [["", "measured", "aim"]]
     if "map" in results:
         records = results["map"]["found"]["records"]
@@ -374,11 +374,11 @@ TITLES = {
 }  # fmt: skip
 HEADLINE = "headline"
 PRINTED = ("fresh memory", "memory kept", "far", "flow", "lanes", "foundation")
-"""Tables that were printed as they are; the last one has no place in the documentation."""
+"""Tables that are printed as they are; the last one has no place in the documentation."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Everything that the measurements allow."""
+    """Writes everything that the measurements allow."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks report", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("bench"))
     parser.add_argument("--write", action="store_true", help="also into docs/benchmarks.md, docs/figures and README.md")

@@ -20,7 +20,7 @@ from polhode.papers.vilmart2008._common import H, Walk, walk
 __all__ = ["Walk", "measure", "starts", "walk"]
 
 SPREAD = 0.05
-"""Standard deviation of the starts about the paper's, before they are scaled to norm 1. (The paper does not tell.)"""
+"""Standard deviation of the starts about the paper's, before they are scaled to norm 1. (The paper has none.)"""
 METHODS = (
     "Exact", "ExactPolished", "PDMV10", "PDMV10(compensated=true)", "Jacobi41", "Jacobi31x", "Jacobi31", "JE", "JE0",
 )  # fmt: skip
@@ -28,17 +28,17 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 def starts(count: int) -> NDArray[np.float64]:
-    """Momenta of norm 1 near the paper's; the first is the paper's own."""
+    """Returns momenta of norm 1 near the paper's; the first is the paper's own."""
     return _common.starts(count, SPREAD)
 
 
 def measure(method: str, momenta: NDArray[np.float64], steps: int, rows: int = 1) -> NDArray[np.float64]:
-    """The errors of many runs in units of eps: start, row, quantity."""
+    """Returns the errors of many runs in units of eps: start, row, quantity."""
     return _common.errors(method, momenta, steps, rows, attitude=(0.5, -0.5, 0.5, 0.5))
 
 
 def markdown(walks: dict[str, Walk]) -> str:
-    """Deviation and mean of every quantity, a row a method."""
+    """Returns deviation and mean of every quantity, a row for each method."""
     lines = [
         "| method | H: deviation | mean | s.e. | C: deviation | mean | s.e. | R m: deviation | mean, worst | s.e. |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -55,7 +55,7 @@ def markdown(walks: dict[str, Walk]) -> str:
 
 
 def draw(found: dict[str, NDArray[np.float64]], steps: int, path: Path) -> None:
-    """The energy error of every run, with mean and deviation, as in figure 1 of the paper."""
+    """Draws the energy error of every run, with mean and deviation, as in figure 1 of the paper."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 6), layout="constrained")
@@ -78,7 +78,7 @@ def draw(found: dict[str, NDArray[np.float64]], steps: int, path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, draw."""
+    """Measures, prints and draws."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--starts", type=int, default=200)
     parser.add_argument("--steps", type=int, default=1_000_000)
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def replaced(page: str, table: str) -> str:
-    """The page with another table."""
+    """Returns the page with another table."""
     head, rest = page.split("<!-- table -->")
     return f"{head}<!-- table -->\n\n{table}\n\n<!-- end table -->{rest.split('<!-- end table -->')[1]}"
 

@@ -23,20 +23,20 @@ WORK = 2**22
 THREADED = (4096, 4_000)
 """Bodies and steps with which threads are compared."""
 CALLS = 100
-"""Of the loop that is nothing but arithmetic: as long as those fleets take, more or less."""
+"""Calls of the loop that is nothing but arithmetic: about as long as the ensembles take."""
 MANY = (1_000_000, 1_000)
 ROUNDS = 7
 
 
 @cache
 def starts(bodies: int) -> tuple[Floats, Floats]:
-    """Rates and attitudes, all different."""
+    """Returns rates and attitudes, all different."""
     draw = np.random.default_rng(1)
     return draw.normal(size=(bodies, 3)), draw.normal(size=(bodies, 4))
 
 
 def fleet(method: str, bodies: int, steps: int, threads: int) -> ph.Ensemble:
-    """Tops that all start otherwise; output at the end."""
+    """Runs tops with different starts; output at the end."""
     rates, attitudes = starts(bodies)
     return ph.ensemble(
         BODY, TOP, omega=rates, attitude=attitudes,
@@ -45,14 +45,14 @@ def fleet(method: str, bodies: int, steps: int, threads: int) -> ph.Ensemble:
 
 
 def one(method: str, steps: int) -> ph.Solution:
-    """A top alone, through `simulate`, with output at the end."""
+    """Runs one top through `simulate`, with output at the end."""
     return ph.simulate(
         BODY, TOP, omega=[0.3, 0.9, 0.4], t_span=(0.0, steps * H), step=H, method=method, t_eval=[steps * H]
     )
 
 
 def arithmetic(threads: int) -> Callable[[], object]:
-    """The same amount of mere arithmetic on so many threads: what a second one can bring on this machine, now."""
+    """Runs the same amount of pure arithmetic on these threads: what a second one can gain on this machine, now."""
     from benchmarks.bound import Mix, runner
 
     runs = [runner(Mix(fma=200, mul=120, add=60, div=0, sqrt=0, instructions=380, width=4)) for _ in range(threads)]
@@ -69,7 +69,7 @@ def arithmetic(threads: int) -> Callable[[], object]:
 
 
 def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[str, Any]:
-    """Seconds a step of a body against bodies, steps and threads."""
+    """Returns seconds a step of a body against bodies, steps and threads."""
     rounds = 3 if quick else ROUNDS
     found: dict[str, Any] = {"bodies": [], "steps": [], "threads": []}
     for method in METHODS:
@@ -113,7 +113,7 @@ def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[st
 
 
 def _gain(times: dict[str, list[float]], name: str) -> tuple[float, float]:
-    """How many times as fast two threads are as one: the median of the rounds, and of the quickest."""
+    """Returns how many times as fast two threads are as one: the median of the rounds, and of the quickest."""
     one, two = times[f"{name} 1"], times[f"{name} 2"]
     return statistics.median(a / b for a, b in zip(one, two, strict=True)), min(one) / min(two)
 

@@ -1,4 +1,4 @@
-"""For every competitor the cheapest setting whose error is below a target: the same hindsight for all."""
+"""The cheapest setting of every competitor whose error is below a target: the same hindsight for all."""
 
 import math
 import time
@@ -16,11 +16,11 @@ PATIENCE = 6
 """Refinements without a better error after which round-off is believed to be reached."""
 
 HOPELESS = 300.0
-"""Times the quickest."""
+"""Competitors that take this multiple of the quickest time are given up."""
 
 
 class Tried(NamedTuple):
-    """A run with a setting."""
+    """Holds a run with a setting."""
 
     setting: float
     error: float
@@ -29,7 +29,7 @@ class Tried(NamedTuple):
 
 @dataclass
 class Search:
-    """All runs of one competitor on one problem."""
+    """Makes all runs of one competitor on one problem."""
 
     contender: Contender
     problem: Problem
@@ -39,8 +39,8 @@ class Search:
     runs: dict[tuple[float, float], Tried] = field(default_factory=dict)
 
     def tried(self, setting: float, target: float) -> Tried:
-        """Error and time of a run; made once."""
-        key = (setting, target if self.contender.of_target else 0.0)
+        """Returns error and time of a run, which is made once."""
+        key = (setting, target if self.contender.depends_on_target else 0.0)
         if key not in self.runs:
             self.runs[key] = self._made(setting, target)
         return self.runs[key]
@@ -52,14 +52,14 @@ class Search:
                 run = self.contender.runner(self.problem, setting, target)
                 found = run()  # compiles, where something is left to be compiled
                 seconds = _seconds(run)
-                if seconds > 0.3 * self.longest:  # it decides something: once more, since others may disturb
+                if seconds > 0.3 * self.longest:  # the result matters: run again, since other programs may disturb
                     seconds = min(seconds, _seconds(run))
                 return Tried(setting, error(found, self.truth), seconds)
             except ArithmeticError:  # a step that cannot be made
                 return Tried(setting, math.inf, 0.0)
 
     def cheapest(self, target: float) -> Tried | None:
-        """The coarsest setting that meets the target, and so do the next finer ones up to the grid."""
+        """Returns the coarsest setting that meets the target together with the next finer ones up to the grid."""
         limits = self.contender.settings(self.problem)
         setting, coarser, best, stale = limits.coarsest, None, math.inf, 0
         while setting <= limits.finest * (1 + 1e-9):
@@ -99,9 +99,9 @@ def settled(
     contenders: Sequence[Contender], problem: Problem, truth: Floats, targets: Sequence[float], longest: float,
     failed: Callable[[str, str], None],
 ) -> dict[float, list[tuple[Contender, Tried]]]:  # fmt: skip
-    """For each target the competitors that meet it, with their settings; `failed` is told who could not be tried.
+    """Returns for each target the competitors that meet it, with their settings; calls `failed` with those that failed.
 
-    Who takes longer than `longest`, or many times as long as the quickest so far, is not refined further.
+    A competitor that takes longer than `longest`, or many times as long as the quickest so far, is not refined further.
     """
     out: dict[float, list[tuple[Contender, Tried]]] = {target: [] for target in targets}
     for contender in contenders:
@@ -120,7 +120,7 @@ def settled(
 
 
 def repeated(run: Run, seconds: float, least: float = 2e-3) -> tuple[Callable[[], object], int]:
-    """So many runs in a row that they can be timed."""
+    """Returns a function that makes enough runs in a row to be timed."""
     count = max(1, min(1000, math.ceil(least / max(seconds, 1e-6))))
     if count == 1:
         return run, 1

@@ -32,18 +32,18 @@ METHODS = ("SABA8", "ABA1064", "G8(comoving=true)", "Strang(corrector=17)", "Tak
 QUICK = METHODS[:3]
 """One for weak torques, one for stronger ones, and one for symmetric bodies."""
 SLOWER = 3.0
-"""Methods that take so many times as long as the best so far are not refined further."""
+"""Methods that take this multiple of the best time so far are not refined further."""
 LONGEST, LONGEST_IN_MOTION = 5.0, 25.0
 """Radians in the longest step tried, and in that of a method that takes part in the free motion of a symmetric body."""
 RATIO = 1.1
-"""Between the numbers of steps that are tried."""
+"""Ratio between the numbers of steps that are tried."""
 FINER = 0.25
 """Powers of ten between the tolerances of heyoka that are tried."""
 
 
 @dataclass
 class Tops:
-    """One body, one weight, many starts about those of a paper."""
+    """Describes one body and one weight, with many starts about those of a paper."""
 
     name: str
     moments: Vector
@@ -55,17 +55,17 @@ class Tops:
 
     @property
     def angle(self) -> float:
-        """|w| T, on average."""
+        """Returns |w| T, on average."""
         return float(np.linalg.norm(self.rates, axis=1).mean()) * self.span
 
     def system(self, heyoka: Any) -> list[Any]:
-        """The equations, for heyoka."""
+        """Returns the equations, for heyoka."""
         state = heyoka.make_vars("a", "b", "c", "d", "x", "y", "z")
         one = Problem(self.name, "top", self.moments, (0.0, 0.0, 0.0), self.span, self.weight)
         return list(zip(state, one.slope()(*state), strict=True))
 
     def truth(self, count: int) -> Floats:
-        """Of the first so many, in extended precision, at the end."""
+        """Returns the states of the first tops at the end, in extended precision."""
         if count not in self._truths:
             heyoka = imported("heyoka")
             wide = np.longdouble
@@ -80,13 +80,13 @@ class Tops:
         return self._truths[count]
 
     def error(self, found: Floats) -> float:
-        """The largest of the tops that are given, each against its own rate."""
+        """Returns the largest error of these tops, each relative to its own rate."""
         true = self.truth(found.shape[0])
         return max(error(a[None, :], b[None, :]) for a, b in zip(found, true, strict=True))
 
 
 def fleets(count: int = COUNT) -> list[Tops]:
-    """Starts about those of celledoni2006's heavy top (a weak torque) and of krysl2004's fast top (a stronger one)."""
+    """Returns starts about celledoni2006's heavy top (a weak torque) and krysl2004's fast top (a stronger one)."""
     known = {problem.name: problem for problem in papers()}
     draw = np.random.default_rng(2006)
     out = []
@@ -101,7 +101,7 @@ def fleets(count: int = COUNT) -> list[Tops]:
 
 
 def heyoka_batch(tops: Tops, tolerance: float, batch: int) -> Callable[[int], Floats]:
-    """The first so many tops, a batch at a time."""
+    """Runs the first tops, a batch at a time."""
     heyoka = imported("heyoka")
     made = heyoka.taylor_adaptive_batch(tops.system(heyoka), np.zeros((7, batch)), tol=tolerance, compact_mode=False)
     start = np.hstack([tops.attitudes, tops.rates])
@@ -121,10 +121,10 @@ def heyoka_batch(tops: Tops, tolerance: float, batch: int) -> Callable[[int], Fl
 
 
 def polhode_fleet(tops: Tops, mine: Polhode, steps: int, target: float, threads: int = 1) -> Callable[[int], Floats]:
-    """The first so many tops."""
+    """Runs the first tops."""
     body, torque = ph.Body(tops.moments), ph.HeavyTop(tops.weight)
     method = mine.method
-    if mine.of_target:
+    if mine.depends_on_target:
         allowed = 10.0 ** math.floor(math.log10(0.1 * target / steps))
         method = method.having(tolerance=allowed if allowed > 1e-15 else 0.0)
 
@@ -139,7 +139,7 @@ def polhode_fleet(tops: Tops, mine: Polhode, steps: int, target: float, threads:
 
 
 def cheapest_tolerance(tops: Tops, target: float, judged: int, batch: int) -> tuple[float, float] | None:
-    """Of heyoka: the largest that meets the target, and its error."""
+    """Returns the largest tolerance of heyoka that meets the target, and its error."""
     for exponent in np.arange(math.log10(target) + 1, -15.7, -FINER):
         tolerance = max(10.0**exponent, 2.0**-52)
         found = tops.error(heyoka_batch(tops, tolerance, batch)(judged))
@@ -149,7 +149,7 @@ def cheapest_tolerance(tops: Tops, target: float, judged: int, batch: int) -> tu
 
 
 def cheapest_steps(tops: Tops, mine: Polhode, target: float, judged: int, longest: float) -> tuple[int, float] | None:
-    """The fewest that meet the target; None if a method takes longer than `longest` seconds for the judged tops."""
+    """Returns the fewest steps that meet the target; None if the judged tops take longer than `longest` seconds."""
     symmetric = ph.Body(tops.moments).symmetry_axis > 0
     model = model_of(mine.method, symmetric=symmetric)
     longest_turn = LONGEST_IN_MOTION if model and model.in_motion else LONGEST
@@ -173,7 +173,7 @@ def cheapest_steps(tops: Tops, mine: Polhode, target: float, judged: int, longes
 def measured(
     quick: bool = False, methods: Sequence[str] = METHODS, log: Callable[[str], None] = print
 ) -> list[dict[str, Any]]:
-    """A record a fleet and target. Exact flows in lanes take long to compile, once for each range of steps."""
+    """Returns a record for each ensemble and target. Exact flows compile for long, once for each range of steps."""
     count, judged = (2_000, 200) if quick else (COUNT, JUDGED)
     records = []
     for tops in fleets(count):
@@ -219,7 +219,7 @@ def _target(tops: Tops, target: float, methods: Sequence[str], count: int, judge
 
 
 def _heyoka(tops: Tops, target: float, judged: int, record: dict[str, Any]) -> Callable[[int], Floats] | None:
-    """With the batch that it recommends for this processor, or twice that if that is quicker."""
+    """Runs heyoka with the batch that it recommends for this processor, or twice that if that is quicker."""
     recommended = int(imported("heyoka").recommended_simd_size())
     settled = cheapest_tolerance(tops, target, judged, recommended)
     if settled is None:
@@ -234,7 +234,7 @@ def _heyoka(tops: Tops, target: float, judged: int, record: dict[str, Any]) -> C
 
 
 def _mine(tops: Tops, target: float, methods: Sequence[str], judged: int, record: dict[str, Any]) -> Any:
-    """The quickest of the methods, each at its cheapest step."""
+    """Returns the quickest of the methods, each at its cheapest step."""
     tried: dict[str, Any] = {}
     best: tuple[float, str, Any] | None = None
     with warnings.catch_warnings():
@@ -264,7 +264,7 @@ def _mine(tops: Tops, target: float, methods: Sequence[str], judged: int, record
 
 
 def _auto(tops: Tops, target: float, judged: int, record: dict[str, Any]) -> Callable[[int], Floats] | None:
-    """`ensemble(rtol=...)`, on one thread, where there is such a thing."""
+    """Runs `ensemble(rtol=...)` on one thread, where it exists."""
     if "rtol" not in inspect.signature(ph.ensemble).parameters:
         return None
 
@@ -290,6 +290,6 @@ def _seconds(run: Callable[[int], object], count: int) -> float:
 
 
 def share(records: Sequence[dict[str, Any]], name: str, target: float) -> float:
-    """The ratio of a fleet at a target."""
+    """Returns the ratio of an ensemble at a target."""
     found = [r["ratio"] for r in records if r["fleet"] == name and r["target"] == target and "ratio" in r]
     return float(found[0]) if found else math.nan

@@ -1,7 +1,7 @@
 """Work against precision on the papers' problems: celledoni2006's three, krysl2004's tops and soft wall, vilmart2008's.
 
-As on the map, every competitor meets the error at its cheapest setting, and all take turns. All peers are tried; who
-cannot do a problem says why.
+As on the map, every competitor meets the error at its cheapest setting, and all take turns. All peers are tried; a peer
+that cannot do a problem is listed with the reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ LONGEST = 0.5
 def measured(
     quick: bool = False, names: Sequence[str] = tuple(PEERS), log: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Records as on the map, and the failures: problem, competitor, reason."""
+    """Returns records as on the map, and the failures: problem, competitor, reason."""
     peers: list[Contender] = [PEERS[name]() for name in names]
     failures: list[tuple[str, str, str]] = []
     records: list[cells.Record] = []

@@ -12,7 +12,7 @@ BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 
 
 def main() -> None:
-    """What the command in the page prints and draws."""
+    """Writes what the command in the page prints and draws."""
     scenario = load_scenario(HERE.parent / "examples" / "asymmetric_top.toml")
     motion = {name: getattr(scenario, name) for name in ("body", "torque", "omega", "attitude", "t_span", "t_eval")}
     steps = halvings(scenario.step, scenario.t_span)

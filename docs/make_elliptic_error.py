@@ -33,17 +33,17 @@ REGIONS = {
 
 
 SHARE = 2500
-"""Points a task."""
+"""Points in one task."""
 
 
 def part(task: tuple[str, int]) -> tuple[str, dict[str, truth.Floats]]:
-    """The errors of one function, for one seed."""
+    """Returns the errors of one function, for one seed."""
     name, seed = task
     return name, truth.measured(name, seed, SHARE // truth.REGIONS[name])
 
 
 def collected(count: int) -> dict[str, dict[str, truth.Floats]]:
-    """The errors by function and region."""
+    """Returns the errors by function and region."""
     tasks = [(name, SEED + k) for name in truth.REGIONS for k in range(math.ceil(count / SHARE))]
     found: dict[str, dict[str, list[truth.Floats]]] = {name: {} for name in truth.REGIONS}
     with ProcessPoolExecutor(2) as pool:
@@ -54,7 +54,7 @@ def collected(count: int) -> dict[str, dict[str, truth.Floats]]:
 
 
 def summary(found: dict[str, dict[str, truth.Floats]]) -> str:
-    """One row a function."""
+    """Returns one row for each function."""
     lines = ["| function | points | median | 99.9 % | worst | where |", "|---|---|---|---|---|---|"]
     for name, regions in found.items():
         every = np.concatenate(list(regions.values()))
@@ -66,7 +66,7 @@ def summary(found: dict[str, dict[str, truth.Floats]]) -> str:
 
 
 def by_region(found: dict[str, dict[str, truth.Floats]]) -> str:
-    """The worst error of each function in each region."""
+    """Returns the worst error of each function in each region."""
     lines = ["| m | " + " | ".join(f"`{n}`" for n in found) + " |", "|---|" + "---|" * len(found)]
     for region, label in REGIONS.items():
         worst = []
@@ -78,7 +78,7 @@ def by_region(found: dict[str, dict[str, truth.Floats]]) -> str:
 
 
 def beside_scipy(count: int) -> tuple[str, truth.Floats, truth.Floats, truth.Floats]:
-    """Errors of the two libraries as 1 - m falls, at |u| < 4 K."""
+    """Returns errors of the two libraries as 1 - m falls, at |u| < 4 K."""
     rng = np.random.default_rng(SEED)
     lines = ["| 1 - m | polhode, median | worst | SciPy, median | worst |", "|---|---|---|---|---|"]
     middles = 10.0 ** np.arange(-16, 0, 1)
@@ -98,14 +98,14 @@ def beside_scipy(count: int) -> tuple[str, truth.Floats, truth.Floats, truth.Flo
 
 
 def shown(x: float) -> str:
-    """Two digits, or powers of ten."""
+    """Returns two digits, or powers of ten."""
     return f"{x:.2g}" if x < 1000 else f"{x:.0e}"
 
 
 def picture(
     found: dict[str, dict[str, truth.Floats]], middles: truth.Floats, ours: truth.Floats, theirs: truth.Floats
 ) -> None:
-    """Left: how many points are off by more than so much. Right: the two libraries near m = 1."""
+    """Draws, to the left, the fraction of points with a larger error; to the right, the two libraries near m = 1."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for name, regions in found.items():
         off = np.sort(np.concatenate(list(regions.values())))
@@ -123,7 +123,7 @@ def picture(
 
 
 def insert(page: Path, **tables: str) -> None:
-    """Put each table between its marks."""
+    """Puts each table between its marks."""
     text = page.read_text()
     for name, table in tables.items():
         mark = rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)"

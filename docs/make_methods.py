@@ -29,7 +29,7 @@ How to read the tables:
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     key = [f"- *{name}*: {_plain(text)}." for name, text in cards.KEY.items()]
     parts = [INTRODUCTION + "\n" + start_here(), MEASURED + "\n" + "\n".join(key)]
     families = [family for family in cards.families() if not family.package]
@@ -60,12 +60,12 @@ def _table(members: tuple[Method, ...]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves alone."""
+    """Returns text that Markdown leaves alone."""
     return text.replace("|", "\\|").replace("*", "\\*")
 
 
 def _method(method: Method) -> str:
-    """A paragraph, as one line: a line break before a sign would make a list of it."""
+    """Returns a paragraph as one line: a line break before a sign would make a list of it."""
     text = f"**{method.name}.** {_plain(method.about or method.summary)}"
     options = [f"- `{o.name}={cards.written(o.default)}`: {_plain(cards.option_text(o))}" for o in method.options]
     return "\n".join([text, "", *options]) if options else text

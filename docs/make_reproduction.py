@@ -36,7 +36,7 @@ a report with the figures; `polhode reproduce krysl2004/fig13` does so for one o
 
 
 class Judged(NamedTuple):
-    """A claim, and the study that has judged it."""
+    """Holds a claim, and the study that has judged it."""
 
     study: str
     claim: Claim
@@ -47,19 +47,19 @@ class Judged(NamedTuple):
         return self.study.partition("/")[0]
 
     def link(self, *, in_full: bool) -> str:
-        """The study, with a link to its file."""
+        """Returns the study, with a link to its file."""
         label = self.study if in_full else self.study.partition("/")[2]
         return f"[{label}](../../src/polhode/papers/{self.study}.py)"
 
 
 def kept() -> dict[str, Any]:
-    """The outcome in the documentation."""
+    """Returns the outcome that the documentation keeps."""
     found: dict[str, Any] = json.loads(CLAIMS.read_text("utf-8"))
     return found
 
 
 def judged() -> list[Judged]:
-    """The claims of all studies."""
+    """Returns the claims of all studies."""
     return [
         Judged(study, Claim(**{**c, "verdict": Verdict(c["verdict"])}))
         for study, outcome in kept()["studies"].items()
@@ -68,7 +68,7 @@ def judged() -> list[Judged]:
 
 
 def counts() -> str:
-    """The verdicts in the kept claims, in a sentence."""
+    """Returns the verdicts in the kept claims, in a sentence."""
     verdicts = Counter(j.claim.verdict for j in judged())
     words = {
         Verdict.REPRODUCED: "are reproduced",
@@ -80,7 +80,7 @@ def counts() -> str:
 
 
 def page() -> str:
-    """All claims: those that do not reproduce, then the others, paper by paper."""
+    """Returns all claims: those that do not reproduce, then the others, paper by paper."""
     claims = judged()
     others = [j for j in claims if j.claim.verdict is not Verdict.NOT]
     parts = [INTRODUCTION + "\n" + counts(), _summary(claims)]
@@ -94,7 +94,7 @@ def page() -> str:
 
 
 def _summary(claims: Sequence[Judged]) -> str:
-    """Claims by paper and verdict."""
+    """Returns a table of claims by paper and verdict."""
     shown = [v for v in Verdict if any(j.claim.verdict is v for j in claims)]
     rows = []
     for paper in [*dict.fromkeys(j.paper for j in claims), "all"]:
@@ -104,7 +104,7 @@ def _summary(claims: Sequence[Judged]) -> str:
 
 
 def _section(level: str, verdict: Verdict, claims: Sequence[Judged], why: str) -> list[str]:
-    """The claims with this verdict, as a table; where a measurement says it all, without the reason."""
+    """Returns the claims with this verdict, as a table; where a measurement says it all, without the reason."""
     rows = []
     for j in claims:
         c = j.claim
@@ -122,12 +122,12 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Text that Markdown leaves alone."""
+    """Returns text that Markdown leaves alone."""
     return re.sub(r"([|*<\[\]])", r"\\\1", text)
 
 
 def main(directory: str | None = None) -> None:
-    """Copy and write."""
+    """Copies the files and writes the pages."""
     if directory is not None:
         made = Path(directory)
         if json.loads((made / "claims.json").read_text("utf-8"))["size"] != "full":

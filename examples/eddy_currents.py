@@ -4,7 +4,7 @@ import polhode
 
 
 def braking(t, q, w, p):
-    """Time, attitude quaternion, angular velocity in body axes, parameters -> torque in body axes, N m."""
+    """Returns the torque in body axes, N m; q is the attitude quaternion and w the angular velocity in body axes."""
     k = p[0]
     bx, by, bz = polhode.to_body(q, (p[1], p[2], p[3]))
     along = w[0] * bx + w[1] * by + w[2] * bz

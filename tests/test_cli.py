@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import polhode
 from polhode import methods, torques
-from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, LINE, _clock, app
+from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, LINE_CHARACTERS, _clock, app
 from polhode.io import netcdf
 from polhode.scenario import load_scenario
 from polhode.views.cards import families, method_card, torque_example
@@ -357,7 +357,7 @@ def test_methods(call: Call) -> None:
 def test_method_cards(call: Call, name: str) -> None:
     code, out, _ = call("methods", name.lower())
     assert code == 0
-    assert out == method_card(methods.find(name), LINE) + "\n"
+    assert out == method_card(methods.find(name), LINE_CHARACTERS) + "\n"
 
 
 def test_a_method_with_options_has_a_card(call: Call) -> None:

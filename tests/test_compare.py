@@ -135,8 +135,8 @@ def test_a_failed_run_is_a_row_and_the_rest_goes_on() -> None:
 def test_errors_below_the_uncertainty_are_marked() -> None:
     done = ph.compare(BODY, **FREE, methods="Exact,RK4", steps=[0.1, 0.05], repeats=1)
     exact, _, rk4, _ = done.entries
-    assert done.doubtful(exact)
-    assert not done.doubtful(rk4)
+    assert done.is_doubtful(exact)
+    assert not done.is_doubtful(rk4)
     lines = done.table().splitlines()
     assert re.search(r"e-1\d\*", lines[1])
     assert any(line.startswith("* no larger than the uncertainty") for line in lines)
@@ -144,7 +144,7 @@ def test_errors_below_the_uncertainty_are_marked() -> None:
 
 
 class Impatient:
-    """Interrupts after so many reports of finished steps."""
+    """Interrupts after this number of reports of finished steps."""
 
     def __init__(self, calls: int) -> None:
         self.left = calls

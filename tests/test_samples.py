@@ -98,7 +98,7 @@ def test_parts_are_parts_of_the_whole() -> None:
 
 def test_functions_bodies_and_parameters() -> None:
     def moments(rng: np.random.Generator, n: int) -> Any:
-        """Of balls with three pairs of small masses on their axes: every body is a possible one."""
+        """Returns the moments of balls with three pairs of small masses on their axes: every such body is possible."""
         x, y, z = rng.uniform(0.0, 0.3, size=(3, n))
         return np.stack([1.0 + y + z, 1.0 + x + z, 1.0 + x + y], axis=1)
 

@@ -156,14 +156,14 @@ def test_ctrl_c_saves_what_was_computed(
         ('omega = {sd = 1}', "ensemble.omega.kind: missing"),
         ('omega = {kind = "Uniform", low = 1}', "ensemble.omega.high: missing"),
         ('omga = {kind = "Normal", sd = 1}', "ensemble.omga: unknown key; did you mean 'omega'?"),
-        ('parameters = {kind = "Normal", sd = 1}', "they are those of a function of your own, not of HeavyTop"),
+        ('parameters = {kind = "Normal", sd = 1}', "only a torque function of your own has parameters, not HeavyTop"),
         (DRAWN + 'reduce.x = "omga.mean(body)"', "ensemble.reduce.x: there is no quantity 'omga'"),
         (DRAWN + 'reduce.x = "omega.average(body)"', "ensemble.reduce.x: 'average(body)' in"),
         (DRAWN + 'reduce.x = "omega.mean(bodies)"', "ensemble.reduce.x: dim must be 'time' or 'body'"),
         (DRAWN + 'reduce.x = "omega.mean()"', "ensemble.reduce.x: 'mean()' in"),
         (DRAWN + 'reduce.x = "omega.quantile([0.1, body)"', "must be like 'mean(body)'"),
         (DRAWN + "reduce.x = 3", "ensemble.reduce.x: must be text in quotes"),
-        (DRAWN + "[output]\nplot = true", "output.plot: there is no picture of an ensemble"),
+        (DRAWN + "[output]\nplot = true", "output.plot: ensembles have no picture"),
     ],
 )  # fmt: skip
 def test_bad_files_are_explained(write: Callable[[str], Path], text: str, words: str) -> None:

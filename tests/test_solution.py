@@ -187,7 +187,7 @@ def test_states_near_the_largest_number_give_no_warning() -> None:
 def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     s = run(HANGING, [5.0, 4.0, 3.0])
     whole = [s.spatial_momentum, s.kinetic_energy, s.potential_energy, *s.invariant_errors.values()]
-    monkeypatch.setattr(_rows, "BLOCK", 64)
+    monkeypatch.setattr(_rows, "BLOCK_ROWS", 64)
     again = replace(s)
     blocks = [again.spatial_momentum, again.kinetic_energy, again.potential_energy, *again.invariant_errors.values()]
     assert [bits(a) for a in blocks] == [bits(a) for a in whole]
@@ -197,7 +197,7 @@ def test_compiled_potential_equals_the_interpreted_one(monkeypatch: pytest.Monke
     s = run(HANGING)
     interpreted = s.potential_energy
     monkeypatch.setattr(solution, "INTERPRETED_ROWS", 10)
-    monkeypatch.setattr(_rows, "BLOCK", 64)
+    monkeypatch.setattr(_rows, "BLOCK_ROWS", 64)
     for setting in ("0", "1"):
         monkeypatch.setenv("NUMBA_DISABLE_JIT", setting)
         assert bits(replace(s).potential_energy) == bits(interpreted)
@@ -421,7 +421,7 @@ def test_save_refuses_what_it_must(tmp_path: Path) -> None:
 
 
 def test_too_many_rows_for_the_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netcdf, "LARGEST", 1000)
+    monkeypatch.setattr(netcdf, "LARGEST_BYTES", 1000)
     with pytest.raises(netcdf.TooLarge, match=r"no more than 4 GiB: save fewer rows, with every= or t_eval="):
         run().save(tmp_path / "s.nc")
     assert os.listdir(tmp_path) == []

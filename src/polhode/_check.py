@@ -1,4 +1,4 @@
-"""Checks at the border: each names the value and the remedy. Nothing deeper checks again."""
+"""Checks of the user's input: each error names the value and the remedy. No deeper code checks again."""
 
 import difflib
 import math
@@ -13,7 +13,7 @@ DOUBLE = np.dtype(np.float64)
 
 
 def number(name: str, value: Any, *, positive: bool = False) -> float:
-    """A finite float."""
+    """Returns the value as a finite float."""
     x = value if type(value) is float else _float(name, value)
     if not math.isfinite(x):
         raise ValueError(f"{name} must be finite, not {x}")
@@ -32,7 +32,7 @@ def _float(name: str, value: Any) -> float:
 
 
 def count(name: str, value: Any, of: str = "") -> int:
-    """A positive whole number, also one written as a float."""
+    """Returns the value as a positive whole number; it may be written as a float."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or value < 1 or not float(value).is_integer():
         raise ValueError(f"{name} must be a positive whole number{of}, not {value!r}")
@@ -40,7 +40,7 @@ def count(name: str, value: Any, of: str = "") -> int:
 
 
 def shape_of(name: str, value: Any) -> tuple[int, ...]:
-    """The shape of what the user gave, which may be anything."""
+    """Returns the shape of what the user gave, which may be anything."""
     return _rows_of(name, value).shape
 
 
@@ -52,7 +52,7 @@ def _rows_of(name: str, value: Any) -> NDArray[Any]:
 
 
 def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
-    """A finite array of this shape."""
+    """Returns the value as a finite array of this shape."""
     if type(value) is np.ndarray and value.dtype == DOUBLE and value.shape == shape and _all_finite(value):
         return np.array(value)
     try:
@@ -72,7 +72,7 @@ def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
 
 
 FEW = 50
-"""Up to so many numbers are dealt with one by one: the calls of NumPy would take longer."""
+"""Up to this many numbers are checked one by one: the calls of NumPy would take longer."""
 
 
 def _all_finite(x: Floats) -> bool:
@@ -82,15 +82,15 @@ def _all_finite(x: Floats) -> bool:
 
 
 def row(name: str, values: Any) -> Floats:
-    """Finite numbers in a row; a single one is a row of one."""
+    """Returns finite numbers in a row; a single one is a row of one."""
     given = values if isinstance(values, np.ndarray) and values.ndim else np.atleast_1d(_rows_of(name, values))
     if given.ndim != 1:
         raise ValueError(f"{name} must be a list of numbers, not of shape {given.shape}")
     return array(name, given, given.shape)
 
 
-def plain(value: Any, count: int) -> bool:
-    """Whether this is a tuple or a list of so many finite floats, with which nothing is to be done."""
+def is_plain(value: Any, count: int) -> bool:
+    """Tells whether this is a tuple or a list of `count` finite floats, which needs no conversion."""
     kind = type(value)
     if (kind is not tuple and kind is not list) or len(value) != count:
         return False
@@ -101,18 +101,18 @@ def plain(value: Any, count: int) -> bool:
 
 
 def numbers(name: str, value: Any, count: int) -> tuple[float, ...]:
-    """So many finite floats: what `array` does, but quick for what is plain already."""
-    return tuple(value if plain(value, count) else array(name, value, (count,)).tolist())
+    """Returns `count` finite floats, as `array` does, but quickly if they are plain already."""
+    return tuple(value if is_plain(value, count) else array(name, value, (count,)).tolist())
 
 
 def vector(name: str, value: Any) -> tuple[float, float, float]:
-    """Three finite floats."""
+    """Returns three finite floats."""
     x, y, z = numbers(name, value, 3)
     return (x, y, z)
 
 
 def direction(name: str, value: Any) -> tuple[float, float, float]:
-    """Three finite floats, scaled to unit length."""
+    """Returns three finite floats, scaled to unit length."""
     x, y, z = vector(name, value)
     largest = max(abs(x), abs(y), abs(z))
     if largest == 0.0:
@@ -123,10 +123,10 @@ def direction(name: str, value: Any) -> tuple[float, float, float]:
 
 
 def quaternion(name: str, attitude: Any) -> Floats:
-    """Unit quaternion, scalar first, from what the user gave."""
+    """Returns the unit quaternion, scalar first, of the attitude that the user gave."""
     if attitude is None:
         return np.array([1.0, 0.0, 0.0, 0.0])
-    if plain(attitude, 4):
+    if is_plain(attitude, 4):
         return _scaled(name, attitude)
     if hasattr(attitude, "as_quat"):
         q = np.asarray(attitude.as_quat(), dtype=np.float64)
@@ -152,7 +152,7 @@ def quaternion(name: str, attitude: Any) -> Floats:
 
 
 def _scaled(name: str, quaternion: Sequence[float]) -> Floats:
-    """To unit length."""
+    """Scales a quaternion to unit length."""
     w, x, y, z = quaternion
     largest = max(abs(w), abs(x), abs(y), abs(z))
     if largest == 0.0:
@@ -163,7 +163,7 @@ def _scaled(name: str, quaternion: Sequence[float]) -> Floats:
 
 
 def unit(q: Floats) -> Floats:
-    """A stack of quaternions of any length, scaled to unit length: each to the bits that it has by `quaternion`."""
+    """Scales a stack of quaternions to unit length; each has the bits that `quaternion` would give it."""
     a, b, c, d = (np.abs(q[..., k]) for k in range(4))
     scaled: Floats = q / np.maximum(np.maximum(a, b), np.maximum(c, d))[..., None]
     w, x, y, z = (scaled[..., k] for k in range(4))
@@ -172,13 +172,14 @@ def unit(q: Floats) -> Floats:
 
 
 FEW_NAMES = 30
-"""So many names can be listed in an error."""
+"""More names than this are not listed in an error."""
 
 
 def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> str:
-    """The known name that is meant, whatever its case; if there is none, an error that suggests the nearest.
+    """Returns the known name that is meant, whatever its case; else raises an error that suggests the nearest.
 
-    Many names are listed by a `command`: by default `polhode` with the kind of thing in the plural.
+    If there are too many names to list, the error names the `command` that lists them: by default `polhode` with the
+    kind of thing in the plural.
     """
     options = {k.lower(): k for k in known}
     if isinstance(name, str) and name.lower() in options:
@@ -191,4 +192,4 @@ def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> 
         raise ValueError(f"there is no {kind} {name!r}: {hint}known are {', '.join(sorted(options.values()))}")
     hint = f"did you mean {' or '.join(repr(options[n]) for n in near)}? " if near else ""
     lists = f"`{command or f'polhode {kind}s'}` lists"
-    raise ValueError(f"there is no {kind} {name!r}: {hint}there are {len(options)}, which {lists}")
+    raise ValueError(f"there is no {kind} {name!r}: {hint}{lists} all {len(options)}")

@@ -1,4 +1,4 @@
-"""compare(...) -> Comparison: what accuracy methods reach at which cost, on one motion."""
+"""compare(...) -> Comparison: errors and costs of several methods on one motion."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
-"""What a method with a tolerance is tried with, instead of steps."""
+"""Tolerances with which a method that has one is run, instead of steps."""
 
 OUTPUTS = 200
-"""About so many times at which errors are taken, if none are listed."""
+"""Errors are taken at about this many times, if none are listed: enough to find the largest."""
 
 NO_OUTPUT = 2**62
-"""Steps between outputs: runs that are timed have none but the end."""
+"""Steps between outputs of timed runs: they have no output but the end."""
 
-LONG = 1.0
-"""A run that takes longer, in seconds, is timed once."""
+LONG_SECONDS = 1.0
+"""A run that takes longer than this is timed once."""
 
 FORMAT, FORMAT_VERSION = "polhode comparison", 1
 
 _ARRAYS = {
     "method": ("name of the method", ""),
-    "step": ("length of a step; the longest one, of methods with a tolerance", "s"),
-    "rtol": ("relative tolerance, of methods that have one", "1"),
+    "step": ("length of a step; for methods with a tolerance the longest one", "s"),
+    "rtol": ("relative tolerance, for methods that have one", "1"),
     "steps": ("steps made", "1"),
     "evaluations": ("evaluations of the torque", "1"),
     "seconds": ("wall time of a run without output", "s"),
@@ -59,28 +59,28 @@ _ARRAYS = {
     "rate_error": ("error of the angular velocity, relative to its largest value", "1"),
     "energy_error": ("change of the energy, relative to that at the start", "1"),
 }
-"""Of arrays in files: what they are, and their units."""
+"""Descriptions and units of the arrays in files."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One method with one step or tolerance."""
+    """Holds the errors and the cost of one method with one step or tolerance."""
 
     method: str
     step: float
-    """In s, positive; of a method with a tolerance the whole span, which does not bind it."""
+    """The step in s, positive; for a method with a tolerance the whole span, which does not limit its steps."""
     rtol: float | None = None
-    """The tolerance, of methods that have one."""
+    """The tolerance, for methods that have one."""
     steps: int = 0
     evaluations: int = 0
     seconds: float = math.nan
     """The least wall time of a run without output."""
     attitude_error: Floats = field(default_factory=lambda: np.zeros(0))
-    """At the output times, in rad."""
+    """Errors at the output times, in rad."""
     rate_error: Floats = field(default_factory=lambda: np.zeros(0))
-    """At the output times, relative to the largest rate."""
+    """Errors at the output times, relative to the largest rate."""
     energy_error: Floats | None = None
-    """At the output times, relative; None where the energy is not conserved."""
+    """Relative errors at the output times; None where the energy is not conserved."""
     failure: str = ""
     """Why the run could not be finished."""
 
@@ -99,20 +99,20 @@ class Entry:
 
 
 class Reference(NamedTuple):
-    """What errors are measured against, and how far it can be trusted."""
+    """The motion that errors are measured against, with its uncertainty."""
 
     text: str
     quaternion: Floats
     omega: Floats
     attitude_uncertainty: float
-    """In rad."""
+    """Uncertainty of the attitude in rad."""
     rate_uncertainty: float
-    """Relative to the largest rate."""
+    """Uncertainty of the rate, relative to the largest rate."""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Errors and costs of methods on one motion, an entry for each method and step."""
+    """Holds the errors and costs of methods on one motion, with an entry for each method and step."""
 
     body: Body
     torque: Torque
@@ -132,16 +132,16 @@ class Comparison:
             found.setdefault(entry.method, []).append(entry)
         return found
 
-    def doubtful(self, entry: Entry) -> bool:
-        """Whether the attitude error is no larger than the uncertainty of the reference."""
+    def is_doubtful(self, entry: Entry) -> bool:
+        """Tells whether the attitude error is no larger than the uncertainty of the reference."""
         return entry.worst[0] <= self.reference.attitude_uncertainty
 
     def orders(self, entry: Entry) -> tuple[float, float]:
-        """Observed orders of attitude and rate, from this entry and the one before; NaN where they say nothing."""
+        """Returns the observed orders of attitude and rate, from this entry and the one before; NaN where undefined."""
         listed = self.methods[entry.method]
         at = listed.index(entry)
         before = listed[at - 1] if at else None
-        if before is None or entry.rtol is not None or self.doubtful(entry) or self.doubtful(before):
+        if before is None or entry.rtol is not None or self.is_doubtful(entry) or self.is_doubtful(before):
             return (math.nan, math.nan)
         ratio = math.log(before.step / entry.step)
         pairs = list(zip(before.worst, entry.worst, strict=True))[:2]
@@ -149,7 +149,7 @@ class Comparison:
         return attitude, rate
 
     def table(self) -> str:
-        """Everything in lines of text."""
+        """Returns the whole comparison as lines of text."""
         head = (
             "method", "step", "evaluations", "time", "attitude, rad", "order", "rate, rel.", "order", "energy, rel."
         )  # fmt: skip
@@ -163,26 +163,26 @@ class Comparison:
         return "\n".join([*lines, "", *self.notes()])
 
     def notes(self) -> list[str]:
-        """How the numbers were found, and what to be careful about."""
+        """Returns how the numbers were found, and their limits, as sentences."""
         r = self.reference
-        told = [
+        lines = [
             f"Errors: the largest of {self.t.size} times, against {r.text}.",
             f"Uncertainty of the reference: attitude {r.attitude_uncertainty:.1e} rad, rate {r.rate_uncertainty:.1e}.",
         ]
-        if any(map(self.doubtful, self.entries)):
-            told.append("* no larger than the uncertainty of the reference: the true error may be anything below it.")
+        if any(map(self.is_doubtful, self.entries)):
+            lines.append("* no larger than the uncertainty of the reference: the true error may be anything below it.")
         if any(entry.rtol is not None for entry in self.entries):
-            told.append("rtol: these methods choose their steps by a tolerance, which is varied instead of the step.")
+            lines.append("rtol: these methods choose their steps by a tolerance, which is varied instead of the step.")
         if self.interrupted:
-            told.append("The comparison was interrupted: runs are missing, or were timed less often.")
-        return told
+            lines.append("The comparison was interrupted: runs are missing, or were timed less often.")
+        return lines
 
     def _row(self, entry: Entry) -> tuple[str, ...]:
         if entry.failure:
             return (entry.method, entry.setting, f"failed: {entry.failure}")
         attitude, rate, energy = (_small(e) for e in entry.worst)
         order_attitude, order_rate = (f"{p:.2f}" if p > 0 else "-" for p in self.orders(entry))
-        mark = "*" if self.doubtful(entry) else ""
+        mark = "*" if self.is_doubtful(entry) else ""
         cost = (str(entry.evaluations), _clock(entry.seconds))
         return (entry.method, entry.setting, *cost, attitude + mark, order_attitude, rate, order_rate, energy)
 
@@ -190,7 +190,7 @@ class Comparison:
         return self.table()
 
     def plot(self, *paths: str | os.PathLike[str]) -> Figure:
-        """Error against cost, and energy error over time, as a Matplotlib figure.
+        """Draws error against cost, and energy error over time, as a Matplotlib figure.
 
         It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
         """
@@ -203,7 +203,7 @@ class Comparison:
         return figure
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write all numbers to a NetCDF file, which `xarray.open_dataset` opens."""
+        """Writes all numbers to a NetCDF file, which `xarray.open_dataset` opens."""
         from importlib.metadata import version
 
         from polhode.io import netcdf
@@ -220,7 +220,7 @@ class Comparison:
         arrays: dict[str, tuple[tuple[str, ...], Any]] = {"time": (("time",), self.t)}
         for name in ("method", "failure"):
             arrays[name] = (runs, np.array([getattr(e, name) for e in self.entries], dtype=np.str_))
-        for name in ("step", "rtol", "steps", "evaluations", "seconds"):  # no tolerance becomes NaN
+        for name in ("step", "rtol", "steps", "evaluations", "seconds"):  # without a tolerance, rtol is NaN
             arrays[name] = (runs, np.array([getattr(e, name) for e in self.entries], dtype=np.float64))
         for name in ("attitude_error", "rate_error", "energy_error"):
             arrays[name] = (("run", "time"), over_time(name))
@@ -270,10 +270,10 @@ def compare(
     progress: Progress | None = None,
     announce: Announce | None = None,
 ) -> Comparison:
-    """Run methods with several steps and measure what they reach and what they cost.
+    """Runs methods with several steps and measures their errors and their cost.
 
-    A free body is compared with its exact motion. With a torque the reference is DOP853 with the tightest tolerance
-    that can be met; another Runge-Kutta method with ever smaller steps says how far that can be trusted.
+    A free body is compared with its exact motion. With a torque the reference is DOP853 with the smallest tolerance
+    that it can meet; its uncertainty is measured by another Runge-Kutta method with ever smaller steps.
 
     Parameters
     ----------
@@ -287,15 +287,16 @@ def compare(
     t_eval
         The times at which errors are taken. Default: about 200 on the grid of the longest step.
     repeats
-        How often a run is timed. All are run in turn, again and again, and the least time of each counts; output
-        costs nothing, as runs that are timed have none.
+        How often a run is timed. All runs take turns, and the least time of each counts. Timed runs have no output,
+        so that its cost is not included.
     progress, announce
-        Called with steps done and in all, of all runs after the reference; called with what takes a while.
+        Called with (steps done, steps in all) of all runs after the reference; called with a sentence before
+        something that takes long, such as a compilation.
 
     Raises
     ------
     ValueError
-        If a method does not accept the torque or a step makes no sense; before anything is run.
+        Before anything is run, if a method does not accept the torque or a step is impossible.
     ComparisonInterrupted
         A `KeyboardInterrupt` with a `comparison` of the runs that were finished.
     """
@@ -310,7 +311,7 @@ def compare(
     times = _times(t0, t1, longest) if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
     problem = _Problem(body, torque, {**motion, "t_eval": times}, announce or (lambda _: None))
     first = trials[0]
-    checked_arguments(body, torque, **problem.motion, step=first.signed, method=first.method)  # the times make sense
+    checked_arguments(body, torque, **problem.motion, step=first.signed, method=first.method)  # checks the times
     reference = problem.reference(longest)
     work = _Work(trials, repeats, progress)
     finished: list[Entry] = []
@@ -327,7 +328,7 @@ def compare(
 
 
 def listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
-    """Methods one by one: commas inside brackets belong to the options of a method."""
+    """Returns the methods one by one; commas inside brackets belong to the options of a method."""
     found: list[str | Method] = [*separated(methods)] if isinstance(methods, str) else [*methods]
     if not found:
         raise ValueError("name at least one method")
@@ -335,7 +336,7 @@ def listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
 
 
 def halvings(step: float, t_span: tuple[float, float]) -> list[float]:
-    """A sensible row of steps about one: four times as long to a quarter of it, but ten of each in the span."""
+    """Returns steps around this one, from four times to a quarter of it, of which at least ten fit into the span."""
     span = abs(t_span[1] - t_span[0])
     row = [abs(step) * factor for factor in (4.0, 2.0, 1.0, 0.5, 0.25)]
     return [h for h in row if 10 * h <= span] or row[2:]
@@ -345,20 +346,20 @@ def halvings(step: float, t_span: tuple[float, float]) -> list[float]:
 
 
 class _Trial(NamedTuple):
-    """A run that is to be made."""
+    """Describes a run that is to be made."""
 
     method: Method
     entry: Entry
     signed: float
     """The step with the sign of the span."""
     nominal: int
-    """Steps, as far as one can tell."""
+    """The expected number of steps."""
 
 
 def _trials(
     body: Body, torque: Torque, motion: dict[str, Any], methods: Sequence[Method], steps: Sequence[float]
 ) -> list[_Trial]:
-    """Every run that is to be made, checked as far as can be without making it."""
+    """Returns every run that is to be made, checked as far as possible without making it."""
     t0, t1 = _check.array("t_span", motion["t_span"], (2,)).tolist()
     span = abs(t1 - t0)
     lengths = sorted((_check.number("a step", h, positive=True) for h in steps), reverse=True)
@@ -369,7 +370,9 @@ def _trials(
     if span and lengths[0] > span:
         raise ValueError(f"a step of {lengths[0]:g} s is longer than the whole time from {t0:g} to {t1:g} s")
     if refused := [m.name for m in methods if m.refuses(torque.depends)]:
-        raise ValueError(f"{torque.name} is a torque that cannot be used with {', '.join(refused)}: leave that out")
+        raise ValueError(
+            f"{torque.name} is a torque that cannot be used with {', '.join(refused)}: leave these methods out"
+        )
     trials, problems = [], []
     for method in {m.name: m for m in methods}.values():
         settings = [(method, Entry(method.name, h)) for h in lengths]
@@ -390,7 +393,7 @@ def _trials(
 
 
 def _times(t0: float, t1: float, longest: float) -> Floats:
-    """Times on the grid of the longest step, not too many, and the end."""
+    """Returns times on the grid of the longest step, about `OUTPUTS` of them, and the end."""
     count = max(1, math.floor(abs(t1 - t0) / longest * (1 + 1e-9)))
     stride = -(-count // OUTPUTS)
     index = np.arange(stride, count + 1, stride)
@@ -400,14 +403,14 @@ def _times(t0: float, t1: float, longest: float) -> Floats:
 
 
 class _Work:
-    """How much of all the runs is done, in nominal steps."""
+    """Counts how much of all the runs is done, in expected steps."""
 
     def __init__(self, trials: Sequence[_Trial], repeats: int, progress: Progress | None) -> None:
         self.total = (1 + repeats) * sum(trial.nominal for trial in trials)
         self.before, self.repeats, self.progress = 0, repeats, progress
 
     def within(self, trial: _Trial) -> Progress:
-        """The progress of a run as progress of the whole."""
+        """Returns a function that reports the progress of one run as progress of the whole."""
 
         def progress(done: int, steps: int) -> None:
             if self.progress:
@@ -416,13 +419,13 @@ class _Work:
         return progress
 
     def over(self, trial: _Trial) -> None:
-        """A run has ended."""
+        """Counts a run that has ended."""
         self.before += trial.nominal
         if self.progress:
             self.progress(self.before, self.total)
 
     def drop(self, trial: _Trial, runs: int) -> None:
-        """So many runs of a trial will not be made."""
+        """Takes this number of runs of a trial out of the total: they will not be made."""
         self.total -= runs * trial.nominal
 
 
@@ -435,7 +438,7 @@ class _Problem(NamedTuple):
     announce: Announce
 
     def run(self, method: Method, step: float, progress: Progress | None = None, **changes: Any) -> Solution:
-        """The motion by a method, at the output times unless changed."""
+        """Runs the motion with a method, with output at the output times unless `changes` say otherwise."""
 
         def compiling() -> None:
             self.announce(f"compiling {method.name} with {self.torque.name} for a step of {abs(step):g} s, once ...")
@@ -444,13 +447,13 @@ class _Problem(NamedTuple):
         return simulate(self.body, self.torque, **{**settings, **changes})
 
     def entry(self, trial: _Trial, reference: Reference, work: _Work) -> Entry:
-        """The errors of a run, and a first measurement of its cost."""
+        """Returns the errors of a run, with a first measurement of its cost."""
         try:
             solution = self.run(trial.method, trial.signed, work.within(trial))
         except (SimulationFailed, CompilationFailed) as failure:
             work.drop(trial, 1 + work.repeats)
-            told = str(failure).replace("; what was computed is in the solution", "")
-            return replace(trial.entry, failure=" ".join(told.split()))
+            reason = str(failure).replace("; what was computed is in the solution", "")
+            return replace(trial.entry, failure=" ".join(reason.split()))
         work.over(trial)
         energy = solution.invariant_errors.get("energy")
         measured = replace(
@@ -460,13 +463,13 @@ class _Problem(NamedTuple):
             energy_error=energy,
         )
         first = self.timed(trial, measured, work)
-        if first.seconds > LONG:
+        if first.seconds > LONG_SECONDS:
             work.drop(trial, work.repeats - 1)
         return first
 
     def timed(self, trial: _Trial, entry: Entry, work: _Work) -> Entry:
-        """The cost of a run without output: its evaluations, and the least time so far."""
-        if entry.failure or entry.seconds > LONG:
+        """Measures the cost of a run without output: its evaluations, and the least time so far."""
+        if entry.failure or entry.seconds > LONG_SECONDS:
             return entry
         done = self.run(trial.method, trial.signed, work.within(trial), t_eval=None, every=NO_OUTPUT).run
         work.over(trial)
@@ -476,7 +479,7 @@ class _Problem(NamedTuple):
     # --- the reference
 
     def reference(self, longest: float) -> Reference:
-        """The exact motion of a free body; else a tight computation, and another that tells how good it is."""
+        """Returns the exact motion of a free body, else an accurate one with its uncertainty."""
         t0, t1 = self.motion["t_span"]
         if self.torque.depends is Depends.NOTHING:
             free = FreeMotion(self.body, self.motion["omega"], self.motion["attitude"], t0)
@@ -490,22 +493,23 @@ class _Problem(NamedTuple):
         return Reference(text, tight.quaternion, tight.omega, attitude, rate)
 
     def _tightest(self, step: float) -> tuple[Solution, str]:
-        """DOP853 with the narrowest tolerance that it can meet."""
+        """Runs DOP853 with the smallest tolerance that it can meet."""
         for rtol in (1e-15, 1e-14, 1e-13):
             with suppress(SimulationFailed):
                 return self.run(find_method("DOP853", rtol=rtol), step), f"DOP853 with rtol {rtol:.0e}"
         return self.run(find_method("DOP853", rtol=1e-12), step), "DOP853 with rtol 1e-12"
 
     def _disagreement(self, tight: Solution, step: float) -> tuple[float, float]:
-        """Between the reference and a method of fixed steps, which are halved until that no longer helps.
+        """Returns the differences of attitude and rate between the reference and a method of fixed steps.
 
-        RKF5 takes any torque, and with compensated sums its round-off stays below that of the reference.
+        The steps are halved until the differences no longer fall. RKF5 takes any torque, and with compensated sums
+        its round-off stays below that of the reference.
         """
         best = (math.inf, math.inf)
         other = find_method("RKF5", compensated=True)
         t0, t1 = self.motion["t_span"]
         while abs((t1 - t0) / step) < MOST_STEPS:
-            with suppress(SimulationFailed):  # at this step
+            with suppress(SimulationFailed):  # with this step; shorter ones may do
                 found = self.run(other, step)
                 attitude = float(angles(tight.quaternion, found.quaternion).max())
                 rate = float(_rate_errors(tight.omega, found.omega).max())
@@ -518,17 +522,17 @@ class _Problem(NamedTuple):
 
 MOST_STEPS = 4_000_000
 SETTLED = 1e-7
-"""A difference between references that no longer falls is taken for round-off only below this, in rad."""
+"""In rad. A difference between references that no longer falls is taken for round-off only below this."""
 
 
 def angles(a: Floats, b: Floats) -> Floats:
-    """Between attitudes, row by row, in rad; the quaternions may have any norm."""
+    """Returns the angles between attitudes, row by row, in rad; the quaternions may have any norm."""
     d = np.stack(multiply(conjugate(tuple(a.T)), tuple(b.T)), axis=1)
     return np.asarray(2.0 * np.arctan2(lengths(d[:, 1:]), np.abs(d[:, 0])))
 
 
 def _rate_errors(exact: Floats, found: Floats) -> Floats:
-    """Relative to the largest rate; of a body that never turns, absolute."""
+    """Returns errors relative to the largest rate; absolute ones for a body that never turns."""
     return np.asarray(lengths(found - exact) / (float(lengths(exact).max()) or 1.0))
 
 

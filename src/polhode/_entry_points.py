@@ -15,7 +15,7 @@ T = TypeVar("T")
 def additions(
     group: str, own: Mapping[str, T], pick: Callable[[Any], Mapping[str, T]]
 ) -> tuple[dict[str, T], dict[str, str]]:
-    """Load the entry points of a group. Returns their objects, and their packages with versions, both by name.
+    """Loads the entry points of a group and returns their objects, and their packages with versions, both by name.
 
     `pick` takes what an entry point names and returns the objects that it holds, by name; if it holds none, it raises
     a TypeError that says what was expected. A name that is already taken, in any case of letters, is refused.

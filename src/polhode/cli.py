@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from polhode.solution import Run, Solution
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-"""Exit codes: a run could not be finished; the input makes no sense; the user stopped it."""
+"""Exit codes: a run could not be finished; the input is wrong; the user interrupted the program."""
 
-BAR_AFTER = 1.0
-"""Runs shorter than that, in seconds, show no progress bar."""
+BAR_AFTER_SECONDS = 1.0
+"""Runs shorter than this show no progress bar: it would vanish before it could be read."""
 
-LINE = 100
-"""Prose is not set wider than that."""
+LINE_CHARACTERS = 100
+"""Prose is not wider than this: longer lines are hard to read."""
 
 # Without markup and pretty exceptions Typer never imports Rich, which would double the time of --help.
 app = typer.Typer(
     name="polhode",
-    help="The rotation of rigid bodies: exact when free, structure-preserving when torqued.",
+    help="The rotation of rigid bodies: exact for free bodies, structure-preserving under a torque.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -45,8 +45,9 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The entry point."""
-    warnings.formatwarning = lambda message, *_: f"polhode: {message}\n"  # a user of the shell needs no line of ours
+    """Runs the command line."""
+    # Python would add a line of our source, which means nothing to a user of the shell.
+    warnings.formatwarning = lambda message, *_: f"polhode: {message}\n"
     app()
 
 
@@ -82,7 +83,7 @@ def run(
     ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw a PNG beside each result.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something is wrong.")] = False,
 ) -> None:
     """Run scenarios and save the results as NetCDF.
 
@@ -104,7 +105,7 @@ def run(
 
 
 def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool) -> list[tuple[Scenario, list[Path]]]:
-    """Every scenario with the files it is to write, checked as far as can be without running anything."""
+    """Returns every scenario with the files it will write, checked as far as possible without running anything."""
     from polhode.scenario import ScenarioError, load_scenario
 
     if out is not None and out.suffix == ".nc" and len(paths) > 1:
@@ -132,23 +133,28 @@ def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool) -> list[
 
 
 def _unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
-    """Why this file cannot be written; makes its directory."""
+    """Returns why this file cannot be written, or None if it can; makes its directory.
+
+    `option` is the option of the command that chooses another place, or empty if there is none.
+    """
     import tempfile
 
     if file.is_dir():
-        return f"{file} is a directory"
+        return f"{file} is a directory: {f'use {option} to write elsewhere' if option else 'move it away'}"
     if file.exists() and not force:
-        return f"{file} exists already: use --force to overwrite it, or {option} to write elsewhere"
+        elsewhere = f", or {option} to write elsewhere" if option else ""
+        return f"{file} exists already: use --force to overwrite it{elsewhere}"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=file.parent):
             return None
     except OSError as problem:
-        return f"cannot write {file}: {problem.strerror}; use {option} to write elsewhere"
+        elsewhere = f"use {option} to write elsewhere" if option else "copy the result elsewhere first"
+        return f"cannot write {file}: {problem.strerror}; {elsewhere}"
 
 
 def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: bool) -> int:
-    """Run, save, report; returns the exit code."""
+    """Runs a scenario, saves and reports the result, and returns the exit code."""
     import warnings
 
     from polhode import SimulationFailed, SimulationInterrupted, load
@@ -167,15 +173,15 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
         return _rescued(scenario, stopped.solution, files[0], INTERRUPTED)
     except SimulationFailed as failure:
         return _rescued(scenario, failure.solution, files[0], FAILED)
-    except (ValueError, TypeError, MemoryError) as problem:  # what simulate says of its input
+    except (ValueError, TypeError, MemoryError) as problem:  # simulate refuses its input
         typer.echo(f"polhode: {scenario.path}: {problem}", err=True)
         return BAD_INPUT
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             solution.save(files[0], overwrite=True)
-        if told:  # the user's potential failed: go on with what the file holds
-            typer.echo(f"polhode: {scenario.path}: {told[0].message}", err=True)
+        if caught:  # the user's potential failed: go on with what the file holds
+            typer.echo(f"polhode: {scenario.path}: {caught[0].message}", err=True)
             solution = load(files[0])
         if len(files) > 1:
             solution.plot(files[1])
@@ -189,7 +195,7 @@ def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: boo
 def _run_many(
     scenario: Scenario, file: Path, table: _RunTable, quiet: bool, announce: Callable[[], None]
 ) -> int:  # fmt: skip
-    """The same for an ensemble. Bodies that failed are part of the result, unless all did."""
+    """Runs a scenario with an [ensemble] and returns the exit code: that of a failure only if all bodies failed."""
     from polhode import EnsembleInterrupted, Reduced
 
     code = 0
@@ -198,9 +204,9 @@ def _run_many(
             made = scenario.ensemble(progress, announce)
     except EnsembleInterrupted as stopped:
         made, code = stopped.ensemble, INTERRUPTED
-    except (ValueError, TypeError, MemoryError) as problem:  # what ensemble says of its input
-        told = "; ".join([str(problem), *getattr(problem, "__notes__", [])])
-        typer.echo(f"polhode: {scenario.path}: {told}", err=True)
+    except (ValueError, TypeError, MemoryError) as problem:  # ensemble refuses its input
+        reason = "; ".join([str(problem), *getattr(problem, "__notes__", [])])
+        typer.echo(f"polhode: {scenario.path}: {reason}", err=True)
         return BAD_INPUT
     count = made.count if isinstance(made, Reduced) else len(made)
     failed = made.failed if isinstance(made, Reduced) else int((~made.success).sum())
@@ -224,7 +230,7 @@ def _run_many(
 
 
 def _rescued(scenario: Scenario, solution: Solution, file: Path, code: int) -> int:
-    """Save what there is of a run that did not reach its end."""
+    """Saves what was computed by a run that did not reach its end, and returns the exit code."""
     try:
         if solution.run.steps:
             solution.save(file, overwrite=True)
@@ -238,7 +244,7 @@ def _rescued(scenario: Scenario, solution: Solution, file: Path, code: int) -> i
 
 
 class _RunTable:
-    """A line for each run as it ends. Not by Rich: importing it takes longer than many a run."""
+    """Prints a line for each run as it ends. It does not use Rich, whose import takes longer than many runs."""
 
     def __init__(self, names: list[str], quiet: bool) -> None:
         self.width = max([len("scenario"), *map(len, names)])
@@ -250,7 +256,7 @@ class _RunTable:
             self.cells(scenario, solution.run, *_worst_errors(solution), " and ".join(map(str, files)))
 
     def cells(self, scenario: Scenario, run: Run, energy: str, momentum: str, saved: str) -> None:
-        """A line, also of what has no errors of its own."""
+        """Prints a line, also for results without errors of energy and momentum."""
         if self.quiet:
             return
         if self.empty:
@@ -265,7 +271,7 @@ class _RunTable:
 
 
 def _worst_errors(solution: Solution) -> tuple[str, str]:
-    """The largest errors of energy and momentum; a dash where the torque conserves neither."""
+    """Returns the largest errors of energy and momentum as text: a dash for one that the torque does not conserve."""
     errors = solution.invariant_errors
     momentum = errors.get("spatial momentum", errors.get("axial momentum"))
     energy_error, momentum_error = (
@@ -276,7 +282,7 @@ def _worst_errors(solution: Solution) -> tuple[str, str]:
 
 @contextmanager
 def _progress(name: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar that appears when a run turns out to be long."""
+    """Yields a function that shows a progress bar once a run turns out to be long, or None where none is shown."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -287,7 +293,7 @@ def _progress(name: str, quiet: bool) -> Iterator[Callable[[int, int], None] | N
     def progress(done: int, total: int) -> None:
         nonlocal bar, task
         spent = time.perf_counter() - began
-        if bar is None and (spent < BAR_AFTER or done == total):
+        if bar is None and (spent < BAR_AFTER_SECONDS or done == total):
             return
         rate = done / spent
         shown = {"completed": done, "rate": rate, "left": _clock((total - done) / rate)}
@@ -341,16 +347,16 @@ def compare(
     ] = Path(),
     repeats: Annotated[int, typer.Option(min=1, help="How often a run is timed; the least time counts.")] = 5,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the table.")] = False,
 ) -> None:
     """Compare methods on the motion of a scenario: errors against cost.
 
-    Errors are measured against the exact motion if the body is free, else against a computation that is much tighter,
-    whose own uncertainty is stated. Without --methods, the scenario's method is compared with Strang (Exact, if free),
+    Errors are measured against the exact motion if the body is free, else against a much more accurate computation,
+    whose uncertainty is stated. Without --methods, the scenario's method is compared with Strang (Exact, if free),
     RK4 and DOP853, as far as they accept the torque. A method with a tolerance is run with rtol from 1e-4 to 1e-12.
-    Leaves a table on the screen, and the picture and all numbers in SCENARIO_compare.png, .svg and .nc.
-    Exit codes: 0 all went well (runs that failed are told in the table), 1 there is no reference, 2 bad input,
-    130 interrupted (what was computed is saved).
+    Prints a table, and saves the picture and all numbers as SCENARIO_compare.png, .svg and .nc.
+    Exit codes: 0 all went well (the table shows runs that failed), 1 the reference could not be computed,
+    2 bad input, 130 interrupted (what was computed is saved).
     """
     from polhode import ComparisonInterrupted, SimulationFailed
     from polhode import compare as compared
@@ -390,9 +396,9 @@ def compare(
                 _stop("interrupted before a run was finished; nothing was saved", INTERRUPTED)
         except (ValueError, TypeError) as problem:
             _stop("\npolhode: ".join(str(problem).splitlines()))
-        except (SimulationFailed, CompilationFailed) as failure:  # of the reference: others become rows
-            told = str(failure).replace("; what was computed is in the solution", "")
-            _stop(f"there is no reference to compare with: {told}", FAILED)
+        except (SimulationFailed, CompilationFailed) as failure:  # in the reference: failed methods are rows
+            reason = str(failure).replace("; what was computed is in the solution", "")
+            _stop(f"the reference to compare with could not be computed: {reason}", FAILED)
         _report(done, given.title, files)
     except KeyboardInterrupt:
         _stop("interrupted before a run was finished; nothing was saved", INTERRUPTED)
@@ -400,7 +406,7 @@ def compare(
 
 
 def _report(comparison: Comparison, title: str, files: list[Path]) -> None:
-    """Print the table, then save: if that fails, the numbers have been seen."""
+    """Prints the table, then saves the comparison: if saving fails, the numbers have been seen."""
     from dataclasses import replace
 
     typer.echo(comparison.table())
@@ -415,7 +421,7 @@ def _report(comparison: Comparison, title: str, files: list[Path]) -> None:
 
 
 def _usual_methods(scenario: Scenario) -> list[Method | str]:
-    """The method of a scenario beside those that everybody knows."""
+    """Returns the scenario's own method and well-known ones that accept its torque."""
     from polhode.methods import find
 
     free = not scenario.torque.depends
@@ -425,7 +431,7 @@ def _usual_methods(scenario: Scenario) -> list[Method | str]:
 
 
 def _guessed_step(scenario: Scenario) -> float:
-    """For a scenario that has a tolerance instead: a tenth of a radian at the rate of the start, or of the span."""
+    """Returns a step for a scenario without one: a tenth of a radian at the initial rate, at most 1/40 of the span."""
     t0, t1 = scenario.t_span
     rate = math.hypot(*scenario.omega)
     return min(abs(t1 - t0) / 40, 0.1 / rate if rate > 0 else math.inf)
@@ -447,15 +453,17 @@ def reproduce(
         list[str] | None, typer.Argument(metavar="[PAPER[/FIGURE]]...", help="Papers or figures; default: all.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Directory for report, figures and data.")] = Path("reproduced"),
-    quick: Annotated[bool, typer.Option("--quick", help="A glance at each figure, for tests.")] = False,
-    go_on: Annotated[
-        bool, typer.Option("--continue", help="Leave out what an earlier run has left in the directory.")
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compute a small part of each figure, as the tests do.")
     ] = False,
-    show: Annotated[bool, typer.Option("--list", help="List what there is, and run nothing.")] = False,
+    go_on: Annotated[
+        bool, typer.Option("--continue", help="Skip figures that an earlier run has finished in the directory.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the papers and figures, and run nothing.")] = False,
 ) -> None:
     """Rerun the figures and claims of the five papers, and judge them.
 
-    Leaves a report (report.html), figures as PNG and SVG, and data as NetCDF. Exit codes: 0 everything was run,
+    Writes a report (report.html), figures as PNG and SVG, and data as NetCDF. Exit codes: 0 everything was run,
     whatever the verdicts; 1 a figure could not be made; 2 bad input; 130 interrupted (the report has what was done).
     """
     from polhode.papers._command import listing, run
@@ -475,13 +483,13 @@ def reproduce(
         raise typer.Exit(FAILED)
 
 
-# --- what there is -------------------------------------------------------------------------------------------------
+# --- the catalogues ------------------------------------------------------------------------------------------------
 
 
 @app.command()
 def methods(
     name: Annotated[
-        str | None, typer.Argument(help="Show this one in full; with options as in 'MR2(axes=231)'.")
+        str | None, typer.Argument(help="Show this method in full. Options are part of the name: 'MR2(axes=231)'.")
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="All of them, with what they keep, what they accept and what they cost.")
@@ -506,7 +514,7 @@ def methods(
     if as_json:
         _echo_json(cards.method_record(method))
     else:
-        typer.echo(cards.method_card(method, min(width or LINE, LINE)))
+        typer.echo(cards.method_card(method, min(width or LINE_CHARACTERS, LINE_CHARACTERS)))
 
 
 def _echo_json(value: object) -> None:
@@ -517,7 +525,7 @@ def _echo_json(value: object) -> None:
 
 @app.command()
 def torques(
-    name: Annotated[str | None, typer.Argument(help="Show this one in full, with an example.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show this model in full, with an example.")] = None,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""
     from polhode.torques import catalogue, find
@@ -534,7 +542,9 @@ def torques(
     if not any(row[-1] for row in rows):  # all are polhode's own
         head, rows = head[:-1], [row[:-1] for row in rows]
     _table(head, rows)
-    typer.echo("With units, explained: polhode torques NAME. A function of your own: model = 'file.py:function'.")
+    typer.echo(
+        "For units and an example: polhode torques NAME. For a function of your own: model = 'file.py:function'."
+    )
 
 
 @app.command()
@@ -547,7 +557,7 @@ def bodies() -> None:
 
 
 def _table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table as wide as the terminal; in a pipe as wide as it needs to be."""
+    """Prints a table as wide as the terminal, or, in a pipe, as wide as its content."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -559,7 +569,7 @@ def _table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def _width() -> int | None:
-    """Of the terminal; in a pipe there is no limit."""
+    """Returns the width of the terminal, or None in a pipe, where there is no limit."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return shutil.get_terminal_size().columns
     return None
@@ -582,11 +592,11 @@ def show(
     from polhode.torques import get
 
     picture = result.parent / f"{result.stem}.png"
-    if plot and (problem := _unwritable(picture, force)):
+    if plot and (problem := _unwritable(picture, force, option="")):
         _stop(problem)
     if (many := _summary_of_many(result)) is not None:
         if plot:
-            _stop(f"{result} holds an ensemble, of which there is no picture: leave --plot out")
+            _stop(f"{result} holds an ensemble, and ensembles have no picture: leave --plot out")
         many()
         return
     try:
@@ -620,7 +630,7 @@ def show(
 
 
 def _times_of(t: Floats, most: int = 6) -> str:
-    """When an event happened."""
+    """Returns the times of an event as text."""
     if t.size == 0:
         return "never"
     shown = ", ".join(f"{x:.9g}" for x in t[:most])
@@ -628,14 +638,14 @@ def _times_of(t: Floats, most: int = 6) -> str:
 
 
 def _summary_of_many(result: Path) -> Callable[[], None] | None:
-    """How to show an ensemble or what was kept of one; None for any other file."""
+    """Returns a function that shows the ensemble in a file, or its reductions; None for any other file."""
     import numpy as np
 
     from polhode.io import netcdf
 
     try:
         variables, about = netcdf.read(result)
-    except (OSError, ValueError):  # which `load` will tell
+    except (OSError, ValueError):  # `load` reports it
         return None
     reduced = "bodies" in about
     if not (reduced or ("status" in variables and variables["status"].dimensions == ("body",))):

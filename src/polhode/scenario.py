@@ -23,12 +23,12 @@
     file = "fast_top.nc"
     plot = true
 
-    [ensemble]                          # optional: many bodies, of which the above is the nominal one
+    [ensemble]                          # optional: many bodies; the tables above describe the nominal one
     count = 1000
-    seed = 1                            # body k draws the same by the same seed, whatever the count
-    omega = {kind = "Normal", sd = 0.1} # of moments, omega, attitude, parameters: a distribution of polhode.samples,
+    seed = 1                            # the sample of body k depends on the seed and on k, not on the count
+    omega = {kind = "Normal", sd = 0.1} # for moments, omega, attitude, parameters: a distribution of polhode.samples,
     attitude = {kind = "Attitude", sd = 0.05}   # around the nominal value unless another mean is given
-    reduce.rate = "omega.mean(body)"    # optional: what is kept, each as `polhode.quantity` would have it
+    reduce.rate = "omega.mean(body)"    # optional: reductions to keep, as written with `polhode.quantity`
     reduce.worst = "energy_error.max(time).quantile(0.99, body)"
 
 Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
@@ -68,21 +68,21 @@ if TYPE_CHECKING:
     from polhode.ensembles.result import Ensemble
 
 MOST_BYTES = 1_000_000
-"""A longer file is refused before it is parsed."""
+"""A longer file is refused before it is parsed: no scenario is that long."""
 
 MOST_ROWS = 50_000_000
-"""More output than that (about 3 GB) is more likely a slip than a wish."""
+"""More output than this (about 3 GB) is more likely a mistake than intended."""
 
 
 MOST_PROBLEMS = 20
-"""So many are told at once."""
+"""Problems listed for one file; more are only counted."""
 
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}""")
-"""A dotted key of more than twenty parts. The parser's memory grows with the square of their number."""
+"""Matches a dotted key of more than twenty parts. The parser's memory grows with the square of their number."""
 
 
 class ScenarioError(ValueError):
-    """A scenario file that cannot be used. The message names the file, the key and the remedy."""
+    """A scenario file cannot be used. The message names the file, the key and the remedy."""
 
 
 # --- the tables of a file ------------------------------------------------------------------------------------------
@@ -95,11 +95,11 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     def given(self, *names: str) -> list[str]:
-        """Which of these keys the file has."""
+        """Returns those of these keys that the file has."""
         return [name for name in names if name in self.model_fields_set]
 
     def one_of(self, *names: str, optional: bool = False) -> None:
-        """Complain unless the file has exactly one of these keys, or none if they are optional."""
+        """Raises ValueError unless the file has exactly one of these keys, or at most one if they are optional."""
         found = self.given(*names)
         if len(found) > 1 or not (found or optional):
             number = "at most" if optional else "exactly"
@@ -142,7 +142,7 @@ class _Euler(_Table):
         return self
 
     def quaternion(self) -> Quat:
-        """Intrinsic turns, in the order given, multiply from the left to the right; extrinsic ones the other way."""
+        """Multiplies the turns: intrinsic ones from left to right, extrinsic ones from right to left."""
         turns = [_about(axis, math.radians(a)) for axis, a in zip(self.sequence, self.angles, strict=True)]
         return reduce(multiply, turns if self.sequence.isupper() else turns[::-1])
 
@@ -173,7 +173,7 @@ class _Initial(_Table):
         return self.omega or _radians(self.omega_deg or ())
 
     def attitude(self) -> Quat | Matrix | None:
-        """What `simulate` takes; without SciPy, whose rotations cost most of a second to import."""
+        """Returns the attitude for `simulate`, without SciPy, whose rotations take most of a second to import."""
         if self.euler_deg:
             return self.euler_deg.quaternion()
         if vector := self.rotation_vector or _radians(self.rotation_vector_deg or ()):
@@ -277,18 +277,18 @@ def _radians(degrees: Sequence[float]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Many:
-    """The bodies of an ensemble."""
+    """Describes the bodies of an ensemble."""
 
     count: int
     seed: int
     drawn: dict[str, Any]
-    """Arguments of `polhode.ensemble` that are distributions."""
+    """The arguments of `polhode.ensemble` that are distributions."""
     reduce: dict[str, Quantity]
 
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """A run that is ready to go."""
+    """Describes a run that is ready to start."""
 
     path: Path
     title: str
@@ -300,19 +300,19 @@ class Scenario:
     step: float | None
     rtol: float | None
     method: Method | None
-    """None: it is chosen."""
+    """The method, or None if it is to be chosen."""
     every: int | None
     t_eval: Sequence[float] | None
     file: PurePath
-    """What the result is to be called."""
+    """The name of the result file."""
     plot: bool
     many: Many | None = None
-    """Where there is an [ensemble]."""
+    """The bodies of the [ensemble] table, if there is one."""
 
     def ensemble(
         self, progress: Progress | None = None, announce: Callable[[], None] | None = None
     ) -> Ensemble | Reduced:  # fmt: skip
-        """Run all bodies of an [ensemble]; the arguments, and what is raised, are those of `polhode.ensemble`."""
+        """Runs all bodies of an [ensemble]; the arguments, and what is raised, are those of `polhode.ensemble`."""
         from polhode.ensembles.ensemble import ensemble
 
         assert self.many is not None
@@ -323,7 +323,7 @@ class Scenario:
     def simulate(
         self, progress: Progress | None = None, announce: Callable[[], None] | None = None
     ) -> Solution:  # fmt: skip
-        """Run it; the arguments, and what is raised, are those of `polhode.simulate`."""
+        """Runs the scenario; the arguments, and what is raised, are those of `polhode.simulate`."""
         try:
             return self._labelled(simulate(**self.arguments(), progress=progress, announce=announce))
         except (SimulationFailed, SimulationInterrupted) as stopped:
@@ -331,7 +331,7 @@ class Scenario:
             raise
 
     def arguments(self) -> dict[str, Any]:
-        """For `polhode.simulate`."""
+        """Returns the arguments for `polhode.simulate`."""
         names = ("body", "torque", "omega", "attitude", "t_span", "step", "rtol", "method", "every", "t_eval")
         return {name: getattr(self, name) for name in names}
 
@@ -340,9 +340,9 @@ class Scenario:
 
 
 def load_scenario(path: str | Path) -> Scenario:
-    """Read a scenario file and check all of it.
+    """Reads a scenario file and checks all of it.
 
-    Raises ScenarioError, with one line a problem.
+    Raises ScenarioError, whose message has one line for each problem.
     """
     path = Path(path)
     try:
@@ -352,7 +352,7 @@ def load_scenario(path: str | Path) -> Scenario:
 
 
 class _Problems(Exception):
-    """One argument a problem."""
+    """Carries the problems of a file, one in each argument."""
 
 
 def _scenario(path: Path, file: _File) -> Scenario:
@@ -386,12 +386,12 @@ def _scenario(path: Path, file: _File) -> Scenario:
         file=PurePath(file.output.file or f"{path.stem}.nc"),
         plot=file.output.plot,
     )
-    # What simulate would complain about: it names the keys.
+    # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))
     if file.ensemble is None:
         return scenario
     if file.output.plot:
-        raise _Problems("output.plot: there is no picture of an ensemble: remove it, or the ensemble")
+        raise _Problems("output.plot: ensembles have no picture: remove this key, or the [ensemble] table")
     return replace(scenario, many=_many(file.ensemble, scenario))
 
 
@@ -399,12 +399,17 @@ def _scenario(path: Path, file: _File) -> Scenario:
 
 
 def _many(table: _Ensemble, nominal: Scenario) -> Many:
-    """Distributions are around the nominal body, unless they say where."""
+    """Reads an [ensemble] table. Distributions without a centre are centred on the nominal body."""
     centres: dict[str, Any] = {"moments": nominal.body.moments, "omega": nominal.omega, "attitude": nominal.attitude}
     if table.moments is not None and not nominal.body.aligned:
-        raise _Problems("ensemble.moments: they are drawn for principal axes, but the body has a tensor in other ones")
+        raise _Problems(
+            "ensemble.moments: these are drawn for principal axes, but the body has a tensor in other axes: "
+            "give body.moments instead of body.tensor"
+        )
     if table.parameters is not None and not isinstance(nominal.torque, CustomTorque):
-        raise _Problems(f"ensemble.parameters: they are those of a function of your own, not of {nominal.torque.name}")
+        raise _Problems(
+            f"ensemble.parameters: only a torque function of your own has parameters, not {nominal.torque.name}"
+        )
     if isinstance(nominal.torque, CustomTorque):
         centres["parameters"] = nominal.torque.values
     drawn = {
@@ -432,7 +437,7 @@ def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
 
 
 def _quantity(text: str) -> Quantity:
-    """`omega.quantile([0.1, 0.9], body)` as it would be written in Python, without the quotes."""
+    """Returns the quantity written as `omega.quantile([0.1, 0.9], body)`: as in Python, without the quotes."""
     from polhode.ensembles.reduce import quantity
 
     name, *calls = re.split(r"\.(?=[a-z])", text.replace(" ", ""))
@@ -458,7 +463,7 @@ REDUCTIONS = ("mean", "std", "cov", "min", "max", "quantile", "last")
 
 
 def _checked(key: str, make: Callable[[], Any]) -> Any:
-    """What `make` makes; its complaints belong to this key."""
+    """Returns what `make` returns; its errors become problems of this key."""
     try:
         return make()
     except (ValueError, TypeError) as problem:
@@ -477,7 +482,7 @@ def _torque(table: _Torque, directory: Path) -> Torque:
 
 
 def _torque_from_file(model: str, settings: dict[str, Any], directory: Path) -> Torque:
-    """A function in a Python file of the user's, which is executed like any script."""
+    """Returns the torque made from a function in a Python file of the user's, which is executed like any script."""
     file, _, name = model.rpartition(":")
     path = directory / file
     if not file.endswith(".py") or not name.isidentifier():
@@ -498,7 +503,7 @@ def _torque_from_file(model: str, settings: dict[str, Any], directory: Path) -> 
 
 
 def _module(path: Path) -> Any:
-    """The file, executed. Its module has a name that no package has."""
+    """Executes the file and returns it as a module, under a name that no package has."""
     name = f"polhode-scenario:{path.resolve()}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -515,7 +520,7 @@ def _module(path: Path) -> Any:
 
 
 def _last_line(problem: Exception, path: Path) -> int | None:
-    """The line of the file at which an exception passed through it."""
+    """Returns the line of the file at which an exception passed through it."""
     line, trace = None, problem.__traceback__
     while trace:
         if trace.tb_frame.f_code.co_filename == str(path):
@@ -561,10 +566,11 @@ def _tree(text: str) -> dict[str, Any]:
 
 
 def _validated(kind: Any, tree: Any, *where: str) -> Any:
-    """The tree as this type.
+    """Returns the tree as this type, or raises the problems in it.
 
-    By way of JSON: pydantic's strict rules for it are the ones wanted here (no number in place of a truth value or of
-    text, nor the other way round; lists for tuples, tables for classes), and doubles pass unchanged.
+    The tree goes through JSON, because pydantic's strict rules for JSON are the right ones here: a number is not
+    accepted for a truth value or for text, nor the reverse; lists become tuples, tables become classes; and doubles
+    pass unchanged.
     """
     try:
         return TypeAdapter(kind).validate_json(json.dumps(tree, default=str), strict=True)
@@ -580,7 +586,7 @@ def _validated(kind: Any, tree: Any, *where: str) -> Any:
 
 
 def _listed(kind: Any, tree: Any, details: list[Any], where: tuple[str, ...]) -> list[str]:
-    """Pydantic's complaints in our words, by key. A misspelt key is one problem, not an unknown and a missing one."""
+    """Returns pydantic's errors as plain sentences. A misspelt key is one problem, not an unknown and a missing one."""
     found: dict[str, list[str]] = {}
     unknown = [e for e in details if e["type"] in ("extra_forbidden", "unexpected_keyword_argument")]
     others = [e for e in details if e not in unknown]
@@ -595,12 +601,12 @@ def _listed(kind: Any, tree: Any, details: list[Any], where: tuple[str, ...]) ->
             complaints = found.setdefault(_dotted((*where, *_real(e, tree))), [])
             if (complaint := _complaint(e)) not in complaints:
                 complaints.append(complaint)
-    # Several complaints about one value come from a choice of types, none of which fits.
+    # A value that may have several types, and fits none of them, has several complaints.
     return [f"{key}: {'; or '.join(complaints)}".removeprefix(": ") for key, complaints in found.items()]
 
 
 def _real(e: Any, tree: Any) -> tuple[Any, ...]:
-    """The part of an error's location that exists in the file; pydantic adds the alternatives of a union."""
+    """Returns the part of an error's location that exists in the file; pydantic adds the alternatives of a union."""
     real: list[Any] = []
     for i, key in enumerate(e["loc"]):
         try:
@@ -629,7 +635,7 @@ def _unknown(key: str, known: list[str]) -> str:
 
 
 def _dotted(loc: Sequence[Any]) -> str:
-    """('body', 'moments', 1) as body.moments[1]."""
+    """Returns ('body', 'moments', 1) as body.moments[1]."""
     return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in loc).removeprefix(".")
 
 
@@ -654,6 +660,6 @@ def _complaint(e: Any) -> str:
 
 
 def _shortened(value: Any) -> str:
-    """The value as it might stand in the file."""
+    """Returns the value as it might be written in the file."""
     text = json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
     return text if len(text) <= 60 else f"{text[:56]} ..."

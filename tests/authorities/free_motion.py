@@ -51,7 +51,7 @@ def sensitivity(inertia: Sequence[Any], omega: Sequence[Any], t: Any) -> float:
 
 
 def difference(a: Truth, b: Truth) -> Any:
-    """Of the turns, entry by entry, and of the rates over the largest; the greatest of all."""
+    """Returns the greatest difference: of the turns, entry by entry, and of the rates over the largest."""
     size = max(abs(x) for x in b.omega) or 1
     turns = max(abs(x - y) for p, q in zip(a.turn, b.turn, strict=True) for x, y in zip(p, q, strict=True))
     return max(turns, max(abs(x - y) / size for x, y in zip(a.omega, b.omega, strict=True)))

@@ -222,7 +222,7 @@ def _greatest_rate2(moments: Floats, m: Floats) -> float:
 
 
 def random_problems(seed: int, count: int, **limits: Any) -> list[RandomProblem]:
-    """So many problems; the same seed gives the same ones."""
+    """Returns `count` random problems; the same seed gives the same ones."""
     draw = np.random.default_rng(seed)
     return [random_problem(draw, **limits) for _ in range(count)]
 
@@ -262,7 +262,7 @@ def _distance(R: Extended, w: Extended, S: Any, v: Any) -> float:
 
 
 def error(truth: Truth, k: int, solution: ph.Solution) -> float:
-    """Of the k-th problem: what `error_estimate` estimates."""
+    """Returns the true error of the k-th problem, which `error_estimate` estimates."""
     w, x, y, z = (solution.quaternion.astype(np.longdouble).T) / np.sqrt(
         np.sum(solution.quaternion.astype(np.longdouble) ** 2, axis=1)
     )
@@ -275,7 +275,7 @@ def error(truth: Truth, k: int, solution: ph.Solution) -> float:
 
 
 def _motions(problems: Sequence[RandomProblem], steps: int, columns: int = 10) -> tuple[Extended, Extended]:
-    """R and w of all problems at all output times, in so many steps between outputs. Time runs from 0 to 1 for all."""
+    """Returns R and w of all problems at all output times, with `steps` between outputs; time runs from 0 to 1."""
     ld = np.longdouble
     J = np.array([p.tensor for p in problems], dtype=ld)
     inverse = _inverse(J)

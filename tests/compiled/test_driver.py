@@ -1,4 +1,4 @@
-"""The compiled loop: the same bits however it is cut, nothing written where it should not be, failures told exactly."""
+"""The compiled loop: the same bits however it is cut, nothing written outside its arrays, and exact failure reports."""
 
 import threading
 from typing import Any

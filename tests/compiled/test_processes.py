@@ -232,7 +232,7 @@ def test_processes_at_once(fresh: Fresh) -> None:
 
 
 def test_only_the_cache_is_written_to(fresh: Fresh) -> None:
-    """The package is copied, so that nobody else writes there; bytecode is Python's business, not ours."""
+    """The package is copied, so that no other process writes there; bytecode is Python's own and is ignored."""
     site = fresh.directory / "site"
     shutil.copytree(Path(polhode.__file__).parent, site / "polhode", ignore=shutil.ignore_patterns("__pycache__"))
     before = sorted(fresh.directory.rglob("*"))

@@ -40,7 +40,7 @@ def interpreted() -> Iterator[None]:
 def compiled_run(
     problem: Problem, method: Method, steps: int, t_end: float | None = None, every: int | None = None
 ) -> ph.Solution:
-    """From time 0 to the end of the problem, or to another time, in so many steps."""
+    """Runs from time 0 to the end of the problem, or to another time, in this number of steps."""
     end = problem.t_end if t_end is None else t_end
     return ph.simulate(
         problem.body, problem.torque, omega=problem.omega, attitude=problem.quaternion,
@@ -100,7 +100,7 @@ class Errors(NamedTuple):
 
 @cache
 def errors(name: str, method: Method, steps: int) -> Errors:
-    """Of a generic problem, against its stored reference."""
+    """Returns the errors on a generic problem, against its stored reference."""
     record, problem = generic_records()[name], PROBLEMS[name]
     R, w = np.array(record["R_end"], dtype=np.float64), np.array(record["omega_end"], dtype=np.float64)
     return compared(run(problem, method, steps), R, w)
@@ -147,7 +147,7 @@ def observed_order(error: Callable[[int], float], finest: int = FINEST, floor: f
 
 
 def _even(x: float) -> int:
-    """An even number near x: a grid of so many steps has a point at its middle, where a torque may jump."""
+    """Returns an even number near x: a grid of that many steps has a point at its middle, where a torque may jump."""
     return max(COARSEST, 2 * round(x / 2))
 
 
@@ -181,7 +181,7 @@ def defects(problem: Problem, method: Method, h: float, steps: int, *, compiled:
 
 
 def reversal_defect(problem: Problem, method: Method, h: float, steps: int) -> float:
-    """How far from its start a run ends that goes so many steps forth and, from its last state, as many back."""
+    """Returns how far from its start a run ends that makes some steps forth and, from its last state, as many back."""
     if isinstance(method.scheme, Reversible):
         return _reversal_along_densities(problem, method, h, steps)
     with interpreted():
@@ -263,7 +263,7 @@ def coordinates(s: State, near: State) -> Floats:
 
 
 def jacobian(step: Callable[[State], State], s: State) -> Floats:
-    """Of a map of states in the coordinates (theta, dm), by central differences of the sixth order.
+    """Returns the derivative of a map of states in the coordinates (theta, dm), by central differences of sixth order.
 
     With a spacing of 1/64 truncation and round-off are both near 1e-13.
     """

@@ -30,7 +30,7 @@ from tests.contract._measure import (
 from tests.contract.test_keeps import DRIFTING
 
 WITHIN = 0.2
-"""Of a declared order. Most fits come within 0.01."""
+"""The allowed distance from a declared order. Most fits come within 0.01."""
 
 
 @pytest.mark.parametrize(("method", "name"), pairs())

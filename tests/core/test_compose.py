@@ -70,7 +70,7 @@ def test_without_kicks() -> None:
 @pytest.mark.parametrize("order", [2, 4, 6])
 @pytest.mark.parametrize("row", [triple_jump, suzuki])
 def test_rows_meet_their_conditions(row: Any, order: int) -> None:
-    """They add up to one, read the same both ways, and their powers of order + 1 cancel."""
+    """The rows add up to one, are palindromes, and their powers of order + 1 cancel."""
     fractions = row(order)
     assert fractions == fractions[::-1]
     assert math.fsum(fractions) == pytest.approx(1.0, abs=1e-15)

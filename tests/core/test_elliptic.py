@@ -67,7 +67,7 @@ def test_error_at_many_points(name: str, seed: int) -> None:
 
 
 def test_truth_against_mpmath() -> None:
-    """Theta functions outside 0 < m < 1 and principal values, which the truth takes its own ways to."""
+    """Covers theta functions outside 0 < m < 1 and principal values, for which the truth uses its own formulas."""
     with mp.workdps(40):
         for u, mc in [(0.7, 0.2), (3.0, 5.0), (2.0, -0.5), (11.0, -3.0), (4.0, 1.0), (2.0, 0.0)]:
             expected = [mp.ellipfun(kind, mp.mpf(u), m=1 - mp.mpf(mc)) for kind in ("sn", "cn", "dn")]

@@ -135,7 +135,7 @@ NOISE = 1e-100
 
 @pytest.mark.parametrize("function", XSREF)
 def test_xsref(function: str) -> None:
-    """The tables hold doubles. Rows whose 1 - m cannot be told to the digits of m are another problem, and left out."""
+    """The tables hold doubles. Rows where m does not have enough digits to fix 1 - m are left out."""
     name, parameter = XSREF[function]
     tried = 0
     for args, values in zip(parquet(function, "In"), parquet(function, "Out"), strict=True):

@@ -61,7 +61,7 @@ def matrix(q: Any) -> Any:
 
 
 def error(body: Rotor, m: Any, h: float, s: State) -> float:
-    """Of the attitude and of the rate over the greatest rate, in eps."""
+    """Returns the error of the attitude and of the rate over the greatest rate, in eps."""
     omega = [a * b for a, b in zip(m, body.inverse, strict=True)]
     true = free_motion(body.inertia, omega, h)
     turn = np.array([[float(x) for x in row] for row in true.turn])

@@ -1,4 +1,4 @@
-"""Many bodies at once: the same as one by one, whatever the threads, and nobody goes down with another."""
+"""Many bodies at once: the same as one by one, whatever the threads, and a body that fails stops alone."""
 
 import math
 import threading
@@ -626,7 +626,7 @@ def test_the_last_of_different_bodies_alone_in_its_batch(monkeypatch: pytest.Mon
 
 
 def test_a_torque_that_raises_after_others_have_finished() -> None:
-    """Of steps that bodies choose themselves, one makes many and fails when the others have long arrived."""
+    """With variable steps one body makes many and fails when the others have long finished."""
 
     @ph.torque
     def late(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:

@@ -25,7 +25,7 @@ def test_estimates_hold() -> None:
             solution = problem.solved(rtol=problem.rtol)
         assert solution.error_estimate is not None
         errors[k], estimates[k] = error(truth, k, solution), solution.error_estimate
-    known = truth.doubt < 0.1 * estimates  # else nobody knows the error so well
+    known = truth.doubt < 0.1 * estimates  # otherwise the error is not known this well
     ratio = estimates[known] / errors[known]
     worst = [(int(np.flatnonzero(known)[k]), float(ratio[k])) for k in np.argsort(ratio)[:10]]
     told = f"seed {seed}: {np.mean(ratio >= 1):.4f} hold, median {np.median(ratio):.3g}, worst {worst}"

@@ -62,7 +62,7 @@ def test_only_the_named_arrays(path: Path) -> None:
 
 
 def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netcdf, "BLOCK", 3)
+    monkeypatch.setattr(netcdf, "BLOCK_ROWS", 3)
     netcdf.write(tmp_path / "a.nc", VARIABLES, ATTRIBUTES)
     assert same_bits(netcdf.read(tmp_path / "a.nc").variables["matrix"].data, VARIABLES["matrix"].data.copy())
 

@@ -25,7 +25,7 @@ def run(method: str, step: float, torque: Any = WEIGHT, t_end: float = 24.0, **o
 
 
 def apart(a: ph.Solution, b: ph.Solution) -> float:
-    """Of the largest difference of attitudes and momenta."""
+    """Returns the largest difference of attitudes and momenta."""
     turned = np.abs(matrices(a.quaternion) - matrices(b.quaternion)).max()
     return max(float(turned), float(np.abs(a.momentum - b.momentum).max()))
 

@@ -22,7 +22,7 @@ Weights = Mapping[str, int]
 
 
 def exponential(letters: Mapping[str, Any], keep: Callable[[str], bool]) -> Words:
-    """Of a sum of multiples of letters."""
+    """Returns the exponential of a sum of multiples of letters."""
     out: Words = {"": mpmath.mpf(1)}
     last = dict(out)
     for k in range(1, 100):
@@ -115,7 +115,7 @@ def factors(row: Alternating) -> list[dict[str, float]]:
 
 
 def split_discrepancies(row: Alternating, longest: Callable[[int], int]) -> dict[str, float]:
-    """Of all words that are no longer than their number of kicks allows.
+    """Returns the discrepancies of all words that are no longer than their number of kicks allows.
 
     A word A^i B A^j stands for the moment of c^i (1 - c)^j, over i! and j!; with these factors back in place, words of
     any length have discrepancies of one size.

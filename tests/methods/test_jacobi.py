@@ -95,7 +95,7 @@ def test_steady_rotation(method: str, name: str) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_separatrix(method: str) -> None:
-    """Through it and on towards the intermediate axis: right for as long as the motion can be told, and never NaN."""
+    """The motion near the separatrix is right while nearby motions still agree, and never NaN."""
     body = ph.Body([1.0, 2.0, 3.0])
     omega = (1.0, 0.3, math.sqrt(1 / 3))  # m1^2 I3 (I2 - I1) = m3^2 I1 (I3 - I2)
     mine, true = (simulated(m, body, omega, 6.0) for m in (method, "Exact"))
@@ -143,7 +143,7 @@ def energy_error(method: str) -> float:
 
 
 def test_energy_of_je() -> None:
-    """Of 100 units of time in 1000 steps. True of evaluations from the start (measured: 3e-16); restarts let round-off
+    """Runs 100 units of time in 1000 steps. Evaluations from the start have 3e-16 (measured); restarts let round-off
     pile up (3e-14), which is the subject of vilmart2008.
     """
     direct, restarted = energy_error("JE0"), energy_error("JE")

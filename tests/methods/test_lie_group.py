@@ -70,7 +70,7 @@ def rate_at(place: Series, order: int) -> Series:
 
 
 def expansion(tableau: GroupTableau, order: int) -> Series:
-    """Of a step with h = 1."""
+    """Returns the expansion of a step with h = 1."""
     rates: list[Series] = []
 
     def moved(turns: Turns) -> Series:

@@ -121,7 +121,7 @@ TOP_ERRORS = {
     "HSTAGM": (0.13168776530080056, 0.791461444029132),
     "AKW": (1.1178336553590917, 0.9593873923153565),
 }
-"""Of the slow top at t = 10 with steps of 0.1: attitude (the 2-norm of the difference) and momentum."""
+"""Errors of the slow top at t = 10 with steps of 0.1: attitude (the 2-norm of the difference) and momentum."""
 
 
 def errors(solution: ph.Solution, record_id: str) -> tuple[float, float]:
@@ -195,7 +195,7 @@ def test_hulbert_blows_up_on_the_slow_top() -> None:
 
 @pytest.mark.parametrize("method", ["AKW", *(pytest.param(m, marks=pytest.mark.evidence) for m in ("LewisSimo", "SW"))])
 def test_compensated_summation(method: str) -> None:
-    """Of 200 000 steps: the momentum in space walks by some 100 eps, or stays within three."""
+    """After 200 000 steps the momentum in space is off by some 100 eps, with compensation by about three."""
     plain, compensated = (free_body(m, 2000.0, 0.01, every=500) for m in (method, f"{method}(compensated=true)"))
     walked, stayed = (np.abs(x.spatial_momentum - x.spatial_momentum[0]).max() for x in (plain, compensated))
     assert stayed < 8 * EPS
@@ -204,7 +204,7 @@ def test_compensated_summation(method: str) -> None:
 
 @pytest.mark.usefixtures("plain")
 def test_matrix_that_nobody_corrects() -> None:
-    """Figure 9: the momentum along the axis of a Lagrangian top, taken with the matrix, errs as the matrix does."""
+    """Figure 9: the momentum along the axis of a Lagrangian top has the error of the matrix, which is not corrected."""
     body, tilt = ph.Body([0.875, 0.875, 0.25]), (math.cos(math.pi / 32), math.sin(math.pi / 32), 0.0, 0.0)
     top = ph.HeavyTop(weight=9.81, point=(0.0, 0.0, math.sqrt(0.75)))
     solution = ph.simulate(

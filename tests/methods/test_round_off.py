@@ -46,7 +46,7 @@ def test_papers_algorithms_walk() -> None:
 
 
 def test_statistics() -> None:
-    """A drift is told from a walk."""
+    """The statistics distinguish a drift from a walk."""
     steps = 10_000
     noise = np.random.default_rng(1).normal(size=(400, 5)) * np.sqrt(steps)
     still = walk(noise, steps)

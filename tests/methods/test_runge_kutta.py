@@ -37,14 +37,14 @@ Tree = tuple["Tree", ...]
 
 @cache
 def trees(vertices: int) -> tuple[Tree, ...]:
-    """All rooted trees of so many vertices."""
+    """Returns all rooted trees with this number of vertices."""
     if vertices == 1:
         return ((),)
     return tuple(sorted({tuple(sorted(branches)) for branches in forests(vertices - 1, vertices - 1)}, key=repr))
 
 
 def forests(vertices: int, largest: int) -> Iterator[tuple[Tree, ...]]:
-    """All ways to have so many vertices in trees, of at most the given size."""
+    """Returns all forests with this number of vertices, of trees of at most the given size."""
     if vertices == 0:
         yield ()
     for size in range(1, min(largest, vertices) + 1):
@@ -106,7 +106,7 @@ def test_order_conditions(tableau: Tableau, order: int) -> None:
 
 
 def test_embedded_orders() -> None:
-    """Of the weights that the error estimate compares with: 5 and 3."""
+    """The weights that the error estimate compares with have the orders 5 and 3."""
     fifth = tuple(b - e for b, e in zip(DORMAND_PRINCE.step, DORMAND_PRINCE_ERROR5, strict=True))
     for weights, order in ((fifth, 5), (DORMAND_PRINCE_THIRD, 3)):
         for n in range(1, order + 1):

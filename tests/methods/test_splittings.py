@@ -59,7 +59,7 @@ def test_default_is_unchanged() -> None:
 
 
 def attitude_error(name: str, steps: int) -> float:
-    """Of the free body of celledoni2006 at t = 1, as the norm of the difference in R."""
+    """Returns the error for the free body of celledoni2006 at t = 1, as the norm of the difference in R."""
     body, omega = ph.Body([5.0, 4.0, 3.0]), (-1 / 5, 0.0, 2 / 3)
     with interpreted():
         mine, true = (
@@ -189,7 +189,7 @@ def test_simpson_advances_two_steps() -> None:
 
 
 def asymmetry_error(name: str, eps: float, steps: int) -> float:
-    """Of the momentum, for a body with the moments 1, 1 + eps and 1.25."""
+    """Returns the error of the momentum, for a body with the moments 1, 1 + eps and 1.25."""
     body = ph.Body([1.0, 1.0 + eps, 1.25])
     with interpreted():
         mine, true = (
@@ -379,7 +379,7 @@ def turned(q: Any, v: Any) -> Any:
 
 
 def one_step(method: Method, h: Any, eps: Any, pieces: int) -> Any:
-    """The state after h, in so many steps."""
+    """Returns the state after h, in this number of steps."""
     q: Quat = tuple(mpmath.mpf(x) / mpmath.sqrt(39) for x in (5, 1, -3, 2))
     m: Any = (mpmath.mpf(0.9), mpmath.mpf(-0.7), mpmath.mpf(1.1))
     stages = method.scheme.stages  # type: ignore[attr-defined]

@@ -49,7 +49,7 @@ def test_full_size_is_the_papers() -> None:
 
 
 def test_invariants() -> None:
-    """Of a quaternion of any norm: the momentum in space as the solution has it."""
+    """For a quaternion of any norm, the momentum in space is that of the solution."""
     found = simulate(WATER, omega=np.array(START) / MOMENTS, t_span=(0.0, 3.0), step=0.1, method="Exact")
     q, m = 3.7 * found.quaternion, found.momentum
     energy, casimir, *space = invariants(q, m, MOMENTS).T

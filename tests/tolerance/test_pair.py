@@ -82,7 +82,7 @@ def test_if_the_second_fails_it_is_told() -> None:
 
 @pytest.fixture
 def _interruptible() -> Any:
-    """Where the tests run in the background, the shell may have told them to ignore the key."""
+    """Where the tests run in the background, the shell may have set them to ignore the key."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

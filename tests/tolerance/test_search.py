@@ -339,7 +339,7 @@ def test_harmony() -> None:
 
 
 def test_many_outputs_are_cheap_on_a_grid() -> None:
-    """A corrector goes one way to show a state between two steps, and three ways for one within a step."""
+    """A corrector makes one passage to show a state between two steps, and three for one within a step."""
     long = problem_like(weakness=1e-7, span=1e3)
     assert chosen(long, 1e-9, 30).method.name == "SABA8"
     assert chosen(long._replace(parts=30), 1e-9, 30).method.name == "Strang(corrector=17)"
@@ -533,7 +533,7 @@ def undeclared(t: float, q: Any, w: Any, p: Any) -> Any:
 
 @pytest.mark.parametrize("rtol", [1e-3, 1e-6, 1e-9])
 def test_jumps_that_nobody_has_told_of(rtol: float) -> None:
-    """Equal steps would place a jump somewhere in the one in which it happens."""
+    """Equal steps would place an undeclared jump somewhere in the step in which it happens."""
     start: dict[str, Any] = {"omega": [0.3, 1.0, 2.0], "t_span": (0.0, 10.0), "t_eval": [10.0]}
     body = ph.Body([1.0, 1.4, 2.1])
     for when in (3.3480687866404115, 3.21, 7.5):

@@ -76,7 +76,7 @@ def compiles() -> bool:
 
 
 def cache_directory() -> Path | None:
-    """The folder in which programs are kept: POLHODE_CACHE_DIR, else the place for caches on this system.
+    """Returns the folder of the programs: POLHODE_CACHE_DIR, else the place that this system has for caches.
 
     None for a user without a home: in a shared place, such as /tmp, others could plant code.
     """

@@ -1,1 +1,1 @@
-"""Files."""
+"""Reading and writing files."""

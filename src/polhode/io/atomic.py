@@ -12,7 +12,7 @@ AnyPath = str | os.PathLike[str]
 
 @contextmanager
 def whole_file(path: AnyPath, *, overwrite: bool = False) -> Iterator[BinaryIO]:
-    """A file to write to, which appears at `path` when the block ends well, and leaves nothing when it does not.
+    """Yields a file to write to, which appears at `path` when the block ends well, and leaves nothing when it does not.
 
     Without `overwrite` no file is ever replaced, not even one that another process makes in the meantime.
     """
@@ -50,7 +50,7 @@ def whole_file(path: AnyPath, *, overwrite: bool = False) -> Iterator[BinaryIO]:
 
 
 def _name(temporary: Path, target: Path) -> None:
-    """Give the file its name unless that is taken: in one act, so that nobody can come between."""
+    """Gives the file its name unless the name is taken, in one operation that no other process can interrupt."""
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -61,7 +61,7 @@ def _name(temporary: Path, target: Path) -> None:
 
 
 def _settle(directory: Path) -> None:
-    """Have the new name on the disk as well, where the system can do that for a directory."""
+    """Writes the new name to the disk as well, where the system can do that for a directory."""
     with suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:

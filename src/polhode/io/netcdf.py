@@ -24,11 +24,11 @@ from polhode.io.atomic import AnyPath, whole_file
 Attribute = str | int | float | NDArray[Any]
 Attributes = Mapping[str, Attribute]
 
-LARGEST = 2**32 - 4
-"""Bytes in one array: the format counts them in 32 bits."""
+LARGEST_BYTES = 2**32 - 4
+"""The most bytes in one array: the format counts them in 32 bits."""
 
-BLOCK = 1 << 16
-"""Rows converted at once."""
+BLOCK_ROWS = 1 << 16
+"""Rows converted at once, so that copies stay small."""
 
 _MAGIC = b"CDF\x02"
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES, _ABSENT = 10, 11, 12, 0
@@ -53,7 +53,7 @@ class TooLarge(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """An array of floats or of strings, the names of its dimensions, and what is said of it."""
+    """Holds an array of floats or of strings, the names of its dimensions, and its attributes."""
 
     dimensions: tuple[str, ...]
     data: NDArray[Any]
@@ -61,27 +61,27 @@ class Variable:
 
 
 class Contents(NamedTuple):
-    """What a file holds."""
+    """Holds the variables and attributes of a file."""
 
     variables: dict[str, Variable]
     attributes: dict[str, Attribute]
 
 
 def write(path: AnyPath, variables: Mapping[str, Variable], attributes: Attributes, *, overwrite: bool = False) -> None:
-    """Write arrays and attributes to a file that appears whole or not at all."""
+    """Writes arrays and attributes to a file that appears whole or not at all."""
     stored = {name: _storable(name, v) for name, v in variables.items()}
     head = _header(stored, attributes)
     with whole_file(path, overwrite=overwrite) as file:
         file.write(head)
         for v in stored.values():
             kind = _TYPES[_kind(v.data)]
-            for k in range(0, len(v.data), BLOCK):
-                file.write(np.ascontiguousarray(v.data[k : k + BLOCK], dtype=kind).tobytes())
+            for k in range(0, len(v.data), BLOCK_ROWS):
+                file.write(np.ascontiguousarray(v.data[k : k + BLOCK_ROWS], dtype=kind).tobytes())
             file.write(_padding(v.data.nbytes))
 
 
 def read(path: AnyPath, names: Collection[str] | None = None) -> Contents:
-    """The attributes and the arrays in the file, or of these the named ones. Strings come back as arrays of `str`."""
+    """Reads the attributes and the arrays of a file, all or the named ones. Strings come back as arrays of `str`."""
     with open(path, "rb") as file:
         return _Reader(file, os.fspath(path), names).contents()
 
@@ -90,7 +90,7 @@ def read(path: AnyPath, names: Collection[str] | None = None) -> Contents:
 
 
 def _storable(name: str, v: Variable) -> Variable:
-    """The variable as the format knows it: strings become a table of characters."""
+    """Returns the variable as the format stores it: strings become a table of characters."""
     data, dimensions, attributes = np.asarray(v.data), v.dimensions, dict(v.attributes)
     if data.dtype.kind == "U":
         coded = np.char.encode(data, "utf-8")
@@ -102,7 +102,7 @@ def _storable(name: str, v: Variable) -> Variable:
         raise TypeError(f"{name} must hold floats or strings, not {data.dtype}")
     if data.ndim != len(dimensions) or data.ndim == 0:
         raise ValueError(f"{name} has the shape {data.shape} but the dimensions {dimensions}")
-    if data.nbytes > LARGEST:
+    if data.nbytes > LARGEST_BYTES:
         raise TooLarge(
             f"{name} takes {data.nbytes / 2**30:.3g} GiB, but an array in a NetCDF-3 file can take no more than 4 GiB"
         )
@@ -173,14 +173,14 @@ def _padding(size: int) -> bytes:
 
 
 class _Reader:
-    """Reads a file without trusting it: no length is believed that the file is too short for."""
+    """Reads a file without trusting it: a length for which the file is too short is an error."""
 
     def __init__(self, file: BinaryIO, name: str, wanted: Collection[str] | None) -> None:
         self.file, self.name, self.wanted = file, name, wanted
         self.size = os.fstat(file.fileno()).st_size
 
     def contents(self) -> Contents:
-        """Everything in the file."""
+        """Reads the file."""
         magic = self.file.read(4)
         if magic[:3] != _MAGIC[:3]:
             hint = ""
@@ -263,7 +263,7 @@ class _Reader:
     def _count(self, tag: int) -> int:
         found, count = self._int(), self._int()
         if found not in (tag, _ABSENT) or (found == _ABSENT and count):
-            raise self._bad("its header makes no sense")
+            raise self._bad("its header is not valid")
         return count
 
     def _text(self) -> str:
@@ -283,4 +283,4 @@ class _Reader:
         return self.file.read(count)
 
     def _bad(self, what: str) -> BadFile:
-        return BadFile(f"{self.name} is cut short or damaged: {what}. Make the file anew")
+        return BadFile(f"{self.name} is cut short or damaged: {what}. Write the file again")

@@ -1,4 +1,4 @@
-"""Torques and methods as text for files, and what stands in for those that no file can keep."""
+"""Torques and methods as text for files, and stand-ins for those that no file can keep."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ from polhode.torques import get as get_torque
 
 @dataclass(frozen=True, eq=False)
 class TorqueFromFile(Torque):
-    """What a file keeps of a torque that is not one of polhode's models: all but its functions."""
+    """Stands for a torque that is not one of polhode's models: a file keeps everything of it but its functions."""
 
     label: str
     values: tuple[float, ...]
@@ -33,14 +33,14 @@ class TorqueFromFile(Torque):
 
     @property
     def torque_kernel(self) -> UserTorque:
-        """There is none."""
+        """Raises ValueError: the file does not keep the function."""
         raise ValueError(
             f"the file keeps the name and the numbers of the torque {self.label}, but not its function: "
             "pass it to resume as torque="
         )
 
     def parameters(self, body: Body) -> Sequence[float]:
-        """The numbers that the function found in p."""
+        """Returns the numbers that the function reads from p."""
         return self.values
 
     @property
@@ -55,12 +55,12 @@ class TorqueFromFile(Torque):
 
     @property
     def conserves_energy(self) -> bool:
-        """Whether the torque did."""
+        """Whether the torque conserves energy."""
         return self.constant_energy
 
 
 def torque_record(torque: Torque, body: Body) -> str:
-    """A torque as JSON: the fields of a model, and for all torques what can be kept without their functions."""
+    """Returns a torque as JSON: the fields of a model, and for all torques what can be kept without their functions."""
     record: dict[str, Any] = {
         "parameters": [float(x) for x in torque.parameters(body)],
         "depends": torque.depends.value,
@@ -75,7 +75,7 @@ def torque_record(torque: Torque, body: Body) -> str:
 
 
 def torque_from(name: str, record: str) -> Torque:
-    """The torque of such a record: the model itself if there is one, else what was kept of it."""
+    """Returns the torque of such a record: the model itself if there is one, else a stand-in."""
     kept = json.loads(record)
     if "fields" in kept and (model := get_torque(name)):
         with suppress(TypeError, ValueError):  # the model may have changed since
@@ -91,19 +91,19 @@ def torque_from(name: str, record: str) -> Torque:
 
 
 def _tuples(value: Any) -> Any:
-    """JSON knows only lists; frozen fields are tuples."""
+    """Returns lists as tuples: JSON has only lists, and frozen fields are tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def same_torque(old: Torque, new: Torque, body: Body) -> bool:
-    """Whether they are one torque: of one from a file, whose functions are lost, as far as can be told."""
+    """Tells whether both are one torque. The functions of one from a file are lost: only the rest of it is compared."""
     if isinstance(old, TorqueFromFile):
         return old.name == new.name and torque_record(old, body) == torque_record(new, body)
     return old is new or old == new
 
 
 def described(torque: Torque) -> str:
-    """A torque in words that a person reads: its name and its numbers."""
+    """Returns the name and the numbers of a torque, for people to read."""
     if isinstance(torque, CustomTorque | TorqueFromFile):
         return f"{torque.name}({', '.join(f'{x:g}' for x in torque.values)})"
     return repr(torque)
@@ -111,31 +111,31 @@ def described(torque: Torque) -> str:
 
 @dataclass(frozen=True)
 class SchemeFromFile:
-    """Stands where the scheme of an unknown method was."""
+    """Stands for the scheme of a method that is not one of polhode's."""
 
     name: str
 
     def bind(self, *torque: Any) -> NoReturn:
-        """There is none."""
+        """Raises ValueError: the file does not keep the scheme."""
         raise ValueError(
             f"the file keeps the name of the method {self.name}, which is not one of polhode's, but not how it steps: "
             "pass it to resume as method="
         )
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
-        """There is none."""
+        """Raises ValueError: the file does not keep the scheme."""
         self.bind()
 
 
 def is_own(method: Method) -> bool:
-    """Whether the method is the user's own: not one that can be found by its name."""
+    """Tells whether the method is the user's own, not one that can be found by its name."""
     with suppress(ValueError):
         return find_method(method.name) != method
     return True
 
 
 def method_from(name: str, own: bool) -> Method:
-    """The method of this name, or one that has no more than the name."""
+    """Returns the method of this name, or one that has no more than the name."""
     if not own:
         with suppress(ValueError):
             return find_method(name)

@@ -19,12 +19,12 @@ __all__ = [
 
 @cache
 def catalogue() -> dict[str, Method]:
-    """Every method there is, by name: polhode's own, then those of other installed packages."""
+    """Returns every method by its name: polhode's own, then those of other installed packages."""
     return _own() | _added()[0]
 
 
 def package(name: str) -> str | None:
-    """The installed package, with its version, that the method comes from; None for polhode's own."""
+    """Returns the installed package that a method comes from, with its version; None for polhode's own."""
     return None if name in _own() else _added()[1].get(name)
 
 
@@ -34,7 +34,7 @@ def _added() -> tuple[dict[str, Method], dict[str, str]]:
 
 
 def _methods_in(value: Any) -> dict[str, Method]:
-    """The methods that an entry point names."""
+    """Returns the methods that an entry point names."""
     held = list(vars(value).values()) if isinstance(value, ModuleType) else [value]
     found = {m.name: m for m in held if isinstance(m, Method)}
     if not found:
@@ -46,7 +46,7 @@ def _methods_in(value: Any) -> dict[str, Method]:
 
 @cache
 def _own() -> dict[str, Method]:
-    """The methods of this folder. It is enough for most calls, and other packages cost time to look for."""
+    """Returns the methods of this folder. Most calls need no others, which cost time to look for."""
     found: dict[str, Method] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         if not module.name.startswith("_"):

@@ -1,4 +1,4 @@
-"""`polhode reproduce`: what it says on the screen."""
+"""What `polhode reproduce` prints."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ SHORT = {
 
 
 def listing(studies: Sequence[Study], say: Say) -> None:
-    """What there is."""
+    """Prints the names and titles of the studies."""
     width = max(len(s.id) for s in studies)
     for study in studies:
         say(f"{study.id:{width}}  {study.title}")
 
 
 def run(studies: Sequence[Study], directory: Path, size: Size, say: Say, *, go_on: bool = False) -> list[Outcome]:
-    """Run, with a line for each study as it ends, and a summary."""
+    """Runs the studies, prints a line for each as it ends, and a summary."""
     width = max(len(s.id) for s in studies)
 
     def report(outcome: Outcome, k: int, count: int) -> None:
@@ -40,7 +40,7 @@ def run(studies: Sequence[Study], directory: Path, size: Size, say: Say, *, go_o
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Claims by paper and verdict, as a table."""
+    """Returns a table of the claims by paper and verdict."""
     papers = list(dict.fromkeys(o.study.paper for o in outcomes))
     shown = [v for v in Verdict if any(o.count(v) for o in outcomes)]
     width = max(map(len, [*papers, "all"]))

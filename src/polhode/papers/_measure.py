@@ -18,7 +18,7 @@ from polhode.torques import Torque
 
 
 def slope(h: Any, error: Any) -> float:
-    """The observed order: the slope of log error against log step."""
+    """Returns the observed order: the slope of log error against log step."""
     return float(np.polyfit(np.log(h), np.log(error), 1)[0])
 
 
@@ -30,7 +30,7 @@ def end_states(
     t_end: float,
     **start: Any,
 ) -> list[Solution | None]:
-    """Runs to `t_end` with each of the steps, the last row of each; None where a run failed."""
+    """Runs to `t_end` with each of the steps and returns the last row of each; None where a run failed."""
     out: list[Solution | None] = []
     for h in steps:
         try:
@@ -41,18 +41,18 @@ def end_states(
 
 
 def matrix(solution: Solution) -> Floats:
-    """The last attitude, as a matrix from body to space."""
+    """Returns the last attitude, as a matrix from body to space."""
     return np.asarray(solution.attitude[-1].as_matrix())
 
 
 def free_end(body: Body, t: Any, **start: Any) -> tuple[Floats, Floats]:
-    """The exact momentum and attitude matrix of a free body at a time, or at each of several."""
+    """Returns the exact momentum and attitude matrix of a free body at a time, or at each of several."""
     there = FreeMotion(body, **start).at(t)
     return np.asarray(there.momentum), np.asarray(there.attitude.as_matrix())
 
 
 def tight(body: Body, torque: Torque | None, t_eval: Any, step: float, **start: Any) -> Solution:
-    """A reference under a torque: an adaptive method at a tolerance near round-off, no step longer than this."""
+    """Computes a reference under a torque: an adaptive method at a tolerance near round-off, with steps up to this."""
     times = np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
     return simulate(
         body, torque, t_span=(0.0, float(times[-1])), step=step, method="DOP853(rtol=1e-14)", t_eval=times, **start
@@ -60,7 +60,7 @@ def tight(body: Body, torque: Torque | None, t_eval: Any, step: float, **start: 
 
 
 def timed(jobs: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
-    """Seconds that each job takes: the least over interleaved rounds, after one round that may compile."""
+    """Returns the seconds that each job takes: the least over interleaved rounds, after one round that may compile."""
     best = dict.fromkeys(jobs, np.inf)
     for k in range(rounds + 1):
         for name, job in jobs.items():

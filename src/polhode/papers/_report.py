@@ -19,7 +19,7 @@ COLOURS = {
     Verdict.NOT: ("#f9ddd0", "#8a3300"),
     Verdict.NOT_JUDGED: ("#e8e8e8", "#444444"),
 }
-"""Of a verdict: background and text. The words tell it as well, for those who cannot tell the colours."""
+"""Background and text colours of a verdict. Its words are shown as well, for readers who do not see the colours."""
 
 STYLE = """
 body { font: 16px/1.45 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
@@ -34,11 +34,11 @@ code { background: #f3f3f3; padding: 0 0.2rem; }
 
 
 def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
-    """The claims as a table, then every figure."""
+    """Returns the page: the claims as a table, then every figure."""
     counts = ", ".join(
         f"{sum(o.count(v) for o in outcomes)} {v.value}" for v in Verdict if any(o.count(v) for o in outcomes)
     )
-    said = f" {unfinished} figures are still to come." if unfinished else ""
+    rest = f" {unfinished} figures are still to come." if unfinished else ""
     return "\n".join(
         [
             "<!doctype html>",
@@ -47,7 +47,7 @@ def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
             "<h1>Five papers on the rotation of rigid bodies, reproduced</h1>",
             f"<p>Made by polhode {__version__} ({size.value} size) on {datetime.now(UTC):%Y-%m-%d}, "
             f"{html.escape(platform.processor() or platform.machine())}, Python {platform.python_version()}. "
-            f"Claims: {counts or 'none yet'}.{said} Execution times are those of this machine; what is judged are "
+            f"Claims: {counts or 'none yet'}.{rest} Execution times are those of this machine; what is judged are "
             "their ratios. Every verdict is computed from the measurement beside it.</p>",
             "<h2>Claims</h2>",
             _claims(outcomes),
@@ -92,9 +92,9 @@ def _figure(outcome: Outcome) -> str:
 
 @cache
 def small(picture: Path, made: int) -> bytes:
-    """The picture in a palette of colours: a third of the size, and hardly to be told from it.
+    """Returns the picture in a palette of colours: a third of the size, with hardly a visible difference.
 
-    The page is written after each study, so what was made before is kept.
+    The page is written after each study, so earlier pictures are kept.
     """
     from PIL import Image
 

@@ -17,34 +17,34 @@ from polhode.papers._study import Claim, Size, Study, Verdict
 
 @dataclass
 class Outcome:
-    """What a study left."""
+    """Holds what a study has produced."""
 
     study: Study
     claims: list[Claim] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     seconds: float = 0.0
     problem: str = ""
-    """A study that cannot be run says why; the others go on."""
+    """Why the study could not be run, if so; the others go on."""
 
     def count(self, verdict: Verdict) -> int:
-        """How many claims have this verdict."""
+        """Returns the number of claims with this verdict."""
         return sum(c.verdict is verdict for c in self.claims)
 
 
 KINDS = ("nc", "png", "svg")
-"""Of files that a study leaves: data and pictures."""
+"""The endings of the files that a study writes: data and pictures."""
 
 Report = Callable[[Outcome, int, int], None]
-"""Called after each study with its outcome, its number and the number of all."""
+"""A function that is called after each study with its outcome, its number and the number of all."""
 
 
 def reproduce(
     studies: Sequence[Study], directory: Path, size: Size, report: Report | None = None, *, go_on: bool = False
 ) -> list[Outcome]:
-    """Run the studies one after the other; data, pictures and the report go to the directory.
+    """Runs the studies one after the other; data, pictures and the report go to the directory.
 
-    The report is written anew after each study: an interruption loses nothing. To `go_on` is to leave out what an
-    earlier run of this version and size has left there.
+    The report is written anew after each study, so that an interruption loses nothing. With `go_on`, studies that an
+    earlier run of this version and size has finished there are skipped.
     """
     from polhode.papers._report import page
 
@@ -80,7 +80,7 @@ def _one(study: Study, directory: Path, size: Size) -> Outcome:
             with whole_file(base.with_suffix(f".{kind}"), overwrite=True) as file:
                 figure.savefig(file, format=kind)
         outcome.files = [base.with_suffix(f".{kind}") for kind in KINDS]
-    except Exception as problem:  # one figure that fails must not take the others with it
+    except Exception as problem:  # the other figures are made all the same
         where = traceback.extract_tb(problem.__traceback__)[-1]
         outcome.problem = f"{type(problem).__name__}: {problem} ({Path(where.filename).name}, line {where.lineno})"
     outcome.seconds = time.perf_counter() - clock
@@ -91,7 +91,7 @@ def _one(study: Study, directory: Path, size: Size) -> Outcome:
 
 
 def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
-    """What an earlier run left of a study, if that is whole and of this version and size."""
+    """Returns what an earlier run left of a study, if that is complete and of this version and size."""
     base = directory / study.paper / study.name
     files = [base.with_suffix(f".{kind}") for kind in KINDS]
     try:
@@ -106,7 +106,7 @@ def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
 
 @contextmanager
 def _quickly(size: Size) -> Iterator[None]:
-    """At the quick size runs are so short that they are not worth a compilation: plain Python makes them."""
+    """Disables compilation at the quick size: runs are so short that plain Python is quicker."""
     before = os.environ.get("NUMBA_DISABLE_JIT")
     if size.quick:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
@@ -125,7 +125,7 @@ def _heading(size: Size) -> dict[str, object]:
 
 
 def _record(outcome: Outcome) -> dict[str, object]:
-    """An outcome as JSON."""
+    """Returns an outcome as JSON."""
     return {
         "title": outcome.study.title,
         "seconds": round(outcome.seconds, 2),

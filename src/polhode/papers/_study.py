@@ -1,4 +1,4 @@
-"""What the file of a figure is made of: named arrays, claims, verdicts."""
+"""The parts of a study: named arrays, claims, verdicts."""
 
 import enum
 import importlib
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class Size(enum.Enum):
-    """How much is computed: what the paper shows, or a glance at it for tests."""
+    """How much is computed: what the paper shows, or a small part of it for tests."""
 
     FULL = "full"
     QUICK = "quick"
 
     @property
     def quick(self) -> bool:
-        """Whether a glance is enough."""
+        """Whether a small part is enough."""
         return self is Size.QUICK
 
 
 class Verdict(enum.Enum):
-    """What became of a claim."""
+    """How a claim was judged."""
 
     REPRODUCED = "reproduced"
     UNDER_A_READING = "reproduced under a stated reading"
@@ -41,18 +41,18 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Claim:
-    """Something a paper says, and what was measured."""
+    """Holds something that a paper says, and what was measured."""
 
     says: str
     """The claim, in our words."""
     source: str
-    """Where in the paper."""
+    """The place in the paper."""
     paper: str
     """The paper's value."""
     measured: str
     verdict: Verdict
     reason: str
-    """Why, in a sentence: the inequality that was tested, the reading, or what is different."""
+    """The reason of the verdict, in a sentence: the inequality that was tested, the reading, or what differs."""
 
 
 def claim(
@@ -67,10 +67,10 @@ def claim(
     holds_when_read_so: bool = False,
     otherwise: str = "",
 ) -> Claim:
-    """A claim with its verdict, which follows from what was measured.
+    """Returns a claim with its verdict, which follows from what was measured.
 
-    `holds` is the outcome of `test`, an inequality in words, on the claim as it is printed; where it fails,
-    `holds_when_read_so` may still hold under a `reading`, which says what was understood differently. `otherwise` tells
+    `holds` is the outcome of `test`, an inequality in words, for the claim as it is printed. If it fails,
+    `holds_when_read_so` is the outcome under a `reading`, which says what was understood differently. `otherwise` says
     what is known about a claim that fails.
     """
     if holds:
@@ -81,12 +81,12 @@ def claim(
 
 
 def not_judged(says: str, *, source: str, paper: str, measured: str, reason: str) -> Claim:
-    """A claim that needs the full size."""
+    """Returns a claim that cannot be judged because it needs the full size."""
     return Claim(says, source, paper, measured, Verdict.NOT_JUDGED, reason)
 
 
 def named(dimensions: str, values: Any, what: str, unit: str = "1") -> Variable:
-    """An array with the names of its dimensions, in one string, what it is, and its unit."""
+    """Returns an array with the names of its dimensions, in one string, a description, and its unit."""
     data = np.asarray(values)
     if data.ndim == 0:
         raise ValueError(f"{what} must be an array: a single number is one of length 1")
@@ -96,7 +96,7 @@ def named(dimensions: str, values: Any, what: str, unit: str = "1") -> Variable:
 
 
 class Data(Mapping[str, NDArray[Any]]):
-    """Named arrays: as a mapping the bare numbers, in `variables` with dimensions and units."""
+    """Holds named arrays: as a mapping the bare numbers, in `variables` with dimensions and units."""
 
     def __init__(self, **variables: Variable) -> None:
         self.variables = variables
@@ -117,7 +117,7 @@ class Data(Mapping[str, NDArray[Any]]):
 
 
 class Study(NamedTuple):
-    """The file of a figure."""
+    """Is the file of one figure, table, task or set of claims."""
 
     paper: str
     name: str
@@ -125,7 +125,7 @@ class Study(NamedTuple):
 
     @property
     def id(self) -> str:
-        """As it is typed: krysl2004/fig10."""
+        """The name as it is typed: krysl2004/fig10."""
         return f"{self.paper}/{self.name}"
 
     @property
@@ -139,23 +139,23 @@ class Study(NamedTuple):
         return " ".join(str(self.module.CAPTION).split())
 
     def run(self, size: Size) -> Data:
-        """Compute."""
+        """Computes the data."""
         data: Data = self.module.run(size)
         return data
 
     def check(self, data: Data, size: Size) -> list[Claim]:
-        """Judge."""
+        """Judges the claims."""
         claims: list[Claim] = self.module.check(data, size)
         return claims
 
     def plot(self, data: Data) -> "Figure":
-        """Draw."""
+        """Draws the figure."""
         figure: Figure = self.module.plot(data)
         return figure
 
 
 def studies() -> dict[str, Study]:
-    """All there are, by paper and name."""
+    """Returns all studies, by paper and name."""
     from polhode import papers
 
     found = {}
@@ -169,13 +169,13 @@ def studies() -> dict[str, Study]:
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """fig2 before fig10."""
+    """Returns a key that sorts fig2 before fig10."""
     letters = name.rstrip("0123456789")
     return letters, int(name[len(letters) :] or 0)
 
 
 def chosen(names: list[str]) -> list[Study]:
-    """The studies that these names mean: a paper, or paper/figure; none means all."""
+    """Returns the studies of these names: a paper, or paper/figure; no name means all."""
     known = studies()
     if not names:
         return list(known.values())

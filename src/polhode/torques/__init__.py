@@ -16,12 +16,12 @@ __all__ = ["CustomTorque", "Torque", "catalogue", "checked", "find", "get", "pac
 
 @cache
 def catalogue() -> dict[str, type[Torque]]:
-    """Every torque model there is, by name: polhode's own, then those of other installed packages."""
+    """Returns every torque model by its name: polhode's own, then those of other installed packages."""
     return _own() | _added()[0]
 
 
 def package(name: str) -> str | None:
-    """The installed package, with its version, that the model comes from; None for polhode's own."""
+    """Returns the installed package that a model comes from, with its version; None for polhode's own."""
     return None if name in _own() else _added()[1].get(name)
 
 
@@ -31,7 +31,7 @@ def _added() -> tuple[dict[str, type[Torque]], dict[str, str]]:
 
 
 def _models_in(value: Any) -> dict[str, type[Torque]]:
-    """The torque models that an entry point names: of a module those that were made in the same package."""
+    """Returns the torque models that an entry point names; of a module, those that its own package defines."""
     held = list(vars(value).values()) if isinstance(value, ModuleType) else [value]
     found = {m.__name__: m for m in held if inspect.isclass(m) and issubclass(m, Torque) and not inspect.isabstract(m)}
     if isinstance(value, ModuleType):
@@ -48,7 +48,7 @@ def _models_in(value: Any) -> dict[str, type[Torque]]:
 
 @cache
 def _own() -> dict[str, type[Torque]]:
-    """The models of this folder. It is enough for most calls, and other packages cost time to look for."""
+    """Returns the models of this folder. Most calls need no others, which cost time to look for."""
     found: dict[str, type[Torque]] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         if not module.name.startswith("_"):
@@ -67,5 +67,5 @@ def find(name: str) -> type[Torque]:
 
 
 def get(name: str) -> type[Torque] | None:
-    """The model of exactly this name, if there is one."""
+    """Returns the model of exactly this name, or None."""
     return _own().get(name) or catalogue().get(name)

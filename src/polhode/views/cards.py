@@ -1,4 +1,4 @@
-"""Methods and torques as text: the lists and cards of the shell, from which the documentation's page is made too."""
+"""Methods and torques as text: the lists and cards of the command line and of docs/methods.md."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ LETTERS = {
     Keeps.SPATIAL_MOMENTUM: "M",
     Keeps.AXIAL_MOMENTUM: "A",
 }
-"""What a method keeps, for tables of many methods: a letter each, always in the same place."""
+"""The letter for each property that a method keeps, in the order in which tables show them."""
 
 READS = {Depends.POSITION: "q", Depends.TIME: "t", Depends.RATE: "w"}
-"""What a torque reads, by the names of the arguments of a torque function."""
+"""The letter for each argument of a torque function that a torque may read."""
 
 KEY = {
     "order": "of momentum/attitude; of a free body where that differs; exact: the error is round-off at any step",
@@ -47,13 +47,13 @@ KEY = {
 
 
 class Family(NamedTuple):
-    """The methods of one module, or of one package besides polhode."""
+    """Holds the methods of one module, or of one package besides polhode."""
 
     name: str
     heading: str
     """The first line of the module's docstring."""
     text: str
-    """The rest of it."""
+    """The rest of the module's docstring."""
     members: tuple[Method, ...]
     package: str | None = None
     """The installed package with its version; None for polhode's own."""
@@ -61,7 +61,7 @@ class Family(NamedTuple):
 
 @cache
 def families() -> tuple[Family, ...]:
-    """All methods of the catalogue: polhode's own by the module that defines them, others by their packages."""
+    """Returns all methods: polhode's own by the module that defines them, others by their packages."""
     others: dict[str, list[Method]] = {}
     for name, method in methods.catalogue().items():
         if package := methods.package(name):
@@ -90,7 +90,7 @@ def _public_modules() -> Iterator[pkgutil.ModuleInfo]:
 
 
 def _definer(name: str, holders: list[ModuleType]) -> ModuleType:
-    """Of the modules that hold a method the one that has not imported it."""
+    """Returns the module that defines a method, among those that hold it: the one that has not imported it."""
     if len(holders) == 1:
         return holders[0]
     own = [module for module in holders if name not in _imported(module)]
@@ -98,14 +98,14 @@ def _definer(name: str, holders: list[ModuleType]) -> ModuleType:
 
 
 def _imported(module: ModuleType) -> set[str]:
-    """The methods that come into a module by its import statements."""
+    """Returns the methods that come into a module by its import statements."""
     found = (node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.ImportFrom))
     values = (vars(module).get(alias.asname or alias.name) for node in found for alias in node.names)
     return {value.name for value in values if isinstance(value, Method)}
 
 
 def family(method: Method) -> Family | None:
-    """The family of a method, or of the one it is a variant of; None for a method of the user's own."""
+    """Returns the family of a method, or of the method it is a variant of; None for a method of the user's own."""
     bare = method.bare_name
     return next((f for f in families() if any(m.name == bare for m in f.members)), None)
 
@@ -116,7 +116,7 @@ HEAD = ("method", "order", "free", "keeps", "free", "takes", "cost", "reference"
 
 
 def method_row(method: Method) -> tuple[str, ...]:
-    """What a table says of a method; the columns are those of `HEAD`."""
+    """Returns the cells of a method in a table; the columns are those of `HEAD`."""
     orders, when_free = (_orders_short(method.orders(free=free)) for free in (False, True))
     return (
         method.name,
@@ -132,7 +132,7 @@ def method_row(method: Method) -> tuple[str, ...]:
 
 
 def method_table(width: int | None) -> str:
-    """All methods, a line each, under the headings of their families; None: as wide as it needs to be."""
+    """Returns a table of all methods under the headings of their families; width None means as wide as its content."""
     rows = {f: [method_row(m) for m in f.members] for f in families()}
     widths = [max(len(row[k]) for row in (HEAD, *(r for group in rows.values() for r in group))) for k in range(8)]
     if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
@@ -149,11 +149,11 @@ def method_table(width: int | None) -> str:
     for f, group in rows.items():
         blocks.append(textwrap.fill(f.heading, width or 10_000) + "\n" + "\n".join(map(line, group)))
     key = "\n".join(_hanging(f"{name:7}{text}", 7, min(width or 120, 120)) for name, text in KEY.items())
-    return "\n\n".join([*blocks, key, "In full, with options and an example: polhode methods NAME"])
+    return "\n\n".join([*blocks, key, "For one method in full, with options and an example: polhode methods NAME"])
 
 
 def start_rows() -> dict[str, list[tuple[str, ...]]]:
-    """The methods that a newcomer needs, by purpose: name, order, torques that it takes, when to choose it."""
+    """Returns the methods that a newcomer needs, by purpose: name, order, torques that it takes, when to choose it."""
     out: dict[str, list[tuple[str, ...]]] = {}
     for purpose, choices in methods.START_HERE.items():
         rows = {name: method_row(methods.find(name)) for name in choices}
@@ -165,7 +165,7 @@ START_HEAD = ("method", "order", "takes", "choose it for")
 
 
 def start_table(width: int | None) -> str:
-    """The methods that a newcomer needs, a line each, under what they are for; None: as wide as it needs to be."""
+    """Returns the methods that a newcomer needs, a line each, by purpose. A width of None means no limit."""
     rows = start_rows()
     widths = [max(len(row[k]) for row in (START_HEAD, *chain.from_iterable(rows.values()))) for k in range(3)]
     margin = sum(widths) + 2 * len(widths)
@@ -183,7 +183,7 @@ def start_table(width: int | None) -> str:
 
 
 def method_record(method: Method) -> dict[str, Any]:
-    """A method for programs to read: the columns of the table under names of their own."""
+    """Returns a method for programs to read: the columns of the table under names of their own."""
     home = family(method)
     momentum, attitude = method.orders(free=False)
     free_momentum, free_attitude = method.orders(free=True)
@@ -221,7 +221,7 @@ def _order(order: int | None) -> str:
 
 
 def cost(method: Method) -> str:
-    """Torque evaluations a step and, of a splitting, the flows: `1+5f`."""
+    """Returns the torque evaluations of a step and, for a splitting, the flows: `1+5f`."""
     drifts = sum(s.flow is not kick for s in method.scheme.stages) if isinstance(method.scheme, Splitting) else 0
     flows = f"{drifts / method.advance:.3g}f" if drifts else ""
     if not method.accepts:
@@ -232,13 +232,13 @@ def cost(method: Method) -> str:
 
 
 def _evaluations(method: Method) -> tuple[int, int | None]:
-    """Of the torque, at the start and in an application of the method."""
+    """Returns the torque evaluations at the start and in one application of the method."""
 
     def pull(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         return (0.0, 0.0, 0.0)
 
     scheme = method.scheme
-    if isinstance(scheme, Kicked):  # its drift is free of torques, and may take long to prepare
+    if isinstance(scheme, Kicked):  # its drift evaluates no torque, and may take long to prepare
         scheme = Kicked(Splitting((Stage(spin1, 1.0),)))
     stepper = scheme.bind(pull, method.accepts)
     return stepper.evaluations_at_start, stepper.evaluations_per_step
@@ -248,7 +248,7 @@ def _evaluations(method: Method) -> tuple[int, int | None]:
 
 
 def method_card(method: Method, width: int) -> str:
-    """Everything that is known of a method, with an example."""
+    """Returns everything that is known about a method, with an example."""
     home = family(method)
     about = method.about or (home.text if home else "")
     paragraphs = [f"{method.name}: {method.summary}", *about.split("\n\n")]
@@ -267,7 +267,7 @@ def method_card(method: Method, width: int) -> str:
 
 
 def method_facts(method: Method) -> dict[str, str]:
-    """The property card: what is declared, and measured by the contract tests."""
+    """Returns the property card: what is declared, and measured by the contract tests."""
     home = family(method)
     torqued, free = method.orders(free=False), method.orders(free=True)
     facts = {"family": home.heading if home else "a method of your own"}
@@ -308,20 +308,20 @@ def _options(method: Method, width: int) -> str:
     chosen = dict(method.settings)
     names = {o.name: f"  {o.name}={written(chosen.get(o.name, o.default))}" for o in method.options}
     margin = max(map(len, names.values())) + 2
-    lines = [f"{names[o.name]:{margin}}{option_text(o, told_default=o.name in chosen)}" for o in method.options]
+    lines = [f"{names[o.name]:{margin}}{option_text(o, show_default=o.name in chosen)}" for o in method.options]
     head = f"Options, wherever a method is named, as in {example_variant(method)}"
     return "\n".join([head, *(_hanging(line, margin, width) for line in lines)])
 
 
-def option_text(option: Option, *, told_default: bool = False) -> str:
-    """What an option means and which values it has."""
+def option_text(option: Option, *, show_default: bool = False) -> str:
+    """Returns what an option means and which values it has."""
     listed = f" [{', '.join(map(written, _values(option)))}]" if _values(option) else ""
-    default = f" (default {written(option.default)})" if told_default else ""
+    default = f" (default {written(option.default)})" if show_default else ""
     return f"{option.meaning}{listed}{default}"
 
 
 def example_variant(method: Method) -> str:
-    """The method with another value of an option, as one types it; with the default where no other is known."""
+    """Returns the method with another value of an option, as one types it, or with the default if no other is known."""
     bare, first = method.bare_name, method.options[0]
     known = ((o, v) for o in method.options for v in (*_values(o), *o.examples) if v != o.default)
     option, value = next(known, (first, first.default))
@@ -333,12 +333,12 @@ def _values(option: Option) -> tuple[Any, ...]:
 
 
 def written(value: Any) -> str:
-    """A value of an option as one types it."""
+    """Returns a value of an option as one types it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def python_example(method: Method) -> str:
-    """A few lines that run as they stand."""
+    """Returns a few lines that run as they are."""
     torque = "    ph.HeavyTop(weight=5),\n" if method.accepts else ""
     return (
         "import polhode as ph\n\n"
@@ -355,12 +355,12 @@ def python_example(method: Method) -> str:
 
 
 def run_table(method: Method) -> str:
-    """The [run] table of a scenario, for the same run."""
+    """Returns the [run] table of a scenario, for the same run."""
     return f'[run]\nt_span = [0.0, 1.0]\nstep = 0.02\nmethod = "{method.name}"'
 
 
 def flags(value: enum.Flag) -> str:
-    """The names of flags in words."""
+    """Returns the names of flags in words."""
     return ", ".join(str(flag.name).lower().replace("_", " ") for flag in value) or "nothing"
 
 
@@ -374,13 +374,13 @@ def _hanging(text: str, indent: int, width: int) -> str:
 
 
 def torque_row(model: type[Torque]) -> tuple[str, ...]:
-    """What a table says of a torque: parameters, what it depends on, whether it has a potential, the package."""
+    """Returns the cells of a torque: its parameters, what it depends on, whether it has a potential, its package."""
     listed = ", ".join(map(_parameter, _fields(model))) or "-"
     return (model.__name__, listed, flags(model.depends), _potential(model), torques.package(model.__name__) or "")
 
 
 def torque_card(model: type[Torque]) -> str:
-    """Everything that is known of a torque, with an example."""
+    """Returns everything that is known about a torque, with an example."""
     docs = _field_docs(model)
     package = torques.package(model.__name__)
     return "\n".join(
@@ -408,7 +408,7 @@ def _potential(model: type[Torque]) -> str:
 
 
 def _field_docs(model: type[Torque]) -> dict[str, str]:
-    """The string below each field, as in the source: Python itself forgets it."""
+    """Returns the string below each field, read from the source, since Python does not keep it."""
     try:
         body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
     except OSError:  # a package without its sources
@@ -422,7 +422,7 @@ def _field_docs(model: type[Torque]) -> dict[str, str]:
 
 
 def torque_example(model: type[Torque]) -> str:
-    """A [torque] table that works: defaults where there are, plausible numbers where there are none."""
+    """Returns a [torque] table that works: defaults where they exist, plausible numbers elsewhere."""
     hints = get_type_hints(model)
     lines = [f'model = "{model.__name__}"']
     for field in _fields(model):
@@ -432,7 +432,7 @@ def torque_example(model: type[Torque]) -> str:
 
 
 def _plausible(hint: Any) -> Any:
-    """A value of this type; of several types the first."""
+    """Returns a plausible value of this type; of the first type if there are several."""
     inner = get_args(hint)
     if not inner:
         return 1.0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from polhode.solution import Solution
 
 BUCKETS = 1500
-"""A long curve is drawn by the least and the greatest value in each of so many stretches: more than pixels can show."""
+"""Stretches of a long curve, each drawn by its least and its greatest value: more than pixels can show."""
 
 FLOOR = 1e-17
 """Errors below this are drawn here: zero has no logarithm, and one unit in the last place is 1e-16."""
@@ -49,7 +49,7 @@ ERRORS: dict[str, Style] = {
 
 
 class Picture(Figure):
-    """A figure that shows itself in a notebook."""
+    """Is a figure that shows itself in a notebook."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -58,7 +58,7 @@ class Picture(Figure):
 
 
 def draw(solution: Solution) -> Figure:
-    """Three panels over time."""
+    """Draws three panels over time."""
     figure = Picture(figsize=(9, 8.5), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     rates, errors, attitude = figure.subplots(3, 1, sharex=True)
@@ -69,7 +69,7 @@ def draw(solution: Solution) -> Figure:
 
     shown = dict(solution.invariant_errors)
     if len(shown) > 1 and shown["quaternion norm"].max(initial=0.0) < 8 * EPSILON:
-        del shown["quaternion norm"]  # as it should be, and nothing to see
+        del shown["quaternion norm"]  # no error, so nothing to draw
     clipped = {name: np.maximum(error, FLOOR) for name, error in shown.items()}
     errors.set_yscale("log")
     _curves(errors, t, clipped, [ERRORS[name] for name in clipped])
@@ -89,7 +89,7 @@ def draw(solution: Solution) -> Figure:
 
 
 def save(figure: Figure, path: AnyPath) -> None:
-    """Write the picture in the format that the ending of its name says; it appears whole or not at all."""
+    """Writes the picture in the format that the ending of its name says; the file appears whole or not at all."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"a picture is saved as .png, .svg or .pdf, which {str(path)!r} does not end in")
@@ -98,14 +98,14 @@ def save(figure: Figure, path: AnyPath) -> None:
 
 
 def thinned(y: Floats, buckets: int = BUCKETS) -> NDArray[np.intp]:
-    """Indices that show the curve y as well as all of them: of each stretch the least, the greatest and the ends."""
+    """Returns indices that show the curve y as well as all do: in each stretch the least, the greatest and the ends."""
     if y.size <= 4 * buckets:
         return np.arange(y.size)
     size = -(-y.size // buckets)
     starts = np.arange(0, y.size, size)
     padded = np.full((starts.size, size), np.nan)
     padded.reshape(-1)[: y.size] = y
-    bad = np.isnan(padded)  # numbers that are not there are neither least nor greatest
+    bad = np.isnan(padded)  # NaN is neither least nor greatest
     least = starts + np.where(bad, np.inf, padded).argmin(axis=1)
     greatest = starts + np.where(bad, -np.inf, padded).argmax(axis=1)
     return np.unique(np.concatenate([starts, least, greatest, np.minimum(starts + size, y.size) - 1]))
@@ -138,12 +138,12 @@ def _finish(panel: Axes, label: str, legend: str) -> None:
 
 
 def _pointing(solution: Solution) -> tuple[str, Floats]:
-    """The body axis nearest to the initial momentum, and where it points in space.
+    """Returns the body axis nearest to the initial momentum, and where it points in space.
 
-    About this axis the body spins; where it points changes slowly, and says how the body wobbles, precesses or flips.
+    The body spins about this axis; where it points changes slowly, and shows how the body wobbles, precesses or flips.
     """
     sizes = np.abs(solution.run.momentum_start)
-    axis = 2 - int(sizes[::-1].argmax())  # of equals the last: z for a body at rest
+    axis = 2 - int(sizes[::-1].argmax())  # the last of equal ones: z for a body at rest
     unit = np.eye(3)[axis : axis + 1]
     return "xyz"[axis], by_blocks(lambda q: to_space(q, unit), solution.quaternion)
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from polhode._compare import Comparison, Entry
 
-# Okabe and Ito's colours once more; markers and dashes tell apart what is left.
+# Okabe and Ito's colours again; where they repeat, markers and dashes differ.
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 DASHES = ("-", "--", ":", "-.")
 
 
 def draw(comparison: Comparison) -> Figure:
-    """Two panels of error against cost above one of errors over time, with one legend for all."""
+    """Draws two panels of error against cost above one of errors over time, with one legend for all."""
     figure = Picture(figsize=(10, 9.5), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplot_mosaic([["time", "work"], ["history", "history"]])
@@ -66,7 +66,7 @@ def _against_cost(panel: Axes, comparison: Comparison, cost: str, styles: dict[s
         costs += x
     panel.set(xscale="log", yscale="log")
     _uncertainty(panel, comparison)
-    if costs and max(costs) < 300 * min(costs):  # powers of ten alone would be too few marks
+    if costs and max(costs) < 300 * min(costs):  # powers of ten alone would be too few ticks
         panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         panel.xaxis.set_major_formatter("{x:g}")
         panel.xaxis.set_minor_formatter(NullFormatter())
@@ -75,7 +75,7 @@ def _against_cost(panel: Axes, comparison: Comparison, cost: str, styles: dict[s
 def _history(
     panel: Axes, comparison: Comparison, chosen: list[Entry], styles: dict[str, dict[str, Any]]
 ) -> None:  # fmt: skip
-    """The energy error over time where energy is conserved, else the attitude error."""
+    """Draws the energy error over time where energy is conserved, else the attitude error."""
     conserved = any(e.energy_error is not None for e in chosen)
     for entry in chosen:
         errors = entry.energy_error if conserved else entry.attitude_error
@@ -89,7 +89,7 @@ def _history(
 
 
 def equal_cost(comparison: Comparison, unit: str) -> list[Entry]:
-    """Of each method the finished run whose cost is nearest to the middle of all."""
+    """Returns, for each method, the finished run whose cost is nearest to the median of all."""
     finished = {
         name: [e for e in entries if not e.failure and getattr(e, unit) > 0]
         for name, entries in comparison.methods.items()

@@ -30,13 +30,13 @@ VIEW = (22.0, 38.0)  # elevation and azimuth in degrees
 
 
 def draw(motion: FreeMotion) -> Figure:
-    """Two panels side by side."""
+    """Draws two panels side by side."""
     figure = Picture(figsize=(12, 6.2), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     body = motion._bodies[0]
     moments = ", ".join(f"{x:.4g}" for x in body.moments)
-    told = {"separatrix": "on the separatrix", "steady": "steady rotation"}
-    how = told.get(motion.mode, f"{motion.mode} mode, period {motion.period:.6g} s")
+    named = {"separatrix": "on the separatrix", "steady": "steady rotation"}
+    how = named.get(motion.mode, f"{motion.mode} mode, period {motion.period:.6g} s")
     title = f"{body.name or 'body'} ({moments}) kg m², {how}"
     figure.suptitle(textwrap.fill(title, 100), fontsize=13, parse_math=False)
     grid = figure.add_gridspec(1, 2, width_ratios=(1.08, 1.0))
@@ -92,7 +92,7 @@ def _ticks(count: int) -> Any:
 
 
 def _family(moments: Floats, energy: float) -> list[tuple[Floats, dict[str, Any]]]:
-    """Other polhodes of the same energy, and the separatrix, in principal axes."""
+    """Returns other polhodes of the same energy, and the separatrix, in principal axes."""
     least, middle, greatest = np.argsort(moments, kind="stable")
     angle = np.linspace(0.0, 2.0 * math.pi, 400)
     unit = 2.0 * energy * moments  # squared momenta of a spin about each axis
@@ -116,7 +116,7 @@ def _family(moments: Floats, energy: float) -> list[tuple[Floats, dict[str, Any]
 
 
 def _level(m: Floats, energy: float, level: float, axes: tuple[Any, Any, Any], angle: Floats) -> Floats | None:
-    """The rates with this energy and squared momentum, about the last of the three axes."""
+    """Returns the rates with this energy and squared momentum, about the last of the three axes."""
     i, j, k = axes
     if m[k] == m[i] or m[k] == m[j]:
         return None
@@ -130,7 +130,7 @@ def _level(m: Floats, energy: float, level: float, axes: tuple[Any, Any, Any], a
 
 
 def _on_surface(panel: Axes3D, curve: Floats, tensor: Floats, label: str | None = None, **style: Any) -> None:
-    """A curve on the ellipsoid: strong where it faces the viewer, faint where it lies behind."""
+    """Draws a curve on the ellipsoid: strong where it faces the viewer, faint where it lies behind."""
     elevation, azimuth = np.radians(VIEW)
     viewer = np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
     front = (curve @ tensor) @ viewer >= 0.0  # I w is normal to the ellipsoid
@@ -142,7 +142,7 @@ def _on_surface(panel: Axes3D, curve: Floats, tensor: Floats, label: str | None 
 
 
 def _axes(panel: Axes3D, axes: Floats, semi: Floats) -> None:
-    """The principal axes, named by their numbers."""
+    """Draws the principal axes, named by their numbers."""
     for i in range(3):
         tip = axes[:, i] * semi[i]
         end = axes[:, i] * (semi[i] + 0.14 * semi.max())
@@ -179,7 +179,7 @@ def _plane(panel: Axes, motion: FreeMotion) -> None:
 
 
 def _bounds(panel: Axes, motion: FreeMotion, size: float) -> None:
-    """The two circles between which the herpolhode runs."""
+    """Draws the two circles between which the herpolhode runs."""
     w = motion.polhode(721)
     along = 2.0 * motion.kinetic_energy / size
     radii = np.sqrt(np.maximum((w * w).sum(axis=1) - along**2, 0.0))
@@ -191,7 +191,7 @@ def _bounds(panel: Axes, motion: FreeMotion, size: float) -> None:
 
 
 def _across(axis: Floats) -> tuple[Floats, Floats]:
-    """Two directions that form a right-handed frame with the axis."""
+    """Returns two directions that form a right-handed frame with the axis."""
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = np.cross(helper, axis)
     first /= np.sqrt(first @ first)

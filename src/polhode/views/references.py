@@ -10,14 +10,14 @@ _ACCENTS = {
     '"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", "=": "\u0304", ".": "\u0307",
     "v": "\u030c", "c": "\u0327", "u": "\u0306", "H": "\u030b", "k": "\u0328", "r": "\u030a",
 }  # fmt: skip
-"""TeX's accents as marks that combine with the letter before."""
+"""TeX's accents as Unicode marks that combine with the letter before them."""
 
 _LETTERS = {"o": "ø", "O": "Ø", "ss": "ß", "aa": "å", "AA": "Å", "ae": "æ", "AE": "Æ", "l": "ł", "L": "Ł", "i": "i"}
 
 
 @cache
 def entries() -> dict[str, dict[str, str]]:
-    """Every entry of the bibliography by its key, with its fields in plain characters."""
+    """Returns every entry of the bibliography by its key, with its fields in plain characters."""
     found = {}
     for entry in re.split(r"^@", (files("polhode") / "references.bib").read_text("utf-8"), flags=re.MULTILINE)[1:]:
         if head := re.match(r"\w+\{\s*([^,\s]+),", entry):
@@ -26,7 +26,7 @@ def entries() -> dict[str, dict[str, str]]:
 
 
 def citation(key: str) -> str:
-    """Author, year, title and where it appeared, in one line, with the key behind."""
+    """Returns author, year, title and place of publication in one line, with the key at the end."""
     entry = entries().get(key)
     if entry is None:
         return f"{key} (not in references.bib)"
@@ -40,7 +40,7 @@ def citation(key: str) -> str:
 
 
 def _names(authors: str) -> str:
-    """`Last, First and Last, First` the way people are called."""
+    """Returns `Last, First and Last, First` as `First Last and First Last`."""
     people = [" ".join(reversed(person.split(", ", 1))) for person in authors.split(" and ")]
     if people[-1] == "others":
         return f"{', '.join(people[:-1])} et al."
@@ -59,7 +59,7 @@ def _publisher(entry: Mapping[str, str]) -> str:
 
 
 def _fields(text: str) -> list[tuple[str, str]]:
-    """`name = {value}` or `name = "value"` or `name = number`; braces inside a value come in pairs."""
+    """Reads `name = {value}`, `name = "value"` and `name = number`; braces inside a value come in pairs."""
     found, at = [], 0
     while head := re.compile(r"\s*,?\s*(\w+)\s*=\s*").match(text, at):
         at = head.end()
@@ -81,7 +81,7 @@ def _fields(text: str) -> list[tuple[str, str]]:
 
 
 def plain(tex: str) -> str:
-    """TeX's text in Unicode: accents, letters, dashes; braces fall away."""
+    """Returns TeX's text in Unicode: accents, letters and dashes are replaced, braces are removed."""
     text = re.sub(rf"\\({'|'.join(_LETTERS)})(?![A-Za-z])\s*", lambda found: _LETTERS[found[1]], tex)
     text = re.sub(r"\\([\"'`^~=.]|[vcuHkr](?![A-Za-z]))\s*\{?([A-Za-z])\}?", _accented, text)
     text = re.sub(r"\\([&%$#_])", r"\1", text)

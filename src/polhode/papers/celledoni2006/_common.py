@@ -55,7 +55,7 @@ SATELLITE = Problem(Body.named("satellite"), GravityGradient.at_distance(mu=3.98
 def work_precision(
     problem: Problem, methods: Sequence[str], steps: Sequence[float], momentum: Floats, attitude: Floats, size: Size
 ) -> Data:
-    """Errors at t = 1 against these exact values, and the time that each run takes."""
+    """Returns the errors at t = 1 against these exact values, and the time that each run takes."""
     errors = {name: np.empty((len(methods), len(steps))) for name in ("momentum", "attitude")}
     for i, method in enumerate(methods):
         for j, h in enumerate(steps):
@@ -72,7 +72,7 @@ def work_precision(
 
 
 def _seconds_a_step(problem: Problem, methods: Sequence[str], steps: Sequence[float], size: Size) -> Floats:
-    """The least over interleaved rounds, inside the loop: what is computed once is left out, as in the paper."""
+    """Returns the least time of a step over interleaved rounds. As in the paper, work that is done once is left out."""
     count, rounds = (5, 1) if size.quick else (5_000, 12)
     best = np.full((len(methods), len(steps)), np.inf)
     for _ in range(rounds):
@@ -85,7 +85,7 @@ def _seconds_a_step(problem: Problem, methods: Sequence[str], steps: Sequence[fl
 
 @dataclass(frozen=True)
 class Curve:
-    """One method: its errors and times, step by step, the finest last."""
+    """Holds the errors and times of one method, step by step, the finest last."""
 
     step: Floats
     error: Floats
@@ -93,17 +93,17 @@ class Curve:
 
     @property
     def order(self) -> float:
-        """The slope at the four finest steps."""
+        """Returns the slope at the four finest steps."""
         return slope(self.step[-4:], self.error[-4:])
 
     def error_after(self, seconds: float) -> float:
-        """The error of a run of this duration, by a straight line through all points on log axes."""
+        """Returns the error of a run of this duration, by a straight line through all points on log axes."""
         line = np.polyfit(np.log(self.seconds), np.log(self.error), 1)
         return float(np.exp(np.polyval(line, np.log(seconds))))
 
 
 def curves(data: Data, error: str) -> dict[str, Curve]:
-    """By method; `error` is momentum, attitude, or both, which is the norm of the two."""
+    """Returns the curves by method; `error` is momentum, attitude, or both, which is the norm of the two."""
     values = whole_error(data) if error == "both" else data[f"{error}_error"]
     return {
         str(name): Curve(data["step"], e, s) for name, e, s in zip(data["method"], values, data["seconds"], strict=True)
@@ -111,12 +111,12 @@ def curves(data: Data, error: str) -> dict[str, Curve]:
 
 
 def whole_error(data: Data) -> Floats:
-    """Of momentum and attitude together."""
+    """Returns the error of momentum and attitude together."""
     return np.asarray(np.hypot(data["momentum_error"], data["attitude_error"]))
 
 
 def draw_work(axes: Any, lines: dict[str, Curve], ylabel: str) -> None:
-    """Execution times to the right, errors upward, as in the paper."""
+    """Draws execution times to the right and errors upward, as in the paper."""
     loglog(
         axes,
         {name: 1e6 * line.seconds for name, line in lines.items()},
@@ -133,13 +133,16 @@ def draw_work(axes: Any, lines: dict[str, Curve], ylabel: str) -> None:
 
 
 def vertical(solution: Solution) -> Floats:
-    """Q e3 in the paper: the third row of R."""
+    """Returns Q e3 of the paper: the third row of R."""
     return np.asarray(solution.attitude.as_matrix()[:, 2, :])
 
 
 def distance(u: Floats, v: Floats) -> float:
-    """How differently two trajectories fill the sphere, 0 to 1: the largest difference between the shares of points
-    below some level of a component (Kolmogorov and Smirnov's distance)."""
+    """Returns how differently two trajectories fill the sphere, from 0 to 1.
+
+    This is Kolmogorov and Smirnov's distance: the largest difference between the shares of points below some level of a
+    component.
+    """
     level = np.linspace(-1.0, 1.0, 401)
 
     def share(x: Floats) -> Any:
@@ -149,12 +152,12 @@ def distance(u: Floats, v: Floats) -> float:
 
 
 def energy_change(solution: Solution) -> Floats:
-    """H_n - H, in J."""
+    """Returns H_n - H, in J."""
     return np.asarray(solution.energy - solution.energy[0])
 
 
 def track(number: int, solution: Solution, scale: float = 1.0, unit: str = "J") -> dict[str, Variable]:
-    """Times, trajectory and energy error of a run, as arrays with this number."""
+    """Returns times, trajectory and energy error of a run, as arrays with this number."""
     dimension = f"time_{number}"
     return {
         f"t_{number}": named(dimension, solution.t, "time", "s"),
@@ -164,7 +167,7 @@ def track(number: int, solution: Solution, scale: float = 1.0, unit: str = "J") 
 
 
 def draw_tracks(data: Data, titles: Sequence[str], energy: str) -> "Figure":
-    """A row for each numbered run: its trajectory on the sphere to the left, its energy error to the right."""
+    """Draws a row for each numbered run: its trajectory on the sphere to the left, its energy error to the right."""
     figure, axes = panels(len(titles), 2, width=9.5, height=3.4 * len(titles))
     for k, title in enumerate(titles, 1):
         flat, right = axes[k - 1]
@@ -178,7 +181,7 @@ def draw_tracks(data: Data, titles: Sequence[str], energy: str) -> "Figure":
 
 
 def _on_sphere(axes: Any, u: Floats) -> None:
-    """Points on the unit sphere, pale where they lie behind it, with the equator and two meridians."""
+    """Draws points on the unit sphere, pale where they lie behind it, with the equator and two meridians."""
     towards = np.array([np.cos(np.radians(40)), np.sin(np.radians(40)), np.tan(np.radians(22))])
     circle = np.linspace(0, 2 * np.pi, 121)
     c, s, zero = np.cos(circle), np.sin(circle), np.zeros(121)

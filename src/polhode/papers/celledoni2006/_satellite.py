@@ -15,7 +15,7 @@ METHODS = ("MR2", "SEJ", "SEJ4")
 
 
 def run(h: float, size: Size) -> Data:
-    """Three runs, and the true motion."""
+    """Computes three runs and the true motion."""
     t_end = 100 * h if size.quick else 400.0
     runs = [SATELLITE.run(method, t_end, h) for method in METHODS]
     true = vertical(tight(SATELLITE.body, SATELLITE.torque, runs[0].t, h, omega=SATELLITE.omega))
@@ -31,12 +31,12 @@ def run(h: float, size: Size) -> Data:
 
 
 def relative_errors(data: Data) -> dict[str, float]:
-    """The largest energy errors, relative to the energy."""
+    """Returns the largest energy errors, relative to the energy."""
     return {m: float(np.abs(data[f"energy_{k}"]).max()) for k, m in enumerate(METHODS, 1)}
 
 
 def energy_claim(data: Data, says: str, source: str, factor: float) -> Claim:
-    """SEJ and SEJ4 against MR."""
+    """Judges the energies of SEJ and SEJ4 against that of MR."""
     e = relative_errors(data)
     return claim(
         says,
@@ -49,7 +49,7 @@ def energy_claim(data: Data, says: str, source: str, factor: float) -> Claim:
 
 
 def trajectory_claim(data: Data, size: Size, says: str, source: str, *, holds: bool, test: str) -> Claim:
-    """How well the trajectories are."""
+    """Judges how good the trajectories are."""
     shares = ", ".join(f"{m} {d:.3f}" for m, d in zip(METHODS, data["unlike_true"], strict=True))
     means = ", ".join(f"{d:.2f}" for d in data["mean_error"])
     measured = f"shares of points below a level differ from the true ones by {shares}; mean distances from it {means}"
@@ -59,5 +59,5 @@ def trajectory_claim(data: Data, size: Size, says: str, source: str, *, holds: b
 
 
 def plot(data: Data, h: float) -> "Figure":
-    """Trajectories and energy errors."""
+    """Draws trajectories and energy errors."""
     return draw_tracks(data, [f"{m}, h = {h}" for m in ("MR", "SEJ", "SEJ4")], "relative energy error")

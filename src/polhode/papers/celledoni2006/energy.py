@@ -26,7 +26,7 @@ WHERE = "section 4.1"
 
 
 def run(size: Size) -> Data:
-    """The change of the energy, step by step."""
+    """Computes the change of the energy, step by step."""
     runs = [FREE.run(method, 80.0 if size.quick else T_END, H) for method in METHODS]
     return Data(
         method=named("method", METHODS, "method"),
@@ -36,7 +36,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Sizes of the errors, and that nothing drifts."""
+    """Judges sizes of the errors, and that nothing drifts."""
     error = dict(zip(map(str, data["method"]), data["energy"], strict=True))
     worst = {name: float(np.abs(e).max()) for name, e in error.items()}
     quarter = data["t"].size // 4
@@ -97,7 +97,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Oscillations, and round-off."""
+    """Draws oscillations, and round-off."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]
     for k, (name, e) in enumerate(zip(map(str, data["method"]), data["energy"], strict=True)):

@@ -28,13 +28,13 @@ WHERE = "figure 1 and section 4.1"
 
 
 def run(size: Size) -> Data:
-    """Errors and times."""
+    """Computes errors and times."""
     momentum, attitude = free_end(FREE.body, 1.0, omega=FREE.omega)
     return work_precision(FREE, METHODS, STEPS, momentum, attitude, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Sizes, orders and ranking."""
+    """Judges sizes, orders and ranking."""
     c = curves(data, "momentum")
     je, restarted = c["JE0"].error, c["JE"].error
     two, four = c["DMV2"].error / c["MR2"].error, c["DMV4"].error / c["MR4"].error
@@ -117,7 +117,7 @@ def _timed(c: dict[str, Curve]) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Times against errors."""
+    """Draws times against errors."""
     figure, axes = panels(width=7.2, height=4.4)
     lines = {SHOWN.get(name, name): curve for name, curve in curves(data, "momentum").items()}
     draw_work(axes[0, 0], lines, "error of the momentum (kg m²/s)")

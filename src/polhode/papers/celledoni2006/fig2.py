@@ -26,13 +26,13 @@ WHERE = "figure 2 and section 4.1"
 
 
 def run(size: Size) -> Data:
-    """Errors and times."""
+    """Computes errors and times."""
     momentum, attitude = free_end(FREE.body, 1.0, omega=FREE.omega)
     return work_precision(FREE, METHODS, STEPS, momentum, attitude, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """JEM against MR, step by step and second by second."""
+    """Judges JEM against MR, step by step and second by second."""
     c, both = curves(data, "attitude"), curves(data, "both")
     gains = {k: c[f"MR{k}"].error / c[f"JEM{k}"].error for k in (2, 4)}
     whole = {k: float(np.min(both[f"MR{k}"].error / both[f"JEM{k}"].error)) for k in (2, 4)}
@@ -75,7 +75,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Times against errors, in two norms."""
+    """Draws times against errors, in two norms."""
     figure, axes = panels(1, 2)
     draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")
     draw_work(axes[0, 1], curves(data, "both"), "error of attitude and momentum")

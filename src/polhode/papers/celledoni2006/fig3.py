@@ -26,13 +26,13 @@ WHERE = "figure 3 and section 4.2"
 
 
 def run(size: Size) -> Data:
-    """Errors and times."""
+    """Computes errors and times."""
     last = tight(TOP.body, TOP.torque, 1.0, 1 / 256, omega=TOP.omega)
     return work_precision(TOP, METHODS, STEPS, last.momentum[-1], last.attitude[-1].as_matrix(), size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """SEJ4 against SEJ against MR, by two norms."""
+    """Judges SEJ4 against SEJ against MR, by two norms."""
     c, both = curves(data, "attitude"), curves(data, "both")
     at = {name: float(curve.error[TESTED]) for name, curve in c.items()}
     whole = {name: float(curve.error[TESTED]) for name, curve in both.items()}
@@ -91,7 +91,7 @@ def _listed(errors: dict[str, float]) -> str:
 
 
 def plot(data: Data) -> "Figure":
-    """Times against errors, in two norms."""
+    """Draws times against errors, in two norms."""
     figure, axes = panels(1, 2)
     draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")
     draw_work(axes[0, 1], curves(data, "both"), "error of attitude and momentum (SI)")

@@ -22,11 +22,11 @@ METHOD = "SEJ"
 STEPS = (0.1, 0.05, 0.01)
 WHERE = "figure 4 and section 4.2"
 SAME = 0.15
-"""Trajectories at most so far apart look the same."""
+"""Trajectories with a distance of at most this look the same."""
 
 
 def run(size: Size) -> Data:
-    """Three runs, and the true motion."""
+    """Computes three runs and the true motion."""
     runs = [TOP.run(METHOD, 2.0 if size.quick else 100.0, h) for h in STEPS]
     true = vertical(tight(TOP.body, TOP.torque, runs[-1].t, 0.1, omega=TOP.omega))
     tracks = {name: v for k, r in enumerate(runs, 1) for name, v in track(k, r).items()}
@@ -42,7 +42,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Energy errors grow with the step, trajectories stay alike."""
+    """Judges whether energy errors grow with the step while trajectories stay alike."""
     worst = [float(np.abs(data[f"energy_{k}"]).max()) for k in (1, 2, 3)]
     alike = "Trajectories have the same character with all three steps"
     unlike, off = data["unlike_finest"], data["mean_error"]
@@ -74,5 +74,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Trajectories and energy errors."""
+    """Draws trajectories and energy errors."""
     return draw_tracks(data, [f"{METHOD}, h = {h}" for h in STEPS], "energy error (J)")

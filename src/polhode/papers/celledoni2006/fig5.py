@@ -22,7 +22,7 @@ WHERE = "figures 4, 5 and section 4.2"
 
 
 def run(size: Size) -> Data:
-    """Three runs, and what they have to be compared with."""
+    """Computes three runs, and those that they are compared with."""
     t_end = 2.0 if size.quick else 100.0
     runs, others = ([TOP.run(method, t_end, h) for h in STEPS] for method in (METHOD, "SEJ"))
     tracks = {name: v for k, r in enumerate(runs, 1) for name, v in track(k, r).items()}
@@ -39,7 +39,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """MR against SEJ."""
+    """Judges MR against SEJ."""
     worst = np.array([np.abs(data[f"energy_{k}"]).max() for k in (1, 2, 3)])
     ratio, apart, unlike = data["sej_energy"] / worst, float(data["apart"][-1]), data["unlike_finest"]
     claims = [
@@ -100,5 +100,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Trajectories and energy errors."""
+    """Draws trajectories and energy errors."""
     return draw_tracks(data, [f"MR, h = {h}" for h in STEPS], "energy error (J)")

@@ -26,7 +26,7 @@ BASE = np.array([1.0, 2.0, 3.0])
 
 
 def run(size: Size) -> Data:
-    """Two sweeps for each method."""
+    """Computes two sweeps for each method."""
     alpha = np.geomspace(0.1, 100.0, 3 if size.quick else 37)
     t_end = 0.5 if size.quick else T_END
     same, varied = np.tile(BASE, (alpha.size, 1)), alpha[:, None] * BASE
@@ -48,7 +48,7 @@ def _mean_errors(moments: Floats, omega: Floats, t_end: float) -> Floats:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Where SEJ is better."""
+    """Judges where SEJ is better."""
     alpha = data["alpha"]
     says = {
         "by_rate": ("The energy error of SEJ is smaller than that of MR for fast bodies, not for slow ones", "6(a)"),
@@ -85,7 +85,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against alpha."""
+    """Draws errors against alpha."""
     figure, axes = panels(1, 2)
     for ax, name, what in zip(axes[0], ("by_rate", "by_inertia"), ("rates", "moments"), strict=True):
         lines = dict(zip(map(str, data["method"]), data[name], strict=True))

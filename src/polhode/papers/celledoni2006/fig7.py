@@ -19,12 +19,12 @@ WHERE = "figure 7 and section 4.3"
 
 
 def run(size: Size) -> Data:
-    """Three runs, and the true motion."""
+    """Computes three runs and the true motion."""
     return _satellite.run(H, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """SEJ4 best, energies far better than with MR."""
+    """Judges whether SEJ4 is best, with energies far better than those of MR."""
     mr, sej, sej4 = data["unlike_true"]
     return [
         _satellite.trajectory_claim(
@@ -41,5 +41,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Trajectories and energy errors."""
+    """Draws trajectories and energy errors."""
     return _satellite.plot(data, H)

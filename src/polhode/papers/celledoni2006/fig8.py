@@ -17,12 +17,12 @@ WHERE = "figure 8 and section 4.3"
 
 
 def run(size: Size) -> Data:
-    """Three runs, and the true motion."""
+    """Computes three runs and the true motion."""
     return _satellite.run(H, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """All alike, energies better than with MR."""
+    """Judges whether all trajectories are alike, with energies better than those of MR."""
     return [
         _satellite.trajectory_claim(
             data,
@@ -38,5 +38,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Trajectories and energy errors."""
+    """Draws trajectories and energy errors."""
     return _satellite.plot(data, H)

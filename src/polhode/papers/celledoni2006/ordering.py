@@ -37,7 +37,7 @@ SIGNIFICANT = 10.0
 
 
 def run(size: Size) -> Data:
-    """Six orders in each experiment, and SEJ."""
+    """Runs MR with six orders of the rotations in each experiment, and SEJ."""
     methods = [*(f"MR2(axes={order})" for order in ORDERS), "SEJ"]
     errors = np.empty((len(EXPERIMENTS), len(methods)))
     for i, (problem, t_end, h) in enumerate(EXPERIMENTS.values()):
@@ -53,7 +53,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """How much the order changes."""
+    """Judges how much the order of the rotations matters."""
     e, names = data["energy_error"], [str(name) for name in data["experiment"]]
     spread, gain, lead = e.max(axis=1) / e.min(axis=1), e[:, 0] / e.min(axis=1), e[1:].min(axis=1) / data["sej"][1:]
     lost = int(np.argmin(lead))
@@ -110,7 +110,7 @@ def _listed(names: list[str], values: Floats) -> str:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors for each order, experiment by experiment."""
+    """Draws errors for each order, experiment by experiment."""
     figure, axes = panels(width=8.4, height=4.4)
     ax, x = axes[0, 0], np.arange(len(data["experiment"]))
     ax.set_yscale("log")

@@ -35,7 +35,7 @@ WHERE = "section 2"
 
 
 def run(size: Size) -> Data:
-    """Defects, errors and distances."""
+    """Computes defects, errors and distances."""
     steps = STEPS[: 3 if size.quick else None]
     true = tight(TASK.body, TASK.torque, 1.0, 0.01, omega=TASK.omega)
     last = [[TASK.run(m, 1.0, h, t_eval=[1.0]) for h in steps] for m in METHODS]
@@ -56,13 +56,13 @@ def run(size: Size) -> Data:
 
 
 def _apart(a: Solution, b: Solution) -> float:
-    """Of the last states: attitude matrices and momenta together."""
+    """Returns the distance of the last states: attitude matrices and momenta together."""
     turned = np.linalg.norm(a.attitude[-1].as_matrix() - b.attitude[-1].as_matrix())
     return float(np.hypot(turned, np.linalg.norm(a.momentum[-1] - b.momentum[-1])))
 
 
 def reversal_defect(method: str, h: float) -> float:
-    """How far from the start a run ends that goes some steps forth and as many back."""
+    """Returns how far from its start a run ends that makes some steps forth and as many back."""
     forth = TASK.run(method, BACK * h, h)
     back = simulate(
         TASK.body, TASK.torque, omega=forth.omega[-1], attitude=forth.quaternion[-1],
@@ -73,7 +73,7 @@ def reversal_defect(method: str, h: float) -> float:
 
 
 def symplectic_defect(method: str, h: float) -> float:
-    """The largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
+    """Returns the largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
 
     Coordinates around a state are (a, u): R exp(a), m + u. The derivative is a central difference of sixth order.
     """
@@ -91,13 +91,13 @@ def symplectic_defect(method: str, h: float) -> float:
 
 
 def _form(m: Floats) -> Floats:
-    """The differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
+    """Returns the differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
     turned = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])  # a . (turned b) = -m . (a x b)
     return np.block([[turned, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """What section 2 says."""
+    """Judges what section 2 says."""
     names = [str(m) for m in data["method"]]
     back, form = (dict(zip(names, data[key], strict=True)) for key in ("reversal", "symplectic"))
     order = {m: slope(data["step"], e) for m, e in zip(names, data["error"], strict=True)}
@@ -145,7 +145,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Defects, errors, distances."""
+    """Draws defects, errors, distances."""
     figure, axes = panels(1, 3, width=13.5)
     names = [str(m) for m in data["method"]]
     for ax, key, what in zip(

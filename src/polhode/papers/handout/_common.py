@@ -20,12 +20,12 @@ BODY = Body(list(MOMENTS))
 OMEGA = (1.0, 0.0, 2.0)
 T_END = 100.0
 LOWEST = 1e-17
-"""An error of nothing is drawn here."""
+"""Errors of zero are drawn here."""
 MOTION = FreeMotion(BODY, omega=OMEGA)
 
 
 def energy_error(omega: Any) -> Floats:
-    """|(E(t) - E(0)) / E(0)|, of rates at several times; E(0) is that of the start."""
+    """Returns |(E(t) - E(0)) / E(0)| for rates at several times; E(0) is that of the start."""
     energy = np.asarray(omega) ** 2 @ np.array(MOMENTS)
     start = np.square(OMEGA) @ np.array(MOMENTS)
     error: Floats = np.abs(energy - start) / start
@@ -33,12 +33,12 @@ def energy_error(omega: Any) -> Floats:
 
 
 def integrated(method: str, step: float, t_end: float = T_END, every: int = 1) -> Solution:
-    """The body from its start by a method."""
+    """Runs the body from its start with a method."""
     return simulate(BODY, omega=OMEGA, t_span=(0.0, t_end), step=step, method=method, every=every)
 
 
 def common_data(t: Floats, omega: Floats) -> dict[str, Any]:
-    """What all tasks draw, and the error of the rates."""
+    """Returns what all tasks draw, and the error of the rates."""
     return {
         "time": named("time", t, "time", "s"),
         "omega": named("time component", omega, "angular velocity", "rad/s"),
@@ -48,7 +48,7 @@ def common_data(t: Floats, omega: Floats) -> dict[str, Any]:
 
 
 def drawn(data: Data, curves: dict[str, str]) -> tuple["Figure", Any]:
-    """The rates, and below them the logarithm of errors of the energy, by the names that the curves are to have."""
+    """Draws the rates, and below them the logarithms of errors of the energy, with the names of the curves."""
     figure, axes = panels(2, 1, width=7.0, height=6.2, sharex=True)
     top, bottom = axes[:, 0]
     for k in range(3):

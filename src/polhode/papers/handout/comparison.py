@@ -20,15 +20,15 @@ relative) and of the rates (right), for the splitting with dt = 0.02 and RK4 wit
 Dotted: proportional to the time, and on the right also to its square."""
 STEPS = {"MR2": task3.STEP, "RK4": task2.STEP}
 ENDS = {"MR2": 4e5, "RK4": 4e6}
-"""s. The splitting need not be followed further: its error no longer changes."""
+"""In s. The splitting need not be followed further: its error no longer changes."""
 PERIODS, SAMPLES = 25, 40
-"""How many periods are looked at, and how often in each."""
+"""The number of periods that are looked at, and of samples in each."""
 FAIR, LATE = slice(4, 16), slice(-7, -1)
 """Periods from which powers of the time are read: of the splitting before its phase is lost, of RK4 once it drifts."""
 
 
 def run(size: Size) -> Data:
-    """Errors by period."""
+    """Computes errors by period."""
     found = [_errors(m, h, 3 * MOTION.period if size.quick else ENDS[m]) for m, h in STEPS.items()]
     return Data(
         method=named("method", list(STEPS), "methods; MR2 is the splitting"),
@@ -39,7 +39,7 @@ def run(size: Size) -> Data:
 
 
 def _errors(method: str, step: float, t_end: float) -> tuple[Floats, Floats, Floats]:
-    """Beginnings of periods, evenly spaced on a logarithmic scale, and the largest errors within."""
+    """Returns the beginnings of periods, evenly spaced on a logarithmic scale, and the largest errors within each."""
     begin = np.geomspace(MOTION.period, t_end - MOTION.period, PERIODS)
     times = begin[:, None] + MOTION.period * (np.arange(SAMPLES) + 0.5) / SAMPLES
     t, back = np.unique(times, return_inverse=True)
@@ -50,7 +50,7 @@ def _errors(method: str, step: float, t_end: float) -> tuple[Floats, Floats, Flo
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Who is ahead in the end."""
+    """Judges which method is ahead in the end."""
     says = (
         "In the end the drift of RK4 is larger than the error of the splitting, which stays bounded",
         "The rates go wrong in proportion to the time by the splitting, to its square by RK4",
@@ -88,7 +88,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against time."""
+    """Draws errors against time."""
     figure, axes = panels(1, 2, width=11.0, height=4.2)
     names = ("splitting, dt = 0.02", "RK4, dt = 0.1")
     time = dict(zip(names, data["time"], strict=True))

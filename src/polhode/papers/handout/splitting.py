@@ -21,7 +21,7 @@ T_END = 10.0
 
 
 def turned(m: Floats, axis: int, angle: float) -> Floats:
-    """A vector turned clockwise about an axis."""
+    """Returns a vector turned clockwise about an axis."""
     s, c = np.sin(angle), np.cos(angle)
     j, k = (axis + 1) % 3, (axis + 2) % 3
     out = m.copy()
@@ -30,7 +30,7 @@ def turned(m: Floats, axis: int, angle: float) -> Floats:
 
 
 def splitting(dt: float, count: int, sense: int = 1) -> Floats:
-    """The rates after so many steps by the printed product; sense -1: with matrices that turn the other way."""
+    """Returns the rates after some steps by the printed product; with sense -1, by matrices that turn the other way."""
     m = BODY.momentum(np.array(OMEGA))
     for _ in range(count):
         for axis, share in ((0, 0.5), (1, 0.5), (2, 1.0), (1, 0.5), (0, 0.5)):
@@ -39,7 +39,7 @@ def splitting(dt: float, count: int, sense: int = 1) -> Floats:
 
 
 def run(size: Size) -> Data:
-    """Both senses, and errors after one step and after many. Both sizes make the same."""
+    """Computes both senses, and errors after one step and after many. Both sizes compute the same."""
     local = [np.abs(splitting(h, 1) - MOTION.at(h).omega).max() for h in STEPS]
     end = MOTION.at(T_END).omega
     whole = [np.abs(splitting(h, round(T_END / h)) - end).max() for h in STEPS]
@@ -59,7 +59,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Sense and order."""
+    """Judges the sense of the rotations and the order."""
     local, whole = (slope(data["step"], data[name]) for name in ("local", "whole"))
     forward, backward = data["forward"], data["backward"]
     return [
@@ -84,7 +84,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against steps."""
+    """Draws errors against steps."""
     figure, axes = panels(width=6.0)
     curves = {"one step": data["local"], "10 s": data["whole"]}
     loglog(axes[0, 0], data["step"], curves, "step (s)", "error of the rates (rad/s)", slopes=(2, 3))

@@ -19,11 +19,11 @@ handout. Bottom: the relative error of the energy, with polhode's elliptic funct
 zero are drawn at -17. The handout does not say which logarithm is meant: base 10 here. A point every 0.1 s."""
 SPACING = 0.1
 STARTS = ((1.0, 0.0, 2.0), (-1.0, 0.0, 2.0), (1.0, 0.0, -2.0), (1.0, 0.5, 2.0), (2.0, 0.0, 1.0))
-"""That of the task, and others that the formulas are not said to exclude."""
+"""The start of the task, and others that the formulas are not said to exclude."""
 
 
 def formulas(omega: tuple[float, ...], t: Floats, *, scipy: bool = False) -> Floats:
-    """The handout's solution from a start, a row for each time. It knows of the start only through E and M."""
+    """Returns the handout's solution from a start, a row for each time. It uses the start only through E and M."""
     i1, i2, i3 = MOMENTS
     w = np.square(omega)
     energy, momentum = float(w @ MOMENTS), float(w @ np.square(MOMENTS))  # 2 E and M^2
@@ -46,7 +46,7 @@ def formulas(omega: tuple[float, ...], t: Floats, *, scipy: bool = False) -> Flo
 
 
 def run(size: Size) -> Data:
-    """The formulas at many times, and for other starts."""
+    """Computes the formulas at many times, and for other starts."""
     t = np.linspace(0.0, T_END, round(T_END / SPACING) + 1)
     return Data(
         **common_data(t, formulas(OMEGA, t)),
@@ -60,13 +60,13 @@ def run(size: Size) -> Data:
 
 
 def _missed(omega: tuple[float, ...], *, scipy: bool) -> float:
-    """By how much the formulas are off for a start; NaN where they give nothing."""
+    """Returns the error of the formulas for a start; NaN where they give nothing."""
     t = np.linspace(0.0, MOTION.period, 100)
     return float(np.abs(formulas(omega, t, scipy=scipy) - FreeMotion(BODY, omega=omega).at(t).omega).max())
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Right for this start, and to which digit; and for others."""
+    """Judges whether the formulas are right for this start, and to which digit, and for other starts."""
     error = float(np.abs(data["error"]).max())
     own, scipy = float(data["energy_error"].max()), float(data["scipy_energy_error"].max())
     direct = float(energy_error(MOTION.at(data["time"]).omega).max())
@@ -110,5 +110,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Rates and energy."""
+    """Draws rates and energy."""
     return drawn(data, {"scipy_energy_error": "SciPy's functions", "energy_error": "polhode's functions"})[0]

@@ -18,7 +18,7 @@ STEP = 0.1
 
 
 def run(size: Size) -> Data:
-    """RK4, and once more with half the steps."""
+    """Runs RK4, and again with half the step."""
     run = integrated("RK4", STEP)
     coarse = integrated("RK4", 2 * STEP)
     return Data(
@@ -29,14 +29,14 @@ def run(size: Size) -> Data:
 
 
 def by_period(t: Floats, error: Floats) -> Floats:
-    """The mean error in each whole period of the rates: the oscillation within a period does not count."""
+    """Returns the mean error in each whole period of the rates: the oscillation within a period does not count."""
     period = np.floor(t / MOTION.period).astype(int)
     whole = int(t[-1] / MOTION.period)
     return np.array([error[period == k].mean() for k in range(whole)])
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """What is observed."""
+    """Answers what is observed."""
     means = by_period(data["time"], data["energy_error"])
     growth = np.diff(means)
     coarse = by_period(data["coarse_time"], data["coarse_energy_error"])
@@ -66,5 +66,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Rates and energy."""
+    """Draws rates and energy."""
     return drawn(data, {"energy_error": "RK4, dt = 0.1"})[0]

@@ -20,7 +20,7 @@ STEP = 0.02
 
 
 def run(size: Size) -> Data:
-    """The splitting, and the errors of the other tasks at the times of RK4."""
+    """Runs the splitting, and computes the errors of the other tasks at the times of RK4."""
     t_end = 0.5 * T_END if size.quick else T_END
     run, rk4 = (integrated(m, h, t_end) for m, h in (("MR2", STEP), ("RK4", RK4_STEP)))
     return Data(
@@ -34,7 +34,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """What is observed, and the comparison over the time of the tasks."""
+    """Answers what is observed, and judges the comparison over the time of the tasks."""
     t, error = data["time"], data["energy_error"]
     whole = int(t[-1] / MOTION.period)
     first, last = (float(error[(t >= k * MOTION.period) & (t < (k + 1) * MOTION.period)].max()) for k in (0, whole - 1))
@@ -71,7 +71,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Rates and energy."""
+    """Draws rates and energy."""
     curves = {"energy_error": "splitting", "rk4_energy_error": "RK4", "analytic_energy_error": "analytical"}
     figure, axes = drawn(data, curves)
     axes[1].set_ylim(-17.5, -1)

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BODY = Body([40.5, 40.6, 50.0])
-"""kg m^2; the paper prints kg m^3."""
+"""In kg m^2; the paper prints kg m^3."""
 OMEGA = np.radians([1.0, 0.0, 10.0])
-"""rad/s, from the paper's degrees per second."""
+"""In rad/s, from the paper's degrees per second."""
 STEP = 0.1
-"""s."""
+"""The paper's step, in s."""
 MINUTE = 60.0
 HUNDRED_MINUTES = 100 * MINUTE
-GLANCE = 100.0
-"""s, instead of a hundred minutes at the quick size."""
+QUICK_SECONDS = 100.0
+"""The length of long runs at the quick size, in s, instead of a hundred minutes."""
 
 LABELS = {"RKF5": "RK", "LS": "LS", "SS": "SS (2h at once)", "SSh": "SS (h at once)"}
 """The methods of the paper by their names here; SS is printed so that it advances 2h at once."""
 
 
 class Motion(NamedTuple):
-    """A run: times in s, rates in deg/s, and the deviations dH in J and dM in kg m^2/s from their start."""
+    """Holds a run: times in s, rates in deg/s, and the deviations dH in J and dM in kg m^2/s from their start."""
 
     t: Floats
     omega: Floats
@@ -40,7 +40,7 @@ class Motion(NamedTuple):
 
 
 def motion(method: str, step: float, t_end: float) -> Motion:
-    """The paper's body from its start, a row for every application of the method."""
+    """Runs the paper's body from its start, with a row for every application of the method."""
     run = simulate(BODY, omega=OMEGA, t_span=(0.0, t_end), step=step, method=method, every=1)
     length = np.linalg.norm(run.momentum, axis=1)
     energy = run.kinetic_energy
@@ -49,63 +49,63 @@ def motion(method: str, step: float, t_end: float) -> Motion:
 
 @cache
 def long_run(method: str, size: Size, step: float = STEP) -> Motion:
-    """The runs of figures 4 to 8: 100 minutes with h = 0.1 s. At the quick size they are short."""
-    return motion(method, step, GLANCE if size.quick else HUNDRED_MINUTES)
+    """Returns a run of figures 4 to 8: 100 minutes with h = 0.1 s. At the quick size it is short."""
+    return motion(method, step, QUICK_SECONDS if size.quick else HUNDRED_MINUTES)
 
 
 def against_runge_kutta(method: str, size: Size) -> tuple[Floats, Floats]:
-    """The paper's error e = omega_RK - omega in deg/s, with its times: a row for every application of the method."""
+    """Returns the paper's error e = omega_RK - omega in deg/s, with its times: a row for every application."""
     run, reference = long_run(method, size), long_run("RKF5", size)
     stride = (len(reference.t) - 1) // (len(run.t) - 1)
     return run.t, reference.omega[::stride] - run.omega
 
 
 def exactly(t: Any) -> Floats:
-    """The true rates in deg/s."""
+    """Returns the true rates in deg/s."""
     return np.degrees(FreeMotion(BODY, omega=OMEGA).at(t).omega)
 
 
 def largest(values: Floats) -> float:
-    """The largest size of any number."""
+    """Returns the largest absolute value."""
     return float(np.abs(values).max())
 
 
 def each_second(t: Floats, *rows: Floats) -> tuple[Floats, ...]:
-    """Rows a second apart: all that a picture of 100 minutes can show."""
+    """Returns rows a second apart: all that a picture of 100 minutes can show."""
     stride = max(1, round(1.0 / (t[1] - t[0])))
     return t[::stride], *(r[::stride] for r in rows)
 
 
 def decade(x: float) -> int:
-    """What the paper calls the order of a number: the nearest power of ten, on the logarithmic scale."""
+    """Returns what the paper calls the order of a number: the nearest power of ten, on the logarithmic scale."""
     return round(float(np.log10(x)))
 
 
 def judged(size: Size, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
-    """A claim about runs of 100 minutes: judged at the full size only."""
+    """Judges a claim about runs of 100 minutes, at the full size only."""
     if size.quick:
-        reason = f"needs the runs of 100 minutes; these are of {GLANCE:g} s"
+        reason = f"needs the runs of 100 minutes; these are of {QUICK_SECONDS:g} s"
         return not_judged(says, source=source, paper=paper, measured=measured, reason=reason)
     return claim(says, source=source, paper=paper, measured=measured, **outcome)
 
 
 @cache
 def leapfrog_run(size: Size) -> Motion:
-    """The run of figures 1 to 3: LS for 600 s with h = 0.1 s; with longer steps at the quick size."""
+    """Returns the run of figures 1 to 3: LS for 600 s with h = 0.1 s; with longer steps at the quick size."""
     return motion("LS", 5 * STEP if size.quick else STEP, 10 * MINUTE)
 
 
 STEPS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.08, 0.06, 0.04, 0.02, 0.01)
-"""s: those of figures 9 and 10."""
+"""The steps of figures 9 and 10, in s."""
 LONG_STEPS = slice(0, 4)
-"""Where Simpson's scheme is said to be the best."""
+"""The steps at which Simpson's scheme is said to be the best."""
 MIDDLE_STEPS = slice(5, 8)
-"""Where it is said to equal RK."""
+"""The steps at which it is said to equal RK."""
 COMPARED = tuple(LABELS)
 
 
 def deviations(size: Size) -> Data:
-    """What figures 9 and 10 draw: for each method and step the largest deviations, and the error at the end."""
+    """Returns what figures 9 and 10 draw: for each method and step the largest deviations, and the error at the end."""
     steps = STEPS[:4] if size.quick else STEPS
     found = np.array(
         [[_largest_deviations(m, h, 60.0 if size.quick else HUNDRED_MINUTES) for h in steps] for m in COMPARED]
@@ -126,17 +126,17 @@ def _largest_deviations(method: str, step: float, t_end: float) -> tuple[float, 
 
 
 def by_method(data: Data, name: str) -> dict[str, Floats]:
-    """An array of `deviations`, a row for each method."""
+    """Returns an array of `deviations`, a row for each method."""
     return dict(zip(COMPARED, data[name], strict=True))
 
 
 def listed(values: Floats) -> str:
-    """Numbers in a row."""
+    """Returns numbers in a row, as text."""
     return ", ".join(f"{v:.1e}" for v in values)
 
 
 def drawn_deviations(data: Data, name: str, ylabel: str) -> "Figure":
-    """Figures 9 and 10."""
+    """Draws figures 9 and 10."""
     figure, axes = panels(width=6.5, height=4.4)
     curves = {LABELS[m]: v for m, v in by_method(data, name).items()}
     loglog(axes[0, 0], data["step"], curves, "step h (s)", ylabel)
@@ -144,7 +144,7 @@ def drawn_deviations(data: Data, name: str, ylabel: str) -> "Figure":
 
 
 def drawn_over_time(data: Data, name: str, ylabel: str) -> "Figure":
-    """Figures 7 and 8: a deviation over time, a panel for each method, since their sizes differ."""
+    """Draws figures 7 and 8: a deviation over time, a panel for each method, since their sizes differ."""
     figure, axes = panels(len(COMPARED), 1, width=6.5, height=7.0, sharex=True)
     for k, (ax, values) in enumerate(zip(axes[:, 0], data[name].T, strict=True)):
         ax.plot(data["time"] / MINUTE, values, color=COLOURS[k], linewidth=0.8)
@@ -154,7 +154,7 @@ def drawn_over_time(data: Data, name: str, ylabel: str) -> "Figure":
 
 
 def over_time(size: Size, what: str) -> tuple[Floats, Floats, Floats]:
-    """Times a second apart, a deviation of all methods then, and its largest value at any step."""
+    """Returns times a second apart, a deviation of all methods then, and its largest value at any step."""
     runs = [long_run(m, size) for m in COMPARED]
     t, _ = each_second(runs[0].t, runs[0].t)
     columns = [each_second(r.t, getattr(r, what))[1] for r in runs]
@@ -162,13 +162,13 @@ def over_time(size: Size, what: str) -> tuple[Floats, Floats, Floats]:
 
 
 def ticks_at(axes: Any, steps: Floats) -> None:
-    """Ticks at the steps alone, where there is less than a decade of them."""
+    """Puts ticks at the steps alone, where there is less than a decade of them."""
     axes.set_xticks(steps, [f"{h:g}" for h in steps])
     axes.set_xticks([], minor=True)
 
 
 def error_over_time(method: str, other: str, size: Size) -> Data:
-    """What figures 5 and 6 draw: a method's error, and the largest of it in all, at first, and of a variant."""
+    """Returns what figures 5 and 6 draw: a method's error, and the largest of it in all, at first, and of a variant."""
     t, error = against_runge_kutta(method, size)
     figures = [largest(error), largest(error[t <= 10 * MINUTE]), largest(against_runge_kutta(other, size)[1])]
     t, error = each_second(t, error)
@@ -181,7 +181,7 @@ def error_over_time(method: str, other: str, size: Size) -> Data:
 
 
 def small_at_first(method: str, figure: int, band: int, data: Data, size: Size) -> Claim:
-    """What the text says of the first ten minutes."""
+    """Judges what the text says of the first ten minutes."""
     whole, early, _ = data["largest"]
     return judged(
         size,
@@ -195,7 +195,7 @@ def small_at_first(method: str, figure: int, band: int, data: Data, size: Size) 
 
 
 def drawn_errors(data: Data) -> "Figure":
-    """Figures 5 and 6: the three components of an error over time, each on its own axis."""
+    """Draws figures 5 and 6: the three components of an error over time, each on its own axis."""
     figure, axes = panels(3, 1, width=6.5, height=6.0, sharex=True)
     for k, ax in enumerate(axes[:, 0]):
         ax.plot(data["time"] / MINUTE, data["error"][:, k], color=COLOURS[k], linewidth=0.9)

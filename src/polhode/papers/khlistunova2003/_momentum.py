@@ -20,23 +20,23 @@ SIXTH = 1.0 / 6.0
 
 
 def exact(x: Any) -> tuple[Any, Any]:
-    """Sine and cosine."""
+    """Returns sine and cosine."""
     return math.sin(x), math.cos(x)
 
 
 def short(x: Any) -> tuple[Any, Any]:
-    """The replacements for small angles, section 4."""
+    """Returns the paper's replacements for small angles, section 4."""
     return x - x * x * x * SIXTH, 1.0 - 0.5 * x * x
 
 
 def rates(inertia: Sequence[float]) -> tuple[float, float]:
-    """The factors of M3 in (19) and of M1 in (22)."""
+    """Returns the factors of M3 in (19) and of M1 in (22)."""
     i1, i2, i3 = inertia
     return 1 / i3 - 1 / i2, 1 / i1 - 1 / i2
 
 
 def turns(inertia: Sequence[float], sine_cosine: SineCosine) -> tuple[Turn, Turn]:
-    """The rotations (18) and (21), for the time h."""
+    """Returns the rotations (18) and (21), for the time h."""
     about_z, about_x = rates(inertia)
 
     def z(m: Vector, h: float) -> Vector:
@@ -51,7 +51,7 @@ def turns(inertia: Sequence[float], sine_cosine: SineCosine) -> tuple[Turn, Turn
 
 
 def leapfrog(inertia: Sequence[float], h: float, sine_cosine: SineCosine = exact) -> Step:
-    """The scheme (25): each angle comes from the momentum that its rotation meets."""
+    """Makes a step of the scheme (25): each angle comes from the momentum that its rotation meets."""
     z, x = turns(inertia, sine_cosine)
     half = h / 2
 
@@ -62,7 +62,7 @@ def leapfrog(inertia: Sequence[float], h: float, sine_cosine: SineCosine = exact
 
 
 def simpson(inertia: Sequence[float], h: float, sine_cosine: SineCosine = exact) -> Step:
-    """The scheme (27), which advances 2 h."""
+    """Makes a step of the scheme (27), which advances 2 h."""
     z, x = turns(inertia, sine_cosine)
     third, middle = h / 3, 4 * h / 3
 
@@ -73,7 +73,7 @@ def simpson(inertia: Sequence[float], h: float, sine_cosine: SineCosine = exact)
 
 
 def runge_kutta(inertia: Sequence[float], h: float, tableau: Tableau = FEHLBERG, *, zeros: bool = True) -> Step:
-    """Euler's equations of the rates; `zeros`: coefficients that are zero are multiplied with as well."""
+    """Makes a step for Euler's equations of the rates; with `zeros`, zero coefficients are multiplied with as well."""
     i1, i2, i3 = inertia
     a1, a2, a3 = h * (i2 - i3) / i1, h * (i3 - i1) / i2, h * (i1 - i2) / i3
 
@@ -90,7 +90,7 @@ def runge_kutta(inertia: Sequence[float], h: float, tableau: Tableau = FEHLBERG,
 
 
 def repeated(step: Step) -> Callable[..., int]:
-    """Many steps in a row, to be compiled: from and to an array of three numbers."""
+    """Returns a loop over many steps, to be compiled: from and to an array of three numbers."""
 
     def run(x: Any, count: int) -> int:
         y = (x[0], x[1], x[2])

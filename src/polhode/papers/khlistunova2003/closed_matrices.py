@@ -39,7 +39,7 @@ Matrix = Callable[[float, float], Floats]
 
 
 def leapfrog_matrix(alpha: float, beta: float) -> Floats:
-    """The components after (26)."""
+    """Returns the components after (26)."""
     sa, ca = math.sin(alpha), math.cos(alpha)
     s, c = math.sin(beta / 2), math.cos(beta / 2)
     p12, p13, p23 = sa * c, sa * s, (ca + 1) * math.sin(beta) / 2
@@ -48,7 +48,7 @@ def leapfrog_matrix(alpha: float, beta: float) -> Floats:
 
 
 def simpson_matrix(alpha: float, beta: float) -> Floats:
-    """The components after (28), with P12 = -P21 where P12 = -P12 is printed."""
+    """Returns the components after (28), with P12 = -P21 where P12 = -P12 is printed."""
     sa, ca = math.sin(alpha), math.cos(alpha)
     s, c = math.sin(beta / 3), math.cos(beta / 3)
     s2, c2 = math.sin(2 * beta / 3), math.cos(2 * beta / 3)
@@ -64,32 +64,32 @@ def simpson_matrix(alpha: float, beta: float) -> Floats:
 
 
 def about_x(angle: float) -> Floats:
-    """The matrix (23)."""
+    """Returns the matrix (23)."""
     s, c = math.sin(angle), math.cos(angle)
     return np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
 
 
 def about_z(angle: float) -> Floats:
-    """The matrix (20)."""
+    """Returns the matrix (20)."""
     s, c = math.sin(angle), math.cos(angle)
     return np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
 
 
 def leapfrog_product(alpha: float, beta: float) -> Floats:
-    """The product (26)."""
+    """Returns the product (26)."""
     product: Floats = about_x(beta / 2) @ about_z(alpha) @ about_x(beta / 2)
     return product
 
 
 def simpson_product(alpha: float, beta: float) -> Floats:
-    """The product (28)."""
+    """Returns the product (28)."""
     outer, turn = about_x(beta / 3), about_z(alpha)
     product: Floats = outer @ turn @ about_x(4 * beta / 3) @ turn @ outer
     return product
 
 
 def at_the_start(matrix: Matrix, h: float, count: int) -> Floats:
-    """Momenta of so many applications of a closed matrix, its angles from the momentum at the start of each."""
+    """Returns the momenta after each application of a closed matrix, with angles from the momentum at its start."""
     z, x = rates(MOMENTS)
     m = np.empty((count + 1, 3))
     m[0] = BODY.momentum(OMEGA)
@@ -99,7 +99,7 @@ def at_the_start(matrix: Matrix, h: float, count: int) -> Floats:
 
 
 def in_turn(scheme: Callable[..., Callable[..., tuple[float, float, float]]], h: float, count: int) -> Floats:
-    """The same by rotations one after the other, each with the angle of the momentum that it meets."""
+    """Returns the momenta by rotations one after the other, each with the angle of the momentum that it meets."""
     step = scheme(MOMENTS, h)
     rows = [tuple(BODY.momentum(OMEGA).tolist())]
     for _ in range(count):
@@ -107,17 +107,17 @@ def in_turn(scheme: Callable[..., Callable[..., tuple[float, float, float]]], h:
     return np.array(rows)
 
 
-WAYS: dict[str, tuple[Callable[[float, int], Floats], int]] = {
+VARIANTS: dict[str, tuple[Callable[[float, int], Floats], int]] = {
     "LS at the start": (lambda h, n: at_the_start(leapfrog_matrix, h, n), 1),
     "LS in turn": (lambda h, n: in_turn(leapfrog, h, n), 1),
     "SS at the start": (lambda h, n: at_the_start(simpson_matrix, h, n), 2),
     "SS in turn": (lambda h, n: in_turn(simpson, h, n), 2),
 }
-"""How momenta are made, and how many steps one application advances."""
+"""The functions that compute momenta, and the number of steps that one application advances."""
 
 
 def run(size: Size) -> Data:
-    """Entries of the matrices, errors against the step, and the energy over a long run."""
+    """Computes entries of the matrices, errors against the step, and the energy over a long run."""
     angles = np.random.default_rng(2003).uniform(-np.pi, np.pi, (100, 2))
     pairs = ((leapfrog_matrix, leapfrog_product), (simpson_matrix, simpson_product))
     entries = [max(largest(printed(*a) - product(*a)) for a in angles) for printed, product in pairs]
@@ -125,17 +125,17 @@ def run(size: Size) -> Data:
     exact = exactly(END)
     errors = [
         [largest(np.degrees(BODY.rate(way(h, round(END / h / k))[-1])) - exact) for h in STEPS]
-        for way, k in WAYS.values()
+        for way, k in VARIANTS.values()
     ]
     t_end = MINUTE if size.quick else HUNDRED_MINUTES
     t = np.arange(0.0, t_end + 0.5, 1.0)
-    long = [way(STEP, round(t_end / STEP / k))[:: round(1 / STEP / k)] for way, k in WAYS.values()]
+    long = [way(STEP, round(t_end / STEP / k))[:: round(1 / STEP / k)] for way, k in VARIANTS.values()]
     energy = [(m * BODY.rate(m)).sum(axis=1) / 2 for m in long]
     return Data(
         matrix=named("matrix", ["LS", "SS"], "closed matrices"),
         entries=named("matrix", entries, "largest difference from the product of rotations, of 100 pairs of angles"),
         p12=named("matrix", p12, "largest P12 of the product of rotations"),
-        way=named("way", list(WAYS), "how the momentum is advanced"),
+        way=named("way", list(VARIANTS), "how the momentum is advanced"),
         step=named("step", STEPS, "step", "s"),
         error=named("way step", errors, f"error of the angular velocity after {END:g} s", "deg/s"),
         time=named("time", t, "time", "s"),
@@ -150,10 +150,10 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Are they products, and do they make the schemes?"""
-    orders = {way: slope(data["step"], e) for way, e in zip(WAYS, data["error"], strict=True)}
-    late = dict(zip(WAYS, data["late"], strict=True))
-    energy = {way: largest(e) for way, e in zip(WAYS, data["energy"], strict=True)}
+    """Judges whether the matrices are the products, and whether they make the schemes."""
+    orders = {way: slope(data["step"], e) for way, e in zip(VARIANTS, data["error"], strict=True)}
+    late = dict(zip(VARIANTS, data["late"], strict=True))
+    energy = {way: largest(e) for way, e in zip(VARIANTS, data["energy"], strict=True)}
     ls, ss = data["entries"]
     return [
         claim(
@@ -197,12 +197,12 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against steps, and energies over time."""
+    """Draws errors against steps, and energies over time."""
     figure, axes = panels(1, 2, width=11.0, height=4.2)
     left, right = axes[0]
-    errors = dict(zip(WAYS, data["error"], strict=True))
+    errors = dict(zip(VARIANTS, data["error"], strict=True))
     loglog(left, data["step"], errors, "step h (s)", "error (deg/s)", slopes=(1, 2))
-    for k, (way, energy) in enumerate(zip(WAYS, data["energy"], strict=True)):
+    for k, (way, energy) in enumerate(zip(VARIANTS, data["energy"], strict=True)):
         look = {"color": COLOURS[k], "linewidth": 0.7}
         right.semilogy(data["time"][1:] / MINUTE, np.maximum(np.abs(energy[1:]), 1e-17), label=way, **look)
     labelled(right, "time (min)", "|dH| (J)", legend=False)

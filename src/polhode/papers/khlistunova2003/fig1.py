@@ -17,7 +17,7 @@ inertia 40.5, 40.6, 50.0 kg m^2; at the start 1, 0 and 10 deg/s."""
 
 
 def run(size: Size) -> Data:
-    """The two rates, and how far they are from the exact motion."""
+    """Computes the two rates, and how far they are from the exact motion."""
     motion = leapfrog_run(size)
     return Data(
         time=named("time", motion.t, "time", "s"),
@@ -27,7 +27,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The curves are the motion."""
+    """Judges whether the curves are the motion."""
     error, height = largest(data["error"]), largest(data["omega"])
     turns = np.unwrap(np.arctan2(data["omega"][:, 1], data["omega"][:, 0]))
     return [
@@ -44,7 +44,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Both rates over time."""
+    """Draws both rates over time."""
     figure, axes = panels(width=6.5)
     ax = axes[0, 0]
     for k in range(2):

@@ -24,12 +24,12 @@ length: theirs is round-off at every step."""
 
 
 def run(size: Size) -> Data:
-    """All methods with all steps."""
+    """Runs all methods with all steps."""
     return deviations(size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Who is best where."""
+    """Judges which method is best at which steps."""
     momentum = by_method(data, "momentum")
     rk, ls, ss = (momentum[m][LONG_STEPS] for m in ("RKF5", "LS", "SS"))
     ratio = (momentum["SS"] / momentum["RKF5"])[MIDDLE_STEPS]
@@ -68,5 +68,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Deviation against step."""
+    """Draws deviation against step."""
     return drawn_deviations(data, "momentum", r"largest d|M| (kg m$^2$/s)")

@@ -15,7 +15,7 @@ moments equal, it would be constant."""
 
 
 def run(size: Size) -> Data:
-    """The rate, and how far it is from the exact motion."""
+    """Computes the rate, and how far it is from the exact motion."""
     motion = leapfrog_run(size)
     return Data(
         time=named("time", motion.t, "time", "s"),
@@ -25,7 +25,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The curve is the motion."""
+    """Judges whether the curve is the motion."""
     error, height = largest(data["error"]), float(data["omega3"].max() - data["omega3"].min())
     return [
         claim(
@@ -40,7 +40,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """The rate over time, on an axis that shows its variation."""
+    """Draws the rate over time, on an axis that shows its variation."""
     figure, axes = panels(width=6.5)
     ax = axes[0, 0]
     ax.plot(data["time"], data["omega3"], **style(0, marked=False))

@@ -18,7 +18,7 @@ would be a flat circle."""
 
 
 def run(size: Size) -> Data:
-    """The curve, and its distance from both ellipsoids."""
+    """Computes the curve, and its distance from both ellipsoids."""
     omega = leapfrog_run(size).omega
     moments = BODY.moments
     energy, momentum = (np.sqrt(omega**2 @ k) / np.sqrt(np.degrees(OMEGA) ** 2 @ k) - 1 for k in (moments, moments**2))
@@ -30,7 +30,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The curve closes in itself."""
+    """Judges whether the curve is closed."""
     off = {name: float(np.abs(data[name]).max()) for name in ("energy", "momentum")}
     return [
         claim(
@@ -47,7 +47,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """A curve in space."""
+    """Draws a curve in space."""
     figure, axes = panels(width=6.0, height=5.0, subplot_kw={"projection": "3d"})
     ax = axes[0, 0]
     ax.plot(*data["omega"].T, **style(0, marked=False))

@@ -17,7 +17,7 @@ advancing 2h at once as it is printed. A point a second; the dot is the end."""
 
 
 def run(size: Size) -> Data:
-    """The error of SS as a curve, and the largest errors of both schemes."""
+    """Computes the error of SS as a curve, and the largest errors of both schemes."""
     t, error = against_runge_kutta("SS", size)
     single, leapfrog = (against_runge_kutta(m, size)[1] for m in ("SSh", "LS"))
     sizes = [largest(e) for e in (leapfrog, error, single)]
@@ -31,7 +31,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Simpson's scheme is the more accurate one."""
+    """Judges whether Simpson's scheme is the more accurate one."""
     leapfrog, double, single = data["largest"]
     return [
         judged(
@@ -48,7 +48,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """A curve in space."""
+    """Draws a curve in space."""
     figure, axes = panels(width=6.0, height=5.0, subplot_kw={"projection": "3d"})
     ax = axes[0, 0]
     e = data["error"]

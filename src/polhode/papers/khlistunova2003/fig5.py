@@ -14,16 +14,16 @@ TITLE = "The error of the leapfrog scheme"
 CAPTION = """The components of e = omega_RK - omega_LS over 100 minutes, body and start as in figure 1, h = 0.1 s.
 The text gives a band of 1e-6 deg/s."""
 BAND = -6
-"""The paper's power of ten."""
+"""The power of ten that the paper gives."""
 
 
 def run(size: Size) -> Data:
-    """The error, and its largest value: in all, at first, and with shortened sines and cosines."""
+    """Computes the error, and its largest value: in all, at first, and with shortened sines and cosines."""
     return error_over_time("LS", "LS1", size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The band, and the first ten minutes."""
+    """Judges the size of the error, and the first ten minutes."""
     whole, _, short = data["largest"]
     twice = np.degrees(whole)
     return [
@@ -45,5 +45,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Three components over time."""
+    """Draws three components over time."""
     return drawn_errors(data)

@@ -14,16 +14,16 @@ TITLE = "The error of Simpson's scheme"
 CAPTION = """The components of e = omega_RK - omega_SS over 100 minutes, body and start as in figure 1, h = 0.1 s, SS
 advancing 2h at once as it is printed. The text gives a band of 1e-7."""
 BAND = -7
-"""The paper's power of ten."""
+"""The power of ten that the paper gives."""
 
 
 def run(size: Size) -> Data:
-    """The error, and its largest value: in all, at first, and with the other meaning of the step."""
+    """Computes the error, and its largest value: in all, at first, and with the other meaning of the step."""
     return error_over_time("SS", "SSh", size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The band, and the first ten minutes."""
+    """Judges the size of the error, and the first ten minutes."""
     whole, _, single = data["largest"]
     return [
         judged(
@@ -41,5 +41,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Three components over time."""
+    """Draws three components over time."""
     return drawn_errors(data)

@@ -14,7 +14,7 @@ is shown twice, since the paper does not say whether its runs advance 2h at once
 
 
 def run(size: Size) -> Data:
-    """The deviations, and their largest values over all steps."""
+    """Computes the deviations, and their largest values over all steps."""
     t, deviation, worst = over_time(size, "energy")
     return Data(
         time=named("time", t, "time", "s"),
@@ -25,7 +25,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Simpson's scheme against the two others."""
+    """Judges Simpson's scheme against the two others."""
     worst = dict(zip(COMPARED, data["largest"], strict=True))
     rk, ls, double, single = (worst[m] for m in ("RKF5", "LS", "SS", "SSh"))
     sizes = f"LS {ls:.1e}, SS {double:.1e} (2h at once) or {single:.1e} (h), RK {rk:.1e} J"
@@ -55,5 +55,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """A panel for each method."""
+    """Draws a panel for each method."""
     return drawn_over_time(data, "deviation", "dH (J)")

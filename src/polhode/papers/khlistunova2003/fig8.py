@@ -22,7 +22,7 @@ round-off: LS and SS keep the length, and RK at this step does so to the last di
 
 
 def run(size: Size) -> Data:
-    """The deviations, and their largest values over all steps; those of the schemes with short sines as well."""
+    """Computes the deviations, and their largest values over all steps, with exact and with short sines."""
     t, deviation, worst = over_time(size, "momentum")
     short = [largest(long_run(m, size).momentum) for m in ("LS1", "SS1")]
     return Data(
@@ -36,7 +36,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """All three are at round-off."""
+    """Judges whether all three are at round-off."""
     worst = data["largest"]
     told = ", ".join(f"{LABELS[m]} {v:.1e}" for m, v in zip(COMPARED, worst, strict=True))
     short = " and ".join(f"{v:.1e}" for v in data["short_largest"])
@@ -54,5 +54,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """A panel for each method."""
+    """Draws a panel for each method."""
     return drawn_over_time(data, "deviation", r"d|M| (kg m$^2$/s)")

@@ -24,12 +24,12 @@ between 0.01 s and 1 s. SS is drawn for both meanings of its step."""
 
 
 def run(size: Size) -> Data:
-    """All methods with all steps."""
+    """Runs all methods with all steps."""
     return deviations(size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Who is best where."""
+    """Judges which method is best at which steps."""
     energy, momentum, error = (by_method(data, name) for name in ("energy", "momentum", "error"))
     others = np.minimum(energy["LS"], energy["RKF5"])
     least = {m: bool((energy[m] < others)[LONG_STEPS].all()) for m in ("SS", "SSh")}
@@ -91,5 +91,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Deviation against step."""
+    """Draws deviation against step."""
     return drawn_deviations(data, "energy", "largest |dH| (J)")

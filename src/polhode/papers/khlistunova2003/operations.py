@@ -28,11 +28,11 @@ TABLE = {
     "LS1": (33, 12, 0, 0),
     "SS1": (55, 20, 0, 0),
 }
-"""The paper's."""
+"""The numbers that the paper prints."""
 
 
 class Counted:
-    """A number that counts what is done with it, together with those it came from."""
+    """Is a number that counts what is done with it and with those it came from."""
 
     __slots__ = ("tally", "value")
 
@@ -58,7 +58,7 @@ class Counted:
     __rmul__, __radd__ = __mul__, __add__
 
     def sine_cosine(self) -> tuple["Counted", "Counted"]:
-        """Counts as one of each."""
+        """Returns sine and cosine, and counts one of each."""
         return self._made("sin", math.sin(self.value)), self._made("cos", math.cos(self.value))
 
 
@@ -74,18 +74,18 @@ STEPS = {
     "LS1": leapfrog(MOMENTS, STEP, short),
     "SS1": simpson(MOMENTS, STEP, short),
 }
-"""One application of each method; without zeros: none is multiplied with."""
+"""One application of each method; "without zeros" leaves out products with zero."""
 
 
 def counts(name: str) -> tuple[int, ...]:
-    """How many of each operation one application takes."""
+    """Returns how many of each operation one application takes."""
     tally: Counter[str] = Counter()
     STEPS[name]((Counted(0.7, tally), Counted(0.2, tally), Counted(8.7, tally)))
     return tuple(tally[o] for o in OPERATIONS)
 
 
 def run(size: Size) -> Data:
-    """Count."""
+    """Counts the operations."""
     return Data(
         method=named("method", list(STEPS), "methods"),
         operation=named("operation", list(OPERATIONS), "operations"),
@@ -94,7 +94,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Against the table, column by column; then the summary."""
+    """Compares the counts with the table, column by column, then judges the summary."""
     counted = {m: tuple(int(c) for c in row) for m, row in zip(STEPS, data["count"], strict=True)}
     total = {m: sum(row) for m, row in counted.items()}
     spare = "/".join(map(str, counted["RK without zeros"][:2]))
@@ -135,7 +135,7 @@ def _told(row: tuple[int, ...]) -> str:
 
 
 def plot(data: Data) -> "Figure":
-    """Bars beside the paper's table."""
+    """Draws bars beside the paper's table."""
     figure, axes = panels(width=6.5, height=4.0)
     ax = axes[0, 0]
     counted = dict(zip(data["method"], data["count"], strict=True))

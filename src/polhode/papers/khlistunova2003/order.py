@@ -31,13 +31,13 @@ FAR_END = 6.0
 ASYMMETRIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 NEAR_STEP = 0.5
 NEAR_STEPS = (1.0, 0.5, 0.25)
-"""For the order at the least asymmetry: with shorter steps there is nothing but round-off."""
+"""Steps for the order at the least asymmetry: with shorter ones there is nothing but round-off."""
 NEAR_END = 12.0
 SCHEMES = ("LS", "SS", "SSh")
 
 
 def run(size: Size) -> Data:
-    """Errors against steps and asymmetries. The runs are short: both sizes make the same."""
+    """Computes errors against steps and asymmetries. The runs are short, so both sizes compute the same."""
     near = [_errors(_nearly(eps), FAR_START, (NEAR_STEP,), NEAR_END)[:, 0] for eps in ASYMMETRIES]
     return Data(
         method=named("method", list(SCHEMES), "schemes: SS advances 2h at once, SSh h"),
@@ -61,7 +61,7 @@ def _nearly(eps: float) -> Body:
 
 
 def _errors(body: Body, omega: Sequence[float] | Floats, steps: Sequence[float], t_end: float) -> Floats:
-    """Of the momentum at the end, relative to its length: a row for each scheme."""
+    """Returns the errors of the momentum at the end, relative to its length: a row for each scheme."""
     exact = free_end(body, t_end, omega=omega)[0]
     rows = [end_states(body, None, m, steps, t_end, omega=omega) for m in SCHEMES]
     ends = np.array([[run.momentum[-1] for run in row if run is not None] for row in rows])
@@ -70,7 +70,7 @@ def _errors(body: Body, omega: Sequence[float] | Floats, steps: Sequence[float],
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Slopes."""
+    """Judges the orders."""
     steps, far_steps = data["step"], data["far_step"]
     own = {m: slope(steps, e) for m, e in zip(SCHEMES, data["own"], strict=True)}
     far = {m: slope(far_steps, e) for m, e in zip(SCHEMES, data["far"], strict=True)}
@@ -123,7 +123,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Error against step for two bodies, and against asymmetry."""
+    """Draws error against step for two bodies, and against asymmetry."""
     figure, axes = panels(1, 3, width=13.0, height=4.0)
     own, far, near = axes[0]
     loglog(own, data["step"], _curves(data["own"], SCHEMES), "step h (s)", "relative error of M", slopes=(2,))

@@ -35,11 +35,11 @@ SCHEMES: dict[str, Step] = {
 METHODS = {"RK": "RKF5", "LS": "LS", "SS": "SS", "LS1": "LS1", "SS1": "SS1"}
 STEPS = (4.0, 2.0, 1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 SHORT_ERROR = 1e-6
-"""deg/s: the band that the paper gives for LS."""
+"""In deg/s: the error that the paper gives for LS."""
 
 
 def run(size: Size) -> Data:
-    """Times, and errors against work."""
+    """Computes times, and errors against work."""
     steps, t_end = ((4.0, 2.0), 48.0) if size.quick else (STEPS, HUNDRED_MINUTES)
     count = 10 if size.quick else APPLICATIONS
     seconds = timed({m: _job(step, count) for m, step in SCHEMES.items()}, rounds=20)
@@ -71,12 +71,12 @@ def run(size: Size) -> Data:
 
 
 def _job(step: Step, count: int) -> Callable[[], Any]:
-    """So many applications, compiled, from the paper's start."""
+    """Returns a function that makes many compiled applications from the paper's start."""
     return partial(program(repeated(step), "pi"), OMEGA.copy(), count)  # rates or momenta: it takes the same time
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Per application, then at equal error."""
+    """Judges the speed of an application, then the speed at equal error."""
     says = "LS and SS are about 3 and 2 times faster than RK, with shortened sines and cosines"
     where = {"source": "sec. 4, end", "paper": "3 and 2"}
     if size.quick:
@@ -136,13 +136,13 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _work_for(error: float, errors: Any, work: Any) -> float:
-    """The work at which a curve of errors has this value, between its points on logarithmic scales."""
+    """Returns the work at which a curve of errors has this value, between its points on logarithmic scales."""
     order = np.argsort(errors)
     return float(np.exp(np.interp(np.log(error), np.log(errors[order]), np.log(work[order]))))
 
 
 def plot(data: Data) -> "Figure":
-    """Bars of time, and error against work."""
+    """Draws bars of time, and error against work."""
     figure, axes = panels(1, 2, width=11.0, height=4.2)
     left, right = axes[0]
     left.bar(list(SCHEMES), data["nanoseconds"], color=COLOURS[: len(SCHEMES)])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LABELS = {"LewisSimo": "LS", "MR2": "LP2", "DMV2": "DMV", "AKWexp": "AKW, exact turn"}
-"""What the paper calls methods that have another name here."""
+"""The paper's names of methods that have another name here."""
 
 
 class Problem(NamedTuple):
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
 
 
 def _tilted(angle: float) -> tuple[float, float, float, float]:
-    """The attitude exp(angle e1), as a quaternion."""
+    """Returns the attitude exp(angle e1), as a quaternion."""
     return (math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0)
 
 
@@ -62,13 +62,13 @@ SLOW_TOP = Problem(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 5.0), _t
 
 
 def soft_wall(sign: str) -> Problem:
-    """Section 3.6, with the torque as printed, or with the sign that makes the wall a wall."""
+    """Returns the problem of section 3.6, with the torque as printed, or with the sign that makes the wall repel."""
     body = Body.named("soft-wall")
     return Problem(body, CoulombSoftWall(sign=sign), body.rate(np.array([2.0, 2.0, 2.0])))  # type: ignore[arg-type]
 
 
 def judged(size: Size, why_not: str, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
-    """A claim that only the full size can settle; `why_not` is the reason that is given at the quick one."""
+    """Judges a claim at the full size; at the quick size the reason is `why_not`."""
     if size.quick:
         return not_judged(says, source=source, paper=paper, measured=measured, reason=why_not)
     return claim(says, source=source, paper=paper, measured=measured, **outcome)
@@ -77,11 +77,11 @@ def judged(size: Size, why_not: str, says: str, *, source: str, paper: str, meas
 # --- Newmark's method on the free body, over time: figures 1 to 3
 
 SHORT = 100.0
-"""s. The paper does not tell how long the runs are that it draws; those of figures 4 and 5 end here."""
+"""In s. The paper does not say how long the runs are that it draws; those of figures 4 and 5 end here."""
 
 
 def over_time(steps: Sequence[float], quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
-    """Times and values of a quantity along the run with each step, numbered: named arrays t_0, value_0, ..."""
+    """Returns times and values of a quantity along the run with each step, as named arrays t_0, value_0, ..."""
     arrays = {}
     for k, h in enumerate(steps):
         solution = FREE.run("NMB", SHORT, h)
@@ -93,7 +93,7 @@ def over_time(steps: Sequence[float], quantity: Callable[[Solution], Floats], na
 
 
 def draw_over_time(axes: Any, data: Data, steps: Sequence[float], component: int | None = None) -> None:
-    """The runs with their marks; a step below a quarter is a line without."""
+    """Draws the runs with their marks; a step below a quarter is a line without marks."""
     for k, h in enumerate(steps):
         fine = h < 0.25
         look = style(k, marked=not fine) | {"linewidth": 1.6 if fine else 0.9, "zorder": 1 if fine else 2}
@@ -106,7 +106,7 @@ def draw_over_time(axes: Any, data: Data, steps: Sequence[float], component: int
 
 
 def legend_beside(axes: Any) -> None:
-    """Outside, to the right."""
+    """Puts the legend outside, to the right."""
     axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False)
 
 
@@ -114,7 +114,7 @@ def legend_beside(axes: Any) -> None:
 
 
 def convergence(problem: Problem, methods: Sequence[str], steps: Sequence[float], t_end: float) -> Data:
-    """Errors at the end, in the 2-norms of the paper; NaN where a run failed."""
+    """Returns the errors at the end, in the 2-norms of the paper; NaN where a run failed."""
     momentum, attitude = problem.reference(t_end)
     errors = np.full((2, len(methods), len(steps)), np.nan)
     for i, method in enumerate(methods):
@@ -134,24 +134,24 @@ def convergence(problem: Problem, methods: Sequence[str], steps: Sequence[float]
 
 
 def errors_of(data: Data, what: str) -> dict[str, Floats]:
-    """By method, step after step; `what` is momentum or attitude."""
+    """Returns the errors by method, step after step; `what` is momentum or attitude."""
     return {str(name): row for name, row in zip(data["method"], data[f"{what}_error"], strict=True)}
 
 
 def orders_of(data: Data, what: str) -> dict[str, float]:
-    """The slopes at the four finest steps."""
+    """Returns the slopes at the four finest steps."""
     return {name: slope(data["step"][-4:], row[-4:]) for name, row in errors_of(data, what).items()}
 
 
 def convergence_panel(axes: Any, data: Data, what: str, methods: Sequence[str] = ()) -> None:
-    """Errors against steps; some of the methods, or all."""
+    """Draws errors against steps for some of the methods, or for all."""
     ylabel = {"momentum": "error of the body momentum (kg m²/s)", "attitude": "error of the attitude, 2-norm"}[what]
     found = errors_of(data, what)
     loglog(axes, data["step"], {LABELS.get(m, m): found[m] for m in methods or found}, "step (s)", ylabel)
 
 
 def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> "Figure":
-    """A panel for each kind of error, one legend for all."""
+    """Draws a panel for each kind of error, with one legend for all."""
     figure, axes = panels(1, len(whats), width=width, height=4.6)
     for ax, what in zip(axes[0], whats, strict=True):
         convergence_panel(ax, data, what)
@@ -161,7 +161,7 @@ def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> "Figure":
 
 
 def ratios(many: Floats, digits: int = 2) -> str:
-    """The range of some numbers."""
+    """Returns the range of some numbers as text."""
     low, high = (f"{x:.{digits}g}" for x in (many.min(), many.max()))
     return low if low == high else f"{low} to {high}"
 
@@ -174,18 +174,18 @@ PUSH, IMPULSE = 20.0, 0.2
 COARSE, FINE = 0.05, 0.001
 """The steps of the figures, in s."""
 RELEASE = 2.0
-"""s. The paper does not tell the time of the release: this one is drawn, and `RELEASES` are judged."""
+"""In s. The paper does not state the time of the release: this one is drawn, and `RELEASES` are judged."""
 RELEASES = (1.0, 2.0, 3.0)
 DRAWN, LONG = 10.0, 1000.0
-"""Ends of the runs, in s; the paper does not tell them either. The verdicts look at both, and at half of the second."""
+"""Ends of the runs, in s; the paper does not state them either. The verdicts use both, and half of the second."""
 JUMPS = ("restart", "before", "after")
-"""What a step does with a torque that has two values at its end: each step has the value of its own side (the run
+"""How a step treats a torque that has two values at its end: each step uses the value of its own side (the run
 starts anew there), or both neighbours have that of the time before, or after."""
 
 
 @torque(parameters=(0.0, 0.0, 0.0))
 def _sampled(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """The torques of the toss, sampled at the ends of steps: p has the two jumps and the disturbing torque."""
+    """Returns the torques of the toss, sampled at the ends of steps: p has the two jumps and the disturbing torque."""
     if t < p[0]:
         return to_body(q, (PUSH, 0.0, 0.0))
     if t < p[1]:
@@ -194,13 +194,13 @@ def _sampled(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 class Toss(NamedTuple):
-    """One way to read the paper's toss."""
+    """Is one reading of the paper's toss."""
 
     release: float = RELEASE
     jumps: str = "restart"
 
     def torque(self, h: float) -> Torque:
-        """For steps of this length, one of which the disturbance lasts."""
+        """Returns the torque for steps of this length; the disturbance lasts one of them."""
         ends, disturbing = (self.release, self.release + h), IMPULSE / h
         if self.jumps == "restart":
             return PiecewiseTorque(((ends[0], (PUSH, 0.0, 0.0)), (ends[1], (0.0, disturbing, 0.0))))
@@ -208,18 +208,18 @@ class Toss(NamedTuple):
         return _sampled.with_parameters((ends[0] + aside, ends[1] + aside, disturbing))
 
     def run(self, method: str, h: float, t_end: float, **output: Any) -> Solution:
-        """From rest."""
+        """Runs the toss from rest."""
         return simulate(
             BOOK, self.torque(h), omega=(0.0, 0.0, 0.0), t_span=(0.0, t_end), step=h, method=method, **output
         )
 
     def flying(self, t: Floats, h: float) -> Any:
-        """Which rows are free of torques, however these are sampled."""
+        """Returns which rows are free of torques, however these are sampled."""
         return t > self.release + 2.5 * h
 
 
 def tosses() -> Iterator[Toss]:
-    """All readings that are judged."""
+    """Returns all readings that are judged."""
     return (Toss(release, jumps) for release in RELEASES for jumps in JUMPS)
 
 
@@ -228,9 +228,9 @@ TOSSERS = ("NMB", "SW", "SWd")
 
 @cache
 def tossed(size: Size) -> Data:
-    """What becomes of the energy and the momentum of the flying book at the coarse step, by reading and method.
+    """Returns how energy and momentum of the flying book change at the coarse step, by reading and method.
 
-    They are looked at until `DRAWN`, `LONG` / 2 and `LONG`; the quick size has what is drawn only.
+    They are judged until `DRAWN`, `LONG` / 2 and `LONG`; the quick size has `DRAWN` only.
     """
     readings = [Toss()] if size.quick else list(tosses())
     ends = (DRAWN,) if size.quick else (DRAWN, LONG / 2, LONG)
@@ -257,13 +257,13 @@ def _flight(reading: Toss, method: str, ends: tuple[float, ...]) -> Floats:
 
 
 def toss_of(data: Data, quantity: str, method: str, release: float | None = None) -> Floats:
-    """A quantity of `tossed`, readings by ends; of all releases, or of one."""
+    """Returns a quantity of `tossed`, readings by ends; for all releases, or for one."""
     column: Floats = data[quantity][:, list(data["method"]).index(method)]
     return column if release is None else column[data["release"] == release]
 
 
 def toss_runs(size: Size, quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
-    """A quantity along the runs that are drawn, by NMB and SW with both steps; the quick size has a longer one."""
+    """Returns a quantity along the drawn runs, by NMB and SW with both steps; at the quick size a step is longer."""
     steps = {"coarse": COARSE, "fine": COARSE / 4 if size.quick else FINE}
     arrays = {"step": named("step", list(steps.values()), "the coarse and the fine step", "s")}
     for kind, h in steps.items():
@@ -277,7 +277,7 @@ def toss_runs(size: Size, quantity: Callable[[Solution], Floats], name: str, uni
 
 
 def drawn_toss(data: Data, ylabel: str, symbol: str) -> "Figure":
-    """NMB to the left, SW to the right: the coarse step as marks, the fine one as lines, a colour a component."""
+    """Draws NMB to the left, SW to the right: the coarse step as marks, the fine one as lines, a colour a component."""
     figure, axes = panels(1, 2, width=12.0, height=4.8, sharey=True)
     for ax, method in zip(axes[0], ("NMB", "SW"), strict=True):
         for k in range(3):

@@ -27,31 +27,31 @@ MOMENTS = (7 / 8, 7 / 8, 2 / 8)
 """kg m^2. Section 3.3 refers to work by authors of DiffMan, whose example 9 is a heavy top with the same M l g: a mass
 of 1 kg at sqrt(3)/2 m. These are its moments. They fit to mass and distance: a thin disc has I1 = I3/2 + M l^2."""
 SPIN, TILT = 1.0, math.pi / 16
-"""rad/s and rad, of the same example."""
+"""Spin in rad/s and tilt in rad, of the same example."""
 STEP, END = 0.05, 100.0
-"""s, of the paper."""
+"""Step and end in s, of the paper."""
 
 
 def lagrangian_top(spin: float = SPIN, tilt: float = TILT) -> Problem:
-    """Section 3.3 with the data of the example, or another spin and tilt."""
+    """Returns the problem of section 3.3 with the data of the example, or with another spin and tilt."""
     turned = (math.cos(tilt / 2), math.sin(tilt / 2), 0.0, 0.0)
     return Problem(Body(MOMENTS), HeavyTop(weight=WEIGHT), (0.0, 0.0, spin), turned)
 
 
 def relative_energy(solution: Solution) -> Floats:
-    """The change of the Hamiltonian, relative to its exact value."""
+    """Returns the change of the Hamiltonian, relative to its exact value."""
     energy = solution.energy
     return np.asarray((energy - energy[0]) / abs(energy[0]))
 
 
 def vertical_momentum(solution: Solution) -> Floats:
-    """The change of pi . gamma."""
+    """Returns the change of pi . gamma."""
     vertical = solution.spatial_momentum[:, 2]
     return np.asarray(vertical - vertical[0])
 
 
 def largest(values: Any) -> float:
-    """The largest size of any number."""
+    """Returns the largest absolute value."""
     return float(np.abs(values).max())
 
 
@@ -59,7 +59,7 @@ def largest(values: Any) -> float:
 
 
 def _anew(pull: Pull) -> tuple[Start, Any]:
-    """SW, whose acceleration comes from Euler's equation at every step in place of the last step."""
+    """Returns SW with the acceleration from Euler's equation at every step, instead of that of the last step."""
     start, change = simo_wong(pull, symmetric=True)
 
     def fresh(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
@@ -89,14 +89,14 @@ SW_ANEW = Method(
 
 
 class Carried(NamedTuple):
-    """A state, and what the method remembers with it."""
+    """Holds a state, and what the method remembers with it."""
 
     state: State
     memory: Any
 
 
 class Steps:
-    """A method with a problem, step by step, in plain Python: with its memory, and with states of any kind."""
+    """Runs a method on a problem step by step, in plain Python: with its memory, and with states of any kind."""
 
     def __init__(self, problem: Problem, method: str | Method) -> None:
         self.method = find(method) if isinstance(method, str) else method
@@ -110,11 +110,11 @@ class Steps:
         self.start = State(tuple(q.tolist()), tuple(body.momentum(np.array(problem.omega)).tolist()))
 
     def begun(self, s: State) -> Carried:
-        """At the beginning of a run."""
+        """Returns the state at the beginning of a run."""
         return Carried(s, self.stepper.start(self.body, self.p, 0.0, s))
 
     def after(self, at: Carried, h: float, count: int = 1) -> Carried:
-        """So many steps on. No torque of this paper's tops depends on time."""
+        """Returns the state some steps later. No torque of this paper's tops depends on time."""
         for _ in range(count):
             s, memory, status = self.stepper.step(self.body, self.p, 0.0, at.state, h, at.memory)
             if status != OK:
@@ -124,17 +124,17 @@ class Steps:
 
 
 def distance(a: State, b: State) -> float:
-    """The larger of the differences of the quaternions, whatever their signs, and of the momenta, relatively."""
+    """Returns the larger of the difference of quaternions, whatever their signs, and the relative one of momenta."""
     p, q = np.array(a.q), np.array(b.q)
     off = np.linalg.norm(np.subtract(a.m, b.m)) / np.linalg.norm(b.m)
     return float(max(off, min(np.linalg.norm(p - q), np.linalg.norm(p + q))))
 
 
 def there_and_back(steps: Steps, h: float, count: int, *, anew: bool) -> float:
-    """How far from its start a run ends that goes so many steps forth, and as many back with the step -h.
+    """Returns how far from its start a run ends that makes some steps forth, and as many back with the step -h.
 
-    The way back begins anew from the last state, or with what the method remembers. The latter is the same in both
-    directions of time but for HSTAGM, whose second chain has to be half a step behind, where it was one step ago.
+    The steps back begin anew from the last state, or with what the method remembers. The memory is the same in both
+    directions of time except for HSTAGM, whose second chain has to be half a step behind, where it was one step ago.
     """
     before = steps.after(steps.begun(steps.start), h, count - 1)
     last = steps.after(before, h)
@@ -149,7 +149,7 @@ def there_and_back(steps: Steps, h: float, count: int, *, anew: bool) -> float:
 
 
 def _moved(s: State, x: Floats) -> State:
-    """The state at the coordinates x = (theta, dm) around s: R exp(theta), m + dm."""
+    """Returns the state at the coordinates x = (theta, dm) around s: R exp(theta), m + dm."""
     angle = float(np.linalg.norm(x[:3]))
     u = np.sinc(angle / (2 * np.pi)) / 2 * x[:3]
     c, a, v = math.cos(angle / 2), s.q[0], np.array(s.q[1:])
@@ -158,7 +158,7 @@ def _moved(s: State, x: Floats) -> State:
 
 
 def _coordinates(s: State, around: State) -> Floats:
-    """The inverse of `_moved`."""
+    """Returns the coordinates of a state around another: the inverse of `_moved`."""
     a, b = np.array(around.q), np.array(s.q)
     c, v = float(a @ b), a[0] * b[1:] - b[0] * a[1:] - np.cross(a[1:], b[1:])
     sine = float(np.linalg.norm(v))
@@ -167,13 +167,13 @@ def _coordinates(s: State, around: State) -> Floats:
 
 
 def _form(m: Any) -> Floats:
-    """d(m . theta) as a matrix: W((a, u), (b, v)) = u.b - a.v - m.(a x b)."""
+    """Returns d(m . theta) as a matrix: W((a, u), (b, v)) = u.b - a.v - m.(a x b)."""
     hat = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])
     return np.block([[hat, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
 
 
 def symplectic_defect(flow: Callable[[State], State], s: State) -> float:
-    """The largest entry of J^T W(new) J - W(old), with J by central differences of the sixth order.
+    """Returns the largest entry of J^T W(new) J - W(old), with J by central differences of the sixth order.
 
     At this spacing truncation and round-off leave some 1e-12.
     """

@@ -31,7 +31,7 @@ WHERE = "section 3.3"
 
 
 def run(size: Size) -> Data:
-    """Errors at one time, and invariants over a longer one, for several spins."""
+    """Computes errors at one time, and invariants over a longer one, for several spins."""
     spins, steps, at, end = (SPINS[:1], STEPS[:3], 1.0, 5.0) if size.quick else (SPINS, STEPS, AT, END)
     errors = [convergence(lagrangian_top(spin), METHODS, steps, at)["attitude_error"] for spin in spins]
     runs = [[lagrangian_top(spin).run(m, end, STEP) for m in METHODS] for spin in spins]
@@ -48,7 +48,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Constant, slope and invariants."""
+    """Judges the constant and the slope of the errors, and the invariants."""
     constant = data["error"][:, 0] / data["error"][:, 1]
     small = constant[:, min(SMALL, constant.shape[1] - 1) :]
     visible = slice(0, None) if size.quick else VISIBLE
@@ -114,7 +114,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _slopes(data: Data, steps: slice) -> Floats:
-    """Of each spin and method, between the first and the last of these steps."""
+    """Returns the slopes for each spin and method, between the first and the last of these steps."""
     h, e = np.log(data["step"][steps]), np.log(data["error"][..., steps])
     return np.asarray((e[..., 0] - e[..., -1]) / (h[0] - h[-1]))
 
@@ -128,7 +128,7 @@ def _row(values: Floats) -> str:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against the step, energy and vertical momentum over time."""
+    """Draws errors against the step, energy and vertical momentum over time."""
     figure, axes = panels(1, 3, width=15.5, height=4.2)
     left, middle, right = axes[0]
     ends = sorted({0, len(data["spin"]) - 1})

@@ -42,12 +42,12 @@ DRAWN_STEPS = (1.0, 0.25, 0.0625)
 FREE_STEPS, FREE_END, FREE_WINDOW = (1.0, 0.5, 0.25, 0.125, 0.0625), 10_000.0, 100.0
 TOP_STEPS, TOP_END, TOP_WINDOW = (0.1, 0.05, 0.02, 0.01), 1_000.0, 10.0
 DRIFTS, STAYS = 2.0, 1.1
-"""The mean error of the last windows by that of the first: above, it drifts; below, it does not."""
+"""Bounds for the mean error of the last windows over that of the first: above one it drifts, below the other not."""
 FORMS, FORM_STEPS = ("NMB", "HSTAGM", "MR2"), (0.2, 0.1, 0.05, 0.025)
 RETURNED = ("NMB", "NMS", "SW", "HSTAGM", "SWd")
 BACK_STEP, BACK_COUNT = 0.05, 20
 ROUND_OFF = 1e-12
-"""More than 40 steps of round-off on the slow top, which enlarges differences."""
+"""More than the round-off of 40 steps on the slow top, which amplifies differences."""
 BLOW_UP_END = 30.0
 SAME_COUNT = 200
 HALF_COUNT, HALF_STEP = 1_000, 1.0
@@ -55,7 +55,7 @@ WHERE = "discussion"
 
 
 def run(size: Size) -> Data:
-    """Energies, forms and returns; at the quick size with few and short runs."""
+    """Computes energies, symplectic forms and returns; the quick size has few and short runs."""
     free_steps, free_end = (FREE_STEPS[:1], 2 * FREE_WINDOW) if size.quick else (FREE_STEPS, FREE_END)
     top_steps, top_end = (TOP_STEPS[:1], 2 * TOP_WINDOW) if size.quick else (TOP_STEPS, TOP_END)
     form_steps = FORM_STEPS[:2] if size.quick else FORM_STEPS
@@ -85,7 +85,7 @@ def run(size: Size) -> Data:
 
 
 def _windows(problem: Problem, steps: Sequence[float], end: float, window: float) -> Floats:
-    """Mean relative errors of the energy, by version of SW, step and window."""
+    """Returns mean relative errors of the energy, by version of SW, step and window."""
     count = round(end / window)
     rows = [
         [relative_energy(_run(problem, m, end, h))[1:].reshape(count, -1) for h in steps] for m in SIMO_WONG.values()
@@ -99,7 +99,7 @@ def _run(problem: Problem, method: str | Method, end: float, h: float) -> Soluti
 
 
 def _defect(method: str, h: float, count: int = 0) -> float:
-    """Of so many steps, or of as many as reach t = 1."""
+    """Returns the defect of this number of steps, or of as many as reach t = 1."""
     steps = Steps(FREE, method)
 
     def flow(s: State) -> State:
@@ -109,7 +109,7 @@ def _defect(method: str, h: float, count: int = 0) -> float:
 
 
 def _halfway(count: int) -> tuple[float, float]:
-    """Of NMB on the free body, half way through the steps: the spread of the energy and of the length of I w.
+    """Returns the spread of the energy and of the length of I w, for NMB on the free body, half way through the steps.
 
     The rate there is w + h a / 2, with which the body is turned. It follows the implicit midpoint rule.
     """
@@ -143,7 +143,7 @@ def _apart(problem: Problem) -> float:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Six statements."""
+    """Judges six statements of the discussion."""
     growth = {m: _growth(data, k) for k, m in enumerate(SIMO_WONG)}
     back = {str(m): tuple(map(float, row)) for m, row in zip(data["returned"], data["back"], strict=True)}
     drifts = {m: bool((g > DRIFTS).all()) for m, g in growth.items()}
@@ -226,7 +226,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _growth(data: Data, k: int) -> Floats:
-    """For all problems and steps: the mean error of the last tenth of the windows by that of the first window."""
+    """Returns, for all problems and steps, the mean error of the last tenth of the windows over that of the first."""
     rows = [*data["free"][k], *data["top"][k]]
     return np.array([abs(row[-max(1, len(row) // 10) :].mean() / row[0]) for row in rows])
 
@@ -248,7 +248,7 @@ def _form(data: Data, method: str, says: str, *, paper: str, otherwise: str) -> 
 
 
 def plot(data: Data) -> "Figure":
-    """Drift, form and return."""
+    """Draws drift, symplectic form and return."""
     figure, axes = panels(1, 3, width=15.5, height=4.4)
     left, middle, right = axes[0]
     for k, h in enumerate(data["free_step"]):

@@ -25,7 +25,7 @@ WHERE = "figure 1 and section 3.1"
 
 
 def run(size: Size) -> Data:
-    """Energies over time, and their ranges in long runs."""
+    """Computes energies over time, and their ranges in long runs."""
     ranges = [_ranges(FREE.run("NMB", _end(size), h).kinetic_energy) for h in STEPS]
     return Data(
         step=named("step", STEPS, "step", "s"),
@@ -46,7 +46,7 @@ def _ranges(energy: Floats) -> list[list[float]]:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Not kept, no drift."""
+    """Judges whether the energy is not kept but does not drift."""
     first, last = data["ranges"][:, 0], data["ranges"][:, 1]
     height = first[:, 2] - first[:, 0]
     moved = np.abs(last - first) / height[:, None]
@@ -76,7 +76,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Energies over time."""
+    """Draws energies over time."""
     figure, axes = panels(width=8.0, height=4.4)
     draw_over_time(axes[0, 0], data, STEPS)
     labelled(axes[0, 0], "time (s)", "kinetic energy (J)", legend=False)

@@ -24,12 +24,12 @@ WHERE = "figure 10 and section 3.4"
 
 
 def run(size: Size) -> Data:
-    """Errors; at the quick size at t = 1, with three steps."""
+    """Computes errors; at the quick size at t = 1, with three steps."""
     return convergence(FAST_TOP, METHODS, STEPS[:3], 1.0) if size.quick else convergence(FAST_TOP, METHODS, STEPS, 10.0)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """SW against HSTAGM."""
+    """Judges SW against HSTAGM."""
     R, m = errors_of(data, "attitude"), errors_of(data, "momentum")
     first = 0 if size.quick else SMALL
     near = {w: e["SW"] / e["HSTAGM"] for w, e in (("attitude", R), ("momentum", m))}
@@ -55,5 +55,5 @@ def _listed(values: Floats) -> str:
 
 
 def plot(data: Data) -> "Figure":
-    """Momentum to the left, attitude to the right."""
+    """Draws momentum to the left, attitude to the right."""
     return drawn_convergence(data, "momentum", "attitude", width=11.5)

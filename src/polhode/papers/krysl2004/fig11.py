@@ -23,12 +23,12 @@ WHERE = "figure 11 and section 3.5"
 
 
 def run(size: Size) -> Data:
-    """Errors; at the quick size at t = 2, with four steps."""
+    """Computes errors; at the quick size at t = 2, with four steps."""
     return convergence(SLOW_TOP, METHODS, STEPS[:4], 2.0) if size.quick else convergence(SLOW_TOP, METHODS, STEPS, 10.0)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """NMB against the midpoint rule, and HSTAGM at a long step."""
+    """Judges NMB against the midpoint rule, and HSTAGM at a long step."""
     R, m = errors_of(data, "attitude"), errors_of(data, "momentum")
     gain = {(k, rule): e[rule] / e["NMB"] for k, e in (("R", R), ("m", m)) for rule in ("AKW", "AKWexp")}
     small = {key: g[SMALL:] for key, g in gain.items()}
@@ -49,5 +49,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Momentum to the left, attitude to the right."""
+    """Draws momentum to the left, attitude to the right."""
     return drawn_convergence(data, "momentum", "attitude", width=11.5)

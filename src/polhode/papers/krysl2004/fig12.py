@@ -25,14 +25,14 @@ FREE_STEP, FREE_END = 1.0, 200.0
 TOP_STEP, TOP_END = 0.05, 15.0
 STEPS, LONG = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001), 40.0
 EARLY = 5.0
-"""s: about as long as the slow top takes to fall for the first time and come back."""
+"""In s: about as long as the slow top takes to fall for the first time and come back."""
 FOREVER = 10_000.0
-"""s, for the drift of the free body."""
+"""In s: the length of the runs that show a drift of the free body."""
 WHERE = "figure 12 and section 3.5"
 
 
 def run(size: Size) -> Data:
-    """Hamiltonians; at the quick size the free body for 200 s, and one step for the top."""
+    """Computes Hamiltonians; at the quick size the free body runs for 200 s, and the top with one step."""
     steps = STEPS[:1] if size.quick else STEPS
     free = [FREE.run(m, FREE_END, FREE_STEP) for m in METHODS]
     top = [SLOW_TOP.run(m, TOP_END, TOP_STEP) for m in METHODS]
@@ -58,7 +58,7 @@ def _growth(error: Floats) -> float:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Alike on the free body, blown up on the top."""
+    """Judges whether the methods are alike on the free body, and whether HSTAGM blows up on the top."""
     start = data["free"][0, 0]
     free = {str(m): row - start for m, row in zip(data["method"], data["free"], strict=True)}
     growth = dict(zip(map(str, data["method"]), data["growth"], strict=True))
@@ -97,12 +97,12 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _first(t: Floats, off: Floats) -> float:
-    """When it is off by more than its own value."""
+    """Returns when the Hamiltonian is off by more than its own value."""
     return float(t[np.argmax(off > 1)]) if (off > 1).any() else float("nan")
 
 
 def plot(data: Data) -> "Figure":
-    """Three panels."""
+    """Draws three panels."""
     figure, axes = panels(1, 3, width=15.0, height=4.2)
     free, top, long = axes[0]
     look = {"SW": (DASHES[1], COLOURS[1], ""), "NMB": ("-", COLOURS[0], "o"), "HSTAGM": ("-", COLOURS[2], "s")}

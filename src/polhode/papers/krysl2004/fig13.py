@@ -28,22 +28,22 @@ METHODS = ("AKW", "SW", "NMB", "HSTAGM", "AKWexp")
 RIVALS = ("AKW", "SW", "HSTAGM")
 STEPS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 SMALL = STEPS.index(0.02)
-"""Longer steps pass through the wall."""
+"""The index of the first step that is short enough: longer steps pass through the wall."""
 ENDS, DRAWN = (5.0, 10.0, 20.0), 10.0
 WATCHED = 100.0
-"""s, for the bounces."""
+"""In s: the time in which bounces are counted."""
 WALL = 0.01 ** (1 / 9) - 1.1
 """The height at which the torque changes its sign: the wall is below."""
 LONG, LONG_STEPS = 500.0, (0.05, 0.02, 0.01, 0.005)
-"""s, for the stability of HSTAGM."""
+"""In s: time and steps that show the stability of HSTAGM."""
 BLOWN = 1.0
-"""J, not much less than the energy itself."""
+"""In J: an error not much less than the energy itself."""
 STABLE = ("NMB", "SW", "HSTAGM")
 WHERE = "figure 13 and section 3.6"
 
 
 def run(size: Size) -> Data:
-    """Errors for both signs; bounces; and when the energy blows up."""
+    """Computes errors for both signs, bounces, and when the energy blows up."""
     steps, ends = (STEPS[:3], (2.0,)) if size.quick else (STEPS, ENDS)
     found = [[convergence(soft_wall(sign), METHODS, steps, end) for end in ends] for sign in SIGNS]
     watched = 5.0 if size.quick else WATCHED
@@ -76,7 +76,7 @@ def _height(problem: Problem, t: Floats) -> Floats:
 
 
 def _blown(problem: Problem, method: str, h: float, end: float) -> float:
-    """When the energy is off for the first time, or when no more steps can be made."""
+    """Returns when the energy is off for the first time, or when no more steps can be made."""
     try:
         solution = problem.run(method, end, h)
     except SimulationFailed as failure:
@@ -88,7 +88,7 @@ def _blown(problem: Problem, method: str, h: float, end: float) -> float:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Who is best, with either sign; and which sign the text speaks of."""
+    """Judges which method is best with either sign, and which sign the text means."""
     first = 0 if size.quick else SMALL
     gain = {
         (sign, rival, what): _over(data, what, sign, rival)[:, first:]
@@ -154,7 +154,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _over(data: Data, what: str, sign: str, rival: str) -> Floats:
-    """The error of a rival by that of NMB, for all times and steps."""
+    """Returns the error of a rival over that of NMB, for all times and steps."""
     table = data[f"{what}_error"][SIGNS.index(sign)]
     quotient: Floats = table[:, METHODS.index(rival)] / table[:, METHODS.index("NMB")]
     return quotient
@@ -199,7 +199,7 @@ def _stability(data: Data, size: Size) -> Claim:
 
 
 def plot(data: Data) -> "Figure":
-    """Momentum to the left, attitude to the right; the printed sign above."""
+    """Draws momentum to the left, attitude to the right; the printed sign above."""
     figure, axes = panels(2, 2, width=11.5, height=8.2)
     end = list(data["end"]).index(DRAWN) if DRAWN in data["end"] else 0
     for i, sign in enumerate(SIGNS):

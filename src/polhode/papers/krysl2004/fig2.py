@@ -23,7 +23,7 @@ STEPS = (4.0, 2.0, 1.0, 0.5)
 
 
 def run(size: Size) -> Data:
-    """Angles over time."""
+    """Computes angles over time."""
     return Data(
         step=named("step", STEPS, "step", "s"),
         **over_time(STEPS, _turns, "rotation in the step that begins then", "deg"),
@@ -37,7 +37,7 @@ def _turns(solution: Solution) -> Floats:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The steps are large."""
+    """Judges whether the steps are large."""
     angles = {h: data[f"value_{k}"] for k, h in enumerate(STEPS)}
     return [
         claim(
@@ -52,7 +52,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Angles over time."""
+    """Draws angles over time."""
     figure, axes = panels(width=8.0, height=4.4)
     draw_over_time(axes[0, 0], data, STEPS)
     labelled(axes[0, 0], "time (s)", "rotation in a step (degrees)", legend=False)

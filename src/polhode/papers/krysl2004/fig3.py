@@ -30,14 +30,14 @@ WHERE = "figure 3 and section 3.1"
 
 
 class Character(NamedTuple):
-    """Of a motion: its mean period, the least rate about the first axis, the largest rates."""
+    """Holds the character of a motion: its mean period, the least rate about the first axis, the largest rates."""
 
     period: float
     least: float
     largest: Floats
 
     def alike(self, true: "Character", within: float) -> bool:
-        """Whether it circulates as it should, with period and largest rates within this part of the true ones."""
+        """Tells whether it circulates as it should, with period and largest rates within this part of the true ones."""
         off = max(abs(self.period / true.period - 1), float(np.abs(self.largest / true.largest - 1).max()))
         return self.least > 0 and off < within
 
@@ -46,7 +46,7 @@ LOST = Character(np.nan, np.nan, np.full(3, np.nan))
 
 
 def run(size: Size) -> Data:
-    """The rates, and what becomes of the methods at the largest step."""
+    """Computes the rates, and what becomes of the methods at the largest step."""
     t_end = LONG / 20 if size.quick else LONG
     found = [_true(), *(_character(m, t_end) for m in METHODS)]
     limits = [np.nan, *(_longest_step(m, 0.2 if size.quick else 0.01) if "DMV" in m else np.nan for m in METHODS)]
@@ -77,14 +77,14 @@ def _character(method: str, t_end: float) -> Character:
 
 
 def _period(t: Floats, x: Floats) -> float:
-    """The mean time between passages through zero, upward, by straight lines between the points."""
+    """Returns the mean time between passages through zero, upward, by straight lines between the points."""
     k = np.flatnonzero((x[:-1] < 0) & (x[1:] >= 0))
     crossing = t[k] - x[k] * (t[k + 1] - t[k]) / (x[k + 1] - x[k])
     return float(np.diff(crossing).mean()) if len(crossing) > 1 else np.nan
 
 
 def _longest_step(method: str, within: float) -> float:
-    """By bisection; a period is run."""
+    """Returns the longest step with which a method runs for a period, by bisection."""
     low, high = 0.5, LARGEST
     while high - low > within:
         h = (low + high) / 2
@@ -98,7 +98,7 @@ def _longest_step(method: str, within: float) -> float:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Character kept, and by whom."""
+    """Judges which methods keep the character of the motion."""
     found = {
         str(m): Character(float(p), float(least), largest)
         for m, p, least, largest in zip(data["method"], data["period"], data["least"], data["largest"], strict=True)
@@ -155,7 +155,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """A panel for each component."""
+    """Draws a panel for each component."""
     figure, axes = panels(3, 1, width=8.4, height=7.6, sharex=True)
     for i, ax in enumerate(axes[:, 0]):
         draw_over_time(ax, data, STEPS, i)

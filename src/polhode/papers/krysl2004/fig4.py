@@ -24,12 +24,12 @@ QUICK_STEPS = STEPS[3:6]
 T_END, QUICK_T_END = 100.0, 25.0
 REFERENCE_STEP = 0.001
 SMALL = 0.25
-"""From this step on the curves are straight."""
+"""Below this step the curves are straight."""
 WHERE = "figure 4 and section 3.1"
 
 
 def run(size: Size) -> Data:
-    """Errors, and that of the paper's reference."""
+    """Computes the errors, and that of the paper's reference."""
     data = convergence(FREE, METHODS, QUICK_STEPS if size.quick else STEPS, _end(size))
     step = QUICK_STEPS[-1] if size.quick else REFERENCE_STEP
     reference = convergence(FREE, ["NMB"], [step], _end(size))["attitude_error"][0]
@@ -41,7 +41,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Against AKW and the others."""
+    """Compares NMB with AKW and the others."""
     error, small = errors_of(data, "attitude"), data["step"] <= SMALL
     cayley, exact = error["AKW"][small] / error["NMB"][small], error["AKWexp"][small] / error["NMB"][small]
     momentum = errors_of(data, "momentum")
@@ -104,5 +104,5 @@ def _hundredfold(ratio: Floats) -> bool:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against steps."""
+    """Draws errors against steps."""
     return drawn_convergence(data, "attitude", width=7.6)

@@ -37,12 +37,12 @@ WHERE = "figure 5"
 
 
 def run(size: Size) -> Data:
-    """Errors."""
+    """Computes the errors."""
     return convergence(FREE, METHODS, QUICK_STEPS if size.quick else STEPS, QUICK_T_END if size.quick else T_END)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Orders and ranking."""
+    """Judges orders and ranking."""
     error, small = errors_of(data, "momentum"), data["step"] <= SMALL
     explicit = {m: error[m][small] / error["NMB"][small] for m in ("SW", "SWd", "MR2")}
     implicit = {m: error[m][small] / error["NMB"][small] for m in ("LewisSimo", "IMR", "DMV2")}
@@ -85,5 +85,5 @@ def _listed(many: dict[str, Floats]) -> str:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against steps."""
+    """Draws errors against steps."""
     return drawn_convergence(data, "momentum", width=7.6)

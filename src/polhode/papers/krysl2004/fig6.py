@@ -38,17 +38,17 @@ SWd is the variant of SW with which the paper's remarks on the energy fit.
 
 WHERE = "figure 6 and section 3.2"
 GROWN, KEPT = 1.1, 1.01
-"""Energies of a free body, relative to the start: above the first it has run away, below the second it has not."""
+"""Energies of a free body relative to the start: above the first the run is unstable, below the second it is not."""
 
 
 def run(size: Size) -> Data:
-    """The drawn runs, and energies for all readings."""
+    """Computes the drawn runs, and energies for all readings."""
     runs = toss_runs(size, lambda solution: solution.omega, "angular velocity in the body", "rad s-1")
     return Data(**runs, **tossed(size).variables)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Stability and accuracy."""
+    """Judges stability and accuracy."""
     sw, variant, newmark = (toss_of(data, "gain", m) for m in ("SW", "SWd", "NMB"))
     releases = np.unique(data["release"])
     fine = max(float(np.ptp(_energy(data, f"{m}_fine", data["t_fine"]))) for m in ("NMB", "SW"))
@@ -114,5 +114,5 @@ def _flips(omega: Floats, t: Floats) -> int:
 
 
 def plot(data: Data) -> "Figure":
-    """Two panels."""
+    """Draws two panels."""
     return drawn_toss(data, "angular velocity in the body (rad/s)", r"\Omega")

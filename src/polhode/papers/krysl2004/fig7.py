@@ -32,13 +32,13 @@ WHERE = "figure 7 and section 3.2"
 
 
 def run(size: Size) -> Data:
-    """The drawn runs, and changes of momentum for all readings."""
+    """Computes the drawn runs, and changes of momentum for all readings."""
     runs = toss_runs(size, lambda solution: solution.spatial_momentum, "angular momentum in space", "kg m2 s-1")
     return Data(**runs, **tossed(size).variables)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Kept or not."""
+    """Judges which methods keep the momentum."""
     newmark, sw, gain = toss_of(data, "wander", "NMB"), toss_of(data, "wander", "SW"), toss_of(data, "gain", "SW")
     growth = newmark[:, -1] / newmark[:, len(data["end"]) // 2]
     two = toss_of(data, "wander", "NMB", RELEASE)[:, -1]
@@ -75,5 +75,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Two panels."""
+    """Draws two panels."""
     return drawn_toss(data, "angular momentum in space (kg m²/s)", r"\pi")

@@ -25,14 +25,14 @@ HALF_PERCENT = 0.005
 TILTS = (TILT, 0.3, 1.0)
 SPINS = tuple(2.0 ** (k / 3) for k in range(-3, 19))
 FEW_SPINS = (1.0, 8.0, 64.0)
-GLANCE = 10.0
-"""s, instead of 100 at the quick size."""
+QUICK_SECONDS = 10.0
+"""In s: the length of the runs at the quick size, instead of 100."""
 WHERE = "figure 8 and section 3.3"
 
 
 def run(size: Size) -> Data:
-    """One run to be drawn, and many whose largest errors are."""
-    end = GLANCE if size.quick else END
+    """Computes one run to be drawn, and the largest errors of many."""
+    end = QUICK_SECONDS if size.quick else END
     spins, tilts = (FEW_SPINS, TILTS[:1]) if size.quick else (SPINS, TILTS)
     drawn = lagrangian_top().run("NMB", end, STEP)
     found = np.array([[_extremes(spin, tilt, end) for spin in spins] for tilt in tilts])
@@ -57,7 +57,7 @@ def _growth(error: Floats) -> float:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Size and drift."""
+    """Judges size and drift."""
     top, growth = largest(data["error"]), _growth(data["error"])
     at_tilt = data["largest"][0]
     first = int(np.flatnonzero(at_tilt >= HALF_PERCENT).max(initial=-1)) + 1  # from here on all are small
@@ -92,7 +92,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Error against time, largest error against spin."""
+    """Draws error against time, largest error against spin."""
     figure, axes = panels(1, 2, width=11.0, height=4.0)
     left, right = axes[0]
     left.plot(data["t"], 100 * data["error"], color=COLOURS[0], linewidth=0.8)

@@ -24,15 +24,15 @@ than 1e-17, zero included, is drawn as 1e-17.
 """
 
 EPS = float(np.finfo(float).eps)
-GLANCE = 10.0
-"""s, instead of 100 at the quick size."""
+QUICK_SECONDS = 10.0
+"""In s: the length of the runs at the quick size, instead of 100."""
 KINDS = {"matrix": "matrix, multiplied", "quaternion": "orthogonal at every step"}
 WHERE = "figure 9 and section 3.3"
 
 
 def run(size: Size) -> Data:
-    """Both ways to carry the attitude, step by step."""
-    count = round((GLANCE if size.quick else END) / STEP)
+    """Runs the top with the attitude as a matrix and as a quaternion, step by step."""
+    count = round((QUICK_SECONDS if size.quick else END) / STEP)
     kept = {kind: _followed(kind, count) for kind in KINDS}
     return Data(
         t=named("time", STEP * np.arange(1, count + 1), "time", "s"),
@@ -44,7 +44,7 @@ def run(size: Size) -> Data:
 
 
 def _followed(kind: str, count: int) -> tuple[Floats, Floats, Floats]:
-    """Step by step: the change of pi . chi, the defect of orthogonality, and the Hamiltonian."""
+    """Returns, step by step, the change of pi . chi, the defect of orthogonality, and the Hamiltonian."""
     steps = Steps(lagrangian_top(), f"NMB(attitude={kind})")
     at, rows, momenta = steps.begun(steps.start), [], []
     for _ in range(count):
@@ -59,7 +59,7 @@ def _followed(kind: str, count: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _matrix(q: Quat) -> tuple[float, ...]:
-    """The rotation of a quaternion, whose length is made 1, row by row."""
+    """Returns the rotation of a quaternion, scaled to length 1, row by row."""
     w, x, y, z = normalised(q)
     return (
         w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
@@ -69,7 +69,7 @@ def _matrix(q: Quat) -> tuple[float, ...]:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Two sizes of error, and what they do."""
+    """Judges the two sizes of error, and what they cause."""
     loose, tidy = (largest(row) for row in data["axial"])
     skew = [largest(row) for row in data["skew"]]
     apart = largest(data["energy"][0] - data["energy"][1]) / abs(data["energy"][0, 0])
@@ -104,7 +104,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors of both on logarithmic axes."""
+    """Draws the errors of both on logarithmic axes."""
     figure, axes = panels(2, 1, width=7.0, height=6.2, sharex=True)
     for ax, name, ylabel in (
         (axes[0, 0], "axial", r"change of $\pi\cdot\chi$ (kg m²/s)"),

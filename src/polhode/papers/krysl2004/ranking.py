@@ -39,11 +39,11 @@ PROBLEMS: dict[str, tuple[Problem, float, float]] = {
     "wall, opposite": (soft_wall("physical"), 0.01, 10.0),
 }
 CLOSE = 2.0
-"""An error this many times that of the best is still among the best."""
+"""A method with at most this multiple of the best error is still among the best."""
 
 
 def run(size: Size) -> Data:
-    """One step for each problem, eight times as long at the quick size, and a tenth of the time."""
+    """Computes errors with one step for each problem; at the quick size the step is longer and the time a tenth."""
     longer, shorter = (8.0, 10.0) if size.quick else (1.0, 1.0)
     found = [convergence(p, METHODS, [h * longer], t / shorter) for p, h, t in PROBLEMS.values()]
     return Data(
@@ -55,7 +55,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """NMB against its rivals, and against a splitting."""
+    """Judges NMB against its rivals, and against a splitting."""
     rivals = [METHODS.index(m) for m in EXPLICIT]
     behind = {w: data[w][:, 0] / data[w][:, rivals].min(axis=1) for w in ("attitude", "momentum")}
     worst = np.maximum(behind["attitude"], behind["momentum"])
@@ -86,7 +86,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Multiples of the error of NMB, a column for each problem."""
+    """Draws multiples of the error of NMB, a column for each problem."""
     figure, axes = panels(1, 2, width=11.5, height=4.4, sharey=True)
     for ax, what in zip(axes[0], ("momentum", "attitude"), strict=True):
         relative: Floats = data[what] / data[what][:, :1]

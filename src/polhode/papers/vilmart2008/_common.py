@@ -18,25 +18,25 @@ from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
 EPS = 2.0**-52
 WATER = Body.named("water")
 START = (0.5, 0.2, 0.71**0.5)
-"""(4), of norm 1."""
+"""The momentum (4), of norm 1."""
 H = 0.01
 TRAJECTORIES, STEPS = 200, 1_000_000
 SPREAD = 0.01
-"""Standard deviation of the starts about (4), before they are scaled to norm 1. The paper does not tell; `drift` shows
+"""Standard deviation of the starts about (4), before they are scaled to norm 1. The paper names none; `drift` shows
 what depends on it."""
 ROWS = 100
-"""Times at which errors are drawn."""
+"""The number of times at which errors are drawn."""
 QUANTITIES = ("H", "C", "L1", "L2", "L3")
 """Energy, half the square of the momentum, and the components of the momentum in space."""
 
 
 def scale(size: Size) -> tuple[int, int, int]:
-    """Trajectories, steps, rows: the paper's, or a glance."""
+    """Returns trajectories, steps and rows: the paper's, or few for the quick size."""
     return (4, 200, 10) if size.quick else (TRAJECTORIES, STEPS, ROWS)
 
 
 def starts(count: int, spread: float = SPREAD, seed: int = 2008) -> Floats:
-    """Momenta of norm 1 near the paper's; the first is the paper's own."""
+    """Returns momenta of norm 1 near the paper's; the first is the paper's own."""
     m = np.array(START) + spread * np.random.default_rng(seed).normal(size=(count, 3))
     m[0] = START
     return np.asarray(m / np.linalg.norm(m, axis=1)[:, None])
@@ -46,7 +46,7 @@ def starts(count: int, spread: float = SPREAD, seed: int = 2008) -> Floats:
 
 
 def invariants(q: Any, m: Any, moments: Any) -> Any:
-    """H, |m|^2 / 2 and R m, of quaternions of any norm, in the precision of the arguments."""
+    """Returns H, |m|^2 / 2 and R m, for quaternions of any norm, in the precision of the arguments."""
     w, u = q[..., :1], q[..., 1:]
     along = (u * m).sum(axis=-1, keepdims=True)
     square = (u * u).sum(axis=-1, keepdims=True)
@@ -56,7 +56,7 @@ def invariants(q: Any, m: Any, moments: Any) -> Any:
 
 
 def changes(found: Ensemble) -> Floats:
-    """How much every invariant has changed since the start, in units of eps: trajectory, row, quantity.
+    """Returns how much every invariant has changed since the start, in units of eps: trajectory, row, quantity.
 
     Evaluated in extended precision (64 bits, where the machine has it), so that what is seen are errors of the states
     and not of the sums of squares. A method that carries low halves of its state is judged by both halves in the last
@@ -73,7 +73,7 @@ def changes(found: Ensemble) -> Floats:
 
 
 def low_halves(found: Ensemble) -> tuple[Any, Any]:
-    """Of quaternions and momenta at the end; zero if the method carries none."""
+    """Returns the low halves of quaternions and momenta at the end; zero if the method carries none."""
     name, low = found.run.method.name, found.memory.astype(np.longdouble)
     if name == "ExactPolished":
         return low[:, 3:7], low[:, :3]
@@ -92,7 +92,7 @@ def errors(
     step: float = H,
     attitude: Any = None,
 ) -> Floats:
-    """The changes of the invariants in runs from these momenta, at `rows` times and, first, at the start."""
+    """Returns the changes of the invariants in runs from these momenta, at `rows` times and, first, at the start."""
     moments = np.array([b.moments for b in ([body] if isinstance(body, Body) else body)])
     found = ensemble(
         body, omega=momenta / moments, attitude=attitude, t_span=(0.0, steps * step), step=step, method=method,
@@ -107,18 +107,18 @@ def errors(
 
 @cache
 def trajectories(method: str, size: Size) -> Floats:
-    """The test of figures 1 and 2 for a method, kept for the figures that share it."""
+    """Runs the test of figures 1 and 2 for a method; the result is kept for the figures that share it."""
     count, steps, rows = scale(size)
     return errors(method, starts(count), steps, rows)
 
 
 SHOWN = {"energy": 0, "momentum": 2}
-"""What is drawn over time, and where `trajectories` has it."""
+"""Quantities that are drawn over time, and their places in `trajectories`."""
 SAID = {"energy": "energy", "momentum": "first component of the momentum in space"}
 
 
 def drawn_trajectories(methods: Mapping[str, str], size: Size) -> Data:
-    """What figure 2 draws, of methods under short names: energy and momentum over time, and everything at the end."""
+    """Returns what figure 2 draws, by short names of methods: energy and momentum over time, and all at the end."""
     _, steps, rows = scale(size)
     return Data(
         t=named("time", np.linspace(0.0, steps * H, rows + 1), "time", "s"),
@@ -142,7 +142,7 @@ def drawn_trajectories(methods: Mapping[str, str], size: Size) -> Data:
 
 
 class Walk(NamedTuple):
-    """Errors after N steps, in units of eps sqrt(N)."""
+    """Holds the statistics of errors after N steps, in units of eps sqrt(N)."""
 
     mean: Floats
     deviation: Floats
@@ -152,7 +152,7 @@ class Walk(NamedTuple):
 
 
 def walk(last: Floats, steps: int) -> Walk:
-    """Statistics over the starts of the errors in the last row."""
+    """Returns the statistics over the starts of the errors in the last row."""
     x = last / np.sqrt(steps)
     mean = np.asarray(x.mean(axis=0))
     error = np.asarray(x.std(axis=0, ddof=1) / np.sqrt(len(x)))
@@ -161,12 +161,12 @@ def walk(last: Floats, steps: int) -> Walk:
 
 
 def outlying(last: Floats) -> Any:
-    """Which errors no walk explains: beyond 6 deviations, estimated from the median, which outliers do not move."""
+    """Returns which errors no walk explains: beyond 6 deviations, estimated from the median because of outliers."""
     return np.abs(last) > 6 * np.median(np.abs(last)) / 0.6745
 
 
 def growth(x: Floats) -> float:
-    """The power of time with which the errors of trajectories (first axis) grow: 1/2 for a walk, 1 for a drift.
+    """Returns the power of time with which the errors of trajectories (first axis) grow: 1/2 for a walk, 1 for a drift.
 
     From the last nine tenths of the time: over less than a decade a deviation of 200 starts tells it to some 0.03.
     """
@@ -176,7 +176,7 @@ def growth(x: Floats) -> float:
 
 
 def in_long_runs(size: Size, says: str, *, source: str, paper: str, measured: str, **verdict: Any) -> Claim:
-    """A claim about walks and drifts, which no short run can tell apart."""
+    """Judges a claim about walks and drifts at the full size only: short runs do not tell them apart."""
     if size.quick:
         return not_judged(
             says, source=source, paper=paper, measured=measured, reason="walks and drifts show only in long runs"
@@ -190,7 +190,7 @@ Corner = Literal["upper left", "lower left"]
 
 
 def bundle(axes: Axes, t: Any, x: Any, unit: float, ylabel: str, title: str, legend: Corner = "upper left") -> None:
-    """All trajectories, and in bold their mean and their standard deviation, on both sides of zero.
+    """Draws all trajectories, and in bold their mean and their standard deviation, on both sides of zero.
 
     Trajectories that no walk explains are drawn, but do not count and may leave the frame.
     """

@@ -32,13 +32,13 @@ LAST_DIGITS = 1e-13
 
 
 def place(momenta: Floats) -> Floats:
-    """2 H I2 / |m|^2 - 1: negative around the axis of the greatest moment, positive around that of the least."""
+    """Returns 2 H I2 / |m|^2 - 1: negative around the axis of the greatest moment, positive around the least."""
     squares = momenta**2
     return np.asarray((squares / MOMENTS).sum(axis=1) * MOMENTS[1] / squares.sum(axis=1) - 1.0)
 
 
 def single_steps(momentum: Floats, count: int) -> tuple[float, float]:
-    """Mean energy change in one step of Algorithm 3.1 from states all along a motion, and its standard error."""
+    """Returns the mean energy change in one step of Algorithm 3.1 over states of a motion, and its standard error."""
     free, random = FreeMotion(WATER, omega=momentum / MOMENTS), np.random.default_rng(31)
     states = np.asarray(free.at(random.uniform(0.0, free.period, count)).momentum)
     found = errors("Jacobi31", states * (1.0 + LAST_DIGITS * random.normal(size=states.shape)), 1)[:, -1, 0]
@@ -46,7 +46,7 @@ def single_steps(momentum: Floats, count: int) -> tuple[float, float]:
 
 
 def run(size: Size) -> Data:
-    """Drifts of each start, and means for each spread."""
+    """Computes the drift of each start, and the means for each spread."""
     count, steps, short, motions, states = (4, 60, 60, 2, 50) if size.quick else (COUNT, STEPS, SHORT, MOTIONS, STATES)
     wide = starts(count, WIDE)
     near = [starts(count, spread) for spread in SPREADS]
@@ -72,7 +72,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The cause, and the cure in higher precision."""
+    """Judges the cause of the drift, and its cure by higher precision."""
     steps = int(data["steps"][0])
     drift, predicted, extended = data["drift"], data["predicted"], data["extended"]
     single, error = data["single"].T
@@ -127,7 +127,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Drift against the motion, and against the spread."""
+    """Draws drift against the motion, and against the spread."""
     figure, axes = panels(1, 2, width=12.0, height=4.4)
     left, right = axes[0]
     order = np.argsort(data["place"])

@@ -40,7 +40,7 @@ LINES = {"standard": "Jacobi31", "improved": "Jacobi41"}
 
 
 def run(size: Size) -> Data:
-    """All trajectories by both algorithms."""
+    """Computes all trajectories by both algorithms."""
     _, steps, rows = scale(size)
     paper_start = np.array(START)
     return Data(
@@ -59,7 +59,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Drift and walk."""
+    """Judges which algorithm drifts and which walks."""
     steps = round(float(data["t"][-1]) / H)
     standard, improved = data["standard"], data["improved"]
     mean = standard.mean(axis=0)
@@ -151,7 +151,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Left and right, as in the paper."""
+    """Draws the two algorithms to the left and to the right, as in the paper."""
     figure, axes = panels(1, 2, width=11.5, height=4.4)
     left, right = axes[0]
     t, label = data["t"], "$H(t) - H(0)$"

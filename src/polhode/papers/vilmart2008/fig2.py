@@ -27,12 +27,12 @@ WALKS = {
 
 
 def run(size: Size) -> Data:
-    """All trajectories."""
+    """Computes all trajectories."""
     return drawn_trajectories(METHODS, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Walks, and by how much they are shortened."""
+    """Judges whether the errors are walks, and by how much compensation shortens them."""
     steps = round(float(data["t"][-1]) / H)
     found = {way: walk(data[f"{way}_end"], steps) for way in METHODS}
     gain = found["plain"].deviation / np.maximum(found["compensated"].deviation, 1e-300)
@@ -81,7 +81,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Top and bottom, left and right, as in the paper."""
+    """Draws four panels in the paper's places."""
     figure, axes = panels(2, 2, width=11.5, height=8.0)
     labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
     units = {"plain": 1e-13, "compensated": 1e-15}

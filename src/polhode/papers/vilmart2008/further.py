@@ -23,12 +23,12 @@ WHERE = "our addition"
 
 
 def run(size: Size) -> Data:
-    """All trajectories."""
+    """Computes all trajectories."""
     return drawn_trajectories(METHODS, size)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """No drift; and no walk."""
+    """Judges whether there is neither a drift nor a walk."""
     steps = round(float(data["t"][-1]) / H)
     exact, polished = (walk(data[f"{name}_end"], steps) for name in METHODS)
     powers = [growth(data[f"exact_{what}"]) for what in SHOWN]
@@ -60,7 +60,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """As figure 2."""
+    """Draws the same panels as figure 2."""
     figure, axes = panels(2, 2, width=11.5, height=8.0)
     labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
     units = {"exact": 1e-13, "polished": 1e-16}

@@ -26,7 +26,7 @@ PHASE_ERROR = 1e-8
 
 
 def run(size: Size) -> Data:
-    """The momentum, Qy both ways, and what an error of the time does."""
+    """Computes the momentum, Qy with both signs, and the effect of an error of the time."""
     free = FreeMotion(WATER, omega=np.array(START) / MOMENTS)
     count = PERIODS * STEPS_A_PERIOD
     half = np.linspace(0.0, PERIODS * free.period, 2 * count + 1)
@@ -44,7 +44,7 @@ def run(size: Size) -> Data:
 
 
 def _moved(y: Floats, h: float, sign: float) -> Floats:
-    """|Q y - y(0)| with Q' = sign Q hat(w), whose sign is -1 in print; y is given at half steps too."""
+    """Returns |Q y - y(0)| with Q' = sign Q hat(w), whose sign is -1 in print; y is given at half steps too."""
     w = sign * y / MOMENTS
     hats = np.zeros((len(w), 3, 3))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -62,7 +62,7 @@ def _moved(y: Floats, h: float, sign: float) -> Floats:
 
 
 def _phase_errors() -> list[float]:
-    """Changes of the momentum and of the energy in a step of Algorithm 3.1 whose u is off by a relative 1e-8."""
+    """Returns changes of momentum and energy in a step of Algorithm 3.1 whose u has a relative error of 1e-8."""
     m = (START[0], START[1], START[2])
     orbit, _ = orbit_of_momenta((MOMENTS[0], MOMENTS[1], MOMENTS[2]), m)
     there: list[Any] = [evaluated(orbit, t)[0] for t in (H, H + PHASE_ERROR)]
@@ -72,7 +72,7 @@ def _phase_errors() -> list[float]:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The number of periods, the first integrals of (1) and (2), the phase."""
+    """Judges the number of periods, the first integrals of (1) and (2), and the phase."""
     period = float(data["period"][0])
     count = STEPS * H / period
     printed, turned = float(data["printed"].max()), float(data["turned"].max())
@@ -109,7 +109,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Momentum, and Qy."""
+    """Draws the momentum and Qy."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]
     for k in range(3):

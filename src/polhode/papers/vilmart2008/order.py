@@ -23,13 +23,13 @@ ORDERS = (2, 4, 6, 8, 10)
 T_END = 12.0
 STEPS = tuple(T_END / n for n in (34, 40, 48, 57, 68, 80, 96))
 FLOOR = 1e-12
-"""Errors above it are of the method."""
+"""Errors above this are those of the method, not round-off."""
 LONG = 0.3
 """A step at which the errors of every method are far above round-off."""
 
 
 def run(size: Size) -> Data:
-    """Errors at the end, and the change of the invariants on the way."""
+    """Computes errors at the end, and the change of the invariants on the way."""
     omega = np.array(START) / WATER.moments
     momentum, attitude = free_end(WATER, T_END, omega=omega)
     steps = STEPS[::2] if size.quick else STEPS
@@ -62,7 +62,7 @@ def _order(steps: np.ndarray, errors: np.ndarray) -> float:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """Orders, and first integrals at long steps."""
+    """Judges the orders, and the first integrals at long steps."""
     h = data["step"]
     found = {
         str(name): (_order(h, y), _order(h, q))
@@ -102,7 +102,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Errors against steps."""
+    """Draws errors against steps."""
     figure, axes = panels(1, 2, width=12.5, sharey=True)
     for ax, name, what in zip(
         axes[0], ("momentum", "attitude"), ("momentum (kg m²/s)", "attitude matrix"), strict=True

@@ -34,7 +34,7 @@ WHERE, SIMILAR = "section 3.1", "similar to figures 1 and 2"
 
 
 def bodies(count: int, seed: int = 3) -> tuple[list[Body], Floats]:
-    """Random bodies of greatest moment 1, and momenta of norm 1."""
+    """Returns random bodies of greatest moment 1, and momenta of norm 1."""
     random = np.random.default_rng(seed)
     out: list[Body] = []
     while len(out) < count:
@@ -46,7 +46,7 @@ def bodies(count: int, seed: int = 3) -> tuple[list[Body], Floats]:
 
 
 def run(size: Size) -> Data:
-    """Relative energy errors by each method."""
+    """Computes relative energy errors by each method."""
     count, steps, rows = (4, 60, 10) if size.quick else (COUNT, STEPS, ROWS)
     which, momenta = bodies(count)
     moments = np.array([b.moments for b in which])
@@ -64,7 +64,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The same kinds of growth as for the water molecule."""
+    """Judges whether errors grow as they do for the water molecule."""
     steps = int(data["n"][-1])
     found = dict(zip(METHODS, data["error"], strict=True))
     drift = found["Algorithm 3.1"][:, -1] / steps
@@ -118,7 +118,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Growth, and drifts."""
+    """Draws growth, and drifts."""
     figure, axes = panels(1, 2, width=12.0, height=4.6)
     left, right = axes[0]
     n = data["n"][1:]

@@ -32,15 +32,15 @@ draws nothing.
 """
 COUNT = 100
 STRETCHES = 10
-"""Runs are cut into so many, to see the norm grow."""
+"""Parts into which a run is cut, to see the norm grow."""
 
 
 def untouched(q: Quat) -> Quat:
-    """q."""
+    """Returns q."""
     return q
 
 
-WAYS: dict[str, Callable[[Quat], Quat]] = {
+TREATMENTS: dict[str, Callable[[Quat], Quat]] = {
     "untouched": untouched,
     "powers of two": rescaled,
     "corrected at times": tidied,
@@ -49,7 +49,7 @@ WAYS: dict[str, Callable[[Quat], Quat]] = {
 
 
 def repeated(tidy: Callable[[Quat], Quat]) -> Callable[..., int]:
-    """Many steps of the map in a row, to be compiled: x holds quaternion, momentum, moments. Returns a status.
+    """Returns a loop over many steps, to be compiled: x holds quaternion, momentum, moments; it returns a status.
 
     The drivers of the library stop a run whose quaternion has left the neighbourhood of norm 1, so this has its own.
     """
@@ -76,19 +76,19 @@ def repeated(tidy: Callable[[Quat], Quat]) -> Callable[..., int]:
 
 
 def run(size: Size) -> Data:
-    """Momentum in space for each way, and the norm of quaternions that are left alone."""
+    """Computes the momentum in space for each treatment of the norm, and the norm where it is not corrected."""
     count, steps = (4, 200) if size.quick else (COUNT, STEPS)
     first = np.array([[1.0, 0.0, 0.0, 0.0, *m, *WATER.moments] for m in starts(count)])
     before = _space(first)
     norms, ends, changed = {}, {}, {}
-    for way, tidy in WAYS.items():
+    for way, tidy in TREATMENTS.items():
         x, norms[way] = first.copy(), [1.0]
         for _ in range(STRETCHES):
             _advance(x, tidy, steps // STRETCHES)
             norms[way].append(float(np.linalg.norm(x[0, :4])))
         ends[way], changed[way] = x[:, :4], np.asarray((_space(x) - before) / EPS, dtype=np.float64)
     return Data(
-        way=named("way", list(WAYS), "what becomes of the quaternion"),
+        way=named("way", list(TREATMENTS), "what becomes of the quaternion"),
         momentum=named("way trajectory component", list(changed.values()), "change of Qy", "eps kg m2 s-1"),
         apart=named(
             "trajectory",
@@ -101,7 +101,7 @@ def run(size: Size) -> Data:
 
 
 def _advance(x: Floats, tidy: Callable[[Quat], Quat], count: int) -> None:
-    """All trajectories, on all cores."""
+    """Advances all trajectories, on all cores."""
     steps = program(repeated(tidy), "pdi")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         statuses = list(pool.map(lambda row: steps(row, H, count), x))
@@ -110,19 +110,19 @@ def _advance(x: Floats, tidy: Callable[[Quat], Quat], count: int) -> None:
 
 
 def _space(x: Floats) -> Any:
-    """The momentum in space, in extended precision."""
+    """Returns the momentum in space, in extended precision."""
     wide = x.astype(np.longdouble)
     return invariants(wide[:, :4], wide[:, 4:7], wide[:, 7:])[:, 2:]
 
 
 def _apart(a: Floats, b: Floats) -> Floats:
-    """The largest difference in components, a scaled by the power of two that brings it to the size of b."""
+    """Returns the largest difference in components, with a scaled by the power of two that fits it to b."""
     ratio = np.linalg.norm(b, axis=1) / np.linalg.norm(a, axis=1)
     return np.asarray(np.abs(a * np.exp2(np.round(np.log2(ratio)))[:, None] - b).max(axis=1))
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The same directions to the bit, and no longer walks than with normalisation."""
+    """Judges whether directions are the same to the bit, and walks no longer than with normalisation."""
     steps = round(float(data["t"][-1]) / H)
     norm = float(data["norm"][-1])
     lasting = np.log(np.finfo(np.float64).max) / 2 * steps / np.log(norm)
@@ -158,7 +158,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Norm, and statistics."""
+    """Draws the norm and the statistics."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]
     left.semilogy(data["t"], data["norm"], color=COLOURS[0])

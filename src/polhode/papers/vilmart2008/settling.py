@@ -22,11 +22,11 @@ COUNT, STEPS, ROWS = 200, 200_000, 100
 I1, I2, I3 = (float(i) for i in WATER.moments)
 C2 = 1.0 - I1 * (I3 - I2) / (I2 * (I3 - I1))
 C1 = 1.0 - C2
-"""(5), so that their sum is 1 exactly."""
+"""The coefficient of (5), so that the sum of both is exactly 1."""
 
 
 def run(size: Size) -> Data:
-    """Changes of both squares."""
+    """Computes changes of both squares."""
     count, steps, rows = (4, 200, 10) if size.quick else (COUNT, STEPS, ROWS)
     found = ensemble(
         WATER, omega=starts(count) / WATER.moments, t_span=(0.0, steps * H), step=H, method="Jacobi41",
@@ -42,7 +42,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """What each does in the second half."""
+    """Judges what each square does in the second half."""
     half = data["t"].size // 2
     late = {name: float(np.median(np.ptp(data[name][:, half:], axis=1))) for name in ("first", "third")}
     settled = np.ptp(data["first"][:, half:], axis=1) < late["third"] / 10
@@ -67,7 +67,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Both on one scale, that of the walk; what leaves the frame is in colour."""
+    """Draws both on the scale of the walk; curves that leave the frame are in colour."""
     figure, axes = panels(1, 2, width=11.5, height=4.4, sharey=True)
     reach = 1.1 * float(np.abs(data["third"]).max())
     for ax, name, label in zip(axes[0], ("first", "third"), ("$d_1^2$", "$d_3^2$"), strict=True):

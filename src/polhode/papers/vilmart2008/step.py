@@ -25,7 +25,7 @@ TRAJECTORIES, COUNT = 100, 400_000
 
 
 def run(size: Size) -> Data:
-    """Deviations for each way of adding, step and quantity."""
+    """Computes deviations for each kind of summation, step and quantity."""
     count, number, lengths = (4, 100, STEPS[:2]) if size.quick else (TRAJECTORIES, COUNT, STEPS)
     found = [
         [walk(errors(method, starts(count), number, step=h)[:, -1], number).deviation for h in lengths]
@@ -40,7 +40,7 @@ def run(size: Size) -> Data:
 
 
 def check(data: Data, size: Size) -> list[Claim]:
-    """The power of h."""
+    """Judges the power of h."""
     plain, compensated = ([slope(data["step"], d[:, k]) for k in range(len(QUANTITIES))] for d in data["deviation"])
     largest = float((data["deviation"][1] / data["step"][:, None]).max())
     said = [", ".join(f"{p:.2f}" for p in row) for row in (plain, compensated)]
@@ -60,7 +60,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def plot(data: Data) -> "Figure":
-    """Deviations against the step, doubly logarithmic."""
+    """Draws deviations against the step, doubly logarithmic."""
     figure, axes = panels(1, 1, width=7.6, height=4.6)
     ax, h = axes[0][0], data["step"]
     labels = ("$H$", "$C$", "$(Qy)_1$", "$(Qy)_2$", "$(Qy)_3$")
