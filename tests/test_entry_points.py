@@ -198,9 +198,9 @@ def added(group: str) -> tuple[dict[str, Any], dict[str, str]]:
 
 def test_a_name_that_is_taken_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its case: names are found in any."""
-    source = METHOD + "one = replace(MR2, name='mr2')\ntwo = replace(MR2, name='fresh')\n"
+    source = METHOD + "one = replace(MR2, name='Mr2')\ntwo = replace(MR2, name='fresh')\n"
     install(tmp_path, "aaa", {"polhode.methods": {"x": "polhode_aaa", "again": "polhode_aaa:two"}}, polhode_aaa=source)
-    install(tmp_path, "bbb", {"polhode.methods": {"x": "polhode_bbb"}}, polhode_bbb=source.replace("'mr2'", "'other'"))
+    install(tmp_path, "bbb", {"polhode.methods": {"x": "polhode_bbb"}}, polhode_bbb=source.replace("'Mr2'", "'other'"))
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.warns(UserWarning, match="polhode ignores") as told:
         values, packages = added("methods")
@@ -209,6 +209,6 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert packages == {"fresh": "aaa 1.2", "other": "bbb 1.2"}
     messages = [str(warning.message).partition(", and")[0] for warning in told]
     assert messages == [
-        "polhode ignores mr2 of the package aaa 1.2: polhode already has one of that name",
+        "polhode ignores Mr2 of the package aaa 1.2: polhode already has one of that name",
         "polhode ignores fresh of the package bbb 1.2: the package aaa 1.2 already has one of that name",
     ]
