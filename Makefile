@@ -42,11 +42,11 @@ define install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 endef
 
-$(VENV)/run.stamp: $(BIN)/python requirements/run.txt requirements/uv.txt pyproject.toml
+$(VENV)/run.stamp: $(BIN)/python requirements/run.txt requirements/uv.txt pyproject.toml src/polhode/__init__.py
 	$(call install,requirements/run.txt)
 	@touch $@
 
-$(VENV)/test.stamp: $(BIN)/python requirements/test.txt requirements/uv.txt pyproject.toml
+$(VENV)/test.stamp: $(BIN)/python requirements/test.txt requirements/uv.txt pyproject.toml src/polhode/__init__.py
 	$(call install,requirements/test.txt)
 	@touch $@ $(VENV)/run.stamp
 
@@ -84,7 +84,7 @@ bench bench-quick:
 	$(PEERS)/bin/python -m benchmarks $(if $(filter bench-quick,$@),--quick)
 
 # All at once; where that fails, one by one, and those that cannot be had are named here and in the tables.
-$(VENV)/peers.stamp: $(BIN)/python requirements/peers.txt requirements/uv.txt pyproject.toml
+$(VENV)/peers.stamp: $(BIN)/python requirements/peers.txt requirements/uv.txt pyproject.toml src/polhode/__init__.py
 	@echo "installing requirements/peers.txt"
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements/peers.txt \
