@@ -1,10 +1,11 @@
-# Two commands do everything on a machine with python3.11, its venv module and make:
+# Two commands do everything on a machine with Python 3.11 or later, its venv module and make:
 #   make demo    install, run two examples, leave results and pictures in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint evidence bench bench-quick each-peer pins clean
+.PHONY: help demo test test-all lint evidence bench bench-quick each-peer pins clean kept-python
 
-PYTHON ?= python3.11
+# Which Python makes the environments: PYTHON if it is given, else the newest tested one (requirements/find_python.sh).
+FIND_PYTHON := sh requirements/find_python.sh
 VENV := .venv
 BIN := $(VENV)/bin
 export UV_SYSTEM_CERTS ?= 1
@@ -14,11 +15,23 @@ WORKERS ?= 2
 
 help:
 	@sed -n 's/^#   //p' Makefile
+	@echo "make test-all  the checks on every tested Python that is installed"
 	@echo "make evidence  the long tests    make bench  speed beside seven others, into bench/"
 	@echo "make pins  new requirements    make clean"
 
+# An environment without a working Python is made anew; one that works is kept, whatever made it.
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	@python=$$($(FIND_PYTHON) $(PYTHON)) || exit 1; \
+	echo "$$python -m venv $(VENV)"; \
+	"$$python" -m venv --clear $(VENV) || { rm -rf $(VENV); \
+	  echo "$$python cannot make an environment: install its venv module (on Debian or Ubuntu: apt install python3-venv)" >&2; \
+	  exit 1; }
+
+ifdef PYTHON
+$(VENV)/run.stamp $(VENV)/test.stamp $(VENV)/peers.stamp: | kept-python
+kept-python: $(BIN)/python
+	@$(FIND_PYTHON) --compare $(VENV) $(PYTHON)
+endif
 
 # $(call install,FILE): uv when it can be had, because it is quick; pip otherwise
 define install
@@ -29,11 +42,11 @@ define install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 endef
 
-$(VENV)/run.stamp: $(BIN)/python requirements/run.txt requirements/uv.txt pyproject.toml
+$(VENV)/run.stamp: $(BIN)/python requirements/run.txt requirements/uv.txt pyproject.toml src/polhode/__init__.py
 	$(call install,requirements/run.txt)
 	@touch $@
 
-$(VENV)/test.stamp: $(BIN)/python requirements/test.txt requirements/uv.txt pyproject.toml
+$(VENV)/test.stamp: $(BIN)/python requirements/test.txt requirements/uv.txt pyproject.toml src/polhode/__init__.py
 	$(call install,requirements/test.txt)
 	@touch $@ $(VENV)/run.stamp
 
@@ -49,6 +62,18 @@ lint: $(VENV)/test.stamp
 test: lint
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
+# Each Python has an environment of its own, .venv-3.12 and so on. The table tells which were not tested.
+test-all:
+	@table=""; failed=0; \
+	for version in $$($(FIND_PYTHON) --tested); do \
+	  if ! python=$$($(FIND_PYTHON) --version $$version); then result="NOT INSTALLED, NOT TESTED"; \
+	  elif $(MAKE) --no-print-directory VENV=.venv-$$version PYTHON="$$python" test; then result="passed"; \
+	  else result="FAILED"; failed=1; fi; \
+	  table="$$table$$(printf '\n  %-8s %s' $$version "$$result")"; \
+	done; \
+	printf '\nPython%s\n' "$$table"; \
+	case "$$table" in *passed*) exit $$failed;; *) exit 1;; esac
+
 evidence: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m evidence
 
@@ -59,7 +84,7 @@ bench bench-quick:
 	$(PEERS)/bin/python -m benchmarks $(if $(filter bench-quick,$@),--quick)
 
 # All at once; where that fails, one by one, and those that cannot be had are named here and in the tables.
-$(VENV)/peers.stamp: $(BIN)/python requirements/peers.txt requirements/uv.txt pyproject.toml
+$(VENV)/peers.stamp: $(BIN)/python requirements/peers.txt requirements/uv.txt pyproject.toml src/polhode/__init__.py
 	@echo "installing requirements/peers.txt"
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements/peers.txt \
@@ -81,4 +106,4 @@ pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) --extra test --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 
 clean:
-	rm -rf $(VENV) $(PEERS) demo bench .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-* demo bench .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

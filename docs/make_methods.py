@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from polhode import methods
 from polhode.methods import Method
 from polhode.views import cards
 from polhode.views.references import citation
@@ -12,12 +13,16 @@ INTRODUCTION = """\
 # Methods
 
 <!-- Made by docs/make_methods.py from the declarations in src/polhode/methods: edit those. -->
+"""
+
+MEASURED = """\
+## All methods
 
 Whatever stands here is measured: the contract tests run every method, compare its order with the one declared, and
 check at steps far too large to be accurate that it keeps what it claims, and that it does not keep what it does not
-claim. In the shell, `polhode methods` prints the tables and `polhode methods NAME` one method with its options, its
-literature and an example. `polhode compare` measures errors and costs on a motion of your own
-([compare.md](compare.md)).
+claim. In the shell, `polhode methods --all` prints the tables and `polhode methods NAME` one method with its options,
+its literature and an example; with `--json` both are for programs to read. `polhode compare` measures errors and costs
+on a motion of your own ([compare.md](compare.md)).
 
 How to read the tables:
 """
@@ -26,16 +31,26 @@ How to read the tables:
 def page() -> str:
     """Returns the whole page."""
     key = [f"- *{name}*: {_plain(text)}." for name, text in cards.KEY.items()]
-    parts = [INTRODUCTION + "\n" + "\n".join(key)]
-    for family in cards.families():
-        parts.append(f"## {family.heading}")
+    parts = [INTRODUCTION + "\n" + start_here(), MEASURED + "\n" + "\n".join(key)]
+    families = [family for family in cards.families() if not family.package]
+    for family in families:
+        parts.append(f"### {family.heading}")
         if family.text:
             parts.append(family.text)
         parts.append(_table(family.members))
         parts += [_method(method) for method in family.members if method.about or method.options]
-    cited = {key for family in cards.families() for method in family.members for key in method.cite.split(",")}
+    cited = {key for family in families for method in family.members for key in method.cite.split(",")}
     parts.append("## References\n\n" + "\n".join(f"- {citation(key)}" for key in sorted(cited)))
     return "\n\n".join(parts) + "\n"
+
+
+def start_here() -> str:
+    """The methods that a newcomer needs, by what they are for."""
+    parts = [f"## Start here\n\n{_plain(methods.ADVICE)}"]
+    for purpose, rows in cards.start_rows().items():
+        head, *body = (f"| {' | '.join(map(_plain, row))} |" for row in (cards.START_HEAD, *rows))
+        parts.append("\n".join([f"**{purpose}**", "", head, "|---" * len(cards.START_HEAD) + "|", *body]))
+    return "\n\n".join(parts)
 
 
 def _table(members: tuple[Method, ...]) -> str:

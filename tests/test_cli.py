@@ -1,5 +1,6 @@
 """The command line, called in this process where that is enough and as a process of its own where it is not."""
 
+import json
 import os
 import pty
 import re
@@ -315,8 +316,32 @@ def test_help_names_the_commands(call: Call) -> None:
     assert all(name in out for name in ("run", "compare", "methods", "torques", "bodies", "show"))
 
 
-def test_methods(call: Call) -> None:
+def test_methods_for_a_newcomer(call: Call) -> None:
     code, out, _ = call("methods")
+    assert code == 0
+    assert "rtol=1e-9" in out.split("\n\n")[0]
+    listed = [line.split()[0] for line in out.splitlines() if line.strip()]
+    chosen = [name for choices in methods.START_HERE.values() for name in choices]
+    assert [name for name in listed if name in chosen] == chosen
+    assert not set(listed) & (set(methods.catalogue()) - set(chosen))
+    assert f"All {len(methods.catalogue())} methods: polhode methods --all\n" in out
+
+
+def test_methods_as_json(call: Call) -> None:
+    code, out, _ = call("methods", "--json")
+    assert code == 0
+    records = {record["name"]: record for record in json.loads(out)}
+    assert set(records) == set(methods.catalogue())
+    assert records["Exact"]["order"] == {"momentum": None, "attitude": None}
+    code, out, _ = call("methods", "mr2", "--json")
+    assert code == 0
+    assert json.loads(out) == records["MR2"]
+    assert records["MR2"]["accepts"] == ["position", "time"]
+    assert records["MR2"]["keeps"] == ["symplectic", "reversible", "axial_momentum"]
+
+
+def test_methods(call: Call) -> None:
+    code, out, _ = call("methods", "--all")
     assert code == 0
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["MR2"])
     assert line.split()[:7] == ["MR2", "2/2", "SR---A", "SR-NM-", "qt-", "1+5f", "celledoni2006"]

@@ -7,7 +7,7 @@ so that importing polhode costs next to nothing.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic

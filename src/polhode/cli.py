@@ -497,20 +497,36 @@ def methods(
     name: Annotated[
         str | None, typer.Argument(help="Show this method in full. Options are part of the name: 'MR2(axes=231)'.")
     ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All of them, with what they keep, what they accept and what they cost.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The method, or all of them, as JSON.")] = False,
 ) -> None:
-    """List the methods: their orders, what they keep, what they accept and what they cost."""
-    from polhode.methods import find
+    """List the methods that most people need, by what they are for; with --all every one."""
+    from polhode.methods import catalogue, find
     from polhode.views import cards
 
     width = _width()
     if name is None:
-        typer.echo(cards.method_table(width))
+        if as_json:
+            _echo_json([cards.method_record(method) for method in catalogue().values()])
+        else:
+            typer.echo(cards.method_table(width) if every else cards.start_table(width))
         return
     try:
         method = find(name)
     except (ValueError, TypeError) as problem:
         _stop(problem)
-    typer.echo(cards.method_card(method, min(width or LINE_CHARACTERS, LINE_CHARACTERS)))
+    if as_json:
+        _echo_json(cards.method_record(method))
+    else:
+        typer.echo(cards.method_card(method, min(width or LINE_CHARACTERS, LINE_CHARACTERS)))
+
+
+def _echo_json(value: object) -> None:
+    import json
+
+    typer.echo(json.dumps(value, indent=2))
 
 
 @app.command()
@@ -528,7 +544,10 @@ def torques(
             _stop(problem)
         return
     rows = [cards.torque_row(model) for model in catalogue().values()]
-    _table(["model", "parameters (= default)", "depends on", "potential"], rows)
+    head = ["model", "parameters (= default)", "depends on", "potential", "package"]
+    if not any(row[-1] for row in rows):  # all are polhode's own
+        head, rows = head[:-1], [row[:-1] for row in rows]
+    _table(head, rows)
     typer.echo(
         "For units and an example: polhode torques NAME. For a function of your own: model = 'file.py:function'."
     )
@@ -576,7 +595,7 @@ def show(
     import numpy as np
 
     import polhode
-    from polhode.torques import catalogue
+    from polhode.torques import get
 
     picture = result.parent / f"{result.stem}.png"
     if plot and (problem := _unwritable(picture, force, option="")):
@@ -593,7 +612,7 @@ def show(
     if title := solution.metadata.get("title"):
         typer.echo(f"{title}\n")
     typer.echo(f"body      {solution.body}")
-    model = solution.torque.name in catalogue()
+    model = get(solution.torque.name) is not None
     typer.echo(f"torque    {solution.torque if model else f'{solution.torque.name}, a function of the user'}")
     typer.echo(f"method    {solution.method}, step {solution.step:g} s")
     typer.echo(

@@ -86,8 +86,8 @@ def on_separatrix(draw: Draw, ulps: int = 0) -> Problem:
             break
     w = float(draw.integers(1, 1000)) / 64
     w1, w2, w3 = w * draw.choice([-1, 1]), float(draw.integers(-1000, 1000)) / 64, w * draw.choice([-1, 1])
-    w3 = float(w3 + ulps * np.spacing(w3))
-    return _problem(draw, map(float, inertia), (w1, w2, w3), 10.0 ** draw.uniform(-2, 2))
+    w3 += ulps * np.spacing(w3)
+    return _problem(draw, map(float, inertia), (float(w1), w2, float(w3)), 10.0 ** draw.uniform(-2, 2))
 
 
 def one_ulp_from_separatrix(draw: Draw) -> Problem:

@@ -4,6 +4,7 @@ import math
 import os
 import platform
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -11,7 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import platformdirs
 import pytest
+from platformdirs.macos import MacOS
 
 from polhode.compiled import CompilationFailed, KernelRaised, native, program
 from polhode.core.ops import beginning_at, fma, triple, view
@@ -83,15 +86,36 @@ def test_only_the_latest_are_kept(empty_cache: Path, monkeypatch: pytest.MonkeyP
     assert sorted(f.name for f in empty_cache.iterdir()) == [".new-now", "2.code", "3.code", "4.code"]
 
 
-def test_where_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def usual_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a user whose home is /h, and who has chosen no other place."""
     monkeypatch.setenv("HOME", "/h")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("POLHODE_CACHE_DIR", raising=False)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other places")
+def test_where_programs_are_kept(usual_place: None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert native.cache_directory() == Path("/h/.cache/polhode")
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
     assert native.cache_directory() == Path("/x/polhode")
     monkeypatch.setenv("POLHODE_CACHE_DIR", "/p")
     assert native.cache_directory() == Path("/p")
+
+
+def test_programs_are_not_kept_in_the_working_directory(usual_place: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever owns that directory could plant code in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "caches")
+    assert native.cache_directory() == Path("/h/.cache/polhode")
+    for home in ("", "home"):
+        monkeypatch.setenv("HOME", home)
+        place = native.cache_directory()
+        assert place is None or place.is_absolute()
+
+
+def test_macs_have_a_place_of_their_own(usual_place: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platformdirs, "PlatformDirs", MacOS)
+    assert native.cache_directory() == Path("/h/Library/Caches/polhode")
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ EDGES = np.array([*POSITIVE_EDGES, 2 - EPS, 2 + 2 * EPS, -SMALLEST, -1e-320, -EP
 
 
 def signs(rng: np.random.Generator, n: int) -> Floats:
-    return rng.choice([-1.0, 1.0], n)
+    return rng.choice(np.array([-1.0, 1.0]), n)
 
 
 def near(rng: np.random.Generator, n: int) -> Floats:

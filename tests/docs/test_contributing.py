@@ -2,6 +2,7 @@
 
 import re
 import sys
+import tomllib
 import types
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 
 import polhode as ph
 
-BLOCKS = re.findall(
-    r"```python\n(.*?)```", (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL
-)
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 def module(name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -42,6 +43,14 @@ def test_the_torque(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(magnet.momentum, top.momentum, atol=1e-12)  # the same mathematics
     assert magnet.energy_error.max() < 1e-3
     assert magnet.momentum_error.max() < 1e-13
+
+
+def test_the_package() -> None:
+    """What the page shows of a package is in the example, value for value; tests/test_entry_points.py installs it."""
+    shown = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert len(shown) == 1
+    example = tomllib.loads((ROOT / "tests" / "plugin_package" / "pyproject.toml").read_text("utf-8"))
+    assert tomllib.loads(shown[0])["project"] == example["project"]
 
 
 def test_every_block_is_tested() -> None:

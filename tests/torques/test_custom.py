@@ -287,3 +287,42 @@ def test_a_local_torque_says_that_it_cannot_be_pickled() -> None:
 
     with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
         pickle.dumps(local)
+
+
+def test_every_python_reads_the_same_from_the_code() -> None:
+    """Bytecode differs from version to version: comprehensions are nested or not, two variables are loaded at once."""
+
+    def closes_over(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (lambda: w[0])(), q[1], p[0]
+
+    def chooses_in_a_comprehension(t: float, q: Any, w: Any, p: Any) -> Any:
+        return [x if x > 0.0 else 0.0 for x in w]
+
+    def comprehends(t: float, q: Any, w: Any, p: Any) -> Any:
+        return [2.0 * x for x in q[1:]]
+
+    def loops(t: float, q: Any, w: Any, p: Any) -> Any:
+        total = 0.0
+        for k in range(3):
+            total += q[k] * t
+        return total, total, total
+
+    def short_circuits(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (q[1] and q[2]), 0.0, 0.0
+
+    def unpacks(t: float, q: Any, w: Any, p: Any) -> Any:
+        a, b, c = w
+        return a, b, c
+
+    found = {
+        f.name: (Depends.TIME in f.depends, Depends.RATE in f.depends, f.may_bend)
+        for f in map(ph.torque, (closes_over, chooses_in_a_comprehension, comprehends, loops, short_circuits, unpacks))
+    }
+    assert found == {
+        "closes_over": (False, True, False),
+        "chooses_in_a_comprehension": (False, True, True),
+        "comprehends": (False, False, False),
+        "loops": (True, False, False),
+        "short_circuits": (False, False, True),
+        "unpacks": (False, True, False),
+    }

@@ -140,6 +140,30 @@ def test_every_method_has_one_family() -> None:
     assert home["DOP853"] == home["HLR"] == "variable"
 
 
+def test_the_newcomers_list() -> None:
+    chosen = [name for choices in methods.START_HERE.values() for name in choices]
+    assert 18 <= len(chosen) <= 22, "about twenty: who adds one takes one away"
+    assert len({methods.find(name).name for name in chosen}) == len(chosen)
+    assert all(methods.package(methods.find(name).bare_name) is None for name in chosen)
+    sentences = [when for choices in methods.START_HERE.values() for when in choices.values()]
+    assert all(when.endswith(".") for when in sentences)
+    assert len(set(sentences)) == len(sentences)
+    first = [next(iter(choices)) for choices in methods.START_HERE.values()]
+    assert first == ["Exact", "MR2", "Strang(corrector=17)", "G8", "RK4", "DOP853", "SEJ"]
+
+
+@pytest.mark.parametrize("width", [60, 110, None])
+def test_the_newcomers_table_fits(width: int | None) -> None:
+    table = cards.start_table(width)
+    if width is not None:
+        assert max(map(len, table.splitlines())) <= width
+    text = " ".join(table.split())
+    for choices in methods.START_HERE.values():
+        for name, when in choices.items():
+            assert name in text
+            assert width == 60 or when.replace("`", "")[:20] in text
+
+
 def test_the_page_is_up_to_date() -> None:
     assert make_methods.PAGE.read_text("utf-8") == make_methods.page(), "run: python -m docs.make_methods"
 

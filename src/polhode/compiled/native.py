@@ -76,14 +76,17 @@ def compiles() -> bool:
 
 
 def cache_directory() -> Path | None:
-    """Returns the directory of programs: POLHODE_CACHE_DIR, else the user's cache; None for a user without a home."""
+    """Returns the folder of the programs: POLHODE_CACHE_DIR, else the place that this system has for caches.
+
+    None for a user without a home: in a shared place, such as /tmp, others could plant code.
+    """
     if chosen := os.environ.get("POLHODE_CACHE_DIR"):
         return Path(chosen)
-    if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "polhode"
+    import platformdirs  # it costs milliseconds, and only here is it needed
+
     try:
-        return Path.home() / ".cache" / "polhode"
-    except RuntimeError:  # a container's nameless user; a shared place like /tmp would let others plant code
+        return platformdirs.user_cache_path("polhode", appauthor=False)
+    except RuntimeError:
         return None
 
 

@@ -33,13 +33,20 @@ def may_bend(f: Any) -> bool:
             continue
         if not isinstance(function, types.FunctionType):
             continue
-        if any("JUMP" in i.opname and "IF" in i.opname for i in dis.get_instructions(function.__code__)):
+        if _branches(function.__code__):
             return True
         reached = _reached(function)
         if any(_is_bent(value) for value in reached):
             return True
         to_see.extend(reached)
     return False
+
+
+def _branches(code: types.CodeType) -> bool:
+    """Whether the code, or code nested in it, jumps on a condition. Comprehensions are nested up to Python 3.11."""
+    nested = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    jumps = ("JUMP" in i.opname and "IF" in i.opname for i in dis.get_instructions(code))
+    return any(jumps) or any(map(_branches, nested))
 
 
 def _reached(f: types.FunctionType) -> list[Any]:

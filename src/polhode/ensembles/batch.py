@@ -478,10 +478,10 @@ class BatchRun:
         if not self.report:
             return
         lead, n = self.lead, self.start.count
-        done = self.steps.sum() + self.count[:, AT.done].sum()
+        made = self.steps.sum() + self.count[:, AT.done].sum()
         if self.batch.variable_steps:
-            done = n * lead.before + np.abs(self.states[:, STATE] / lead.segment.h).sum()
-        done = min(int(done), n * self.batch.steps)
+            made = n * lead.before + np.abs(self.states[:, STATE] / lead.segment.h).sum()
+        done = min(int(made), n * self.batch.steps)
         if done == self.reported:
             return
         self.reported = done

@@ -12,7 +12,7 @@ from polhode.core.types import Depends, UserTorque, Vec3
 from polhode.methods import Keeps, Method
 from polhode.methods import find as find_method
 from polhode.torques import CustomTorque, Torque
-from polhode.torques import catalogue as torques
+from polhode.torques import get as get_torque
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def torque_record(torque: Torque, body: Body) -> str:
         "axis": torque.axis,
         "conserves_energy": torque.conserves_energy,
     }
-    if torques().get(torque.name) is type(torque):
+    if get_torque(torque.name) is type(torque):
         fields = {f.name: getattr(torque, f.name) for f in dataclasses.fields(torque)}  # type: ignore[arg-type]
         return json.dumps(record | {"fields": fields})
     return json.dumps(record)
@@ -77,9 +77,9 @@ def torque_record(torque: Torque, body: Body) -> str:
 def torque_from(name: str, record: str) -> Torque:
     """Returns the torque of such a record: the model itself if there is one, else a stand-in."""
     kept = json.loads(record)
-    if "fields" in kept and name in torques():
+    if "fields" in kept and (model := get_torque(name)):
         with suppress(TypeError, ValueError):  # the model may have changed since
-            return torques()[name](**{k: _tuples(v) for k, v in kept["fields"].items()})
+            return model(**{k: _tuples(v) for k, v in kept["fields"].items()})
     return TorqueFromFile(
         name,
         tuple(kept["parameters"]),

@@ -1,31 +1,55 @@
-"""The methods: each file has one method or one family. A new file is found by itself."""
+"""The methods: each file has one method or one family.
+
+A new file is found by itself, and so are the methods of other installed packages.
+"""
 
 import importlib
 import pkgutil
 import re
 from functools import cache, lru_cache
+from types import ModuleType
 from typing import Any
 
-from polhode import _check
+from polhode import _check, _entry_points
 from polhode.methods._method import Keeps, Method, Option, StepModel, compose, split, with_options
+from polhode.methods._start_here import ADVICE, START_HERE
 
 __all__ = [
-    "Keeps",
-    "Method",
-    "Option",
-    "StepModel",
-    "catalogue",
-    "compose",
-    "find",
-    "separated",
-    "split",
-    "with_options",
-]
+    "ADVICE", "START_HERE", "Keeps", "Method", "Option", "StepModel", "catalogue", "compose", "find", "package",
+    "separated", "split", "with_options",
+]  # fmt: skip
 
 
 @cache
 def catalogue() -> dict[str, Method]:
-    """Returns all methods by their names."""
+    """Returns every method by its name: polhode's own, then those of other installed packages."""
+    return _own() | _added()[0]
+
+
+def package(name: str) -> str | None:
+    """Returns the installed package that a method comes from, with its version; None for polhode's own."""
+    return None if name in _own() else _added()[1].get(name)
+
+
+@cache
+def _added() -> tuple[dict[str, Method], dict[str, str]]:
+    return _entry_points.additions("polhode.methods", _own(), _methods_in, taken=(*short_names(), *REMOVED))
+
+
+def _methods_in(value: Any) -> dict[str, Method]:
+    """Returns the methods that an entry point names."""
+    held = list(vars(value).values()) if isinstance(value, ModuleType) else [value]
+    found = {m.name: m for m in held if isinstance(m, Method)}
+    if not found:
+        raise TypeError(f"expected a polhode.methods.Method, or a module that has some, not {value!r}")
+    if wrong := [name for name in found if not re.fullmatch(r"[\w-]+", name)]:
+        raise TypeError(f"the name of a method has letters, digits, _ and - only, unlike {wrong[0]!r}")
+    return found
+
+
+@cache
+def _own() -> dict[str, Method]:
+    """Returns the methods of this folder. Most calls need no others, which cost time to look for."""
     found: dict[str, Method] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         if not module.name.startswith("_"):
@@ -41,10 +65,10 @@ REMOVED = {"g4": "G8"}
 
 @cache
 def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Returns what short names such as SABA4 stand for: a method of the catalogue and the value of an option."""
+    """Returns what short names such as SABA4 stand for: one of polhode's methods and the value of an option."""
     return {
         option.short.format(value).lower(): (method.name, {option.name: value})
-        for method in catalogue().values()
+        for method in _own().values()
         for option in method.options
         if option.short
         for value in option.choices
@@ -67,7 +91,13 @@ def _named(name: str) -> Method:
         listed = implied | listed
     if isinstance(bare, str) and bare.lower() in REMOVED:
         raise ValueError(f"there is no method {bare!r} any more: use {REMOVED[bare.lower()]!r}")
-    return catalogue()[_check.choice("method", bare, catalogue())].replace(**listed)
+    known = _own() if isinstance(bare, str) and bare.lower() in _own_names() else catalogue()
+    return known[_check.choice("method", bare, known, command="polhode methods --all")].replace(**listed)
+
+
+@cache
+def _own_names() -> frozenset[str]:
+    return frozenset(name.lower() for name in _own())
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:

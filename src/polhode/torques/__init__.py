@@ -1,19 +1,57 @@
-"""The torque models, one in each file. A new file is found by itself."""
+"""The torque models, one in each file.
+
+A new file is found by itself, and so are the models of other installed packages.
+"""
 
 import importlib
 import inspect
 import pkgutil
+from dataclasses import is_dataclass
 from functools import cache
+from types import ModuleType
+from typing import Any
 
-from polhode import _check
+from polhode import _check, _entry_points
 from polhode.torques._torque import CustomTorque, Torque, checked, torque
 
-__all__ = ["CustomTorque", "Torque", "catalogue", "checked", "find", "torque"]
+__all__ = ["CustomTorque", "Torque", "catalogue", "checked", "find", "get", "package", "torque"]
 
 
 @cache
 def catalogue() -> dict[str, type[Torque]]:
-    """Returns all torque models by their names."""
+    """Returns every torque model by its name: polhode's own, then those of other installed packages."""
+    return _own() | _added()[0]
+
+
+def package(name: str) -> str | None:
+    """Returns the installed package that a model comes from, with its version; None for polhode's own."""
+    return None if name in _own() else _added()[1].get(name)
+
+
+@cache
+def _added() -> tuple[dict[str, type[Torque]], dict[str, str]]:
+    return _entry_points.additions("polhode.torques", _own(), _models_in)
+
+
+def _models_in(value: Any) -> dict[str, type[Torque]]:
+    """Returns the torque models that an entry point names; of a module, those that its own package defines."""
+    held = list(vars(value).values()) if isinstance(value, ModuleType) else [value]
+    found = {m.__name__: m for m in held if inspect.isclass(m) and issubclass(m, Torque) and not inspect.isabstract(m)}
+    if isinstance(value, ModuleType):
+        home = value.__name__.partition(".")[0]
+        found = {name: m for name, m in found.items() if m.__module__.partition(".")[0] == home}
+    if not found:
+        raise TypeError(
+            f"expected a class derived from polhode.torques.Torque, or a module that has some, not {value!r}"
+        )
+    if wrong := [name for name, m in found.items() if not is_dataclass(m)]:
+        raise TypeError(f"a torque model is a frozen dataclass, unlike {wrong[0]}")
+    return found
+
+
+@cache
+def _own() -> dict[str, type[Torque]]:
+    """Returns the models of this folder. Most calls need no others, which cost time to look for."""
     found: dict[str, type[Torque]] = {}
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
         if not module.name.startswith("_"):
@@ -26,4 +64,11 @@ def catalogue() -> dict[str, type[Torque]]:
 
 def find(name: str) -> type[Torque]:
     """Returns the model of this name, whatever its case."""
-    return catalogue()[_check.choice("torque", name, catalogue())]
+    own = isinstance(name, str) and any(name.lower() == known.lower() for known in _own())
+    known = _own() if own else catalogue()
+    return known[_check.choice("torque", name, known)]
+
+
+def get(name: str) -> type[Torque] | None:
+    """Returns the model of exactly this name, or None."""
+    return _own().get(name) or catalogue().get(name)

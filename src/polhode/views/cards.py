@@ -11,11 +11,11 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from types import ModuleType
 from typing import Any, NamedTuple, get_args, get_type_hints
 
-from polhode import methods
+from polhode import methods, torques
 from polhode.core.compose import Kicked, Splitting, Stage
 from polhode.core.flows import kick, spin1
 from polhode.core.types import Depends, Params, Rotor, State, Vec3
@@ -47,7 +47,7 @@ KEY = {
 
 
 class Family(NamedTuple):
-    """Holds the methods of one module."""
+    """Holds the methods of one module, or of one package besides polhode."""
 
     name: str
     heading: str
@@ -55,25 +55,34 @@ class Family(NamedTuple):
     text: str
     """The rest of the module's docstring."""
     members: tuple[Method, ...]
+    package: str | None = None
+    """The installed package with its version; None for polhode's own."""
 
 
 @cache
 def families() -> tuple[Family, ...]:
-    """Returns all methods of the catalogue, by the module that defines them."""
-    homes: dict[str, list[ModuleType]] = {name: [] for name in methods.catalogue()}
+    """Returns all methods: polhode's own by the module that defines them, others by their packages."""
+    others: dict[str, list[Method]] = {}
+    for name, method in methods.catalogue().items():
+        if package := methods.package(name):
+            others.setdefault(package, []).append(method)
+    foreign = [Family(p, f"From the package {p}", "", tuple(members), p) for p, members in others.items()]
+    return *_own_families(), *foreign
+
+
+def _own_families() -> Iterator[Family]:
+    homes: dict[str, list[ModuleType]] = {name: [] for name in methods.catalogue() if not methods.package(name)}
     modules = [importlib.import_module(f"{methods.__name__}.{m.name}") for m in _public_modules()]
     for module in modules:
         for value in vars(module).values():
             if isinstance(value, Method):
                 homes[value.name].append(module)
     home = {name: _definer(name, holders) for name, holders in homes.items()}
-    found = []
     for module in modules:
         heading, _, text = (inspect.getdoc(module) or "").partition("\n")
-        members = tuple(m for name, m in methods.catalogue().items() if home[name] is module)
+        members = tuple(methods.catalogue()[name] for name in homes if home[name] is module)
         if members:
-            found.append(Family(module.__name__.rpartition(".")[2], heading.rstrip("."), text.strip(), members))
-    return tuple(found)
+            yield Family(module.__name__.rpartition(".")[2], heading.rstrip("."), text.strip(), members)
 
 
 def _public_modules() -> Iterator[pkgutil.ModuleInfo]:
@@ -141,6 +150,61 @@ def method_table(width: int | None) -> str:
         blocks.append(textwrap.fill(f.heading, width or 10_000) + "\n" + "\n".join(map(line, group)))
     key = "\n".join(_hanging(f"{name:7}{text}", 7, min(width or 120, 120)) for name, text in KEY.items())
     return "\n\n".join([*blocks, key, "For one method in full, with options and an example: polhode methods NAME"])
+
+
+def start_rows() -> dict[str, list[tuple[str, ...]]]:
+    """Returns the methods that a newcomer needs, by purpose: name, order, torques that it takes, when to choose it."""
+    out: dict[str, list[tuple[str, ...]]] = {}
+    for purpose, choices in methods.START_HERE.items():
+        rows = {name: method_row(methods.find(name)) for name in choices}
+        out[purpose] = [(name, rows[name][1], rows[name][5], when) for name, when in choices.items()]
+    return out
+
+
+START_HEAD = ("method", "order", "takes", "choose it for")
+
+
+def start_table(width: int | None) -> str:
+    """Returns the methods that a newcomer needs, a line each, by purpose. A width of None means no limit."""
+    rows = start_rows()
+    widths = [max(len(row[k]) for row in (START_HEAD, *chain.from_iterable(rows.values()))) for k in range(3)]
+    margin = sum(widths) + 2 * len(widths)
+
+    def line(row: tuple[str, ...]) -> str:
+        cells = [text.ljust(n) for text, n in zip(row, widths, strict=False)]
+        return _hanging("  ".join([*cells, row[-1].replace("`", "")]), margin, width or 10_000)
+
+    blocks = [textwrap.fill(methods.ADVICE, min(width or 120, 120)), line(START_HEAD)]
+    blocks += [textwrap.fill(p, width or 10_000) + "\n" + "\n".join(map(line, group)) for p, group in rows.items()]
+    blocks += [f"{f.heading}\n{', '.join(m.name for m in f.members)}" for f in families() if f.package]
+    key = "\n".join(_hanging(f"{name:7}{KEY[name]}", 7, min(width or 120, 120)) for name in ("order", "takes"))
+    more = f"All {len(methods.catalogue())} methods: polhode methods --all\nOne in full: polhode methods NAME"
+    return "\n\n".join([*blocks, key, more])
+
+
+def method_record(method: Method) -> dict[str, Any]:
+    """Returns a method for programs to read: the columns of the table under names of their own."""
+    home = family(method)
+    momentum, attitude = method.orders(free=False)
+    free_momentum, free_attitude = method.orders(free=True)
+    return {
+        "name": method.name,
+        "family": home.name if home else None,
+        "package": home.package if home else None,
+        "summary": method.summary,
+        "order": {"momentum": momentum, "attitude": attitude},
+        "order_when_free": {"momentum": free_momentum, "attitude": free_attitude},
+        "keeps": _names(method.keeps) if method.accepts else [],
+        "keeps_when_free": _names(method.keeps_when_free),
+        "accepts": _names(method.accepts),
+        "cost": cost(method),
+        "options": {option.name: option.default for option in method.options},
+        "cite": [key for key in method.cite.split(",") if key],
+    }
+
+
+def _names(value: enum.Flag) -> list[str]:
+    return [str(flag.name).lower() for flag in value]
 
 
 def _letters(keeps: Keeps) -> str:
@@ -310,17 +374,19 @@ def _hanging(text: str, indent: int, width: int) -> str:
 
 
 def torque_row(model: type[Torque]) -> tuple[str, ...]:
-    """Returns the cells of a torque in a table: its parameters, what it depends on, whether it has a potential."""
+    """Returns the cells of a torque: its parameters, what it depends on, whether it has a potential, its package."""
     listed = ", ".join(map(_parameter, _fields(model))) or "-"
-    return (model.__name__, listed, flags(model.depends), _potential(model))
+    return (model.__name__, listed, flags(model.depends), _potential(model), torques.package(model.__name__) or "")
 
 
 def torque_card(model: type[Torque]) -> str:
     """Returns everything that is known about a torque, with an example."""
     docs = _field_docs(model)
+    package = torques.package(model.__name__)
     return "\n".join(
         [
             f"{model.__name__}: {inspect.getdoc(model)}\n",
+            *([f"package     {package}"] if package else []),
             f"depends on  {flags(model.depends)}",
             f"potential   {_potential(model)}\n",
             *(f"{_parameter(field)}\n    {docs.get(field.name, '')}" for field in _fields(model)),
@@ -343,7 +409,10 @@ def _potential(model: type[Torque]) -> str:
 
 def _field_docs(model: type[Torque]) -> dict[str, str]:
     """Returns the string below each field, read from the source, since Python does not keep it."""
-    body = ast.parse(inspect.getsource(model)).body[0]
+    try:
+        body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+    except OSError:  # a package without its sources
+        return {}
     assert isinstance(body, ast.ClassDef)
     docs = {}
     for field, text in pairwise(body.body):

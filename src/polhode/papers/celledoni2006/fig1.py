@@ -45,7 +45,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             source=WHERE,
             paper="about 1e-14",
             measured=f"{je.min():.1e} to {je.max():.1e}; restarted at every step {restarted.max():.1e} at most",
-            holds=max(je.max(), restarted.max()) < 5e-14,
+            holds=bool(max(je.max(), restarted.max()) < 5e-14),
             test="below 5e-14 with every step; the paper's error is that of its reference, ode45 at 1e-14",
         ),
         claim(
@@ -53,7 +53,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             source=WHERE,
             paper="slight advantage for MR",
             measured=f"DMV2 / MR2 with the same step: {two.min():.2f} to {two.max():.2f}",
-            holds=two.min() > 1 and two.max() < 2,
+            holds=bool(two.min() > 1 and two.max() < 2),
             test="with the same step, the error of DMV2 is between one and two times that of MR2; in "
             "time the two are too close to be told apart here",
         ),
@@ -63,7 +63,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             paper="slight advantage for DMV",
             measured=f"DMV4 / MR4 with the same step: {four.min():.2f} to {four.max():.2f}; with Suzuki's composition "
             f"instead of the triple jump DMV4 is {suzuki:.0f} times worse",
-            holds=four.min() > 0.5 and four.max() < 1,
+            holds=bool(four.min() > 0.5 and four.max() < 1),
             test="with the same step, the error of DMV4 is between half and all of that of MR4, a triple jump",
         ),
         _orders(c),

@@ -44,7 +44,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             paper="JEM performs very well",
             measured=f"attitude errors MR2 / JEM2 {gains[2].min():.1f} or more, MR4 / JEM4 {gains[4].min():.0f} or "
             f"more; with the momentum {whole[2]:.1f} and {whole[4]:.0f}",
-            holds=gains[2].min() > 3 and gains[4].min() > 50 and whole[2] > 3 and whole[4] > 50,
+            holds=bool(gains[2].min() > 3 and gains[4].min() > 50 and whole[2] > 3 and whole[4] > 50),
             test="by more than 3 at order 2 and more than 50 at order 4, in either norm",
         ),
         claim(
