@@ -74,21 +74,28 @@ class OneBody:
 
     def refine(self, candidate: Candidate) -> float:
         """Refines the steps of a candidate as far as it helps; returns the most steps that were tried."""
-        search = Search(self.problem, candidate, self.rtol, 1)
+        first = self._try(candidate, candidate.first, to_round_off=False)
+        if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
+            return candidate.first
+        search, tried = Search(self.problem, candidate, self.rtol, 1), [first]
 
         def attempt(which: Any, level: int, to_round_off: bool) -> Tried:
             n = search.steps(level)
-            try:
-                error, rounding = self._pair(candidate, n, to_round_off)
-            except StepFailed as problem:
-                self.failed = problem
-                error, rounding = math.inf, 0.0
+            error, rounding = tried.pop() if tried else self._try(candidate, n, to_round_off)
             follows = self.turn <= candidate.longest_turn * n
             floor, round_off = self.floor, self.round_off
             return Tried(*(np.array([x]) for x in (error, floor + rounding, floor, round_off, follows)))
 
         search.run(attempt)
         return float(np.nanmax(search.history.steps))
+
+    def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
+        """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
+        try:
+            return self._pair(candidate, n, to_round_off)
+        except StepFailed as problem:
+            self.failed = problem
+            return math.inf, 0.0
 
     def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Makes a run and its companion, and keeps the best run; returns its error and the rounding in it."""
