@@ -48,7 +48,7 @@ class Fresh:
         )
 
     def finish(self, process: subprocess.Popen[str], text: str = "") -> dict[str, Any]:
-        out, err = process.communicate(text, timeout=120)
+        out, err = process.communicate(text, timeout=900)  # against waiting for ever; a busy machine takes its time
         assert process.returncode == 0, f"{out}\n{err}"
         (line,) = [line for line in out.splitlines() if line.startswith("REPORT")]
         found: dict[str, Any] = json.loads(line.removeprefix("REPORT"))
