@@ -8,6 +8,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import polhode
+
 REPORT = """
 import json as _json, sys as _sys
 from polhode.compiled import native as _native
@@ -26,6 +28,7 @@ class Fresh:
             "PATH": os.environ["PATH"],
             "HOME": str(directory / "home"),
             "POLHODE_CACHE_DIR": str(self.cache),
+            "PYTHONPATH": str(Path(polhode.__file__).parents[1]),  # the same polhode as in this process
             "PYTHONPYCACHEPREFIX": str(bytecode),  # Numba's import is slow without it
             "PYTHONWARNINGS": "error",
         }
