@@ -59,8 +59,19 @@ lint: $(VENV)/test.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+# Each worker takes its share of the files in their order, because neighbours compile the same functions, and the one
+# that is done first takes from the other.
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# mypy and import-linter have one core busy: they run while the tests are collected and begun, and are heard last.
+test: $(VENV)/test.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	@echo "mypy and import-linter run beside pytest; what they say follows its report"
+	@($(BIN)/mypy && $(BIN)/lint-imports) > $(VENV)/lint.log 2>&1 & lint=$$!; \
+	  $(PYTEST); tests=$$?; \
+	  wait $$lint; lint=$$?; cat $(VENV)/lint.log; \
+	  test $$tests -eq 0 -a $$lint -eq 0
 
 # Each Python has an environment of its own, .venv-3.12 and so on. The table tells which were not tested.
 test-all:
@@ -75,7 +86,7 @@ test-all:
 	case "$$table" in *passed*) exit $$failed;; *) exit 1;; esac
 
 evidence: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m evidence
+	$(PYTEST) -m evidence
 
 # The peers bring a Java and an LLVM of their own: they live in an environment of their own.
 PEERS := .venv-peers

@@ -1,12 +1,33 @@
 """Properties are tried on the same examples every time: what passes here passes elsewhere."""
 
 import gc
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.news import News
+
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The long tests are followed: `make evidence` runs for most of an hour."""
+    if config.option.markexpr == "evidence" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(News(config), "news")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: Any) -> list[pytest.Item] | None:
+    """Functions of which every case is evidence are not collected for `make test`: they are half of all cases.
+
+    One that is named on the command line is collected, and deselected as its mark says.
+    """
+    if collector.config.option.markexpr != "not evidence" or any("::" in given for given in collector.config.args):
+        return None
+    marks = getattr(obj, "pytestmark", ())
+    return [] if isinstance(marks, list) and any(mark.name == "evidence" for mark in marks) else None
 
 
 def pytest_collection_finish() -> None:

@@ -8,6 +8,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import polhode
+
 REPORT = """
 import json as _json, sys as _sys
 from polhode.compiled import native as _native
@@ -26,6 +28,7 @@ class Fresh:
             "PATH": os.environ["PATH"],
             "HOME": str(directory / "home"),
             "POLHODE_CACHE_DIR": str(self.cache),
+            "PYTHONPATH": str(Path(polhode.__file__).parents[1]),  # the same polhode as in this process
             "PYTHONPYCACHEPREFIX": str(bytecode),  # Numba's import is slow without it
             "PYTHONWARNINGS": "error",
         }
@@ -48,7 +51,7 @@ class Fresh:
         )
 
     def finish(self, process: subprocess.Popen[str], text: str = "") -> dict[str, Any]:
-        out, err = process.communicate(text, timeout=120)
+        out, err = process.communicate(text, timeout=900)  # against waiting for ever; a busy machine takes its time
         assert process.returncode == 0, f"{out}\n{err}"
         (line,) = [line for line in out.splitlines() if line.startswith("REPORT")]
         found: dict[str, Any] = json.loads(line.removeprefix("REPORT"))

@@ -104,14 +104,24 @@ def lower_bound(method: Method, record_id: str, finer: int = 1) -> tuple[float, 
         return 0.0, 0.0  # round-off in a few steps, which are too long to show an order
     halved = (finest // 2**k for k in range(finest.bit_length()))
     least = min(max(measured(n)) for n in halved if n > COARSEST)
-    if least < 1000 * floor:  # where errors are within a factor of 30 of it, they are round-off
+    orders = method.orders(free=model(record_id) == "free")
+    # Where errors are within a factor of 30 of the least one, they are round-off; unless they still fall.
+    if least < 1000 * floor and not still_falls(measured(finest // 2), measured(finest), orders):
         floor = max(floor, 30 * least)
     momentum = observed_order(lambda n: measured(n).momentum, finest, floor)
     attitude = observed_order(lambda n: measured(n).attitude, finest, floor)
     # An exact method has an infinite order to live up to: its error may not rise above the floor.
     return tuple(  # type: ignore[return-value]
         observed - declared if declared is not None else 0.0 if observed == math.inf else -math.inf
-        for observed, declared in zip((momentum, attitude), method.orders(free=model(record_id) == "free"), strict=True)
+        for observed, declared in zip((momentum, attitude), orders, strict=True)
+    )
+
+
+def still_falls(coarse: Errors, fine: Errors, orders: tuple[int | None, int | None]) -> bool:
+    """Whether both errors become smaller with half the step as their orders say: round-off does not."""
+    return all(
+        declared is not None and fine[k] > 0 and coarse[k] / fine[k] > 2 ** (declared - WITHIN)
+        for k, declared in enumerate(orders)
     )
 
 
@@ -159,4 +169,8 @@ def test_papers_all(method: Method, record_id: str) -> None:
     if torques_taken(method, record_id):
         # Over many turns the errors of low orders follow them at short steps only.
         within = WITHIN * max(1.0, (method.order or 0) / 4)  # a high order shows at long steps only, and not as sharply
+        if (method.order or 0) > HIGHEST_ORDER:
+            # From steps that cannot be made at all to those that err by round-off it is a factor of three, in which the
+            # slope rises to the order: measured from 14.5 to 15.9 for 16. `tests/methods/test_gauss.py` asks as much.
+            within = 2.0
         assert any(min(lower_bound(method, record_id, finer)) > -within for finer in (1, 8, 64, 512))

@@ -2,7 +2,6 @@
 
 import math
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -469,36 +468,40 @@ def test_interruption_keeps_what_there_is() -> None:
         if done > 0:
             raise KeyboardInterrupt
 
-    clock = time.perf_counter()
+    threads = threading.active_count()
     with pytest.raises(ph.EnsembleInterrupted) as caught:
         ph.ensemble(
             BODY, TOP, omega=RATES, method="MR2", t_span=(0.0, 1e6), step=0.01, t_eval=[0.0, 1.0, 1e6], progress=stop
         )
-    assert time.perf_counter() - clock < 60
     many = caught.value.ensemble
     assert (many.status == 4).all()
     assert np.isfinite(many.last_quaternion).all()
     assert (many.t_last < 1e6).all()
     assert many.steps.sum() > 0
-    assert threading.active_count() < 10
+    assert threading.active_count() == threads
 
 
 def test_bodies_that_have_finished_are_not_interrupted() -> None:
+    """Two threads take blocks of a quarter of the bodies that are left, so that one block has ended by the middle.
+
+    The second half takes so long that the thread which reports is heard in time, on a busy machine too.
+    """
+
     def stop(done: int, total: int) -> None:
         if done > total / 2:
             raise KeyboardInterrupt
 
     omega = np.ones((400, 3))
     with pytest.raises(ph.EnsembleInterrupted) as caught:
-        ph.ensemble(BODY, TOP, omega=omega, method="MR2", t_span=(0.0, 100.0), step=1e-3, threads=2, progress=stop)
+        ph.ensemble(BODY, TOP, omega=omega, method="MR2", t_span=(0.0, 500.0), step=1e-3, threads=2, progress=stop)
     many = caught.value.ensemble
-    ended = many.steps == 100_000
+    ended = many.steps == 500_000
     assert 0 < ended.sum() < 400
     assert np.array_equal(many.success, ended)
-    assert np.array_equal(many.t_last == 100.0, ended)
+    assert np.array_equal(many.t_last == 500.0, ended)
     assert many.t_last[~ended] == pytest.approx(1e-3 * many.steps[~ended])
     assert np.isfinite(many.quaternion[ended]).all()
-    assert f"of which {ended.sum()} reached t = 100" in repr(many)
+    assert f"of which {ended.sum()} reached t = 500" in repr(many)
 
 
 def test_an_exception_in_progress_loses_nothing() -> None:

@@ -188,8 +188,19 @@ def bent(t: float, q: Any, w: Any, p: Any) -> Any:
     return (p[0] * q[1] * q[2], 0.0, -p[0] * w[2]) if q[1] * q[2] > 0.0 else (0.0, -p[0] * w[0], 0.0)
 
 
-@pytest.mark.parametrize("compensated", [False, True])
-@pytest.mark.parametrize("torque", [ph.HeavyTop(1.5, (0.375, -0.25, 0.875)), bent], ids=["in lanes", "apart"])
+WEIGHT = ph.HeavyTop(1.5, (0.375, -0.25, 0.875))
+
+
+@pytest.mark.parametrize(
+    ("torque", "compensated"),
+    [
+        # Neither the torque knows of the sums nor they of it: each kind of either is tried every time.
+        pytest.param(WEIGHT, True, id="in lanes-True"),
+        pytest.param(bent, False, id="apart-False"),
+        pytest.param(WEIGHT, False, id="in lanes-False", marks=pytest.mark.evidence),
+        pytest.param(bent, True, id="apart-True", marks=pytest.mark.evidence),
+    ],
+)
 def test_nodes_in_lanes_have_the_bits_of_nodes_one_by_one(torque: Any, compensated: bool) -> None:
     def scalar(axis: int) -> Increments:
         return comoving(8, axis, compensated=compensated)._replace(in_lanes=())

@@ -7,6 +7,7 @@ Numba itself is imported only to compile, so that a warm start is quick.
 """
 
 import ctypes
+import gc
 import hashlib
 import json
 import os
@@ -16,8 +17,8 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -168,7 +169,7 @@ def _compile(f: Any, signature: str, on_compile: Announce, volatile: str | None)
 
     pointer: Any = types.CPointer
     kinds = {"p": pointer(types.float64), "n": pointer(types.int64), "d": types.float64, "i": types.int64}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _without_garbage_collection():
         warnings.simplefilter("ignore")  # Numba's advice on style is not for our users
         for runtime in (False, True):  # Numba's runtime library is needed by torques that make arrays, and only by them
             dispatcher = link(f, runtime=runtime)
@@ -191,6 +192,18 @@ def _compile(f: Any, signature: str, on_compile: Announce, volatile: str | None)
         why = f"{INTERPRETED} call the interpreter, which compiled code cannot; NUMBA_DISABLE_JIT=1 runs it in Python"
         return _Code.refused(explained(CompilationFailed(why), f)), volatile
     return _Code(result.fndesc.llvm_func_name, tuple(externals), code), volatile
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Numba allocates so much that Python looks for garbage again and again: that is an eighth of a compilation."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _resolved(code: _Code) -> bool:

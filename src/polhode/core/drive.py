@@ -87,8 +87,10 @@ def driver(
     stay where they are, and those that can go on begin the chunk again.
     """
     start, step = stepper.start, stepper.step
-    enter, put, put_last, change, taken, keep, inside = _passages(stepper, together)
-    redone = together and inside > 0
+    enter, put, put_last, change = _passages(stepper, together)
+    corrected = enter is not None  # a constant: Numba drops the branches that are not taken before it works on them
+    redone = together and corrected
+    inside = STATE if corrected else 0  # numbers in front of the memory
     _, load_memory, store_memory = stepper.packing or packing_of(stepper.memory - inside)
     showing, changing = _costs(stepper)
     recounted = _recounted(stepper)
@@ -105,34 +107,37 @@ def driver(
         held = h  # the length that the state inside is meant for
         shown, place, unseen = -1, 0, False  # the last grid point that was shown, and its row
         if i == 0 and resumed == 0:
-            held = last if steps == 1 else h
-            s = enter(body, p, t0, s, held)
+            if corrected:
+                held = last if steps == 1 else h
+                s = enter(body, p, t0, s, held)
             memory = start(body, p, t0, s)
         else:
-            s, memory = taken(carried, s), load_memory(carried, inside)
+            if corrected:
+                s = load_state(carried, 0)
+            memory = load_memory(carried, inside)
         offset = plan_offset[j] if j < times else 0.0
         good = sound(s)
         status = _status(OK, good)
         while status == OK:
             due_here = i == due and row < rows
             if due_here and offset == 0.0:
-                if i == 0:  # as it was given
-                    store_state(out, STATE * row, load_state(y, 0))
-                else:
-                    good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, held, good)
+                if corrected and i > 0:
+                    good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, held)
                     others += showing
                     if status != OK:
                         unseen = True
                         break
                     shown, place = i, row
+                else:  # at the start as it was given
+                    store_state(out, STATE * row, load_state(y, 0) if corrected else s)
             else:
                 if i == stop and (not due_here or i > first):
                     break  # a step aside from here waits for the next chunk: this one is done whatever happens there
                 # A stretch of steps of one length: the compiler takes what depends on it out of the loop.
                 length, until = _stretch(due_here, offset, h, last, i, steps, stop, row, rows, due, every)
                 here, s_here, memory_here, others_here = i, s, memory, others
-                if length != held:
-                    s, memory = change(body, p, t0 + i * h, s, memory, held, length)
+                if corrected and length != held:
+                    s, memory = change(body, p, t0 + i * h, s, held, length)
                     others += changing
                 while i < until:
                     new, fresh, status = step(body, p, t0 + i * h, s, length, memory)
@@ -143,21 +148,27 @@ def driver(
                     s, memory = new, fresh
                     i += 1
                     if i == due and every > 0 and row < rows:
-                        good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, length, good)
-                        others += showing
-                        if status != OK:
-                            unseen = True
-                            break
-                        shown, place = i, row
+                        if corrected:
+                            good, status = put(out, row, body, p, _time(t0, h, last, i, steps), s, length)
+                            others += showing
+                            if status != OK:
+                                unseen = True
+                                break
+                            shown, place = i, row
+                        else:
+                            store_state(out, STATE * row, s)
                         row += 1
                         due += every
                 if not due_here and i > here:
                     held = length
                     continue
                 if status == OK:
-                    good, status = put(out, row, body, p, t0 + here * h + length, s, length, good)
-                    others += showing
-                    unseen = status != OK
+                    if corrected:
+                        good, status = put(out, row, body, p, t0 + here * h + length, s, length)
+                        others += showing
+                        unseen = status != OK
+                    else:
+                        store_state(out, STATE * row, s)
                 # It was a step aside, or nothing came of it.
                 i, s, memory = here, s_here, recounted(memory_here, memory)
                 if status != OK:
@@ -168,7 +179,9 @@ def driver(
             j, due, offset = _next_output(plan_index, plan_offset, j, times, steps, due, every)
         if redone and unseen:
             return verdict(status, good)
-        if i > first:
+        if not corrected:
+            store_state(y, 0, s)
+        elif i > first:
             t = _time(t0, h, last, i, steps)
             # Not counted: the number of chunks is chance.
             seen_well, problem = put_last(y, out, place if shown == i else -1, body, p, t, s, held, good)
@@ -177,9 +190,10 @@ def driver(
             if status == OK:
                 status, good = problem, seen_well
             if held != h:
-                s, memory = change(body, p, t, s, memory, held, h)
+                s, memory = change(body, p, t, s, held, h)
                 others += changing
-        keep(carried, s)
+        if corrected:
+            store_state(carried, 0, s)
         store_memory(carried, inside, memory)
         store_counters(count, i, row, due, j, asides, others)
         return verdict(status, good)
@@ -240,45 +254,17 @@ def _time(t0: float, h: float, last: float, i: int, steps: int) -> float:
     return t0 + i * h if i < steps or last == h else t0 + (i - 1) * h + last
 
 
-def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any, Any, int]:
-    """Returns the functions that change between true states and the states of a corrector; plain ones without it.
+def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any]:
+    """Returns the functions that change between true states and the states of a corrector; None without it.
 
     They are: `enter`; `put`, which writes a true state into a row if it is sound; `put_last`, which does the same at
-    the end of a chunk, where the state may be in a row already; `change`, to another length of the steps; `taken` and
-    `keep`, which read and write the front of the memory. The last value is the length of that front.
+    the end of a chunk, where the state may be in a row already; `change`, to another length of the steps.
     """
     start, enter, leave = stepper.start, stepper.enter, stepper.leave
-
-    def enter_plain(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-        return s
-
-    def put_plain(
-        out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float, good: Any
-    ) -> tuple[Any, int]:
-        store_state(out, STATE * row, s)
-        return good, OK
-
-    def put_last_plain(
-        y: Any, out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float, good: Any
-    ) -> tuple[Any, int]:
-        store_state(y, 0, s)
-        return good, OK
-
-    def change_plain(
-        body: Rotor, p: Params, t: float, s: State, memory: Any, h: float, length: float
-    ) -> tuple[State, Any]:
-        return s, memory
-
-    def taken_plain(carried: Any, s: State) -> State:
-        return s
-
-    def keep_plain(carried: Any, s: State) -> None:
-        pass
-
     if enter is None or leave is None:
-        return enter_plain, put_plain, put_last_plain, change_plain, taken_plain, keep_plain, 0
+        return None, None, None, None
 
-    def put(out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float, good: Any) -> tuple[Any, int]:
+    def put(out: Any, row: int, body: Rotor, p: Params, t: float, s: State, h: float) -> tuple[Any, int]:
         seen = leave(body, p, t, s, h)
         seen_well = sound(seen)
         if not all_of(seen_well):
@@ -292,22 +278,16 @@ def _passages(stepper: Stepper, together: bool) -> tuple[Any, Any, Any, Any, Any
         if row >= 0:
             store_state(y, 0, load_state(out, STATE * row))
             return good, OK
-        seen_well, status = put(y, 0, body, p, t, s, h, good)
+        seen_well, status = put(y, 0, body, p, t, s, h)
         if status != OK and not together:
             store_state(y, 0, s)
         return seen_well, status
 
-    def change(body: Rotor, p: Params, t: float, s: State, memory: Any, h: float, length: float) -> tuple[State, Any]:
+    def change(body: Rotor, p: Params, t: float, s: State, h: float, length: float) -> tuple[State, Any]:
         new = enter(body, p, t, leave(body, p, t, s, h), length)
         return new, start(body, p, t, new)
 
-    def taken(carried: Any, s: State) -> State:
-        return load_state(carried, 0)
-
-    def keep(carried: Any, s: State) -> None:
-        store_state(carried, 0, s)
-
-    return enter, put, put_last, change, taken, keep, STATE
+    return enter, put, put_last, change
 
 
 def _costs(stepper: Stepper) -> tuple[int, int]:
