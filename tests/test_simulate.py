@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode._check import FEW
+from polhode._check import FEW_NUMBERS
 from polhode.compiled.digest import digest
 from polhode.core import status as codes
 from polhode.core.compose import triple_jump
@@ -68,7 +68,7 @@ def test_times_are_placed_alike_one_by_one_and_together(span: tuple[float, float
     beside = [grid + k * np.spacing(grid) for k in (-10, -1, 1, 10)]
     anywhere = np.random.default_rng(5).uniform(low, high, 100)
     times = np.clip(np.concatenate([grid, *beside, anywhere]), low, high)
-    assert times.size > FEW
+    assert times.size > FEW_NUMBERS
     index, offset = located(piece, times)
     alone = [located(piece, times[k : k + 1]) for k in range(times.size)]
     np.testing.assert_array_equal(index, [k[0] for k, _ in alone])

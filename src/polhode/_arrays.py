@@ -62,7 +62,7 @@ def to_space(q: Floats, v: Floats) -> Floats:
     return moved
 
 
-def by_blocks(f: Callable[..., Floats], *arrays: Floats) -> Floats:
+def apply_by_blocks(f: Callable[..., Floats], *arrays: Floats) -> Floats:
     """Returns f of all rows, computed block by block, so that the intermediate results of f stay small."""
     rows = arrays[0].shape[0]
     first = f(*(a[:BLOCK_ROWS] for a in arrays))

@@ -71,12 +71,12 @@ def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
     return x
 
 
-FEW = 50
+FEW_NUMBERS = 50
 """Up to this many numbers are checked one by one: the calls of NumPy would take longer."""
 
 
 def _all_finite(x: Floats) -> bool:
-    if x.size <= FEW:
+    if x.size <= FEW_NUMBERS:
         return all(map(math.isfinite, x.ravel().tolist()))
     return int(np.count_nonzero(np.isfinite(x))) == x.size
 

@@ -20,8 +20,8 @@ from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion
 from polhode.integration.loop import Progress, SimulationFailed
-from polhode.io.records import described
-from polhode.methods import Method, separated
+from polhode.io.records import describe_torque
+from polhode.methods import Method, split_list
 from polhode.methods import find as find_method
 from polhode.solution import Solution
 from polhode.torques import Torque
@@ -234,7 +234,7 @@ class Comparison:
             "format_version": FORMAT_VERSION,
             "title": self.title,
             "body": repr(self.body),
-            "torque": described(self.torque),
+            "torque": describe_torque(self.torque),
             "t_span": np.array(self.t_span),
             "reference": r.text,
             "reference_attitude_uncertainty": r.attitude_uncertainty,
@@ -253,7 +253,7 @@ class ComparisonInterrupted(KeyboardInterrupt):
         self.comparison = comparison
 
 
-Announce = Callable[[str], None]
+OnCompile = Callable[[str], None]
 
 
 def compare(
@@ -268,7 +268,7 @@ def compare(
     t_eval: Any = None,
     repeats: int = 5,
     progress: Progress | None = None,
-    on_compile: Announce | None = None,
+    on_compile: OnCompile | None = None,
 ) -> Comparison:
     """Runs methods with several steps and measures their errors and their cost.
 
@@ -329,7 +329,7 @@ def compare(
 
 def listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
     """Returns the methods one by one; commas inside brackets belong to the options of a method."""
-    found: list[str | Method] = [*separated(methods)] if isinstance(methods, str) else [*methods]
+    found: list[str | Method] = [*split_list(methods)] if isinstance(methods, str) else [*methods]
     if not found:
         raise ValueError("name at least one method")
     return found
@@ -435,7 +435,7 @@ class _Problem(NamedTuple):
     body: Body
     torque: Torque
     motion: dict[str, Any]
-    on_compile: Announce
+    on_compile: OnCompile
 
     def run(self, method: Method, step: float, progress: Progress | None = None, **changes: Any) -> Solution:
         """Runs the motion with a method, with output at the output times unless `changes` say otherwise."""

@@ -12,7 +12,7 @@ from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Begin, Progress, SimulationFailed, SimulationInterrupted, solve
-from polhode.io.records import same_torque
+from polhode.io.records import is_same_torque
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats, checked_times
@@ -92,7 +92,7 @@ def simulate(
     return search.answer(problem, goal, progress, on_compile)
 
 
-BEYOND_A_STOP = 0.05
+EVENT_MARGIN = 0.05
 """Accurate runs go this fraction beyond the first run's terminal event."""
 
 
@@ -108,7 +108,7 @@ def _accurate_with_events(
             only_end = problem.replace(times=np.array([problem.t_end]), every=None)
             pilot = _events.with_events(only_end, first, events, progress, on_compile)
             spent = pilot.stats
-            early = pilot.t_last + BEYOND_A_STOP * (pilot.t_last - problem.t_start)
+            early = pilot.t_last + EVENT_MARGIN * (pilot.t_last - problem.t_start)
             if problem.t_start != early and (problem.t_end - early) * problem.direction > 0:
                 ends.insert(0, early)
     for t_end in ends:
@@ -170,18 +170,18 @@ def resume(
     times = None if t_eval is None else checked_times(t_eval, solution.t_last, end)
     chosen = find_method(method) if isinstance(method, str) else method or plan.method
     acting = old.torque if torque is None else checked(torque)
-    is_same_torque = same_torque(old.torque, acting, old.body)
-    goes_on = is_same_torque and chosen == plan.method
+    same = is_same_torque(old.torque, acting, old.body)
+    goes_on = same and chosen == plan.method
     # Only the method itself knows what to do with a quaternion that it left unscaled.
     q = solution.last_quaternion if goes_on else _check.quaternion("attitude", solution.last_quaternion)
     m = solution.last_momentum
     begin = Begin(solution.t_last, q, m, solution.memory if goes_on else ())
     problem = old.replace(t_end=end, times=times, every=None if times is not None else old.every, torque=acting)
     plan = plan.replace(method=chosen)
-    if not is_same_torque:
+    if not same:
         problem, plan = problem.replace(quaternion_start=q, momentum_start=m), plan.replace(torque_size=None)
     check_accepted(chosen, acting)
-    changed = solution.torque_changed or not is_same_torque
+    changed = solution.torque_changed or not same
     watched = _events.listed(events)
 
     def whole(part: Solution) -> Solution:
@@ -226,7 +226,7 @@ def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
 LEAST_TOLERANCE = 1e-17
 """Smaller tolerances are taken as this one: it is far below what can be reached, as a warning will say."""
 
-PLAIN_CHOICES = ("Strang", "MR2", "RK4", "DOP853")
+SUGGESTED_METHODS = ("Strang", "MR2", "RK4", "DOP853")
 """Methods to suggest to somebody whose method does not fit the torque."""
 
 
@@ -270,7 +270,7 @@ def check_accepted(method: Method, torque: Torque) -> None:
         from polhode.methods import catalogue
 
         able = [m.name for m in catalogue().values() if not m.refuses(torque.depends)]
-        others = [name for name in PLAIN_CHOICES if name in able] or able[:3]
+        others = [name for name in SUGGESTED_METHODS if name in able] or able[:3]
         what = " and ".join(
             {Depends.POSITION: "the attitude", Depends.TIME: "time", Depends.RATE: "the rate"}[d]
             for d in method.refuses(torque.depends)

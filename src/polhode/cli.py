@@ -346,7 +346,8 @@ def compare(
         str, typer.Option(help="Methods, separated by commas: 'MR2(axes=231),NMB,DOP853'. See `polhode methods`.")
     ] = "",
     steps: Annotated[
-        str, typer.Option(help="Steps in s, separated by commas. Default: from four times the scenario's to a quarter.")
+        str,
+        typer.Option(help="Steps in s, separated by commas. Default: from four times the scenario's to a quarter."),
     ] = "",
     out: Annotated[
         Path, typer.Option("--output", "--out", help="Directory for the results, made if need be.")

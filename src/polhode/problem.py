@@ -11,7 +11,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode._check import FEW
+from polhode._check import FEW_NUMBERS
 from polhode.body import Body
 from polhode.methods import Method
 from polhode.torques import Torque, checked
@@ -161,7 +161,7 @@ def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
 def _follow_each_other(times: Floats, t0: float, t1: float) -> bool:
     """Whether the times lie on the way from t0 to t1, each beyond the one before."""
     before = operator.lt if t1 > t0 else operator.gt
-    if times.size > FEW:
+    if times.size > FEW_NUMBERS:
         ordered = bool(before(times[:-1], times[1:]).all())
         first, last = float(times[0]), float(times[-1])
     else:  # for a few the calls of NumPy take longer

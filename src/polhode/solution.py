@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, by_blocks, dots, to_space
+from polhode._arrays import Floats, apply_by_blocks, dots, to_space
 from polhode._arrays import lengths as row_lengths
 from polhode.body import Body
 from polhode.compiled import program
 from polhode.core.drive import potential_rows
 from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.io.records import described, is_own, method_from, torque_from, torque_record
+from polhode.io.records import describe_torque, is_own, read_method, read_torque, torque_record
 from polhode.problem import Plan, Problem, Stats
 from polhode.torques import Torque
 
@@ -158,7 +158,7 @@ class Solution:
     @cached_property
     def spatial_momentum(self) -> Floats:
         """Angular momentum in space axes, kg m^2/s."""
-        return by_blocks(to_space, self.quaternion, self.momentum)
+        return apply_by_blocks(to_space, self.quaternion, self.momentum)
 
     @cached_property
     def kinetic_energy(self) -> Floats:
@@ -183,7 +183,7 @@ class Solution:
         return self.saved_potential is not None or self.torque.potential_kernel is not None
 
     def _kinetic(self, momentum: Floats) -> Floats:
-        return by_blocks(lambda m: dots(self.body.rate(m), m) / 2, momentum)
+        return apply_by_blocks(lambda m: dots(self.body.rate(m), m) / 2, momentum)
 
     def _potential_at_start(self) -> float:
         if self.saved_potential is not None:
@@ -207,7 +207,7 @@ class Solution:
             fill(values, np.ascontiguousarray(t), np.ascontiguousarray(q).reshape(-1), out, values.size, out.size)
             return out
 
-        return by_blocks(block, t, q)
+        return apply_by_blocks(block, t, q)
 
     # --- what the motion should have kept
 
@@ -220,7 +220,7 @@ class Solution:
         """
         q, m = self.quaternion, self.momentum
         q_start, m_start = self.problem.quaternion_start[None, :], self.problem.momentum_start[None, :]
-        norms = np.abs(by_blocks(row_lengths, q) - 1.0)
+        norms = np.abs(apply_by_blocks(row_lengths, q) - 1.0)
         if self.torque_changed:
             return {"quaternion norm": norms}
         errors = dict[str, Floats]()
@@ -230,16 +230,18 @@ class Solution:
                 kinetic_start, potential_start = float(self._kinetic(m_start)[0]), self._potential_at_start()
                 scale = kinetic_start + abs(potential_start) or float(kinetic.max(initial=0.0)) or 1.0
                 errors["energy"] = np.abs((kinetic - kinetic_start) + (self.potential_energy - potential_start)) / scale
-            lengths, length = by_blocks(row_lengths, m), float(row_lengths(m_start)[0])
+            lengths, length = apply_by_blocks(row_lengths, m), float(row_lengths(m_start)[0])
             scale = length or float(lengths.max(initial=0.0)) or 1.0
             spatial = to_space(q_start, m_start)
             if self.torque.depends is Depends.NOTHING:
                 errors["momentum norm"] = np.abs(lengths - length) / scale
-                errors["spatial momentum"] = by_blocks(lambda q, m: row_lengths(to_space(q, m) - spatial), q, m) / scale
+                errors["spatial momentum"] = (
+                    apply_by_blocks(lambda q, m: row_lengths(to_space(q, m) - spatial), q, m) / scale
+                )
             elif self.torque.axis is not None:
                 axis = np.array(self.torque.axis)
                 errors["axial momentum"] = (
-                    by_blocks(lambda q, m: np.abs((to_space(q, m) - spatial) @ axis), q, m) / scale
+                    apply_by_blocks(lambda q, m: np.abs((to_space(q, m) - spatial) @ axis), q, m) / scale
                 )
         return errors | {"quaternion norm": norms}
 
@@ -292,7 +294,7 @@ class Solution:
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
             ("body", repr(self.body)),
-            ("torque", _shortened(described(self.torque))),
+            ("torque", _shortened(describe_torque(self.torque))),
             ("method", f"{self.method}, step {self.step:.6g} s"),
             ("time", f"{self.problem.t_start:.6g} to {self.t_last:.6g} s in {steps:,} steps, {rows}"),
             ("status", self.message),
@@ -458,7 +460,7 @@ def _rebuilt(contents: Contents) -> Solution:
     every = int(a["every"]) if "every" in a else None
     problem = Problem(
         body,
-        torque_from(a["torque"], a["torque_record"]),
+        read_torque(a["torque"], a["torque_record"]),
         _check.array("quaternion_start", a["quaternion_start"], (4,)),
         _check.array("momentum_start", a["momentum_start"], (3,)),
         float(a["t_start"]),
@@ -467,7 +469,7 @@ def _rebuilt(contents: Contents) -> Solution:
         every,
     )
     size = float(a["torque_size"]) if "torque_size" in a else None
-    plan = Plan(method_from(a["method"], bool(a["method_is_own"])), float(a["step"]), torque_size=size)
+    plan = Plan(read_method(a["method"], bool(a["method_is_own"])), float(a["step"]), torque_size=size)
     stats = Stats(int(a["steps"]), int(a["nfev"]), float(a["seconds"]))
     potential = None
     if "potential_start" in a:

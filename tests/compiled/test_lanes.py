@@ -10,7 +10,16 @@ import pytest
 from polhode.compiled import CompilationFailed, program
 from polhode.compiled.digest import digest
 from polhode.core import status as codes
-from polhode.core.drive import AT, SETTING, STATE, Counters, driver, fleet, packed_fleet, values_together
+from polhode.core.drive import (
+    AT,
+    SETTING,
+    STATE,
+    Counters,
+    driver,
+    loop_over_bodies,
+    packed_loop_over_bodies,
+    values_together,
+)
 from polhode.core.flows import principal_torque
 from polhode.core.ops import all_of, beginning_at, columns, fma, from_lanes, lane, two_product, verdict, view, where
 from polhode.core.quat import normalised, rescaled, tidied, turn
@@ -219,7 +228,7 @@ def weight(t: float, q: Any, w: Any, p: Any) -> Any:
 
 
 class Arrays:
-    """Everything that a fleet is given, each array with guards before and after it."""
+    """Everything that a loop_over_bodies is given, each array with guards before and after it."""
 
     def __init__(self, memory: int) -> None:
         draw = np.random.default_rng(8)
@@ -262,11 +271,11 @@ def stepper_for(method: str) -> Stepper:
     return find(method).scheme.bind(pull, Depends.POSITION | Depends.TIME, scales)
 
 
-def flown(fly: Any, stepper: Stepper, ranges: list[tuple[int, int]]) -> Arrays:
+def flown(run_bodies: Any, stepper: Stepper, ranges: list[tuple[int, int]]) -> Arrays:
     arrays = Arrays(stepper.memory)
     for stop in (1, 4, 9, 10):
         for first, beyond in ranges:
-            assert fly(*arrays.arrays, 0.5, 0.01, 0.007, stop, first, beyond, STATE, STATE) == codes.OK
+            assert run_bodies(*arrays.arrays, 0.5, 0.01, 0.007, stop, first, beyond, STATE, STATE) == codes.OK
         assert (arrays.count[: ranges[-1][1], AT.done] == stop).all()
     assert arrays.intact()
     return arrays
@@ -275,8 +284,8 @@ def flown(fly: Any, stepper: Stepper, ranges: list[tuple[int, int]]) -> Arrays:
 @pytest.mark.parametrize("method", ["MR2", pytest.param("Strang", marks=pytest.mark.evidence)])
 def test_nothing_is_written_out_of_bounds(method: str) -> None:
     stepper, signature = stepper_for(method), SIGNATURE + "iiii"
-    scalar = program(fleet(stepper, driver(stepper)), signature)
-    lanes = program(packed_fleet(stepper, driver(stepper, values_together(3)), 8), signature)
+    scalar = program(loop_over_bodies(stepper, driver(stepper)), signature)
+    lanes = program(packed_loop_over_bodies(stepper, driver(stepper, values_together(3)), 8), signature)
     alone = flown(scalar, stepper, [(0, BODIES)])
     for ranges in ([(0, BODIES)], [(0, 8), (8, 9), (9, BODIES)], [(k, k + 1) for k in range(BODIES)]):
         packed = flown(lanes, stepper, ranges)
@@ -291,14 +300,18 @@ def test_nothing_is_written_out_of_bounds(method: str) -> None:
 def test_the_same_loop_in_plain_python() -> None:
     """With one lane, and arrays that know their bounds."""
     stepper = stepper_for("MR2")
-    alone = flown(fleet(stepper, driver(stepper)), stepper, [(0, BODIES)])
-    packed = flown(packed_fleet(stepper, driver(stepper, values_together(3)), 1), stepper, [(0, 4), (4, BODIES)])
+    alone = flown(loop_over_bodies(stepper, driver(stepper)), stepper, [(0, BODIES)])
+    packed = flown(
+        packed_loop_over_bodies(stepper, driver(stepper, values_together(3)), 1), stepper, [(0, 4), (4, BODIES)]
+    )
     for one, other in zip(alone.arrays, packed.arrays, strict=True):
         assert one.tobytes() == other.tobytes()
 
 
 def test_lanes_have_programs_of_their_own() -> None:
     stepper = stepper_for("MR2")
-    loops = [packed_fleet(stepper, driver(stepper, values_together(n)), lanes) for n in (2, 3) for lanes in (4, 8)]
-    names = {digest(f).name for f in (*loops, fleet(stepper, driver(stepper, view)))}  # type: ignore[arg-type]
+    loops = [
+        packed_loop_over_bodies(stepper, driver(stepper, values_together(n)), lanes) for n in (2, 3) for lanes in (4, 8)
+    ]
+    names = {digest(f).name for f in (*loops, loop_over_bodies(stepper, driver(stepper, view)))}  # type: ignore[arg-type]
     assert len(names) == 5

@@ -4,14 +4,14 @@ import pickle
 
 import pytest
 
-from polhode.methods import catalogue, compose, find, separated, short_names
+from polhode.methods import catalogue, compose, find, short_names, split_list
 
 
 def test_commas_separate_outside_brackets() -> None:
-    assert separated("A(x=1, of=B(y=2, z=3)), C,, ") == ["A(x=1, of=B(y=2, z=3))", "C"]
+    assert split_list("A(x=1, of=B(y=2, z=3)), C,, ") == ["A(x=1, of=B(y=2, z=3))", "C"]
     for wrong in ("A(x=1", "A)x=(1"):
         with pytest.raises(ValueError, match="brackets do not match"):
-            separated(wrong)
+            split_list(wrong)
 
 
 def test_options_within_options() -> None:

@@ -60,7 +60,7 @@ def test_gravity_gradient() -> None:
     "model", [ph.HeavyTop(2.0, (0.3, 0.1, -0.7)), ph.HeavyTop(2.0, down=(0, 0, 3)), ph.GravityGradient(1.3)]
 )
 def test_upright_directions_have_a_kernel_of_their_own_with_the_same_bits(model: Torque) -> None:
-    general = model.at_large()
+    general = model.for_any_direction()
     assert model.upright
     assert not general.upright
     assert general == model

@@ -2,6 +2,6 @@
 
 from polhode.compiled.digest import named
 from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, program
-from polhode.compiled.ways import may_bend
+from polhode.compiled.smoothness import may_bend
 
 __all__ = ["CompilationFailed", "KernelRaised", "compiles", "may_bend", "named", "program"]

@@ -213,7 +213,7 @@ class Walk:
             cycle = [g.__qualname__ for g in (*opened[opened.index(f) + 1 :], f)]
             raise Recursion(f"{f.__qualname__} calls {' which calls '.join(cycle)}: recursion; write it as a loop")
         if f not in self.known:
-            self.known[f] = self.as_before(f) or self.described(f)
+            self.known[f] = self.as_before(f) or self.describe_torque(f)
         found = self.known[f]
         if self.open:
             caller = next(reversed(self.open))
@@ -225,7 +225,7 @@ class Walk:
         found = self.settled.get(f)
         return found if found and all(self.function(g) == name for g, name in found.others.items()) else None
 
-    def described(self, f: types.FunctionType) -> Named:
+    def describe_torque(self, f: types.FunctionType) -> Named:
         """Names f by all that it refers to."""
         reached = self.open[f] = {}
         attributes = names_read(f.__code__).attributes

@@ -36,7 +36,7 @@ _C_TYPES: dict[str, Any] = {"p": ctypes.c_void_p, "n": ctypes.c_void_p, "d": cty
 _ITEMS = {"p": np.dtype(np.float64), "n": np.dtype(np.int64)}
 
 Program = Callable[..., int]
-Announce = Callable[[], None] | None
+OnCompile = Callable[[], None] | None
 
 
 class CompilationFailed(TypeError):
@@ -98,7 +98,7 @@ compilations = 0
 """How many programs this process had to compile."""
 
 
-def program(f: Any, signature: str, on_compile: Announce = None, *, tentative: bool = False) -> Program:
+def program(f: Any, signature: str, on_compile: OnCompile = None, *, tentative: bool = False) -> Program:
     """Returns f as machine code. In the signature p and n are arrays of floats and of integers, d and i numbers.
 
     `on_compile` is called before a compilation, which takes seconds. A tentative program is one that
@@ -154,7 +154,7 @@ def _here() -> str:
     return repr((sys.version, versions, cpu, settings, contents))
 
 
-def _compile(f: Any, signature: str, on_compile: Announce, volatile: str | None) -> tuple[_Code, str | None]:
+def _compile(f: Any, signature: str, on_compile: OnCompile, volatile: str | None) -> tuple[_Code, str | None]:
     """Returns Numba's object code for f or its complaint, and why it is good for this process only, if it is.
 
     This is the only place that uses private names of Numba (docs/decisions/0001).

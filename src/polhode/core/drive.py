@@ -296,14 +296,14 @@ def _costs(stepper: Stepper) -> tuple[int, int]:
     return each, stepper.evaluations_at_start + each if each else 0
 
 
-def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
+def loop_over_bodies(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
     """Returns the loop over many bodies: each has its place in every array, and goes on by itself to the step `stop`.
 
     A body that reports a status makes no more steps. The bodies share nothing but the plan of outputs.
     """
     memory = max(1, stepper.memory)
 
-    def fly(
+    def run_bodies(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int, first: int, beyond: int, state: int, row: int,
     ) -> int:  # fmt: skip
@@ -322,23 +322,25 @@ def fleet(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., int]:
                 )  # fmt: skip
         return OK
 
-    return fly
+    return run_bodies
 
 
-def packed_fleet(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Callable[..., int]:
+def packed_loop_over_bodies(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Callable[..., int]:
     """Returns the same loop with `lanes` bodies at a time in the lanes of one driver.
 
     Bodies that have made the same number of steps go together. A body that fails in lanes gets the status ALONE: the
     loop over single bodies goes on with it, and finds out whether anything is wrong. The loop returns their number.
     """
     memory = max(1, stepper.memory)
-    places = function("places(crew, size)", [f"return ({''.join(f'crew[{i}] * size, ' for i in range(lanes))})"], {})
+    places = function("places(group, size)", [f"return ({''.join(f'group[{i}] * size, ' for i in range(lanes))})"], {})
     # Empty lanes repeat the first body: they write what it writes.
     more = [f"k{i} = following(count, k{i - 1} + 1, beyond, own)" for i in range(1, lanes)]
     filled = "".join(f"k{i} if k{i} < beyond else k0, " for i in range(1, lanes))
-    crew_of = function("crew_of(count, k0, beyond, own)", [*more, f"return (k0, {filled})"], {"following": _following})
+    group_of = function(
+        "group_of(count, k0, beyond, own)", [*more, f"return (k0, {filled})"], {"following": _following}
+    )
 
-    def fly(
+    def run_bodies(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int, first: int, beyond: int, state: int, row: int,
     ) -> int:  # fmt: skip
@@ -348,19 +350,19 @@ def packed_fleet(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Cal
             if own[AT.status] != OK or own[AT.done] >= stop:
                 k += 1
                 continue
-            crew = crew_of(count, k, beyond, own)
+            group = group_of(count, k, beyond, own)
             blamed = drive(
-                columns(setting, places(crew, SETTING)),
-                columns(values, places(crew, own[AT.values])),
-                columns(y, places(crew, state)),
-                columns(carried, places(crew, memory)),
+                columns(setting, places(group, SETTING)),
+                columns(values, places(group, own[AT.values])),
+                columns(y, places(group, state)),
+                columns(carried, places(group, memory)),
                 plan_offset,
-                columns(out, places(crew, row * own[AT.rows])),
+                columns(out, places(group, row * own[AT.rows])),
                 plan_index,
                 own, t0, h, last, stop,
             )  # fmt: skip
             for i in range(lanes):
-                other = beginning_at(count, COUNTERS * crew[i])
+                other = beginning_at(count, COUNTERS * group[i])
                 other[AT.done], other[AT.row], other[AT.due] = own[AT.done], own[AT.row], own[AT.due]
                 other[AT.next], other[AT.asides], other[AT.others] = own[AT.next], own[AT.asides], own[AT.others]
                 if (blamed >> i) & 1 and other[AT.status] == OK:
@@ -368,7 +370,7 @@ def packed_fleet(stepper: Stepper, drive: Callable[..., int], lanes: int) -> Cal
                     alone += 1
         return alone
 
-    return fly
+    return run_bodies
 
 
 def values_together(count: int) -> Callable[[Any, int], tuple[float, ...]]:
@@ -391,7 +393,7 @@ def _following(count: Any, k: int, beyond: int, own: Any) -> int:
     return k
 
 
-def own_clock_driver(stepper: Stepper) -> Callable[..., int]:
+def variable_driver(stepper: Stepper) -> Callable[..., int]:
     """Returns the loop for a method whose steps choose their length.
 
     Its arguments are those of `driver`, with `span`, the length of the segment, for the length of the last step.

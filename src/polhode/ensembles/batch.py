@@ -16,7 +16,7 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
-from polhode.core.drive import AT, STATE, driver, fleet, packed_fleet, values_together
+from polhode.core.drive import AT, STATE, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.ops import views
 from polhode.core.quat import multiply, to_space
@@ -177,7 +177,7 @@ class Batch:
     def _one_by_one(self) -> Callable[..., int]:
         """Returns the program for one body after the other."""
         driver_of = self.lead.steps.driver
-        loop = lambda stepper: _fleet_of(stepper, driver_of(stepper))  # noqa: E731
+        loop = lambda stepper: _loop_over_bodies(stepper, driver_of(stepper))  # noqa: E731
         return self.lead.binding.program(loop, BATCH_SIGNATURE, self.on_compile)
 
     def _packed(self) -> Callable[..., int] | None:
@@ -233,7 +233,7 @@ def lanes_of(method: Method, bodies: int) -> int:
 
 # The same functions for the same, so that a short run need not be taken apart again.
 
-_fleet_of = lru_cache(maxsize=128)(fleet)
+_loop_over_bodies = lru_cache(maxsize=128)(loop_over_bodies)
 
 
 @lru_cache(maxsize=128)
@@ -245,7 +245,7 @@ def _packed_of(
     pull = principal_torque(kernel if together else lane_by_lane(kernel, lanes), tilted=tilted, windowed=windowed)
     stepper = scheme.value.bind(pull, depends, scales)
     load = values_together(values) if together else views
-    return packed_fleet(stepper, driver(stepper, load, together=True), lanes)
+    return packed_loop_over_bodies(stepper, driver(stepper, load, together=True), lanes)
 
 
 @lru_cache(maxsize=128)

@@ -126,7 +126,7 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
     if not given:
         raise ValueError("torque must be a torque or a list of them, not an empty list")
     if any(torque.upright for torque in given) and not all(torque.upright for torque in given):
-        given = tuple(torque.at_large() for torque in given)
+        given = tuple(torque.for_any_direction() for torque in given)
     first = given[0]
     for k, other in enumerate(given):
         if other is first:

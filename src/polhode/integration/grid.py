@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
-from polhode._check import FEW
+from polhode._check import FEW_NUMBERS
 from polhode.problem import Plan, Problem
 
 
@@ -66,7 +66,7 @@ def times_in(segment: Segment, times: Floats, *, first: bool) -> Floats:
 
 def located(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Returns for each time the grid point before it and how far it lies beyond; on the grid that is exactly zero."""
-    if times.size <= FEW:
+    if times.size <= FEW_NUMBERS:
         return _located_one_by_one(segment, times)
     t0, _, h, last, steps = segment
     before = np.minimum(np.floor((times - t0) / h), steps - 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
-from polhode.core.drive import AT, CLOCK, STATE, own_clock_driver
+from polhode.core.drive import AT, CLOCK, STATE, variable_driver
 from polhode.core.types import Stepper
 from polhode.integration.buffers import Buffers
 from polhode.integration.fixed import FixedSteps, stride
@@ -18,7 +18,7 @@ from polhode.problem import Plan, Problem
 BLOCK_ROWS = 4096
 """Rows of output at steps that are kept in one array: how many there will be is not known."""
 
-driver_of = lru_cache(maxsize=128)(own_clock_driver)
+driver_of = lru_cache(maxsize=128)(variable_driver)
 
 
 @final

@@ -74,7 +74,7 @@ def torque_record(torque: Torque, body: Body) -> str:
     return json.dumps(record)
 
 
-def torque_from(name: str, record: str) -> Torque:
+def read_torque(name: str, record: str) -> Torque:
     """Returns the torque of such a record: the model itself if there is one, else a stand-in."""
     kept = json.loads(record)
     if "fields" in kept and (model := get_torque(name)):
@@ -95,14 +95,14 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-def same_torque(old: Torque, new: Torque, body: Body) -> bool:
+def is_same_torque(old: Torque, new: Torque, body: Body) -> bool:
     """Tells whether both are one torque. The functions of one from a file are lost: only the rest of it is compared."""
     if isinstance(old, TorqueFromFile):
         return old.name == new.name and torque_record(old, body) == torque_record(new, body)
     return old is new or old == new
 
 
-def described(torque: Torque) -> str:
+def describe_torque(torque: Torque) -> str:
     """Returns the name and the numbers of a torque, for people to read."""
     if isinstance(torque, CustomTorque | TorqueFromFile):
         return f"{torque.name}({', '.join(f'{x:g}' for x in torque.values)})"
@@ -134,7 +134,7 @@ def is_own(method: Method) -> bool:
     return True
 
 
-def method_from(name: str, own: bool) -> Method:
+def read_method(name: str, own: bool) -> Method:
     """Returns the method of this name, or one that has no more than the name."""
     if not own:
         with suppress(ValueError):

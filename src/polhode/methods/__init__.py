@@ -15,8 +15,19 @@ from polhode.methods._method import Keeps, Method, Option, StepModel, compose, s
 from polhode.methods._start_here import ADVICE, START_HERE
 
 __all__ = [
-    "ADVICE", "START_HERE", "Keeps", "Method", "Option", "StepModel", "catalogue", "compose", "find", "package",
-    "separated", "split", "with_options",
+    "ADVICE",
+    "START_HERE",
+    "Keeps",
+    "Method",
+    "Option",
+    "StepModel",
+    "catalogue",
+    "compose",
+    "find",
+    "package",
+    "split",
+    "split_list",
+    "with_options",
 ]  # fmt: skip
 
 
@@ -106,7 +117,7 @@ def _parts(name: str) -> tuple[str, dict[str, str]]:
     if not found:
         return name.strip() if isinstance(name, str) else name, {}
     options = {}
-    for item in separated(found[2]):
+    for item in split_list(found[2]):
         key, equals, value = map(str.strip, item.partition("="))
         if not equals:
             raise ValueError(f"options of {found[1]} are written option=value, not {item!r}")
@@ -116,7 +127,7 @@ def _parts(name: str) -> tuple[str, dict[str, str]]:
     return found[1], options
 
 
-def separated(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Splits a list at its commas, except those within brackets."""
     depth, parts = 0, [""]
     for letter in text:

@@ -80,7 +80,7 @@ class Torque(ABC):
         """The direction in space about which the torque is symmetric, if any: the momentum along it is conserved."""
         return None
 
-    def at_large(self) -> "Torque":
+    def for_any_direction(self) -> "Torque":
         """Returns the same torque, with the same bits, by the kernel for any direction (see `upright`)."""
         other = copy(self)
         other._settle(upright=False)

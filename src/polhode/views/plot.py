@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from polhode._arrays import Floats, by_blocks, to_space
+from polhode._arrays import Floats, apply_by_blocks, to_space
 from polhode.io.atomic import AnyPath, whole_file
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _pointing(solution: Solution) -> tuple[str, Floats]:
     sizes = np.abs(solution.problem.momentum_start)
     axis = 2 - int(sizes[::-1].argmax())  # the last of equal ones: z for a body at rest
     unit = np.eye(3)[axis : axis + 1]
-    return "xyz"[axis], by_blocks(lambda q: to_space(q, unit), solution.quaternion)
+    return "xyz"[axis], apply_by_blocks(lambda q: to_space(q, unit), solution.quaternion)
 
 
 def _title(solution: Solution) -> str:
