@@ -8,18 +8,33 @@ import numpy as np
 
 from polhode import ensemble, simulate
 from polhode._arrays import Floats
+from polhode._simulate import check_accepted
 from polhode.body import Body
 from polhode.ensembles.ensemble import Ensemble
 from polhode.free import FreeMotion
-from polhode.integration.loop import SimulationFailed
-from polhode.methods import Method
+from polhode.integration.loop import SimulationFailed, solve
+from polhode.methods import Method, find
+from polhode.problem import Plan, Problem
 from polhode.solution import Solution
 from polhode.torques import Torque
+from polhode.torques.free import Free
 
 
 def slope(h: Any, error: Any) -> float:
     """Returns the observed order: the slope of log error against log step."""
     return float(np.polyfit(np.log(h), np.log(error), 1)[0])
+
+
+def pose(body: Body, torque: Torque | None, omega: Any, attitude: Any = None) -> Problem:
+    """Returns the problem of a motion from time 0 on; `integrate` and `reference` are given an end other than 1 s."""
+    return Problem.given(body, torque, omega=omega, attitude=attitude, t_span=(0.0, 1.0))
+
+
+def integrate(problem: Problem, method: str | Method, t_end: float, h: float, **output: Any) -> Solution:
+    """Runs a problem to `t_end` with the step h, with all rows or those asked for by `t_eval` or `every`."""
+    chosen = find(method) if isinstance(method, str) else method
+    check_accepted(chosen, problem.torque)
+    return solve(problem.until(t_end, **output), Plan(chosen, float(h)))
 
 
 def end_states(
@@ -51,12 +66,18 @@ def free_end(body: Body, t: Any, **start: Any) -> tuple[Floats, Floats]:
     return np.asarray(there.momentum), np.asarray(there.attitude.as_matrix())
 
 
-def tight(body: Body, torque: Torque | None, t_eval: Any, step: float, **start: Any) -> Solution:
+def tight(problem: Problem, t_eval: Any, step: float) -> Solution:
     """Computes a reference under a torque: an adaptive method at a tolerance near round-off, with steps up to this."""
     times = np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
-    return simulate(
-        body, torque, t_span=(0.0, float(times[-1])), step=step, method="DOP853(rtol=1e-14)", t_eval=times, **start
-    )
+    return integrate(problem, "DOP853(rtol=1e-14)", float(times[-1]), step, t_eval=times)
+
+
+def reference(problem: Problem, t_end: float) -> tuple[Floats, Floats]:
+    """Returns momentum in the body and attitude matrix: exact if the body is free, else to nearly all digits."""
+    if isinstance(problem.torque, Free):
+        return free_end(problem.body, t_end, omega=problem.omega_start, attitude=problem.quaternion_start)
+    last = tight(problem, t_end, 0.05)
+    return last.momentum[-1], matrix(last)
 
 
 def timed(jobs: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
@@ -71,4 +92,17 @@ def timed(jobs: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, f
     return best
 
 
-__all__ = ["Ensemble", "end_states", "ensemble", "free_end", "matrix", "simulate", "slope", "tight", "timed"]
+__all__ = [
+    "Ensemble",
+    "end_states",
+    "ensemble",
+    "free_end",
+    "integrate",
+    "matrix",
+    "pose",
+    "reference",
+    "simulate",
+    "slope",
+    "tight",
+    "timed",
+]

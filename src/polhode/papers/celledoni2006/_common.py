@@ -2,40 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import LogLocator
 
-from polhode import GravityGradient, HeavyTop, simulate
+from polhode import GravityGradient, HeavyTop
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.io.netcdf import Variable
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, thinned
-from polhode.papers._measure import slope
+from polhode.papers._measure import integrate, pose, slope
 from polhode.papers._study import Data, Size, named
+from polhode.problem import Problem
 from polhode.solution import Solution
-from polhode.torques import Torque
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Problem(NamedTuple):
-    """What turns, and how it starts; body and space axes coincide then."""
-
-    body: Body
-    torque: Torque | None
-    omega: Any
-
-    def run(self, method: str, t_end: float, h: float, **output: Any) -> Solution:
-        """From time 0, all rows or those asked for."""
-        return simulate(self.body, self.torque, omega=self.omega, t_span=(0.0, t_end), step=h, method=method, **output)
-
-
 def _free() -> Problem:
     body = Body.named("descending")
-    return Problem(body, None, body.rate(np.array([-1.0, 0.0, 2.0])))
+    return pose(body, None, body.rate(np.array([-1.0, 0.0, 2.0])))
 
 
 FREE = _free()
@@ -44,8 +32,8 @@ FREE = _free()
 WEIGHT = HeavyTop(weight=1.0, point=(0.0, 0.0, 1.0), down=(0.0, 0.0, -1.0))
 """V = e3 . Q u0 with u0 = e3: a unit force at the point e3 of the body, and u = Q u0 is the vertical seen from it."""
 
-TOP = Problem(Body.named("heavy-top"), WEIGHT, (10.0, 10.0, 10.0))
-SATELLITE = Problem(Body.named("satellite"), GravityGradient.at_distance(mu=3.986e14, r=1.5e5), (15.0, -15.0, 15.0))
+TOP = pose(Body.named("heavy-top"), WEIGHT, (10.0, 10.0, 10.0))
+SATELLITE = pose(Body.named("satellite"), GravityGradient.at_distance(mu=3.986e14, r=1.5e5), (15.0, -15.0, 15.0))
 """The distance is the paper's, in m: inside the Earth."""
 
 
@@ -59,7 +47,7 @@ def work_precision(
     errors = {name: np.empty((len(methods), len(steps))) for name in ("momentum", "attitude")}
     for i, method in enumerate(methods):
         for j, h in enumerate(steps):
-            last = problem.run(method, 1.0, h, t_eval=[1.0])
+            last = integrate(problem, method, 1.0, h, t_eval=[1.0])
             errors["momentum"][i, j] = np.linalg.norm(last.momentum[-1] - momentum)
             errors["attitude"][i, j] = np.linalg.norm(last.attitude[-1].as_matrix() - attitude)
     return Data(
@@ -78,8 +66,8 @@ def _seconds_a_step(problem: Problem, methods: Sequence[str], steps: Sequence[fl
     for _ in range(rounds):
         for i, method in enumerate(methods):
             for j, h in enumerate(steps):
-                run = problem.run(method, count * h, h, every=count).stats
-                best[i, j] = min(best[i, j], run.seconds / run.steps)
+                stats = integrate(problem, method, count * h, h, every=count).stats
+                best[i, j] = min(best[i, j], stats.seconds / stats.steps)
     return best
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.papers._measure import tight
+from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
 from polhode.papers.celledoni2006._common import SATELLITE, distance, draw_tracks, track, vertical
 
@@ -17,8 +17,8 @@ METHODS = ("MR2", "SEJ", "SEJ4")
 def run(h: float, size: Size) -> Data:
     """Computes three runs and the true motion."""
     t_end = 100 * h if size.quick else 400.0
-    runs = [SATELLITE.run(method, t_end, h) for method in METHODS]
-    true = vertical(tight(SATELLITE.body, SATELLITE.torque, runs[0].t, h, omega=SATELLITE.omega))
+    runs = [integrate(SATELLITE, method, t_end, h) for method in METHODS]
+    true = vertical(tight(SATELLITE, runs[0].t, h))
     tracks = {name: v for k, r in enumerate(runs, 1) for name, v in track(k, r, r.energy[0], "1").items()}
     unlike = [distance(vertical(r), true) for r in runs]
     off = [np.linalg.norm(vertical(r) - true, axis=1)[1:].mean() for r in runs]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.papers._figure import labelled, panels, style
+from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import FREE, energy_change
 
@@ -27,7 +28,7 @@ WHERE = "section 4.1"
 
 def run(size: Size) -> Data:
     """Computes the change of the energy, step by step."""
-    runs = [FREE.run(method, 80.0 if size.quick else T_END, H) for method in METHODS]
+    runs = [integrate(FREE, method, 80.0 if size.quick else T_END, H) for method in METHODS]
     return Data(
         method=named("method", METHODS, "method"),
         t=named("time", runs[0].t, "time", "s"),

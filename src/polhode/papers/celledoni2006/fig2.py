@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.papers._figure import panels
-from polhode.papers._measure import free_end
+from polhode.papers._measure import reference
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.celledoni2006._common import FREE, curves, draw_work, work_precision
 
@@ -27,7 +27,7 @@ WHERE = "figure 2 and section 4.1"
 
 def run(size: Size) -> Data:
     """Computes errors and times."""
-    momentum, attitude = free_end(FREE.body, 1.0, omega=FREE.omega)
+    momentum, attitude = reference(FREE, 1.0)
     return work_precision(FREE, METHODS, STEPS, momentum, attitude, size)
 
 

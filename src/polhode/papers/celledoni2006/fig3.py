@@ -27,7 +27,7 @@ WHERE = "figure 3 and section 4.2"
 
 def run(size: Size) -> Data:
     """Computes errors and times."""
-    last = tight(TOP.body, TOP.torque, 1.0, 1 / 256, omega=TOP.omega)
+    last = tight(TOP, 1.0, 1 / 256)
     return work_precision(TOP, METHODS, STEPS, last.momentum[-1], last.attitude[-1].as_matrix(), size)
 
 

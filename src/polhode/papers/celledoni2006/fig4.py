@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.papers._measure import tight
+from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, track, vertical
 
@@ -27,8 +27,8 @@ SAME = 0.15
 
 def run(size: Size) -> Data:
     """Computes three runs and the true motion."""
-    runs = [TOP.run(METHOD, 2.0 if size.quick else 100.0, h) for h in STEPS]
-    true = vertical(tight(TOP.body, TOP.torque, runs[-1].t, 0.1, omega=TOP.omega))
+    runs = [integrate(TOP, METHOD, 2.0 if size.quick else 100.0, h) for h in STEPS]
+    true = vertical(tight(TOP, runs[-1].t, 0.1))
     tracks = {name: v for k, r in enumerate(runs, 1) for name, v in track(k, r).items()}
     same = [true[:: round(h / STEPS[-1])] for h in STEPS]
     off = [np.linalg.norm(vertical(r) - u, axis=1)[1:].mean() for r, u in zip(runs, same, strict=True)]

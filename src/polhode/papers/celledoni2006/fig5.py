@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, energy_change, track, vertical
 from polhode.papers.celledoni2006.fig4 import SAME, STEPS
@@ -24,7 +25,7 @@ WHERE = "figures 4, 5 and section 4.2"
 def run(size: Size) -> Data:
     """Computes three runs, and those that they are compared with."""
     t_end = 2.0 if size.quick else 100.0
-    runs, others = ([TOP.run(method, t_end, h) for h in STEPS] for method in (METHOD, "SEJ"))
+    runs, others = ([integrate(TOP, method, t_end, h) for h in STEPS] for method in (METHOD, "SEJ"))
     tracks = {name: v for k, r in enumerate(runs, 1) for name, v in track(k, r).items()}
     own = [distance(vertical(r), vertical(runs[-1])) for r in runs]
     apart = [np.linalg.norm(vertical(a) - vertical(b), axis=1)[1:].mean() for a, b in zip(runs, others, strict=True)]

@@ -7,8 +7,9 @@ import numpy as np
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.papers._figure import labelled, panels, style
+from polhode.papers._measure import integrate, pose
 from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
-from polhode.papers.celledoni2006._common import FREE, SATELLITE, TOP, WEIGHT, Problem, energy_change
+from polhode.papers.celledoni2006._common import FREE, SATELLITE, TOP, WEIGHT, energy_change
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +24,7 @@ where.
 """
 
 ORDERS = ("123", "132", "213", "231", "312", "321")
-FAST = Problem(Body([1.0, 2.0, 3.0]), WEIGHT, (10.0, 20.0, 30.0))
+FAST = pose(Body([1.0, 2.0, 3.0]), WEIGHT, (10.0, 20.0, 30.0))
 EXPERIMENTS = {
     "free, h = 0.4": (FREE, 400.0, 0.4),
     "top, h = 0.01": (TOP, 100.0, 0.01),
@@ -42,7 +43,7 @@ def run(size: Size) -> Data:
     errors = np.empty((len(EXPERIMENTS), len(methods)))
     for i, (problem, t_end, h) in enumerate(EXPERIMENTS.values()):
         for j, method in enumerate(methods):
-            solution = problem.run(method, 20 * h if size.quick else t_end, h)
+            solution = integrate(problem, method, 20 * h if size.quick else t_end, h)
             errors[i, j] = np.abs(energy_change(solution)).max() / solution.energy[0]
     return Data(
         experiment=named("experiment", list(EXPERIMENTS), "experiment"),

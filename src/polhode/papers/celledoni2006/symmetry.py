@@ -9,9 +9,9 @@ from polhode import ensemble, simulate
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.papers._figure import loglog, panels
-from polhode.papers._measure import slope, tight
+from polhode.papers._measure import integrate, pose, slope, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.celledoni2006._common import WEIGHT, Problem
+from polhode.papers.celledoni2006._common import WEIGHT
 from polhode.solution import Solution
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ the symplectic form of the phase space (largest entry; numerical derivatives). M
 after 1 s. Right: distance from Strang's splitting with the exact free body, which SEJ approximates, after 1 s.
 """
 
-TASK = Problem(Body([1.0, 2.0, 3.0]), WEIGHT, (1.0, 2.0, 3.0))
+TASK = pose(Body([1.0, 2.0, 3.0]), WEIGHT, (1.0, 2.0, 3.0))
 METHODS = ("MR2", "SEJ", "SEJ4", "Strang")
 STEPS = tuple(0.2 * 2.0**-k for k in range(5))
 BACK = 10
@@ -37,8 +37,8 @@ WHERE = "section 2"
 def run(size: Size) -> Data:
     """Computes defects, errors and distances."""
     steps = STEPS[: 3 if size.quick else None]
-    true = tight(TASK.body, TASK.torque, 1.0, 0.01, omega=TASK.omega)
-    last = [[TASK.run(m, 1.0, h, t_eval=[1.0]) for h in steps] for m in METHODS]
+    true = tight(TASK, 1.0, 0.01)
+    last = [[integrate(TASK, m, 1.0, h, t_eval=[1.0]) for h in steps] for m in METHODS]
     return Data(
         method=named("method", METHODS, "method"),
         step=named("step", steps, "step", "s"),
@@ -63,7 +63,7 @@ def _apart(a: Solution, b: Solution) -> float:
 
 def reversal_defect(method: str, h: float) -> float:
     """Returns how far from its start a run ends that makes some steps forth and as many back."""
-    forth = TASK.run(method, BACK * h, h)
+    forth = integrate(TASK, method, BACK * h, h)
     back = simulate(
         TASK.body, TASK.torque, omega=forth.omega[-1], attitude=forth.quaternion[-1],
         t_span=(BACK * h, 0.0), step=-h, method=method,
@@ -79,7 +79,7 @@ def symplectic_defect(method: str, h: float) -> float:
     """
     d, weights = 1 / 64, {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
     shifts = np.array([np.zeros(6), *(s * k * d * e for e in np.eye(6) for k in weights for s in (1, -1))])
-    start = TASK.body.momentum(np.array(TASK.omega))
+    start = TASK.momentum_start
     after = ensemble(
         TASK.body, TASK.torque, omega=TASK.body.rate(start + shifts[:, 3:]),
         attitude=Rotation.from_rotvec(shifts[:, :3]), t_span=(0.0, h), step=h, method=method,

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from polhode import CoulombSoftWall, FreeMotion, HeavyTop, PiecewiseTorque, SimulationFailed, simulate, to_body, torque
+from polhode import CoulombSoftWall, HeavyTop, PiecewiseTorque, SimulationFailed, to_body, torque
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.core.types import Quat, Vec3
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, style
-from polhode.papers._measure import matrix, slope, tight
+from polhode.papers._measure import integrate, matrix, pose, reference, slope
 from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.problem import Problem
 from polhode.solution import Solution
 from polhode.torques import Torque
 
@@ -24,47 +25,23 @@ LABELS = {"LewisSimo": "LS", "MR2": "LP2", "DMV2": "DMV", "AKWexp": "AKW, exact 
 """The paper's names of methods that have another name here."""
 
 
-class Problem(NamedTuple):
-    """What turns, and how it starts."""
-
-    body: Body
-    torque: Torque | None
-    omega: Any
-    attitude: Any = None
-
-    def run(self, method: str, t_end: float, h: float, **output: Any) -> Solution:
-        """From time 0, all rows or those asked for."""
-        return simulate(
-            self.body, self.torque, omega=self.omega, attitude=self.attitude, t_span=(0.0, t_end), step=h,
-            method=method, **output,
-        )  # fmt: skip
-
-    def reference(self, t_end: float) -> tuple[Floats, Floats]:
-        """Momentum in the body and attitude matrix: exact if the body is free, else to nearly all digits."""
-        if self.torque is None:
-            there = FreeMotion(self.body, self.omega, self.attitude).at(t_end)
-            return np.asarray(there.momentum), np.asarray(there.attitude.as_matrix())
-        last = tight(self.body, self.torque, t_end, 0.05, omega=self.omega, attitude=self.attitude)
-        return last.momentum[-1], matrix(last)
-
-
 def _tilted(angle: float) -> tuple[float, float, float, float]:
     """Returns the attitude exp(angle e1), as a quaternion."""
     return (math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0)
 
 
-FREE = Problem(Body.named("mclachlan-zanna"), None, (0.45549, 0.82623, 0.03476))
+FREE = pose(Body.named("mclachlan-zanna"), None, (0.45549, 0.82623, 0.03476))
 """Section 3.1."""
-FAST_TOP = Problem(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 50.0), _tilted(0.3))
+FAST_TOP = pose(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 50.0), _tilted(0.3))
 """Section 3.4."""
-SLOW_TOP = Problem(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 5.0), _tilted(0.05))
+SLOW_TOP = pose(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 5.0), _tilted(0.05))
 """Section 3.5."""
 
 
 def soft_wall(sign: str) -> Problem:
     """Returns the problem of section 3.6, with the torque as printed, or with the sign that makes the wall repel."""
     body = Body.named("soft-wall")
-    return Problem(body, CoulombSoftWall(sign=sign), body.rate(np.array([2.0, 2.0, 2.0])))  # type: ignore[arg-type]
+    return pose(body, CoulombSoftWall(sign=sign), body.rate(np.array([2.0, 2.0, 2.0])))  # type: ignore[arg-type]
 
 
 def judged(size: Size, why_not: str, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
@@ -84,7 +61,7 @@ def over_time(steps: Sequence[float], quantity: Callable[[Solution], Floats], na
     """Returns times and values of a quantity along the run with each step, as named arrays t_0, value_0, ..."""
     arrays = {}
     for k, h in enumerate(steps):
-        solution = FREE.run("NMB", SHORT, h)
+        solution = integrate(FREE, "NMB", SHORT, h)
         values = quantity(solution)
         dimensions = f"time_{k}" if values.ndim == 1 else f"time_{k} component"
         arrays[f"t_{k}"] = named(f"time_{k}", solution.t, f"time, step {h:g}", "s")
@@ -115,12 +92,12 @@ def legend_beside(axes: Any) -> None:
 
 def convergence(problem: Problem, methods: Sequence[str], steps: Sequence[float], t_end: float) -> Data:
     """Returns the errors at the end, in the 2-norms of the paper; NaN where a run failed."""
-    momentum, attitude = problem.reference(t_end)
+    momentum, attitude = reference(problem, t_end)
     errors = np.full((2, len(methods), len(steps)), np.nan)
     for i, method in enumerate(methods):
         for j, h in enumerate(steps):
             try:
-                last = problem.run(method, t_end, h, t_eval=[t_end])
+                last = integrate(problem, method, t_end, h, t_eval=[t_end])
             except SimulationFailed:
                 continue
             errors[0, i, j] = np.linalg.norm(last.momentum[-1] - momentum)
@@ -209,9 +186,7 @@ class Toss(NamedTuple):
 
     def run(self, method: str, h: float, t_end: float, **output: Any) -> Solution:
         """Runs the toss from rest."""
-        return simulate(
-            BOOK, self.torque(h), omega=(0.0, 0.0, 0.0), t_span=(0.0, t_end), step=h, method=method, **output
-        )
+        return integrate(pose(BOOK, self.torque(h), (0.0, 0.0, 0.0)), method, t_end, h, **output)
 
     def flying(self, t: Floats, h: float) -> Any:
         """Returns which rows are free of torques, however these are sampled."""
@@ -248,9 +223,9 @@ def tossed(size: Size) -> Data:
 
 
 def _flight(reading: Toss, method: str, ends: tuple[float, ...]) -> Floats:
-    run = reading.run(method, COARSE, ends[-1])
-    rows = reading.flying(run.t, COARSE)
-    t, energy, momentum = run.t[rows], run.kinetic_energy[rows], run.spatial_momentum[rows]
+    flight = reading.run(method, COARSE, ends[-1])
+    rows = reading.flying(flight.t, COARSE)
+    t, energy, momentum = flight.t[rows], flight.kinetic_energy[rows], flight.spatial_momentum[rows]
     changed = np.linalg.norm(momentum - momentum[0], axis=1) / np.linalg.norm(momentum[0])
     early = [t <= end for end in ends]
     return np.array([[(energy[e] / energy[0]).max() for e in early], [changed[e].max() for e in early]])

@@ -15,9 +15,9 @@ from polhode.core.status import OK
 from polhode.core.types import Depends, Params, Pull, Rotor, Start, State
 from polhode.methods import Keeps, Method, find
 from polhode.methods.newmark import simo_wong
-from polhode.papers.krysl2004._common import Problem
+from polhode.papers._measure import pose
+from polhode.problem import Problem
 from polhode.solution import Solution
-from polhode.torques.free import Free
 
 # --- the Lagrangian top: figures 8 and 9, accuracy
 
@@ -35,7 +35,7 @@ STEP, END = 0.05, 100.0
 def lagrangian_top(spin: float = SPIN, tilt: float = TILT) -> Problem:
     """Returns the problem of section 3.3 with the data of the example, or with another spin and tilt."""
     turned = (math.cos(tilt / 2), math.sin(tilt / 2), 0.0, 0.0)
-    return Problem(Body(MOMENTS), HeavyTop(weight=WEIGHT), (0.0, 0.0, spin), turned)
+    return pose(Body(MOMENTS), HeavyTop(weight=WEIGHT), (0.0, 0.0, spin), turned)
 
 
 def relative_energy(solution: Solution) -> Floats:
@@ -100,14 +100,13 @@ class Steps:
 
     def __init__(self, problem: Problem, method: str | Method) -> None:
         self.method = find(method) if isinstance(method, str) else method
-        torque, body = problem.torque or Free(), problem.body
+        torque, body = problem.torque, problem.body
         pull = principal_torque(torque.torque_kernel, tilted=False, windowed=False)
         self.stepper = self.method.scheme.bind(pull, torque.depends)
         inertia = tuple(body.moments.tolist())
         self.body = Rotor(inertia, tuple(1.0 / i for i in inertia))
         self.p = Params(tuple(torque.parameters(body)), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf), self.method.tuning)
-        q = np.array([1.0, 0.0, 0.0, 0.0] if problem.attitude is None else problem.attitude)
-        self.start = State(tuple(q.tolist()), tuple(body.momentum(np.array(problem.omega)).tolist()))
+        self.start = State(tuple(problem.quaternion_start.tolist()), tuple(problem.momentum_start.tolist()))
 
     def begun(self, s: State) -> Carried:
         """Returns the state at the beginning of a run."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, DASHES, labelled, loglog, panels
+from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, named
 from polhode.papers.krysl2004._common import convergence, judged, ratios
 from polhode.papers.krysl2004._tops import END, SPIN, STEP, lagrangian_top, largest, relative_energy, vertical_momentum
@@ -34,7 +35,7 @@ def run(size: Size) -> Data:
     """Computes errors at one time, and invariants over a longer one, for several spins."""
     spins, steps, at, end = (SPINS[:1], STEPS[:3], 1.0, 5.0) if size.quick else (SPINS, STEPS, AT, END)
     errors = [convergence(lagrangian_top(spin), METHODS, steps, at)["attitude_error"] for spin in spins]
-    runs = [[lagrangian_top(spin).run(m, end, STEP) for m in METHODS] for spin in spins]
+    runs = [[integrate(lagrangian_top(spin), m, end, STEP) for m in METHODS] for spin in spins]
     vertical = [[vertical_momentum(s) / abs(s.spatial_momentum[0, 2]) for s in row] for row in runs]
     return Data(
         method=named("method", METHODS, "method"),

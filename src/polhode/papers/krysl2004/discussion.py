@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode import simulate
 from polhode._arrays import Floats
 from polhode.core.types import State
 from polhode.methods import Method
 from polhode.papers._figure import COLOURS, MARKERS, labelled, loglog, panels
-from polhode.papers._measure import slope
+from polhode.papers._measure import integrate, slope
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, SLOW_TOP, Problem, judged
+from polhode.papers.krysl2004._common import FREE, SLOW_TOP, judged
 from polhode.papers.krysl2004._tops import (
     SW_ANEW,
     Steps,
@@ -22,7 +21,7 @@ from polhode.papers.krysl2004._tops import (
     symplectic_defect,
     there_and_back,
 )
-from polhode.solution import Solution
+from polhode.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +62,7 @@ def run(size: Size) -> Data:
     top = _windows(SLOW_TOP, top_steps, top_end, TOP_WINDOW)
     back = [[_returned(m, anew=anew) for anew in (False, True)] for m in RETURNED]
     energy, length = _halfway(HALF_COUNT // 10 if size.quick else HALF_COUNT)
-    blown = relative_energy(SLOW_TOP.run("HSTAGM", BLOW_UP_END, 0.1 if size.quick else BACK_STEP))
+    blown = relative_energy(integrate(SLOW_TOP, "HSTAGM", BLOW_UP_END, 0.1 if size.quick else BACK_STEP))
     return Data(
         simo_wong=named("simo_wong", list(SIMO_WONG), "versions of SW"),
         free_step=named("free_step", free_steps, "steps for the free body", "s"),
@@ -88,14 +87,10 @@ def _windows(problem: Problem, steps: Sequence[float], end: float, window: float
     """Returns mean relative errors of the energy, by version of SW, step and window."""
     count = round(end / window)
     rows = [
-        [relative_energy(_run(problem, m, end, h))[1:].reshape(count, -1) for h in steps] for m in SIMO_WONG.values()
+        [relative_energy(integrate(problem, m, end, h))[1:].reshape(count, -1) for h in steps]
+        for m in SIMO_WONG.values()
     ]
     return np.array([[row.mean(axis=1) for row in each] for each in rows])
-
-
-def _run(problem: Problem, method: str | Method, end: float, h: float) -> Solution:
-    body, torque, omega, attitude = problem
-    return simulate(body, torque, omega=omega, attitude=attitude, t_span=(0.0, end), step=h, method=method)
 
 
 def _defect(method: str, h: float, count: int = 0) -> float:
@@ -122,7 +117,7 @@ def _halfway(count: int) -> tuple[float, float]:
 
 
 def _at_steps() -> tuple[float, float]:
-    return _spreads(FREE.run("NMB", 100.0, HALF_STEP).momentum)
+    return _spreads(integrate(FREE, "NMB", 100.0, HALF_STEP).momentum)
 
 
 def _spreads(m: Floats) -> tuple[float, float]:

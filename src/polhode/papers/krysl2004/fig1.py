@@ -6,6 +6,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.papers._figure import labelled, panels
+from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, SHORT, draw_over_time, judged, legend_beside, over_time
 
@@ -26,7 +27,7 @@ WHERE = "figure 1 and section 3.1"
 
 def run(size: Size) -> Data:
     """Computes energies over time, and their ranges in long runs."""
-    ranges = [_ranges(FREE.run("NMB", _end(size), h).kinetic_energy) for h in STEPS]
+    ranges = [_ranges(integrate(FREE, "NMB", _end(size), h).kinetic_energy) for h in STEPS]
     return Data(
         step=named("step", STEPS, "step", "s"),
         part=named("part", ["first tenth", "last tenth"], "part of the long run"),

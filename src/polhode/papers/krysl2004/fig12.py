@@ -6,6 +6,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, DASHES, labelled, panels
+from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP, judged
 from polhode.papers.krysl2004._tops import largest, relative_energy
@@ -34,11 +35,11 @@ WHERE = "figure 12 and section 3.5"
 def run(size: Size) -> Data:
     """Computes Hamiltonians; at the quick size the free body runs for 200 s, and the top with one step."""
     steps = STEPS[:1] if size.quick else STEPS
-    free = [FREE.run(m, FREE_END, FREE_STEP) for m in METHODS]
-    top = [SLOW_TOP.run(m, TOP_END, TOP_STEP) for m in METHODS]
+    free = [integrate(FREE, m, FREE_END, FREE_STEP) for m in METHODS]
+    top = [integrate(SLOW_TOP, m, TOP_END, TOP_STEP) for m in METHODS]
     grid = np.linspace(0.0, LONG, round(LONG / STEPS[0]) + 1)
-    falling = [SLOW_TOP.run("HSTAGM", LONG, h, every=round(STEPS[0] / h)) for h in steps]
-    forever = free if size.quick else [FREE.run(m, FOREVER, FREE_STEP) for m in METHODS]
+    falling = [integrate(SLOW_TOP, "HSTAGM", LONG, h, every=round(STEPS[0] / h)) for h in steps]
+    forever = free if size.quick else [integrate(FREE, m, FOREVER, FREE_STEP) for m in METHODS]
     return Data(
         method=named("method", METHODS, "method"),
         t_free=named("time_free", free[0].t, "time", "s"),

@@ -7,9 +7,10 @@ import numpy as np
 from polhode import SimulationFailed
 from polhode._arrays import Floats
 from polhode.papers._figure import labelled, loglog, panels
-from polhode.papers._measure import tight
+from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.krysl2004._common import LABELS, Problem, convergence, judged, ratios, soft_wall
+from polhode.papers.krysl2004._common import LABELS, convergence, judged, ratios, soft_wall
+from polhode.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,14 +72,14 @@ def run(size: Size) -> Data:
 
 
 def _height(problem: Problem, t: Floats) -> Floats:
-    there = tight(problem.body, problem.torque, t, 0.05, omega=problem.omega)
+    there = tight(problem, t, 0.05)
     return np.asarray(there.attitude.as_matrix()[:, 2, 2])
 
 
 def _blown(problem: Problem, method: str, h: float, end: float) -> float:
     """Returns when the energy is off for the first time, or when no more steps can be made."""
     try:
-        solution = problem.run(method, end, h)
+        solution = integrate(problem, method, end, h)
     except SimulationFailed as failure:
         solution = failure.solution
     off = np.abs(solution.energy - solution.energy[0]) > BLOWN

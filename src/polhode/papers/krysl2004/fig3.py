@@ -7,6 +7,7 @@ import numpy as np
 from polhode import FreeMotion, SimulationFailed
 from polhode._arrays import Floats
 from polhode.papers._figure import labelled, panels
+from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, LABELS, draw_over_time, legend_beside, over_time
 
@@ -62,14 +63,14 @@ def run(size: Size) -> Data:
 
 
 def _true() -> Character:
-    exact = FreeMotion(FREE.body, FREE.omega)
+    exact = FreeMotion(FREE.body, FREE.omega_start)
     w = np.asarray(exact.at(np.linspace(0.0, float(exact.period), 4001)).omega)
     return Character(float(exact.period), float(w[:, 0].min()), np.abs(w).max(axis=0))
 
 
 def _character(method: str, t_end: float) -> Character:
     try:
-        r = FREE.run(method, t_end, LARGEST)
+        r = integrate(FREE, method, t_end, LARGEST)
     except SimulationFailed:
         return LOST
     w = r.omega
@@ -89,7 +90,7 @@ def _longest_step(method: str, within: float) -> float:
     while high - low > within:
         h = (low + high) / 2
         try:
-            FREE.run(method, 35.0, h, t_eval=[35.0])
+            integrate(FREE, method, 35.0, h, t_eval=[35.0])
         except SimulationFailed:
             high = h
         else:

@@ -6,6 +6,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, panels, style
+from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import judged
 from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, lagrangian_top, largest, relative_energy
@@ -34,7 +35,7 @@ def run(size: Size) -> Data:
     """Computes one run to be drawn, and the largest errors of many."""
     end = QUICK_SECONDS if size.quick else END
     spins, tilts = (FEW_SPINS, TILTS[:1]) if size.quick else (SPINS, TILTS)
-    drawn = lagrangian_top().run("NMB", end, STEP)
+    drawn = integrate(lagrangian_top(), "NMB", end, STEP)
     found = np.array([[_extremes(spin, tilt, end) for spin in spins] for tilt in tilts])
     return Data(
         t=named("time", drawn.t, "time", "s"),
@@ -47,7 +48,7 @@ def run(size: Size) -> Data:
 
 
 def _extremes(spin: float, tilt: float, end: float) -> tuple[float, float]:
-    error = relative_energy(lagrangian_top(spin, tilt).run("NMB", end, STEP))
+    error = relative_energy(integrate(lagrangian_top(spin, tilt), "NMB", end, STEP))
     return largest(error), _growth(error)
 
 

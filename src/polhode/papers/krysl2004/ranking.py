@@ -12,11 +12,11 @@ from polhode.papers.krysl2004._common import (
     FREE,
     LABELS,
     SLOW_TOP,
-    Problem,
     convergence,
     judged,
     soft_wall,
 )
+from polhode.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
