@@ -4,8 +4,8 @@ All torques are cases of one formula,
 
     tau = r x R^T f(t) - d w - e |w|^2 w,      f(t) = f cos(nu t + phase), times `after` beyond the time `jump`,
 
-which each problem uses in part. So one description serves polhode, the reference integration, and the symmetries:
-a rotated frame, other units, reversed time and relabelled axes are changes of the numbers.
+which each problem uses in part. So one recipe serves polhode, the reference integration, and the symmetries: a rotated
+frame, other units, reversed time and relabelled axes are changes of its numbers.
 """
 
 import math
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import polhode as ph
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.core.vec import cross
+from polhode.problem import Problem
 from polhode.torques import Torque
 from polhode.torques._torque import CustomTorque
 
@@ -64,8 +65,8 @@ DEPENDS = {
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A motion from time 0 to `t_end`."""
+class Recipe:
+    """The numbers of a motion from time 0 to `t_end`, from which its problem is made."""
 
     kind: str
     tensor: tuple[tuple[float, float, float], ...]
@@ -105,14 +106,21 @@ class Problem:
         jumps = (self.jump,) if self.kind == "jump" else ()
         return CustomTorque(KERNELS[self.kind], values, None, jumps, self.depends)
 
+    @property
+    def problem(self) -> Problem:
+        """The problem, as polhode's."""
+        return Problem.given(
+            self.body, self.torque, omega=self.omega, attitude=self.quaternion, t_span=(0.0, self.t_end)
+        )
+
     # --- the same motion, described otherwise
 
-    def rotated(self, S: Floats, s: Quat) -> "Problem":
+    def rotated(self, S: Floats, s: Quat) -> "Recipe":
         """In a space frame turned by S, whose quaternion is s."""
         x, y, z = (S @ np.array(self.force)).tolist()
         return replace(self, force=(x, y, z), quaternion=_product(s, self.quaternion))
 
-    def rescaled(self, mass: float, time: float) -> "Problem":
+    def rescaled(self, mass: float, time: float) -> "Recipe":
         """In other units: moments of inertia are `mass` times greater, times `time` times longer."""
         torque = mass / time**2
         return replace(
@@ -127,7 +135,7 @@ class Problem:
             t_end=self.t_end * time,
         )
 
-    def mirrored(self) -> "Problem":
+    def mirrored(self) -> "Recipe":
         """With time running the other way: the same attitudes, opposite rates."""
         return replace(
             self,
@@ -140,7 +148,7 @@ class Problem:
             t_end=-self.t_end,
         )
 
-    def relabelled(self) -> "Problem":
+    def relabelled(self) -> "Recipe":
         """With body axes 1, 2, 3 called 3, 1, 2: new components are (v2, v3, v1)."""
         P = RELABEL
         return replace(
@@ -180,7 +188,8 @@ def _tensor(a: Floats) -> tuple[tuple[float, float, float], ...]:
 ALIGNED = ((1.0, 0.0, 0.0), (0.0, 1.75, 0.0), (0.0, 0.0, 2.5))
 TILTED = ((1.5, 0.25, -0.125), (0.25, 2.0, 0.375), (-0.125, 0.375, 1.25))
 
-PROBLEMS = {kind: Problem(kind, ALIGNED) for kind in DEPENDS} | {
-    "weight-tilted": Problem("weight", TILTED),
-    "stir-tilted": Problem("stir", TILTED),
+RECIPES = {kind: Recipe(kind, ALIGNED) for kind in DEPENDS} | {
+    "weight-tilted": Recipe("weight", TILTED),
+    "stir-tilted": Recipe("stir", TILTED),
 }
+PROBLEMS = {name: recipe.problem for name, recipe in RECIPES.items()}

@@ -9,7 +9,7 @@ import pytest
 from tests.authorities import generic_records, paper_records
 from tests.authorities.high_precision import Vector, cross, end_state, rotation, seen_from_body
 from tests.authorities.make_generic_states import state
-from tests.authorities.problems import PROBLEMS
+from tests.authorities.problems import RECIPES
 
 
 def gap(record: dict[str, Any], R: list[Vector], w: Vector) -> float:
@@ -19,14 +19,14 @@ def gap(record: dict[str, Any], R: list[Vector], w: Vector) -> float:
 
 
 def test_every_problem_is_stored() -> None:
-    assert set(generic_records()) == set(PROBLEMS)
+    assert set(generic_records()) == set(RECIPES)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", RECIPES)
 def test_generic_states(name: str) -> None:
     """With eight steps of order 20 the integration is good to about 25 digits; the stored states have 35."""
     with mp.workdps(40):
-        assert gap(generic_records()[name], *state(PROBLEMS[name], 8, columns=10)) < 1e-22
+        assert gap(generic_records()[name], *state(RECIPES[name], 8, columns=10)) < 1e-22
 
 
 @pytest.mark.parametrize("name", ["celledoni2006-fig6-alpha1@t=1", "celledoni2006-free-pi0=(-1,0,2)@t=1"])

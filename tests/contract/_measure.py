@@ -16,9 +16,11 @@ from polhode.core.flows import principal_torque
 from polhode.core.quat import multiply
 from polhode.core.types import Params, Rotor, State
 from polhode.core.variable import Reversible
+from polhode.integration.loop import solve
 from polhode.methods import Keeps, Method, catalogue
+from polhode.problem import Plan, Problem
 from tests.authorities import Floats, generic_records
-from tests.authorities.problems import PROBLEMS, Problem
+from tests.authorities.problems import PROBLEMS, Recipe
 
 EPS = float(np.finfo(float).eps)
 
@@ -42,10 +44,7 @@ def compiled_run(
 ) -> ph.Solution:
     """Runs from time 0 to the end of the problem, or to another time, in this number of steps."""
     end = problem.t_end if t_end is None else t_end
-    return ph.simulate(
-        problem.body, problem.torque, omega=problem.omega, attitude=problem.quaternion,
-        t_span=(0.0, end), step=end / steps, method=method, every=every or steps,
-    )  # fmt: skip
+    return solve(problem.until(end, every=every or steps), Plan(method, end / steps))
 
 
 def run(
@@ -58,7 +57,7 @@ def run(
 
 def accepted(method: Method) -> list[str]:
     """The generic problems that a method takes."""
-    return [name for name, problem in PROBLEMS.items() if not method.refuses(problem.depends)]
+    return [name for name, problem in PROBLEMS.items() if not method.refuses(problem.torque.depends)]
 
 
 def pairs(*, tilted: bool = True) -> list[Any]:
@@ -155,24 +154,24 @@ def _even(x: float) -> int:
 
 
 @cache
-def defects(problem: Problem, method: Method, h: float, steps: int, *, compiled: bool = False) -> dict[Keeps, float]:
+def defects(recipe: Recipe, method: Method, h: float, steps: int, *, compiled: bool = False) -> dict[Keeps, float]:
     """The largest relative change of every quantity that the exact motion conserves, at all saved times."""
     every = max(1, steps // 200)
-    solution = (compiled_run if compiled else run)(problem, method, steps, steps * h, every)
+    solution = (compiled_run if compiled else run)(recipe.problem, method, steps, steps * h, every)
     R, m, w = matrices(solution.quaternion), solution.momentum, solution.omega
     L = np.einsum("nij,nj->ni", R, m)
     kinetic = np.einsum("ni,ni->n", m, w) / 2
     size = float(np.linalg.norm(m, axis=1).max())
-    if problem.kind == "free":
+    if recipe.kind == "free":
         norms = np.linalg.norm(m, axis=1)
         return {
             Keeps.ENERGY: float(np.abs(kinetic - kinetic[0]).max() / kinetic.max()),
             Keeps.MOMENTUM_NORM: float(np.abs(norms - norms[0]).max() / size),
             Keeps.SPATIAL_MOMENTUM: float(np.abs(L - L[0]).max() / size),
         }
-    assert problem.kind == "weight"
-    force = np.array(problem.force)
-    energy = kinetic - np.einsum("i,nij,j->n", force, R, np.array(problem.point))
+    assert recipe.kind == "weight"
+    force = np.array(recipe.force)
+    energy = kinetic - np.einsum("i,nij,j->n", force, R, np.array(recipe.point))
     axial = L @ (force / np.linalg.norm(force))
     return {
         Keeps.ENERGY: float(np.abs(energy - energy[0]).max() / kinetic.max()),
@@ -197,9 +196,9 @@ def reversal_defect(problem: Problem, method: Method, h: float, steps: int) -> f
 
 def _reversal_along_densities(problem: Problem, method: Method, h: float, steps: int) -> float:
     """The same for steps whose lengths follow a recurrence: the way back begins with the last density."""
-    one, w, q = OneStep(problem, method), np.array(problem.omega), np.array(problem.quaternion)
-    turned = np.array(multiply(tuple(q / np.linalg.norm(q)), one.p.axes))
-    s = begin = State(tuple(turned), tuple(problem.body.axes.T @ problem.body.momentum(w)))
+    one = OneStep(problem, method)
+    turned = np.array(multiply(tuple(problem.quaternion_start), one.p.axes))
+    s = begin = State(tuple(turned), tuple(problem.body.axes.T @ problem.momentum_start))
     memory, t = one.stepper.start(one.body, one.p, 0.0, s), 0.0
     for _ in range(steps):
         s, memory, status = one.stepper.step(one.body, one.p, t, s, h, memory)

@@ -8,7 +8,7 @@ import pytest
 
 from polhode.core.compose import suzuki, triple_jump
 from polhode.methods import Keeps, Method, catalogue, compose
-from tests.authorities.problems import PROBLEMS
+from tests.authorities.problems import RECIPES
 from tests.contract._measure import errors, observed_order, pairs
 from tests.contract.test_keeps import TORQUED, defect, large, noise, promises
 
@@ -63,9 +63,9 @@ def test_order_six(name: str) -> None:
 
 @pytest.mark.parametrize("flag", TORQUED, ids=lambda flag: flag.name)
 def test_compositions_keep_what_their_method_keeps(flag: Keeps) -> None:
-    problem = PROBLEMS["weight"]
+    recipe = RECIPES["weight"]
     for method in symmetric(2):
         fourth = raised(method, triple_jump(2))
-        if flag in promises(fourth, problem):
+        if flag in promises(fourth, recipe):
             h = large(method)[0] / 2  # the longest part of the step, 1.7 h, is then as long as a large step
-            assert defect(flag, problem, fourth, h, 1000) <= noise(flag, h, 3000)
+            assert defect(flag, recipe, fourth, h, 1000) <= noise(flag, h, 3000)

@@ -16,7 +16,7 @@ from polhode.core.flows import kick, principal_torque, spin1, spin2, spin3
 from polhode.core.types import Depends, State
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import Keeps, Method
-from tests.authorities.problems import PROBLEMS, Problem
+from tests.authorities.problems import PROBLEMS, RECIPES, Recipe
 from tests.contract._measure import EPS, OneStep, defects, reversal_defect, states, symplectic_defect
 
 LARGE = (0.5, 0.75, 1.0)
@@ -68,28 +68,28 @@ def noise(flag: Keeps, h: float, steps: int) -> float:
     return walk(steps)
 
 
-def defect(flag: Keeps, problem: Problem, method: Method, h: float, steps: int, *, compiled: bool = False) -> float:
+def defect(flag: Keeps, recipe: Recipe, method: Method, h: float, steps: int, *, compiled: bool = False) -> float:
     if flag is Keeps.SYMPLECTIC:
-        step = OneStep(problem, method)
+        step = OneStep(recipe.problem, method)
         return max(symplectic_defect(lambda s: step(s, h), s) for s in states(2))
     if flag is Keeps.REVERSIBLE:
-        return reversal_defect(problem, method, h, FORTH_AND_BACK)
-    return defects(problem, method, h, steps, compiled=compiled)[flag]
+        return reversal_defect(recipe.problem, method, h, FORTH_AND_BACK)
+    return defects(recipe, method, h, steps, compiled=compiled)[flag]
 
 
-def stands_out(flag: Keeps, problem: Problem, method: Method, steps: int) -> bool:
+def stands_out(flag: Keeps, recipe: Recipe, method: Method, steps: int) -> bool:
     """Whether the defect is a hundred times noise at one of the large steps. A method may not go as far as the last."""
     for h in large(method):
         try:
-            if defect(flag, problem, method, h, steps) > 100 * noise(flag, h, steps):
+            if defect(flag, recipe, method, h, steps) > 100 * noise(flag, h, steps):
                 return True
         except SimulationFailed:
             return False
     return False
 
 
-def promises(method: Method, problem: Problem) -> Keeps:
-    return method.keeps_when_free if problem.kind == "free" else method.keeps
+def promises(method: Method, recipe: Recipe) -> Keeps:
+    return method.keeps_when_free if recipe.kind == "free" else method.keeps
 
 
 PROBLEM = pytest.mark.parametrize("name", ["free", "weight", pytest.param("weight-tilted", marks=pytest.mark.evidence)])
@@ -101,33 +101,33 @@ def flags_of(name: str) -> Keeps:
 
 @PROBLEM
 def test_kept_or_not_as_declared(method: Method, name: str) -> None:
-    problem = PROBLEMS[name]
-    if method.refuses(problem.depends):
+    recipe = RECIPES[name]
+    if method.refuses(recipe.depends):
         pytest.skip(f"{method.name} takes free bodies only")
     for flag in flags_of(name):
-        check(flag, problem, method, 1000)
+        check(flag, recipe, method, 1000)
 
 
-def check(flag: Keeps, problem: Problem, method: Method, steps: int) -> None:
+def check(flag: Keeps, recipe: Recipe, method: Method, steps: int) -> None:
     """Kept if declared, and only then."""
-    if flag in promises(method, problem):
+    if flag in promises(method, recipe):
         h = large(method)[0]
-        assert defect(flag, problem, method, h, steps) <= noise(flag, h, steps), flag
+        assert defect(flag, recipe, method, h, steps) <= noise(flag, h, steps), flag
     elif method.bare_name not in TOO_ACCURATE:
-        assert stands_out(flag, problem, method, 100), flag
+        assert stands_out(flag, recipe, method, 100), flag
 
 
 @pytest.mark.evidence
 @PROBLEM
 def test_kept_for_long(method: Method, name: str) -> None:
     """A million steps, compiled."""
-    problem, steps = PROBLEMS[name], 1_000_000
+    recipe, steps = RECIPES[name], 1_000_000
     # Principal axes are rounded once and for all, and their error acts the same way in every step: a drift, not a walk.
-    drift = 0.0 if problem.body.aligned else 0.02 * EPS * steps  # measured: 0.0084 eps a step
+    drift = 0.0 if recipe.body.aligned else 0.02 * EPS * steps  # measured: 0.0084 eps a step
     drift += DRIFTING.get(method.name, 0.0) * EPS * steps
     h = large(method)[0] * (0.5 if method.name in HARDLY_SOLVED else 1.0)
-    for flag in flags_of(name) & promises(method, problem) & ~(Keeps.SYMPLECTIC | Keeps.REVERSIBLE):
-        assert defect(flag, problem, method, h, steps, compiled=True) <= noise(flag, h, steps) + drift, flag
+    for flag in flags_of(name) & promises(method, recipe) & ~(Keeps.SYMPLECTIC | Keeps.REVERSIBLE):
+        assert defect(flag, recipe, method, h, steps, compiled=True) <= noise(flag, h, steps) + drift, flag
 
 
 def test_no_promise_without_meaning(method: Method) -> None:

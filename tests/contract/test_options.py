@@ -8,7 +8,7 @@ from polhode.core.adams import Adams
 from polhode.core.polished import PolishedSplitting
 from polhode.core.variable import Adaptive
 from polhode.methods import Method, catalogue, find
-from tests.authorities.problems import PROBLEMS
+from tests.authorities.problems import RECIPES
 from tests.contract._measure import HIGHEST_ORDER, accepted, errors, floor_of, observed_order
 from tests.contract.test_keeps import FREE, TORQUED, check
 from tests.contract.test_order import WITHIN
@@ -64,7 +64,7 @@ def test_what_variants_keep(method: Method, name: str) -> None:
     if name not in accepted(method):
         pytest.skip(f"{method.name} takes free bodies only")
     for flag in FREE if name == "free" else TORQUED:
-        check(flag, PROBLEMS[name], method, 300)
+        check(flag, RECIPES[name], method, 300)
 
 
 # --- naming them

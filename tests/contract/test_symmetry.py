@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polhode.methods import Method
-from tests.authorities.problems import PROBLEMS, RELABEL
+from tests.authorities.problems import RECIPES, RELABEL
 from tests.contract._measure import EPS, FLOOR, matrices, observed_order, pairs, run
 
 STEPS = 40
@@ -22,8 +22,8 @@ def test_rotated_frame(method: Method, name: str) -> None:
     s /= np.linalg.norm(s)
     S = matrices(s[None])[0]
     w, x, y, z = s.tolist()
-    here, there = PROBLEMS[name], PROBLEMS[name].rotated(S, (w, x, y, z))
-    a, b = run(here, method, STEPS, every=1), run(there, method, STEPS, every=1)
+    here, there = RECIPES[name], RECIPES[name].rotated(S, (w, x, y, z))
+    a, b = run(here.problem, method, STEPS, every=1), run(there.problem, method, STEPS, every=1)
     assert np.abs(S @ matrices(a.quaternion) - matrices(b.quaternion)).max() < 64 * EPS
     assert np.abs(a.momentum - b.momentum).max() < 64 * EPS * np.abs(a.momentum).max()
 
@@ -32,8 +32,8 @@ def test_rotated_frame(method: Method, name: str) -> None:
 def test_units(method: Method, name: str) -> None:
     """Powers of two change no digit: no method knows an absolute size."""
     mass, time = 2.0**30, 2.0**-20
-    here, there = PROBLEMS[name], PROBLEMS[name].rescaled(mass, time)
-    a, b = run(here, method, STEPS, every=1), run(there, method, STEPS, every=1)
+    here, there = RECIPES[name], RECIPES[name].rescaled(mass, time)
+    a, b = run(here.problem, method, STEPS, every=1), run(there.problem, method, STEPS, every=1)
     assert np.array_equal(a.quaternion, b.quaternion)
     assert np.array_equal(a.momentum * (mass / time), b.momentum)
 
@@ -41,8 +41,8 @@ def test_units(method: Method, name: str) -> None:
 @pytest.mark.parametrize(("method", "name"), ALIGNED)
 def test_reversed_time(method: Method, name: str) -> None:
     """The film played backward: opposite rates and steps give the same attitudes, to the bit."""
-    here, there = PROBLEMS[name], PROBLEMS[name].mirrored()
-    a, b = run(here, method, STEPS, every=1), run(there, method, STEPS, every=1)
+    here, there = RECIPES[name], RECIPES[name].mirrored()
+    a, b = run(here.problem, method, STEPS, every=1), run(there.problem, method, STEPS, every=1)
     assert np.array_equal(a.t, -b.t)
     assert np.array_equal(a.quaternion, b.quaternion)
     assert np.array_equal(a.momentum, -b.momentum)
@@ -55,10 +55,10 @@ def _order(declared: int | None) -> float:
 @pytest.mark.parametrize(("method", "name"), ALIGNED)
 def test_relabelled_axes(method: Method, name: str) -> None:
     """A splitting takes the axes in turn, so another turn gives another result, by no more than the error itself."""
-    here, there = PROBLEMS[name], PROBLEMS[name].relabelled()
+    here, there = RECIPES[name], RECIPES[name].relabelled()
 
     def difference(steps: int) -> float:
-        a, b = run(here, method, steps), run(there, method, steps)
+        a, b = run(here.problem, method, steps), run(there.problem, method, steps)
         turned = np.abs(matrices(a.quaternion[-1:]) - matrices(b.quaternion[-1:]) @ RELABEL).max()
         return max(float(turned), float(np.abs(a.momentum[-1] - RELABEL.T @ b.momentum[-1]).max()))
 

@@ -9,7 +9,7 @@ import pytest
 from polhode.core import closed_form
 from polhode.core.closed_form import Constants
 from tests.authorities import free_motion
-from tests.authorities.free_regimes import REGIMES, Problem, by_kernels, error, measured, problems, state, truth
+from tests.authorities.free_regimes import REGIMES, FreeCase, by_kernels, cases, error, measured, state, truth
 from tests.authorities.high_precision import end_state
 
 DOUBLE = 2.0**-52
@@ -24,23 +24,23 @@ def exact(x: tuple[float, float]) -> mp.mpf:
 
 
 @pytest.mark.parametrize(
-    "problem",
+    "case",
     [
-        Problem((2.0, 3.0, 4.5), (0.5, 1.25, 0.75), 1.5),  # short-axis mode
-        Problem((4.5, 2.0, 3.0), (-0.25, 1.5, 0.25), -1.5),  # long-axis mode, backwards, other order
-        Problem((10.0, 13.0, 15.0), (0.5, 0.75, -0.5), 2.0),  # on the separatrix
-        Problem((2.0, 2.0, 3.0), (0.5, 0.25, 1.0), 2.0),  # oblate
-        Problem((1.0, 2.0, 2.0), (0.5, 0.25, 1.0), 2.0),  # prolate
-        Problem((1.0, 1.0, 1.0), (0.5, 0.25, 1.0), 2.0),
+        FreeCase((2.0, 3.0, 4.5), (0.5, 1.25, 0.75), 1.5),  # short-axis mode
+        FreeCase((4.5, 2.0, 3.0), (-0.25, 1.5, 0.25), -1.5),  # long-axis mode, backwards, other order
+        FreeCase((10.0, 13.0, 15.0), (0.5, 0.75, -0.5), 2.0),  # on the separatrix
+        FreeCase((2.0, 2.0, 3.0), (0.5, 0.25, 1.0), 2.0),  # oblate
+        FreeCase((1.0, 2.0, 2.0), (0.5, 0.25, 1.0), 2.0),  # prolate
+        FreeCase((1.0, 1.0, 1.0), (0.5, 0.25, 1.0), 2.0),
     ],
 )
-def test_the_authority_solves_the_equations_of_motion(problem: Problem) -> None:
+def test_the_authority_solves_the_equations_of_motion(case: FreeCase) -> None:
     unit = [[mp.mpf(i == j) for j in range(3)] for i in range(3)]
-    tensor = [[problem.inertia[i] if i == j else 0.0 for j in range(3)] for i in range(3)]
+    tensor = [[case.inertia[i] if i == j else 0.0 for j in range(3)] for i in range(3)]
     with mp.workdps(40):
-        integrated = end_state(tensor, lambda t, R, w: [0, 0, 0], unit, problem.omega, problem.t, 24)
+        integrated = end_state(tensor, lambda t, R, w: [0, 0, 0], unit, case.omega, case.t, 24)
         there = free_motion.Truth(*integrated)
-        assert free_motion.difference(free_motion.free_motion(*problem), there) < 1e-24
+        assert free_motion.difference(free_motion.free_motion(*case), there) < 1e-24
 
 
 # --- elliptic integrals --------------------------------------------------------------------------------------------
@@ -82,14 +82,14 @@ def test_error_is_a_few_eps_in_every_regime_at_length(regime: str) -> None:
 
 def test_a_million_million_turns_cost_no_digit() -> None:
     """For the very numbers given: without the second halves of the rates, 1e12 turns would leave three digits."""
-    for p in problems("many_turns", 20, seed=5):
+    for p in cases("many_turns", 20, seed=5):
         true = free_motion.free_motion(*p)
         for q, w in (by_kernels(p, compiled=False), by_kernels(p, compiled=True), state(p)):
             assert error(true, 0.0, q, w) < 8.0
 
 
 def test_the_error_measure_sees_a_wrong_last_digit() -> None:
-    p = problems("generic", 1)[0]
+    p = cases("generic", 1)[0]
     p = p._replace(t=p.t / abs(p.t) * 0.01)  # little sensitivity
     q, w = state(p)
     assert error(*truth(p), q, w) < 2.0
@@ -101,7 +101,7 @@ def test_the_error_measure_sees_a_wrong_last_digit() -> None:
 @pytest.mark.parametrize("regime", REGIMES)
 def test_compiled_and_plain_agree(regime: str) -> None:
     """Not bit by bit: plain Python has no fused multiplication. Each is within its bound: so twice that."""
-    for p in problems(regime, 8, seed=4):
+    for p in cases(regime, 8, seed=4):
         q, w = by_kernels(p, compiled=False)
         fast_q, fast_w = by_kernels(p, compiled=True)
         allowed = 8 * DOUBLE * (1 + min(free_motion.sensitivity(*p), 1e12))
@@ -127,7 +127,7 @@ def test_both_moduli_have_all_their_digits(
 
 
 def test_series_are_used_where_they_converge() -> None:
-    for p in problems("near_separatrix", 50) + problems("generic", 50):
+    for p in cases("near_separatrix", 50) + cases("generic", 50):
         scaled = [np.ldexp(x, -np.frexp(np.abs(x).max())[1]).tolist() for x in (np.array(p.inertia), np.array(p.omega))]
         c = constants(tuple(scaled[0]), tuple(scaled[1]))
         assert c.nome <= (closed_form.LARGEST_NOME if c.kind == closed_form.DIRECT else 0.0202)

@@ -20,7 +20,7 @@ from polhode.core.types import Rotor, Vec3
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import Keeps, Method, find
 from tests.authorities import Floats, paper_case, paper_records
-from tests.authorities.problems import PROBLEMS
+from tests.authorities.problems import PROBLEMS, RECIPES
 from tests.contract._measure import (
     EPS,
     compared,
@@ -313,7 +313,7 @@ def test_compensated_keeps_what_it_should(name: str) -> None:
         promised = method.keeps_when_free if problem == "free" else method.keeps
         for flag in promised & flags:
             h = large(method)[0]
-            assert defect(flag, PROBLEMS[problem], method, h, 500) <= noise(flag, h, 500)
+            assert defect(flag, RECIPES[problem], method, h, 500) <= noise(flag, h, 500)
     assert Keeps.SYMPLECTIC in find("DMV2").keeps
 
 
@@ -321,12 +321,12 @@ def test_compensated_keeps_what_it_should(name: str) -> None:
 def test_compensated_symmetries(name: str) -> None:
     """Units and reversed time, to the bit."""
     method = find(name)
-    for problem in (PROBLEMS["free"], PROBLEMS["swing"]):
-        a, b = (run(p, method, 40, every=1) for p in (problem, problem.mirrored()))
+    for recipe in (RECIPES["free"], RECIPES["swing"]):
+        a, b = (run(r.problem, method, 40, every=1) for r in (recipe, recipe.mirrored()))
         assert np.array_equal(a.quaternion, b.quaternion)
         assert np.array_equal(a.momentum, -b.momentum)
         mass, time = 2.0**30, 2.0**-20
-        c = run(problem.rescaled(mass, time), method, 40, every=1)
+        c = run(recipe.rescaled(mass, time).problem, method, 40, every=1)
         assert np.array_equal(a.quaternion, c.quaternion)
         assert np.array_equal(a.momentum * (mass / time), c.momentum)
 

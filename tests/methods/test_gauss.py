@@ -15,7 +15,7 @@ from polhode.core.gauss import collocation, gauss
 from polhode.integration import binding
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import Keeps, Method, find
-from tests.authorities.problems import PROBLEMS
+from tests.authorities.problems import PROBLEMS, RECIPES
 from tests.contract._measure import EPS, compiled_run, observed_order
 from tests.contract.test_keeps import FREE, check
 
@@ -95,8 +95,8 @@ def test_order(nodes: int, kind: str, finest: int) -> None:
 
 def test_two_nodes_keep_what_the_family_promises_and_no_more() -> None:
     for flag in FREE:
-        check(flag, PROBLEMS["free"], with_nodes(2), 300)
-    check(Keeps.SYMPLECTIC, PROBLEMS["weight"], with_nodes(2), 300)
+        check(flag, RECIPES["free"], with_nodes(2), 300)
+    check(Keeps.SYMPLECTIC, RECIPES["weight"], with_nodes(2), 300)
 
 
 @pytest.mark.parametrize(("weight", "bound"), [(0.01, 5e-15), (1.0, 5e-14)])

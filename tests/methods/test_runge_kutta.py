@@ -10,7 +10,6 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.integrate._ivp import dop853_coefficients as hairer
 
-import polhode as ph
 from polhode.core.compose import of_any_norm
 from polhode.core.dop853 import EVALUATIONS, Attempt, error_norm, pair
 from polhode.core.flows import principal_torque
@@ -28,7 +27,7 @@ from polhode.core.types import Params, Rotor, State, Vec3
 from polhode.methods import find
 from tests.authorities import Floats
 from tests.authorities.problems import PROBLEMS
-from tests.contract._measure import EPS, OneStep, interpreted, matrices, states
+from tests.contract._measure import EPS, OneStep, matrices, run, states
 
 # --- order conditions: one for each rooted tree, a tree being the tuple of its branches
 
@@ -266,10 +265,7 @@ def test_drift_of_the_energy(name: str) -> None:
     problem = PROBLEMS["free"]
     drifts = []
     for steps in (1000, 2000):
-        with interpreted():
-            solution = ph.simulate(
-                problem.body, omega=problem.omega, t_span=(0.0, 100.0), step=100.0 / steps, method=name, every=steps
-            )
+        solution = run(problem, find(name), steps, 100.0)
         energy = (solution.momentum * solution.omega).sum(axis=1)
         drifts.append(abs(energy[-1] / energy[0] - 1))
     assert math.log2(drifts[0] / drifts[1]) == pytest.approx(5.0, abs=0.2)

@@ -19,7 +19,7 @@ from polhode.core.vec import cross
 from polhode.methods import Method, find
 from polhode.methods.axes import ORDERS
 from tests.authorities import Floats
-from tests.authorities.problems import PROBLEMS
+from tests.authorities.problems import PROBLEMS, RECIPES
 from tests.contract._measure import (
     EPS,
     OneStep,
@@ -45,9 +45,9 @@ def test_every_order_of_the_axes(axes: str) -> None:
 def test_axes_are_taken_in_this_order() -> None:
     """With the axes called otherwise, the same rotations have other names, and give the same numbers to the bit."""
     a = run(PROBLEMS["free"], find("MR2"), 40, every=1)
-    b = run(PROBLEMS["free"].relabelled(), find("MR2(axes=312)"), 40, every=1)  # axes 1, 2, 3 are now 3, 1, 2
+    b = run(RECIPES["free"].relabelled().problem, find("MR2(axes=312)"), 40, every=1)  # axes 1, 2, 3 are now 3, 1, 2
     assert np.array_equal(a.momentum[:, [1, 2, 0]], b.momentum)
-    c = run(PROBLEMS["free"].relabelled(), find("MR2"), 40, every=1)
+    c = run(RECIPES["free"].relabelled().problem, find("MR2"), 40, every=1)
     assert np.abs(b.momentum - c.momentum).max() > 1e-4
 
 
