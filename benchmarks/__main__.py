@@ -71,14 +71,14 @@ def _long(rest: Sequence[str], quick: bool) -> Any:
 
 
 def _reference(rest: Sequence[str], quick: bool) -> Any:
-    from benchmarks.problems import cell, papers
+    from benchmarks.motions import cell, papers
     from benchmarks.reference import checked, growth
 
     found = []
-    for problem in (cell("asymmetric", 1.0), cell("symmetric", 1.0), *(() if quick else papers())):
-        distance, grown = checked(problem), growth(problem)
-        found.append({"problem": problem.name, "angle": problem.angle, "distance": distance, "growth": grown})
-        say(f"{problem.name}: {distance:.1e} from 40 digits; changes of the start grow by {grown:.1e}")
+    for motion in (cell("asymmetric", 1.0), cell("symmetric", 1.0), *(() if quick else papers())):
+        distance, grown = checked(motion), growth(motion)
+        found.append({"problem": motion.name, "angle": motion.angle, "distance": distance, "growth": grown})
+        say(f"{motion.name}: {distance:.1e} from 40 digits; changes of the start grow by {grown:.1e}")
     return found
 
 

@@ -1,7 +1,7 @@
-"""polhode and its peers behind one interface: a problem and a setting in, states and a time out.
+"""polhode and its peers behind one interface: a motion and a setting in, states and a time out.
 
 A setting is one positive number, the greater the finer: a number of steps, or the inverse of a tolerance. Everything
-that happens once for a problem (compilation, tracing, building an integrator) is done before the clock starts.
+that happens once for a motion (compilation, tracing, building an integrator) is done before the clock starts.
 """
 
 import importlib
@@ -17,13 +17,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 import polhode as ph
-from benchmarks.problems import Floats, Problem
+from benchmarks.motions import Floats, Motion
 from polhode._simulate import checked_arguments
 from polhode.integration.loop import solve
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan
-from polhode.problem import Problem as Asked
 from polhode.tolerance import character, choice
 from polhode.tolerance.estimate import COARSER
 
@@ -32,7 +31,7 @@ Run = Callable[[], Floats]
 
 
 class Unable(Exception):
-    """A competitor cannot be installed, or cannot do a problem; the message says why."""
+    """A competitor cannot be installed, or cannot follow a motion; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,11 @@ class Contender(Protocol):
         """Whether a run depends on the target, and not on the setting alone."""
         ...
 
-    def settings(self, problem: Problem) -> Settings: ...
+    def settings(self, motion: Motion) -> Settings: ...
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run: ...
+    def runner(self, motion: Motion, setting: float, target: float) -> Run: ...
 
-    def describe(self, problem: Problem, setting: float, target: float) -> str:
+    def describe(self, motion: Motion, setting: float, target: float) -> str:
         """Returns the setting in words."""
         ...
 
@@ -71,10 +70,10 @@ TOLERANCES = Settings(1e2, 1e17, 10.0**0.5)
 class _ByTolerance:
     depends_on_target = False
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         return TOLERANCES
 
-    def describe(self, problem: Problem, setting: float, target: float) -> str:
+    def describe(self, motion: Motion, setting: float, target: float) -> str:
         return f"tolerance {1 / setting:.1e}"
 
 
@@ -82,8 +81,8 @@ def imported(module: str) -> Any:
     """Returns a peer, or raises the reason why it is missing."""
     try:
         return importlib.import_module(module)
-    except Exception as problem:
-        raise Unable(f"{module} cannot be imported: {problem}") from None
+    except Exception as reason:
+        raise Unable(f"{module} cannot be imported: {reason}") from None
 
 
 def in_time(run: Run, seconds: float) -> Floats:
@@ -146,53 +145,48 @@ class Polhode:
         """Whether equations are solved by iteration, as accurately as the target asks, as `simulate(rtol=...)` does."""
         return not self.method.variable_steps and "tolerance" in self._options
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns numbers of steps, or tolerances."""
         if self.method.variable_steps:
             return TOLERANCES
         if self.method.order is None:  # exact: one step to each output time
-            return Settings(float(problem.outputs), float(problem.outputs), 2.0)
-        whole = character.character(self._asked(problem))
+            return Settings(float(motion.outputs), float(motion.outputs), 2.0)
+        whole = character.character(motion.problem)
         c = whole.seen_by(self.method)
         model = choice.model_of(self.method, symmetric=whole.comoving is not None)
         longest = model.longest_turn if model else LONGEST
         if model and not model.flows:
             longest /= COARSER  # `simulate` leaves room for its companion
-        angle = problem.angle * c.turn / whole.turn
+        angle = motion.angle * c.turn / whole.turn
         if model and model.longest_flow and not c.symmetric:  # beyond its reach an exact flow goes in two pieces
             longest = min(longest, 0.97 * c.reach / model.longest_flow)
         return Settings(max(1.0, angle / longest), angle / SHORTEST, 1.25)
 
-    def _asked(self, problem: Problem) -> Asked:
-        """Returns what is asked of polhode."""
-        return Asked.given(problem.body, problem.torque, **_start(problem), t_eval=problem.times)
-
-    def steps(self, problem: Problem, setting: float) -> int:
+    def steps(self, motion: Motion, setting: float) -> int:
         """Returns a number of steps with as many for each output interval, so that output times are steps."""
-        return problem.outputs * max(1, round(setting / problem.outputs))
+        return motion.outputs * max(1, round(setting / motion.outputs))
 
-    def chosen(self, problem: Problem, setting: float, target: float) -> Settled:
+    def chosen(self, motion: Motion, setting: float, target: float) -> Settled:
         """Returns the method and step with which `simulate(rtol=...)` would make this number of steps."""
         if self.method.variable_steps:
             method = self.method.replace(rtol=float(f"{1 / setting:.3g}"))
-            return Settled(method, problem.span / problem.outputs, None)
-        asked = self._asked(problem)
-        found = choice.candidate(self.method, character.character(asked), target)
-        plan = found.plan(asked, self.steps(problem, setting), self.looser * target)
+            return Settled(method, motion.span / motion.outputs, None)
+        found = choice.candidate(self.method, character.character(motion.problem), target)
+        plan = found.plan(motion.problem, self.steps(motion, setting), self.looser * target)
         return Settled(plan.method, plan.step, plan.longest_step)
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a function that makes a whole call."""
-        simulate = self.bound(problem, setting, target)
+        simulate = self.bound(motion, setting, target)
         return lambda: rows(simulate())
 
-    def bound(self, problem: Problem, setting: float, target: float) -> Callable[[], ph.Solution]:
+    def bound(self, motion: Motion, setting: float, target: float) -> Callable[[], ph.Solution]:
         """Does what `simulate(step=...)` does, except that the exact flows of neighbouring steps share a program.
 
         So do those of `simulate(rtol=...)`; otherwise every step that is tried would be compiled anew.
         """
-        settled = self.chosen(problem, setting, target)
-        body, torque, start, times = problem.body, problem.torque, _start(problem), problem.times
+        settled = self.chosen(motion, setting, target)
+        body, torque, start, times = motion.body, motion.torque, _start(motion), motion.times
 
         def simulate() -> ph.Solution:
             asked, plan = checked_arguments(
@@ -203,16 +197,16 @@ class Polhode:
 
         return simulate
 
-    def describe(self, problem: Problem, setting: float, target: float) -> str:
+    def describe(self, motion: Motion, setting: float, target: float) -> str:
         """Returns the method and the radians in a step, or its tolerance."""
-        settled = self.chosen(problem, setting, target)
+        settled = self.chosen(motion, setting, target)
         if self.method.variable_steps:
             return settled.method.name
-        return f"{settled.method.name}, {settled.step * problem.angle / problem.span:.3g} rad"
+        return f"{settled.method.name}, {settled.step * motion.angle / motion.span:.3g} rad"
 
 
-def _start(problem: Problem) -> dict[str, Any]:
-    return {"omega": problem.omega, "attitude": problem.attitude, "t_span": (0.0, problem.span)}
+def _start(motion: Motion) -> dict[str, Any]:
+    return {"omega": motion.omega, "attitude": motion.attitude, "t_span": (0.0, motion.span)}
 
 
 class Closed:
@@ -220,20 +214,20 @@ class Closed:
 
     name, depends_on_target = "FreeMotion", False
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns the only setting."""
         return Settings(1.0, 1.0, 2.0)
 
-    def describe(self, problem: Problem, setting: float, target: float) -> str:
+    def describe(self, motion: Motion, setting: float, target: float) -> str:
         """Returns nothing: there is no setting."""
         return self.name
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a function that calls `at`."""
-        motion, times = ph.FreeMotion(problem.body, problem.omega, problem.attitude), problem.times
+        free, times = ph.FreeMotion(motion.body, motion.omega, motion.attitude), motion.times
 
         def run() -> Floats:
-            found = motion.at(times)
+            found = free.at(times)
             return np.hstack([found.quaternion, found.omega])
 
         return run
@@ -244,9 +238,9 @@ def rows(solution: ph.Solution) -> Floats:
     return np.hstack([solution.quaternion, solution.omega])
 
 
-def automatic(problem: Problem, target: float) -> ph.Solution:
+def automatic(motion: Motion, target: float) -> ph.Solution:
     """Calls `simulate` as a user would: with a tolerance."""
-    return ph.simulate(problem.body, problem.torque, **_start(problem), rtol=target, t_eval=problem.times)
+    return ph.simulate(motion.body, motion.torque, **_start(motion), rtol=target, t_eval=motion.times)
 
 
 CANDIDATES = (
@@ -276,24 +270,24 @@ class Heyoka(_ByTolerance):
     def __init__(self, high_accuracy: bool = False) -> None:
         self.high_accuracy = high_accuracy
         self.name = "heyoka, high accuracy" if high_accuracy else "heyoka"
-        self._made: dict[tuple[Problem, float], Any] = {}
+        self._made: dict[tuple[Motion, float], Any] = {}
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns tolerances. The order follows the tolerance and is compiled in; below round-off there is nothing."""
         return Settings(1e3, 2.0**52, 10.0**0.5)
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run of an integrator that is built and compiled beforehand."""
         heyoka = imported("heyoka")
         state = heyoka.make_vars("a", "b", "c", "d", "x", "y", "z")
         # a parameter costs what a constant costs (measured), and the same program serves all strengths
-        system = list(zip(state, problem.slope(strength=heyoka.par[0])(*state), strict=True))
-        start, times = np.array(problem.start), [0.0, *problem.times.tolist()]
-        key = (problem, setting)
+        system = list(zip(state, motion.slope(strength=heyoka.par[0])(*state), strict=True))
+        start, times = np.array(motion.start), [0.0, *motion.times.tolist()]
+        key = (motion, setting)
         if key not in self._made:
             self._made[key] = heyoka.taylor_adaptive(
                 system, start, tol=1 / setting, compact_mode=False, high_accuracy=self.high_accuracy,
-                pars=[] if problem.kind == "free" else [problem.strength],
+                pars=[] if motion.kind == "free" else [motion.strength],
             )  # fmt: skip
         integrator = self._made[key]
 
@@ -314,31 +308,31 @@ class SciPy(_ByTolerance):
     name = "SciPy DOP853"
 
     def __init__(self) -> None:
-        self._slopes: dict[Problem, Any] = {}
+        self._slopes: dict[Motion, Any] = {}
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns tolerances; SciPy refuses those below 100 eps."""
         return Settings(1e2, 1 / (100 * 2.0**-52), 10.0**0.5)
 
-    def _slope(self, problem: Problem) -> Any:
-        if problem not in self._slopes:
+    def _slope(self, motion: Motion) -> Any:
+        if motion not in self._slopes:
             numba = imported("numba")
-            slope = numba.njit(problem.slope(numba.njit))
+            slope = numba.njit(motion.slope(numba.njit))
 
             def of_array(t: float, y: Any) -> Any:
                 out = np.empty(7)
                 out[0], out[1], out[2], out[3], out[4], out[5], out[6] = slope(y[0], y[1], y[2], y[3], y[4], y[5], y[6])
                 return out
 
-            self._slopes[problem] = numba.njit("float64[:](float64, float64[:])")(of_array)
-        return self._slopes[problem]
+            self._slopes[motion] = numba.njit("float64[:](float64, float64[:])")(of_array)
+        return self._slopes[motion]
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run of one interval after another, each beginning with the last step of the one before."""
         from scipy.integrate import DOP853
 
-        slope, tolerance = self._slope(problem), 1 / setting
-        times, start = problem.times.tolist(), np.array(problem.start)
+        slope, tolerance = self._slope(motion), 1 / setting
+        times, start = motion.times.tolist(), np.array(motion.start)
 
         def run() -> Floats:
             y, t, first, found = start, 0.0, None, []
@@ -348,7 +342,7 @@ class SciPy(_ByTolerance):
                     before = solver.h_abs
                     if solver.step() is not None:
                         raise ArithmeticError("SciPy's step became too small")
-                y, t, first = solver.y, end, min(before or solver.h_abs, problem.span / problem.outputs)
+                y, t, first = solver.y, end, min(before or solver.h_abs, motion.span / motion.outputs)
                 found.append(y)
             return np.array(found)
 
@@ -366,15 +360,15 @@ class Diffrax(_ByTolerance):
     def __init__(self) -> None:
         self._made: dict[Any, Any] = {}
 
-    def _solver(self, problem: Problem) -> Any:
-        key = (problem.kind, problem.moments, problem.outputs)
+    def _solver(self, motion: Motion) -> Any:
+        key = (motion.kind, motion.moments, motion.outputs)
         if key not in self._made:
             jax = imported("jax")
             jax.config.update("jax_enable_x64", True)
             diffrax = imported("diffrax")
 
             def slope(t: Any, y: Any, strength: Any) -> Any:
-                return jax.numpy.stack([jax.numpy.asarray(x) for x in problem.slope(strength=strength)(*y)])
+                return jax.numpy.stack([jax.numpy.asarray(x) for x in motion.slope(strength=strength)(*y)])
 
             def solve(start: Any, times: Any, strength: Any, tolerance: Any) -> Any:
                 controller = diffrax.PIDController(rtol=tolerance, atol=tolerance)
@@ -387,10 +381,10 @@ class Diffrax(_ByTolerance):
             self._made[key] = jax.jit(solve)
         return self._made[key]
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run that is traced and compiled once for a body."""
-        solve = self._solver(problem)
-        arguments = (np.array(problem.start), problem.times, problem.strength, 1 / setting)
+        solve = self._solver(motion)
+        arguments = (np.array(motion.start), motion.times, motion.strength, 1 / setting)
         return lambda: np.asarray(solve(*arguments))
 
 
@@ -405,31 +399,31 @@ class Rebound(_ByTolerance):
     """In seconds. At tolerances near round-off it may shorten its steps for ever."""
 
     def __init__(self) -> None:
-        self._slopes: dict[Problem, Any] = {}
+        self._slopes: dict[Motion, Any] = {}
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns tolerances; below the last nothing is gained."""
         return Settings(1e2, 1e16, 10.0**0.5)
 
-    def _slope(self, problem: Problem) -> Any:
-        if problem not in self._slopes:
+    def _slope(self, motion: Motion) -> Any:
+        if motion not in self._slopes:
             numba = imported("numba")
             types = numba.types
-            slope = numba.njit(problem.slope(numba.njit))
+            slope = numba.njit(motion.slope(numba.njit))
             pointer = types.CPointer(types.float64)
 
             def of_pointers(ode: Any, out: Any, y: Any, t: float) -> None:
                 out[0], out[1], out[2], out[3], out[4], out[5], out[6] = slope(y[0], y[1], y[2], y[3], y[4], y[5], y[6])
 
             signature = types.void(types.voidptr, pointer, pointer, types.float64)
-            self._slopes[problem] = numba.cfunc(signature)(of_pointers)
-        return self._slopes[problem]
+            self._slopes[motion] = numba.cfunc(signature)(of_pointers)
+        return self._slopes[motion]
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run of a new simulation, which costs little; the right-hand side is compiled beforehand."""
         rebound = imported("rebound")
-        address, start, times = self._slope(problem).address, problem.start, problem.times.tolist()
-        first = 0.1 * problem.span / problem.angle
+        address, start, times = self._slope(motion).address, motion.start, motion.times.tolist()
+        first = 0.1 * motion.span / motion.angle
         type_of_slope = rebound.ode.ODEDER
 
         def run() -> Floats:
@@ -468,40 +462,40 @@ class MuJoCo:
     MASS = 1e-3
     """Mass of the point at which the weight acts, relative to the least moment; the inertia is about that point."""
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns numbers of steps."""
-        return Settings(4 * problem.angle, 4000 * problem.angle, 1.5)
+        return Settings(4 * motion.angle, 4000 * motion.angle, 1.5)
 
-    def _steps(self, problem: Problem, setting: float) -> int:
-        return max(1, round(setting / problem.outputs))
+    def _steps(self, motion: Motion, setting: float) -> int:
+        return max(1, round(setting / motion.outputs))
 
-    def describe(self, problem: Problem, setting: float, target: float) -> str:
+    def describe(self, motion: Motion, setting: float, target: float) -> str:
         """Returns the radians in a step."""
-        return f"{problem.angle / (problem.outputs * self._steps(problem, setting)):.3g} rad"
+        return f"{motion.angle / (motion.outputs * self._steps(motion, setting)):.3g} rad"
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run from output time to output time."""
         mujoco, rollout = imported("mujoco"), imported("mujoco.rollout")
-        if problem.kind not in ("free", "top"):
+        if motion.kind not in ("free", "top"):
             raise Unable("MuJoCo has weights, and no torque of this kind without a callback")
-        mass = self.MASS * min(problem.moments)
-        about = (problem.moments[0] - mass, problem.moments[1] - mass, problem.moments[2])
-        steps = self._steps(problem, setting)
+        mass = self.MASS * min(motion.moments)
+        about = (motion.moments[0] - mass, motion.moments[1] - mass, motion.moments[2])
+        steps = self._steps(motion, setting)
         try:
             model = mujoco.MjModel.from_xml_string(
-                f'<mujoco><option integrator="RK4" timestep="{problem.span / (problem.outputs * steps)!r}" '
-                f'gravity="0 0 {-problem.strength / mass!r}"><flag contact="disable" constraint="disable"/></option>'
+                f'<mujoco><option integrator="RK4" timestep="{motion.span / (motion.outputs * steps)!r}" '
+                f'gravity="0 0 {-motion.strength / mass!r}"><flag contact="disable" constraint="disable"/></option>'
                 f'<worldbody><body><joint type="ball"/><inertial pos="0 0 1" mass="{mass!r}" '
                 f'diaginertia="{about[0]!r} {about[1]!r} {about[2]!r}"/></body></worldbody></mujoco>'
             )
         except ValueError as reason:
             raise Unable(f"MuJoCo refuses this body: {str(reason).splitlines()[0]}") from None
         data = mujoco.MjData(model)
-        start = np.concatenate([[0.0], problem.start])  # time, quaternion, rate in body axes
+        start = np.concatenate([[0.0], motion.start])  # time, quaternion, rate in body axes
 
         def run() -> Floats:
-            state, found = start, np.empty((problem.outputs, 7))
-            for k in range(problem.outputs):
+            state, found = start, np.empty((motion.outputs, 7))
+            for k in range(motion.outputs):
                 states, _ = rollout.rollout(model, data, state, nstep=steps)
                 state = states[0, -1]
                 found[k] = state[1:8]
@@ -521,17 +515,17 @@ class Orekit:
     def __init__(self) -> None:
         self._inside: bool | None = None
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns the only setting."""
         return Settings(1.0, 1.0, 2.0)
 
-    def describe(self, problem: Problem, setting: float, target: float) -> str:
+    def describe(self, motion: Motion, setting: float, target: float) -> str:
         """Returns nothing: there is no setting."""
         return "closed form"
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run of a provider that is made beforehand."""
-        if problem.kind != "free":
+        if motion.kind != "free":
             raise Unable("Orekit turns free bodies only")
         peers, jpype = imported("benchmarks.peers"), imported("jpype")
         if self._inside is None:
@@ -540,7 +534,7 @@ class Orekit:
             raise Unable("Orekit is timed inside the Java virtual machine, which takes a Java compiler (javac)")
         try:
             loop = jpype.JClass("TorqueFreeLoop")(
-                list(problem.moments), list(problem.omega), jpype.JArray(jpype.JDouble)(problem.times)
+                list(motion.moments), list(motion.omega), jpype.JArray(jpype.JDouble)(motion.times)
             )
         except jpype.JException as refused:
             raise Unable(f"Orekit refuses this body: {refused.message()}") from None
@@ -557,13 +551,13 @@ class Basilisk(_ByTolerance):
     TURN = 0.5
     """Radians between the times at which it may switch: it cannot go on through a whole turn."""
 
-    def settings(self, problem: Problem) -> Settings:
+    def settings(self, motion: Motion) -> Settings:
         """Returns tolerances, as for the others."""
         return Settings(1e2, 1e16, 10.0)
 
-    def runner(self, problem: Problem, setting: float, target: float) -> Run:
+    def runner(self, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run that initialises and executes a simulation built beforehand, output time by output time."""
-        if problem.kind != "free":
+        if motion.kind != "free":
             raise Unable("Basilisk's torques are those of spacecraft in orbit: only free bodies are tried")
         base, macros = imported("Basilisk.utilities.SimulationBaseClass"), imported("Basilisk.utilities.macros")
         spacecraft = imported("Basilisk.simulation.spacecraft")
@@ -572,9 +566,9 @@ class Basilisk(_ByTolerance):
         logging = imported("Basilisk.architecture.bskLogging")
         logging.setDefaultLogLevel(logging.BSK_ERROR)  # it warns of what is registered again by a second run
         # Its clock counts nanoseconds: intervals are halved, so that output times are met exactly.
-        pieces = 2 ** math.ceil(math.log2(problem.angle / problem.outputs / self.TURN))
-        tick = macros.sec2nano(problem.span / problem.outputs / pieces)
-        if tick * pieces * problem.outputs != macros.sec2nano(problem.span):
+        pieces = 2 ** math.ceil(math.log2(motion.angle / motion.outputs / self.TURN))
+        tick = macros.sec2nano(motion.span / motion.outputs / pieces)
+        if tick * pieces * motion.outputs != macros.sec2nano(motion.span):
             raise Unable("the output times are no multiples of Basilisk's nanoseconds")
         simulation = base.SimBaseClass()
         simulation.SetProgressBar(False)
@@ -582,9 +576,9 @@ class Basilisk(_ByTolerance):
         craft = spacecraft.Spacecraft()
         craft.hub.mHub = 1.0
         craft.hub.r_BcB_B = [[0.0], [0.0], [0.0]]
-        craft.hub.IHubPntBc_B = np.diag(problem.moments).tolist()
+        craft.hub.IHubPntBc_B = np.diag(motion.moments).tolist()
         craft.hub.sigma_BNInit = [[0.0], [0.0], [0.0]]
-        craft.hub.omega_BN_BInit = [[w] for w in problem.omega]
+        craft.hub.omega_BN_BInit = [[w] for w in motion.omega]
         integrator = integrators.svIntegratorRKF78(craft)
         integrator.relTol = integrator.absTol = 1 / setting
         craft.setIntegrator(integrator)
@@ -597,9 +591,9 @@ class Basilisk(_ByTolerance):
 
         def run() -> Floats:
             simulation, craft, _ = kept
-            found = np.empty((problem.outputs, 7))
+            found = np.empty((motion.outputs, 7))
             simulation.InitializeSimulation()
-            for k in range(problem.outputs):
+            for k in range(motion.outputs):
                 simulation.ConfigureStopTime(tick * pieces * (k + 1))
                 simulation.ExecuteSimulation()
                 message = craft.scStateOutMsg.read()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contenders import Contender, Heyoka, Polhode, Unable, candidates
-from benchmarks.problems import Floats, Problem, cell
+from benchmarks.motions import Floats, Motion, cell
 
 ANGLE = 1e5
 OUTPUTS = 400
@@ -24,50 +24,50 @@ METHODS = {
 """Radians in a step of each method. DOP853 has its tightest tolerance."""
 
 
-def energy_change(problem: Problem, states: Floats) -> Floats:
+def energy_change(motion: Motion, states: Floats) -> Floats:
     """Returns the change over twice the kinetic energy at the start; attitudes are scaled to unit quaternions."""
-    rows = np.vstack([problem.start, states]).astype(np.longdouble)
+    rows = np.vstack([motion.start, states]).astype(np.longdouble)
     a, b, c, d = rows[:, :4].T
     u3 = (a * a - b * b - c * c + d * d) / (a * a + b * b + c * c + d * d)
-    energy = 0.5 * (np.array(problem.moments) * rows[:, 4:] ** 2).sum(axis=1) + problem.strength * u3
-    return np.asarray((energy[1:] - energy[0]) / problem.twice_kinetic, dtype=float)
+    energy = 0.5 * (np.array(motion.moments) * rows[:, 4:] ** 2).sum(axis=1) + motion.strength * u3
+    return np.asarray((energy[1:] - energy[0]) / motion.twice_kinetic, dtype=float)
 
 
 def measured(quick: bool = False, log: Callable[[str], None] = print) -> list[dict[str, Any]]:
     """Returns a record for each strength of the torque and competitor."""
     records = []
     for eps in EPS[1:2] if quick else EPS:
-        problem = replace(cell("asymmetric", eps, ANGLE / (10 if quick else 1)), outputs=OUTPUTS)
+        motion = replace(cell("asymmetric", eps, ANGLE / (10 if quick else 1)), outputs=OUTPUTS)
         contenders: list[tuple[Contender, float]] = [(Heyoka(), 2.0**52), (Heyoka(high_accuracy=True), 2.0**52)]
         for mine in candidates(tuple(METHODS)):
             turn = METHODS[mine.name]
-            contenders.append((mine, problem.angle / turn if turn else 1e15))
+            contenders.append((mine, motion.angle / turn if turn else 1e15))
         for contender, setting in contenders:
-            r = _record(problem, eps, contender, setting)
+            r = _record(motion, eps, contender, setting)
             records.append(r)
             told = r["unable"] if "unable" in r else f"{r['end']:.1e} at the end, {r['most']:.1e} at most"
             log(f"eps {eps:g}, {r['name']}: {told}")
     return records
 
 
-def _record(problem: Problem, eps: float, contender: Contender, setting: float) -> dict[str, Any]:
-    about: dict[str, Any] = {"eps": eps, "angle": problem.angle, "name": contender.name}
+def _record(motion: Motion, eps: float, contender: Contender, setting: float) -> dict[str, Any]:
+    about: dict[str, Any] = {"eps": eps, "angle": motion.angle, "name": contender.name}
     about["peer"] = not isinstance(contender, Polhode)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = contender.runner(problem, setting, 1e-12)
+            run = contender.runner(motion, setting, 1e-12)
             run()  # compiles
             clock = time.perf_counter()
             states = run()
             seconds = time.perf_counter() - clock
-            change = energy_change(problem, states)
+            change = energy_change(motion, states)
     except (Unable, ArithmeticError) as reason:
         return about | {"unable": str(reason)}
-    line = np.polyfit(problem.times, change, 1)
+    line = np.polyfit(motion.times, change, 1)
     return about | {
-        "told": contender.describe(problem, setting, 1e-12),
+        "told": contender.describe(motion, setting, 1e-12),
         "end": float(change[-1]), "most": float(np.abs(change).max()),
-        "drift": float(line[0] * problem.span), "seconds": seconds, "times": problem.times.tolist()[::4],
+        "drift": float(line[0] * motion.span), "seconds": seconds, "times": motion.times.tolist()[::4],
         "change": change.tolist()[::4],
     }  # fmt: skip

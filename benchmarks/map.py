@@ -28,7 +28,7 @@ from benchmarks.contenders import (
     rows,
 )
 from benchmarks.harness import rounds_of
-from benchmarks.problems import ANGLE, BODIES, EPS, TARGETS, Floats, Problem, cell, error
+from benchmarks.motions import ANGLE, BODIES, EPS, TARGETS, Floats, Motion, cell, error
 from benchmarks.reference import reference
 from benchmarks.search import Search, Tried, repeated, settled
 
@@ -46,62 +46,62 @@ STRONGEST = 1.0
 Record = dict[str, Any]
 
 
-def chosen(problem: Problem, target: float) -> tuple[Polhode, Record]:
+def chosen(motion: Motion, target: float) -> tuple[Polhode, Record]:
     """Returns the method that `simulate` chooses, without what it sets for this run, and what it achieves by itself."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        solution = automatic(problem, target)
+        solution = automatic(motion, target)
     method = solution.plan.method
     found_by_the_run = {o.name: o.default for o in method.options if o.name in ("tolerance", "rtol")}
     achieved = {
-        "method": method.name, "step": solution.plan.step, "error": error(rows(solution), reference(problem)),
+        "method": method.name, "step": solution.plan.step, "error": error(rows(solution), reference(motion)),
         "estimate": solution.error_estimate, "nfev": solution.nfev,
     }  # fmt: skip
     return Polhode(method.replace(**found_by_the_run) if found_by_the_run else method), achieved
 
 
 def measured(
-    problem: Problem, targets: Sequence[float], peers: Sequence[Contender], extra: Sequence[Polhode], rounds: int,
+    motion: Motion, targets: Sequence[float], peers: Sequence[Contender], extra: Sequence[Polhode], rounds: int,
     failed: Callable[[str, str], None], longest: float = LONGEST,
 ) -> list[Record]:  # fmt: skip
     """Returns a record for each target: the time that each competitor needs."""
-    truth = reference(problem)
-    others = settled(peers, problem, truth, targets, longest, failed)
+    truth = reference(motion)
+    others = settled(peers, motion, truth, targets, longest, failed)
     quickest = [min((found.seconds for _, found in others[target]), default=longest) for target in targets]
-    trial = settled(extra, problem, truth, targets, max(LEAST, CURIOUS * max(quickest)), failed)
+    trial = settled(extra, motion, truth, targets, max(LEAST, CURIOUS * max(quickest)), failed)
     others = {target: [*others[target], *trial[target]] for target in targets}
-    return [_target(problem, target, others[target], rounds, failed, longest) for target in targets]
+    return [_target(motion, target, others[target], rounds, failed, longest) for target in targets]
 
 
 def _target(
-    problem: Problem, target: float, others: Sequence[tuple[Contender, Tried]], rounds: int,
+    motion: Motion, target: float, others: Sequence[tuple[Contender, Tried]], rounds: int,
     failed: Callable[[str, str], None], longest: float,
 ) -> Record:  # fmt: skip
     runs: dict[str, tuple[Callable[[], object], int]] = {}
     inside = Inside()
     entries: dict[str, Record] = {}
-    record: Record = {"problem": problem.name, "target": target, "angle": problem.angle, "entries": entries}
+    record: Record = {"problem": motion.name, "target": target, "angle": motion.angle, "entries": entries}
     try:
-        named, achieved = chosen(problem, target)
-        mine: Contender = Closed() if problem.kind == "free" else named
+        named, achieved = chosen(motion, target)
+        mine: Contender = Closed() if motion.kind == "free" else named
         record["auto"] = achieved
         entries[AUTO] = {"told": achieved["method"], "error": achieved["error"], "estimate": achieved["estimate"]}
-        runs[AUTO] = repeated(lambda: rows(automatic(problem, target)), 0.0, least=0.0)
+        runs[AUTO] = repeated(lambda: rows(automatic(motion, target)), 0.0, least=0.0)
         variants = (
             [mine, replace(mine, looser=10.0)] if isinstance(mine, Polhode) and mine.depends_on_target else [mine]
         )
-        tried = [(m, Search(m, problem, reference(problem), longest).cheapest(target)) for m in variants]
+        tried = [(m, Search(m, motion, reference(motion), longest).cheapest(target)) for m in variants]
         mine, found = min(tried, key=lambda pair: pair[1].seconds if pair[1] else math.inf)
         if found is None:
-            failed(MINE, f"{mine.name} misses {target:g} on {problem.name}")
+            failed(MINE, f"{mine.name} misses {target:g} on {motion.name}")
         else:
-            entries[MINE] = _entry(mine, problem, found, target)
-            runs[MINE] = repeated(inside.watched(MINE, mine, problem, found.setting, target), found.seconds)
+            entries[MINE] = _entry(mine, motion, found, target)
+            runs[MINE] = repeated(inside.watched(MINE, mine, motion, found.setting, target), found.seconds)
     except Exception as reason:  # keep the measurement of the peers
-        failed(MINE, f"{problem.name}, {target:g}: {type(reason).__name__}: {str(reason)[:200]}")
+        failed(MINE, f"{motion.name}, {target:g}: {type(reason).__name__}: {str(reason)[:200]}")
     for contender, found in others:
-        entries[contender.name] = _entry(contender, problem, found, target)
-        run = inside.watched(contender.name, contender, problem, found.setting, target)
+        entries[contender.name] = _entry(contender, motion, found, target)
+        run = inside.watched(contender.name, contender, motion, found.setting, target)
         runs[contender.name] = repeated(run, found.seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -114,10 +114,10 @@ def _target(
     return record
 
 
-def _entry(contender: Contender, problem: Problem, found: Tried, target: float) -> Record:
+def _entry(contender: Contender, motion: Motion, found: Tried, target: float) -> Record:
     role = "candidate" if isinstance(contender, Polhode | Closed) else "peer"
     return {
-        "role": role, "told": contender.describe(problem, found.setting, target), "setting": found.setting,
+        "role": role, "told": contender.describe(motion, found.setting, target), "setting": found.setting,
         "error": found.error,
     }  # fmt: skip
 
@@ -128,11 +128,11 @@ class Inside:
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
 
-    def watched(self, name: str, mine: Contender, problem: Problem, setting: float, target: float) -> Run:
+    def watched(self, name: str, mine: Contender, motion: Motion, setting: float, target: float) -> Run:
         """Returns a run whose time is recorded, if it is one of polhode's."""
         if not isinstance(mine, Polhode):
-            return mine.runner(problem, setting, target)
-        simulate, seconds = mine.bound(problem, setting, target), self.seconds.setdefault(name, [])
+            return mine.runner(motion, setting, target)
+        simulate, seconds = mine.bound(motion, setting, target), self.seconds.setdefault(name, [])
 
         def run() -> Floats:
             solution = simulate()
@@ -195,7 +195,7 @@ def kept_on_interrupt(log: Callable[[str], None]) -> Iterator[None]:
         log("interrupted: what was measured is kept")
 
 
-def problems(bodies: Sequence[str], eps: Sequence[float], angle: float) -> list[tuple[str, float, Problem]]:
+def motions(bodies: Sequence[str], eps: Sequence[float], angle: float) -> list[tuple[str, float, Motion]]:
     """Returns the cells."""
     return [(body, x, cell(body, x, angle / 10 if x >= STRONGEST else angle)) for body in bodies for x in eps]
 
@@ -215,8 +215,8 @@ def run(
 
     records: list[Record] = []
     with kept_on_interrupt(log):
-        for body, x, problem in problems(bodies, eps, angle):
-            for record in measured(problem, targets, peers, extra, rounds, failed):
+        for body, x, motion in motions(bodies, eps, angle):
+            for record in measured(motion, targets, peers, extra, rounds, failed):
                 record |= {"body": body, "eps": x}
                 records.append(record)
                 log(line(record))

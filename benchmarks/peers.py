@@ -60,7 +60,9 @@ costs a page fault every 4 kB, or every 2 MB where the system has large pages.
 Floats = NDArray[np.float64]
 
 
-class Problem(NamedTuple):
+class FreeStart(NamedTuple):
+    """The numbers of a free motion. No `Problem`: it holds the momentum, and here every bit of the rate counts."""
+
     moments: tuple[float, float, float]
     omega: tuple[float, float, float]
 
@@ -73,16 +75,16 @@ class Problem(NamedTuple):
         return [i * w for i, w in zip(self.moments, self.omega, strict=True)]
 
 
-WATER = Problem((0.345, 0.653, 1.0), (0.5 / 0.345, 0.2 / 0.653, 0.71**0.5))
+WATER = FreeStart((0.345, 0.653, 1.0), (0.5 / 0.345, 0.2 / 0.653, 0.71**0.5))
 """The free body of vilmart2008."""
-PROBLEMS = {
+FREE_STARTS = {
     "water of vilmart2008": WATER,
-    "short-axis mode": Problem((2.0, 3.0, 4.5), (0.1, 0.2, 1.0)),
-    "long-axis mode": Problem((2.0, 3.0, 4.5), (1.0, 0.2, 0.1)),
-    "near the separatrix": Problem((2.0, 3.0, 4.5), (1e-3, 1.0, 2e-3)),
-    "symmetric, oblate": Problem((2.0, 2.0, 3.0), (0.5, 0.3, 1.0)),
-    "symmetric, prolate": Problem((3.0, 3.0, 1.0), (0.5, 0.3, 1.0)),
-    "spherical": Problem((2.0, 2.0, 2.0), (0.5, 0.3, 1.0)),
+    "short-axis mode": FreeStart((2.0, 3.0, 4.5), (0.1, 0.2, 1.0)),
+    "long-axis mode": FreeStart((2.0, 3.0, 4.5), (1.0, 0.2, 0.1)),
+    "near the separatrix": FreeStart((2.0, 3.0, 4.5), (1e-3, 1.0, 2e-3)),
+    "symmetric, oblate": FreeStart((2.0, 2.0, 3.0), (0.5, 0.3, 1.0)),
+    "symmetric, prolate": FreeStart((3.0, 3.0, 1.0), (0.5, 0.3, 1.0)),
+    "spherical": FreeStart((2.0, 2.0, 2.0), (0.5, 0.3, 1.0)),
 }
 
 
@@ -114,9 +116,9 @@ class Truth(NamedTuple):
         return Error(angle, angle / (1 + self.sensitivity))
 
 
-def truth(problem: Problem, t: float) -> Truth:
-    turn = free_motion.free_motion(*problem, t).turn
-    return Truth(turn, free_motion.sensitivity(*problem, t))
+def truth(free: FreeStart, t: float) -> Truth:
+    turn = free_motion.free_motion(*free, t).turn
+    return Truth(turn, free_motion.sensitivity(*free, t))
 
 
 def worst(truths: Sequence[Truth], quaternions: Floats) -> Error:
@@ -151,26 +153,26 @@ def start_java() -> bool:
     return bool(compiler)
 
 
-def orekit(problem: Problem, times: Floats, inside: bool) -> Orekit:
+def orekit(free: FreeStart, times: Floats, inside: bool) -> Orekit:
     """Runs TorqueFree at these times. Raises Java's exceptions for bodies that it cannot take."""
     if not inside:
-        return _called_from_python(problem, times)
+        return _called_from_python(free, times)
     loop = jpype.JClass("TorqueFreeLoop")
-    made = loop(list(problem.moments), list(problem.omega), jpype.JArray(jpype.JDouble)(times))
-    few = loop(list(problem.moments), list(problem.omega), jpype.JArray(jpype.JDouble)(times[:JUDGED]))
+    made = loop(list(free.moments), list(free.omega), jpype.JArray(jpype.JDouble)(times))
+    few = loop(list(free.moments), list(free.omega), jpype.JArray(jpype.JDouble)(times[:JUDGED]))
     for _ in range(WARM_UP):
         made.sum()
     return Orekit(made.sum, times.size, lambda: np.array(few.states()).reshape(-1, 7)[:, :4])
 
 
-def _called_from_python(problem: Problem, times: Floats) -> Orekit:
+def _called_from_python(free: FreeStart, times: Floats) -> Orekit:
     attitudes, date = jpype.JPackage("org").orekit.attitudes, jpype.JClass("org.orekit.time.AbsoluteDate")
     geometry = jpype.JPackage("org").hipparchus.geometry.euclidean.threed
     vector, identity = geometry.Vector3D, geometry.Rotation.IDENTITY
     frame, start = jpype.JClass("org.orekit.frames.FramesFactory").getGCRF(), date.ARBITRARY_EPOCH
     axes = (vector.PLUS_I, vector.PLUS_J, vector.PLUS_K)
-    inertia = attitudes.Inertia(*(attitudes.InertiaAxis(i, a) for i, a in zip(problem.moments, axes, strict=True)))
-    initial = attitudes.Attitude(start, frame, identity, vector(*problem.omega), vector.ZERO)
+    inertia = attitudes.Inertia(*(attitudes.InertiaAxis(i, a) for i, a in zip(free.moments, axes, strict=True)))
+    initial = attitudes.Attitude(start, frame, identity, vector(*free.omega), vector.ZERO)
     provider = attitudes.TorqueFree(initial, inertia)
     dates = [start.shiftedBy(t) for t in times[:FROM_PYTHON].tolist()]
 
@@ -202,17 +204,17 @@ def many_times(memory: str) -> str:
         ["motion", "Orekit / polhode", "of the quickest", "polhode, ns", "Orekit, ns", "page faults of `at`",
          "error, polhode", "error, Orekit"]
     ]  # fmt: skip
-    for name, problem in PROBLEMS.items():
+    for name, free in FREE_STARTS.items():
         t = draw.uniform(0.0, LATEST, TIMES)
-        motion = ph.FreeMotion(problem.body, problem.omega)
-        truths = [truth(problem, x) for x in t[:JUDGED]]
+        motion = ph.FreeMotion(free.body, free.omega)
+        truths = [truth(free, x) for x in t[:JUDGED]]
         mine = str(worst(truths, motion.at(t).quaternion[:JUDGED]))
         at = partial(motion.at, t)
         count = faults(at)
         if (count >= PAGES) != (memory == FRESH):
             raise RuntimeError(f"this was to be measured with {memory}, but `at` took {count} page faults")
         try:
-            peer = orekit(problem, t, inside)
+            peer = orekit(free, t, inside)
         except jpype.JException as refused:
             best = interleave({"polhode": at})[0].best / TIMES
             rows.append([name, "-", "-", f"{best * 1e9:.0f}", f"fails: {refused.message()}", f"{count}", mine, "-"])
@@ -248,12 +250,12 @@ def equations(inverse: Sequence[float], q: Sequence[Any], m: Sequence[Any]) -> l
     ]  # fmt: skip
 
 
-def heyoka_run(problem: Problem, high_accuracy: bool) -> Callable[[], Floats]:
+def heyoka_run(free: FreeStart, high_accuracy: bool) -> Callable[[], Floats]:
     """Runs heyoka to FAR with a tolerance of eps; compiled beforehand, since compact mode takes 1.6 times as long."""
     names = ("q0", "q1", "q2", "q3", "m1", "m2", "m3")
     state = heyoka.make_vars(*names)
-    slopes = equations([1 / i for i in problem.moments], state[:4], state[4:])
-    start = [*START, *problem.momentum]
+    slopes = equations([1 / i for i in free.moments], state[:4], state[4:])
+    start = [*START, *free.momentum]
     system = list(zip(state, slopes, strict=True))
     integrator = heyoka.taylor_adaptive(system, start, compact_mode=False, high_accuracy=high_accuracy)
 
@@ -266,29 +268,29 @@ def heyoka_run(problem: Problem, high_accuracy: bool) -> Callable[[], Floats]:
     return run
 
 
-def scipy_run(problem: Problem) -> Floats:
+def scipy_run(free: FreeStart) -> Floats:
     """Runs DOP853 to FAR."""
-    inverse = [1 / i for i in problem.moments]
+    inverse = [1 / i for i in free.moments]
 
     def slope(t: float, y: Floats) -> list[float]:
         values = y.tolist()
         return equations(inverse, values[:4], values[4:])
 
-    start = [*START, *problem.momentum]
+    start = [*START, *free.momentum]
     solved = solve_ivp(slope, (0.0, FAR), start, method="DOP853", rtol=1e-13, atol=1e-13, t_eval=[FAR])
     return np.asarray(solved.y[:4, -1])
 
 
 def far() -> str:
     """Returns the second table: one state at a late time."""
-    problem = WATER
-    body = problem.body
-    motion = ph.FreeMotion(body, problem.omega)
+    free = WATER
+    body = free.body
+    motion = ph.FreeMotion(body, free.omega)
     late = np.linspace(0.0, FAR, TIMES)
-    true = truth(problem, FAR)
+    true = truth(free, FAR)
 
     def built() -> Floats:
-        return ph.FreeMotion(body, problem.omega).at(FAR).quaternion
+        return ph.FreeMotion(body, free.omega).at(FAR).quaternion
 
     def repeated(run: Callable[[], object]) -> Callable[[], object]:
         return lambda: [run() for _ in range(CALLS)]
@@ -300,11 +302,11 @@ def far() -> str:
         "`motion.at` of 100,000 times, for each": (partial(motion.at, late), motion.at(late).quaternion[-1], TIMES),
     }
     for name, high in {"heyoka": False, "heyoka, high accuracy": True}.items():
-        run = heyoka_run(problem, high)
+        run = heyoka_run(free, high)
         runs[name] = (run, run(), 1)
     timed = interleave({name: run for name, (run, _, _) in runs.items()}, rounds=15)
     slow, first = "SciPy DOP853, rtol 1e-13", next(iter(runs))
-    runs[slow] = (partial(scipy_run, problem), scipy_run(problem), 1)
+    runs[slow] = (partial(scipy_run, free), scipy_run(free), 1)
     timed += interleave({name: runs[name][0] for name in (first, slow)}, rounds=2)[1:]
     for timing, (_, q, count) in zip(timed, runs.values(), strict=True):
         scale = CALLS / count

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.problems import Floats, Problem
+from benchmarks.motions import Floats, Motion
 
 NUDGE = 1e-8
 """A relative change of the rates at the start."""
@@ -17,47 +17,47 @@ CHECKED_ANGLE = 10.0
 """Radians that are compared with 40 digits."""
 
 
-def _propagated(problem: Problem, precision: Any, factor: float = 1.0) -> Floats:
+def _propagated(motion: Motion, precision: Any, factor: float = 1.0) -> Floats:
     """Returns states at the output times; the rate at the start is multiplied by a factor."""
     import heyoka
 
     state = heyoka.make_vars("a", "b", "c", "d", "x", "y", "z")
-    start = [precision(x) for x in (*problem.attitude, *(factor * w for w in problem.omega))]
-    system = list(zip(state, problem.slope()(*state), strict=True))
+    start = [precision(x) for x in (*motion.attitude, *(factor * w for w in motion.omega))]
+    system = list(zip(state, motion.slope()(*state), strict=True))
     integrator = heyoka.taylor_adaptive(system, start, fp_type=precision, compact_mode=True)
     rows = []
-    for t in problem.times:
+    for t in motion.times:
         integrator.propagate_until(precision(t))
         rows.append([float(x) for x in integrator.state])
     return np.array(rows)
 
 
 @cache
-def reference(problem: Problem) -> Floats:
+def reference(motion: Motion) -> Floats:
     """Returns quaternion and rate at the output times, rounded to double precision."""
     import heyoka
 
-    return _propagated(problem, heyoka.real128)
+    return _propagated(motion, heyoka.real128)
 
 
 @cache
-def growth(problem: Problem) -> float:
+def growth(motion: Motion) -> float:
     """Returns the relative change of the answer over that of the rate at the start, in extended precision."""
-    from benchmarks.problems import error
+    from benchmarks.motions import error
 
-    return error(_propagated(problem, np.longdouble, 1.0 + NUDGE), _propagated(problem, np.longdouble)) / NUDGE
+    return error(_propagated(motion, np.longdouble, 1.0 + NUDGE), _propagated(motion, np.longdouble)) / NUDGE
 
 
-def checked(problem: Problem, digits: int = 40) -> float:
+def checked(motion: Motion, digits: int = 40) -> float:
     """Returns the distance of the reference from 40-digit extrapolation over a shorter span."""
     from dataclasses import replace
 
     import mpmath as mp
     from tests.authorities.high_precision import end_state, rotation, seen_from_body
 
-    from benchmarks.problems import error
+    from benchmarks.motions import error
 
-    short = replace(problem, span=problem.span * min(1.0, CHECKED_ANGLE / problem.angle), outputs=1)
+    short = replace(motion, span=motion.span * min(1.0, CHECKED_ANGLE / motion.angle), outputs=1)
     found = reference(short)
     pull = short.pull()
     with mp.workdps(digits):

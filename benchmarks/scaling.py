@@ -11,7 +11,7 @@ import numpy as np
 
 import polhode as ph
 from benchmarks.harness import rounds_of
-from benchmarks.problems import Floats
+from benchmarks.motions import Floats
 
 BODY, TOP = ph.Body([1.0, 2.0, 2.7]), ph.HeavyTop(1.0)
 H = 0.05

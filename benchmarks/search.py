@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from benchmarks.contenders import Contender, Run, Unable
-from benchmarks.problems import Floats, Problem, error
+from benchmarks.motions import Floats, Motion, error
 
 REFINEMENTS = 2
 """Halvings, on a logarithmic scale, of the ratio between a setting that meets a target and the next coarser one."""
@@ -29,10 +29,10 @@ class Tried(NamedTuple):
 
 @dataclass
 class Search:
-    """Makes all runs of one competitor on one problem."""
+    """Makes all runs of one competitor on one motion."""
 
     contender: Contender
-    problem: Problem
+    motion: Motion
     truth: Floats
     longest: float = 1.0
     """Seconds of a run beyond which nothing finer is tried."""
@@ -49,7 +49,7 @@ class Search:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                run = self.contender.runner(self.problem, setting, target)
+                run = self.contender.runner(self.motion, setting, target)
                 found = run()  # compiles, where something is left to be compiled
                 seconds = _seconds(run)
                 if seconds > 0.3 * self.longest:  # the result matters: run again, since other programs may disturb
@@ -60,7 +60,7 @@ class Search:
 
     def cheapest(self, target: float) -> Tried | None:
         """Returns the coarsest setting that meets the target together with the next finer ones up to the grid."""
-        limits = self.contender.settings(self.problem)
+        limits = self.contender.settings(self.motion)
         setting, coarser, best, stale = limits.coarsest, None, math.inf, 0
         while setting <= limits.finest * (1 + 1e-9):
             found = self.tried(setting, target)
@@ -96,7 +96,7 @@ def _seconds(run: Run) -> float:
 
 
 def settled(
-    contenders: Sequence[Contender], problem: Problem, truth: Floats, targets: Sequence[float], longest: float,
+    contenders: Sequence[Contender], motion: Motion, truth: Floats, targets: Sequence[float], longest: float,
     failed: Callable[[str, str], None],
 ) -> dict[float, list[tuple[Contender, Tried]]]:  # fmt: skip
     """Returns for each target the competitors that meet it, with their settings; calls `failed` with those that failed.
@@ -105,7 +105,7 @@ def settled(
     """
     out: dict[float, list[tuple[Contender, Tried]]] = {target: [] for target in targets}
     for contender in contenders:
-        search = Search(contender, problem, truth)
+        search = Search(contender, motion, truth)
         try:
             for target in targets:
                 quickest = min((found.seconds for _, found in out[target]), default=longest)

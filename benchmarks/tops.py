@@ -21,7 +21,7 @@ import numpy as np
 import polhode as ph
 from benchmarks.contenders import Polhode, Unable, candidates, imported
 from benchmarks.harness import rounds_of
-from benchmarks.problems import Floats, Problem, Vector, error, papers
+from benchmarks.motions import Floats, Motion, Vector, error, papers
 from polhode.tolerance.choice import model_of
 
 COUNT, JUDGED = 10_000, 1_000
@@ -61,7 +61,7 @@ class Tops:
     def system(self, heyoka: Any) -> list[Any]:
         """Returns the equations, for heyoka."""
         state = heyoka.make_vars("a", "b", "c", "d", "x", "y", "z")
-        one = Problem(self.name, "top", self.moments, (0.0, 0.0, 0.0), self.span, self.weight)
+        one = Motion(self.name, "top", self.moments, (0.0, 0.0, 0.0), self.span, self.weight)
         return list(zip(state, one.slope()(*state), strict=True))
 
     def truth(self, count: int) -> Floats:
@@ -87,16 +87,16 @@ class Tops:
 
 def fleets(count: int = COUNT) -> list[Tops]:
     """Returns starts about celledoni2006's heavy top (a weak torque) and krysl2004's fast top (a stronger one)."""
-    known = {problem.name: problem for problem in papers()}
+    known = {motion.name: motion for motion in papers()}
     draw = np.random.default_rng(2006)
     out = []
     for name in ("celledoni2006, heavy top", "krysl2004, fast top"):
-        problem = known[name]
-        size = math.hypot(*problem.omega)
-        rates = np.array(problem.omega) + 0.1 * size * draw.normal(size=(count, 3))
-        attitudes = np.array(problem.attitude) + 0.1 * draw.normal(size=(count, 4))
+        motion = known[name]
+        size = math.hypot(*motion.omega)
+        rates = np.array(motion.omega) + 0.1 * size * draw.normal(size=(count, 3))
+        attitudes = np.array(motion.attitude) + 0.1 * draw.normal(size=(count, 4))
         attitudes /= np.linalg.norm(attitudes, axis=1)[:, None]
-        out.append(Tops(name, problem.moments, problem.strength, rates, attitudes))
+        out.append(Tops(name, motion.moments, motion.strength, rates, attitudes))
     return out
 
 

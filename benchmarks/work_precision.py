@@ -1,7 +1,7 @@
 """Work against precision on the papers' problems: celledoni2006's three, krysl2004's tops and soft wall, vilmart2008's.
 
 As on the map, every competitor meets the error at its cheapest setting, and all take turns. All peers are tried; a peer
-that cannot do a problem is listed with the reason.
+that cannot follow a motion is listed with the reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks import map as cells
 from benchmarks.contenders import PEERS, Contender
-from benchmarks.problems import papers
+from benchmarks.motions import papers
 
 TARGETS = (1e-3, 1e-6, 1e-9, 1e-11)
 ROUNDS = 7
@@ -20,21 +20,21 @@ LONGEST = 0.5
 def measured(
     quick: bool = False, names: Sequence[str] = tuple(PEERS), log: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Returns records as on the map, and the failures: problem, competitor, reason."""
+    """Returns records as on the map, and the failures: motion, competitor, reason."""
     peers: list[Contender] = [PEERS[name]() for name in names]
     failures: list[tuple[str, str, str]] = []
     records: list[cells.Record] = []
     targets = TARGETS[1::2] if quick else TARGETS
     longest = 0.3 if quick else LONGEST
     with cells.kept_on_interrupt(log):
-        for problem in papers():
+        for motion in papers():
 
-            def failed(name: str, reason: str, problem: str = problem.name) -> None:
-                if (problem, name, reason) not in failures:
-                    failures.append((problem, name, reason))
+            def failed(name: str, reason: str, motion: str = motion.name) -> None:
+                if (motion, name, reason) not in failures:
+                    failures.append((motion, name, reason))
                     log(f"  {name}: {reason}")
 
-            for record in cells.measured(problem, targets, peers, (), 3 if quick else ROUNDS, failed, longest):
+            for record in cells.measured(motion, targets, peers, (), 3 if quick else ROUNDS, failed, longest):
                 records.append(record)
                 log(cells.line(record))
     return {"records": records, "failures": failures, "longest": LONGEST}

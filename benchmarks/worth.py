@@ -16,7 +16,7 @@ from tests.authorities.random_problems import RandomProblem, random_problem
 
 import polhode as ph
 from benchmarks.contenders import Polhode, rows
-from benchmarks.problems import Floats, Problem, error
+from benchmarks.motions import Floats, Motion, error
 from polhode.methods import find
 from polhode.torques import Torque
 
@@ -40,8 +40,8 @@ ITERATED = (1.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True)
-class Drawn(Problem):
-    """A random problem in the form that competitors are given."""
+class Drawn(Motion):
+    """A random motion in the form that competitors are given."""
 
     drawn: RandomProblem | None = field(default=None, compare=False)
 
@@ -85,27 +85,27 @@ def drawn(kind: str, eps: float, seed: int, angle: float) -> Drawn:
     return Drawn(name, "top", (1.0, 1.0, 1.0), (a, b, c), p.span, attitude=(q0, q1, q2, q3), outputs=4, drawn=p)
 
 
-def fewest(problem: Drawn, method: str, target: float) -> int | None:
+def fewest(motion: Drawn, method: str, target: float) -> int | None:
     """Evaluations, or None where the method does not get there."""
     base = Polhode(find(method))
     allowances = ITERATED if base.depends_on_target else (1.0,)
-    found = [n for looser in allowances for n in _tried(problem, base, looser, target)]
+    found = [n for looser in allowances for n in _tried(motion, base, looser, target)]
     return min(found, default=None)
 
 
-def _tried(problem: Drawn, base: Polhode, looser: float, target: float) -> Iterator[int]:
+def _tried(motion: Drawn, base: Polhode, looser: float, target: float) -> Iterator[int]:
     """The evaluations of runs that meet the target."""
     contender = Polhode(base.method, looser)
-    limits = contender.settings(problem)
+    limits = contender.settings(motion)
     setting, met = limits.coarsest, 0
     ratio = FINER if not base.method.variable_steps else limits.ratio**0.5
     while setting <= limits.finest and met < ENOUGH:
         try:
-            solution = contender.bound(problem, setting, target)()
+            solution = contender.bound(motion, setting, target)()
         except ArithmeticError:  # steps that are too long
             setting *= ratio
             continue
-        good = error(rows(solution), problem.truth) <= target
+        good = error(rows(solution), motion.truth) <= target
         met = met + 1 if good else 0
         if good:
             yield int(solution.nfev)
@@ -115,7 +115,7 @@ def _tried(problem: Drawn, base: Polhode, looser: float, target: float) -> Itera
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """A line for each problem, target and method."""
+    """A line for each motion, target and method."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.worth", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("methods", nargs="*", metavar="METHOD", default=METHODS)
     parser.add_argument("--kinds", nargs="+", choices=sorted({case[0] for case in CASES}), help="of torques")
@@ -124,11 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for case in CASES:
         if asked.kinds and case[0] not in asked.kinds:
             continue
-        problem = drawn(*case)
+        motion = drawn(*case)
         for target in TARGETS:
             for name in asked.methods:
-                if not find(name).refuses(problem.torque.depends):
-                    print(f"{problem.name:28} {target:.0e}  {name:24} {fewest(problem, name, target)}", flush=True)
+                if not find(name).refuses(motion.torque.depends):
+                    print(f"{motion.name:28} {target:.0e}  {name:24} {fewest(motion, name, target)}", flush=True)
 
 
 if __name__ == "__main__":

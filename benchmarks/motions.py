@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import polhode as ph
+from polhode.problem import Problem
 from polhode.torques import Torque
 
 Floats = NDArray[np.float64]
@@ -23,8 +24,11 @@ Wrap = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A motion from time 0 on. Quaternions are scalar first, from body to space; rates are in body axes."""
+class Motion:
+    """The numbers of a motion from time 0 on, from which its problem is made.
+
+    Quaternions are scalar first, from body to space; rates are in body axes.
+    """
 
     name: str
     kind: Kind
@@ -74,6 +78,13 @@ class Problem:
                 return ph.GravityGradient(strength=self.strength)
             case "wall":
                 return ph.CoulombSoftWall(sign="physical" if self.strength > 0 else "printed")
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What polhode is asked."""
+        return Problem.given(
+            self.body, self.torque, omega=self.omega, attitude=self.attitude, t_span=(0.0, self.span), t_eval=self.times
+        )
 
     def pull(self, strength: Any = None) -> Callable[[Any, Any, Any], tuple[Any, Any, Any]]:
         """The torque as a function of u1, u2, u3; its strength may be a symbol."""
@@ -151,33 +162,33 @@ LEVEL = (math.sqrt(0.5), math.sqrt(0.5) * 0.6, math.sqrt(0.5) * 0.8, 0.0)
 starts 40 degrees from upright is chaotic at eps = 1, and cannot be followed over this angle."""
 
 
-def cell(body: str, eps: float, angle: float = ANGLE) -> Problem:
+def cell(body: str, eps: float, angle: float = ANGLE) -> Motion:
     """Returns a heavy top with |w| = 1 at the start, no component of which is small."""
     omega = tuple(x / math.hypot(0.5, 0.6, 0.7) for x in (0.5, 0.6, 0.7))
     assert len(omega) == 3
     twice = sum(i * w * w for i, w in zip(BODIES[body], omega, strict=True))
-    return Problem(f"{body}, eps {eps:.0e}", "top", BODIES[body], omega, angle, eps * twice, LEVEL)
+    return Motion(f"{body}, eps {eps:.0e}", "top", BODIES[body], omega, angle, eps * twice, LEVEL)
 
 
-# --- the papers' problems --------------------------------------------------------------------------------------------
+# --- the papers' motions ---------------------------------------------------------------------------------------------
 
 
 def _tilted(angle: float) -> tuple[float, float, float, float]:
     return math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0
 
 
-def papers() -> Sequence[Problem]:
+def papers() -> Sequence[Motion]:
     """Returns celledoni2006's three, krysl2004's tops and soft wall (a chaotic motion), and vilmart2008's body."""
     root = math.sqrt(0.71)
     return (
         _free("celledoni2006, free", "descending", (-1.0, 0.0, 2.0), 1000.0),
-        Problem("celledoni2006, heavy top", "top", _moments("heavy-top"), (10.0, 10.0, 10.0), 50.0, 1.0),
-        Problem(
+        Motion("celledoni2006, heavy top", "top", _moments("heavy-top"), (10.0, 10.0, 10.0), 50.0, 1.0),
+        Motion(
             "celledoni2006, satellite", "satellite", _moments("satellite"), (15.0, -15.0, 15.0), 40.0,
             3 * 3.986e14 / 1.5e5**3,
         ),
-        Problem("krysl2004, fast top", "top", _moments("top"), (0.0, 0.0, 50.0), 20.0, 20.0, _tilted(0.3)),
-        Problem("krysl2004, slow top", "top", _moments("top"), (0.0, 0.0, 5.0), 200.0, 20.0, _tilted(0.05)),
+        Motion("krysl2004, fast top", "top", _moments("top"), (0.0, 0.0, 50.0), 20.0, 20.0, _tilted(0.3)),
+        Motion("krysl2004, slow top", "top", _moments("top"), (0.0, 0.0, 5.0), 200.0, 20.0, _tilted(0.05)),
         _from_momentum("krysl2004, soft wall", "wall", "soft-wall", (2.0, 2.0, 2.0), 50.0, 1.0),
         _free("vilmart2008, water", "water", (0.5, 0.2, root), 1000.0),
     )  # fmt: skip
@@ -188,10 +199,10 @@ def _moments(name: str) -> Vector:
     return a, b, c
 
 
-def _from_momentum(name: str, kind: Kind, body: str, m: Vector, span: float, strength: float) -> Problem:
+def _from_momentum(name: str, kind: Kind, body: str, m: Vector, span: float, strength: float) -> Motion:
     i = _moments(body)
-    return Problem(name, kind, i, (m[0] / i[0], m[1] / i[1], m[2] / i[2]), span, strength)
+    return Motion(name, kind, i, (m[0] / i[0], m[1] / i[1], m[2] / i[2]), span, strength)
 
 
-def _free(name: str, body: str, m: Vector, span: float) -> Problem:
+def _free(name: str, body: str, m: Vector, span: float) -> Motion:
     return _from_momentum(name, "free", body, m, span, 0.0)
