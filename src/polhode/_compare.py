@@ -13,16 +13,17 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, lengths
-from polhode._simulate import checked_arguments, simulate
+from polhode._simulate import checked_arguments, checked_goal
 from polhode.body import Body
 from polhode.compiled import CompilationFailed
 from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion
-from polhode.integration.loop import Progress, SimulationFailed
+from polhode.integration.loop import Progress, SimulationFailed, solve
 from polhode.io.records import describe_torque
 from polhode.methods import Method, split_list
 from polhode.methods import find as find_method
+from polhode.problem import Plan, Problem
 from polhode.solution import Solution
 from polhode.torques import Torque
 from polhode.torques.free import Free
@@ -309,18 +310,19 @@ def compare(
     t0, t1 = (float(t) for t in t_span)
     longest = max(map(float, steps))
     times = _times(t0, t1, longest) if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
-    problem = _Problem(body, torque, {**motion, "t_eval": times}, on_compile or (lambda _: None))
-    first = trials[0]
-    checked_arguments(body, torque, **problem.motion, step=first.signed, method=first.method)  # checks the times
-    reference = problem.reference(longest)
+    contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile or (lambda _: None))
+    if torque.depends is Depends.NOTHING:
+        reference = _exact(FreeMotion(body, omega, attitude, t0), times)
+    else:
+        reference = contest.reference(longest)
     work = _Work(trials, repeats, progress)
     finished: list[Entry] = []
     try:
         for trial in trials:
-            finished.append(problem.entry(trial, reference, work))  # noqa: PERF401 (an interruption keeps what there is)
+            finished.append(contest.entry(trial, reference, work))  # noqa: PERF401 (an interruption keeps what there is)
         for _ in range(repeats - 1):
             for k, trial in enumerate(trials):
-                finished[k] = problem.timed(trial, finished[k], work)
+                finished[k] = contest.timed(trial, finished[k], work)
     except KeyboardInterrupt:
         comparison = Comparison(body, torque, (t0, t1), times, reference, tuple(finished), interrupted=True)
         raise ComparisonInterrupted(comparison) from None
@@ -429,22 +431,23 @@ class _Work:
         self.total -= runs * trial.nominal
 
 
-class _Problem(NamedTuple):
-    """The motion on which methods are compared."""
+class _Contest(NamedTuple):
+    """The runs of all methods on one problem, which has output at listed times."""
 
-    body: Body
-    torque: Torque
-    motion: dict[str, Any]
+    problem: Problem
     on_compile: OnCompile
 
-    def run(self, method: Method, step: float, progress: Progress | None = None, **changes: Any) -> Solution:
-        """Runs the motion with a method, with output at the output times unless `changes` say otherwise."""
+    def run(self, method: Method, step: float, progress: Progress | None = None, *, output: bool = True) -> Solution:
+        """Runs a method, with output at the listed times, or with as little as possible."""
+        problem = self.problem if output else self.problem.until(self.problem.t_end, every=NO_OUTPUT)
+        plan = checked_goal(problem, None, step, method)
+        assert isinstance(plan, Plan)
 
         def compiling() -> None:
-            self.on_compile(f"compiling {method.name} with {self.torque.name} for a step of {abs(step):g} s, once ...")
+            name = problem.torque.name
+            self.on_compile(f"compiling {method.name} with {name} for a step of {abs(step):g} s, once ...")
 
-        settings = {**self.motion, "method": method, "step": step, "progress": progress, "on_compile": compiling}
-        return simulate(self.body, self.torque, **{**settings, **changes})
+        return solve(problem, plan, None, progress, compiling)
 
     def entry(self, trial: _Trial, reference: Reference, work: _Work) -> Entry:
         """Returns the errors of a run, with a first measurement of its cost."""
@@ -471,7 +474,7 @@ class _Problem(NamedTuple):
         """Measures the cost of a run without output: its evaluations, and the least time so far."""
         if entry.failure or entry.seconds > LONG_SECONDS:
             return entry
-        done = self.run(trial.method, trial.signed, work.within(trial), t_eval=None, every=NO_OUTPUT).stats
+        done = self.run(trial.method, trial.signed, work.within(trial), output=False).stats
         work.over(trial)
         least = float(np.fmin(entry.seconds, done.seconds))
         return replace(entry, steps=done.steps, evaluations=done.nfev, seconds=least)
@@ -479,14 +482,8 @@ class _Problem(NamedTuple):
     # --- the reference
 
     def reference(self, longest: float) -> Reference:
-        """Returns the exact motion of a free body, else an accurate one with its uncertainty."""
-        t0, t1 = self.motion["t_span"]
-        if self.torque.depends is Depends.NOTHING:
-            free = FreeMotion(self.body, self.motion["omega"], self.motion["attitude"], t0)
-            states = free.at(self.motion["t_eval"])
-            bound = 4 * 10.0 ** -float(np.min(free.digits(self.motion["t_eval"])))  # see FreeMotion
-            return Reference("the exact solution of the free body", states.quaternion, states.omega, bound, bound)
-        step = math.copysign(min(longest, abs(t1 - t0) / 10), t1 - t0)
+        """Returns an accurate motion with its uncertainty."""
+        step = math.copysign(min(longest, abs(self.problem.span) / 10), self.problem.span)
         tight, text = self._tightest(step)
         attitude, rate = self._disagreement(tight, step)
         text = f"{text}, checked with RKF5 at ever smaller steps"
@@ -507,8 +504,7 @@ class _Problem(NamedTuple):
         """
         best = (math.inf, math.inf)
         other = find_method("RKF5", compensated=True)
-        t0, t1 = self.motion["t_span"]
-        while abs((t1 - t0) / step) < MOST_STEPS:
+        while abs(self.problem.span / step) < MOST_STEPS:
             with suppress(SimulationFailed):  # with this step; shorter ones may do
                 found = self.run(other, step)
                 attitude = float(angles(tight.quaternion, found.quaternion).max())
@@ -518,6 +514,13 @@ class _Problem(NamedTuple):
                 best = min(best, (attitude, rate))
             step /= 2
         return best
+
+
+def _exact(free: FreeMotion, times: Floats) -> Reference:
+    """Returns the exact motion of a free body."""
+    states = free.at(times)
+    bound = 4 * 10.0 ** -float(np.min(free.digits(times)))  # see FreeMotion
+    return Reference("the exact solution of the free body", states.quaternion, states.omega, bound, bound)
 
 
 MOST_STEPS = 4_000_000
