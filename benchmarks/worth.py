@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from tests.authorities.random_problems import RandomProblem, random_problem
+from tests.authorities.random_problems import RandomRecipe, random_recipe
 
 import polhode as ph
 from benchmarks.contenders import Polhode, rows
@@ -43,7 +43,7 @@ ITERATED = (1.0, 10.0, 100.0)
 class Drawn(Motion):
     """A random motion in the form that competitors are given."""
 
-    drawn: RandomProblem | None = field(default=None, compare=False)
+    drawn: RandomRecipe | None = field(default=None, compare=False)
 
     @property
     def angle(self) -> float:
@@ -76,7 +76,7 @@ def drawn(kind: str, eps: float, seed: int, angle: float) -> Drawn:
     draw = np.random.default_rng(seed)
     least = 0.8 * min(angle, 20.0 if eps > 0.1 else 40.0 if eps > 3e-3 else angle)
     while True:
-        p = random_problem(draw, longest=1.05 * angle, kinds=(kind,))
+        p = random_recipe(draw, longest=1.05 * angle, kinds=(kind,))
         if eps / 3 < p.torque_ratio < 3 * eps and p.turn > least and p.shape == "triaxial":
             break
     a, b, c = p.omega.tolist()

@@ -76,8 +76,8 @@ def _torque(c: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 @dataclass(frozen=True)
-class RandomProblem:
-    """A motion over `span`, with the tolerance that is asked for."""
+class RandomRecipe:
+    """The numbers of a random problem: a motion over `span`, with the tolerance that is asked for."""
 
     kind: str
     shape: str
@@ -156,10 +156,10 @@ def _rotation(draw: np.random.Generator) -> Floats:
     return q if np.linalg.det(q) > 0 else -q
 
 
-def random_problem(
+def random_recipe(
     draw: np.random.Generator, *, longest: float = 300.0, kinds: Sequence[str] = tuple(KINDS)
-) -> RandomProblem:
-    """One problem; the body turns by up to `longest` radians, less under a strong torque, where motions are chaotic."""
+) -> RandomRecipe:
+    """Returns one; the body turns by up to `longest` radians, less under a strong torque, where motions are chaotic."""
     kind, shape = str(draw.choice(kinds)), str(draw.choice(SHAPES))
     moments = _moments(shape, draw) * 10 ** draw.uniform(-3, 3)
     tilted = shape in ("triaxial", "needle") and draw.random() < 0.3
@@ -183,7 +183,7 @@ def random_problem(
     if kind == "thrust":  # which spins the body up for as long as it acts
         span = min(span, quickest * float(moments.min()) / size)
     span *= 1.0 if draw.random() < 0.9 else -1.0
-    return RandomProblem(
+    return RandomRecipe(
         kind, shape, tensor, omega, draw.normal(size=4), _values(kind, draw, size, span, tensor, quickest),
         span, 10 ** draw.uniform(-11, -3), quickest * abs(span), 0.0 if kind == "free" else eps,
     )  # fmt: skip
@@ -221,10 +221,10 @@ def _greatest_rate2(moments: Floats, m: Floats) -> float:
     return (high + low) * float(m * m @ j) - high * low * float(m @ m)
 
 
-def random_problems(seed: int, count: int, **limits: Any) -> list[RandomProblem]:
-    """Returns `count` random problems; the same seed gives the same ones."""
+def random_recipes(seed: int, count: int, **limits: Any) -> list[RandomRecipe]:
+    """Returns `count` of them; the same seed gives the same ones."""
     draw = np.random.default_rng(seed)
-    return [random_problem(draw, **limits) for _ in range(count)]
+    return [random_recipe(draw, **limits) for _ in range(count)]
 
 
 # --- the truth -------------------------------------------------------------------------------------------------------
@@ -241,12 +241,12 @@ class Truth:
     """For each problem the distance to a coarser solution, in the measure of `error`."""
 
 
-def truths(problems: Sequence[RandomProblem], steps_per_radian: float = 0.7) -> Truth:
+def truths(recipes: Sequence[RandomRecipe], steps_per_radian: float = 0.7) -> Truth:
     """By extrapolation, twice: the coarser one tells how good the finer one is."""
-    longest = max(p.turn * (2.0 if p.torque_ratio > 0.1 or p.kind == "thrust" else 1.0) for p in problems)
-    fine = _motions(problems, math.ceil(1.4 * steps_per_radian * longest / OUTPUTS) + 2)
-    coarse = _motions(problems, math.ceil(steps_per_radian * longest / OUTPUTS) + 1)
-    doubt = np.array([_distance(*(x[k] for x in (*fine, *coarse))) for k in range(len(problems))])
+    longest = max(p.turn * (2.0 if p.torque_ratio > 0.1 or p.kind == "thrust" else 1.0) for p in recipes)
+    fine = _motions(recipes, math.ceil(1.4 * steps_per_radian * longest / OUTPUTS) + 2)
+    coarse = _motions(recipes, math.ceil(steps_per_radian * longest / OUTPUTS) + 1)
+    doubt = np.array([_distance(*(x[k] for x in (*fine, *coarse))) for k in range(len(recipes))])
     return Truth(*fine, doubt)
 
 
@@ -274,17 +274,17 @@ def error(truth: Truth, k: int, solution: ph.Solution) -> float:
     return _distance(truth.R[k], truth.omega[k], np.moveaxis(np.array(rows), -1, 0), solution.omega)
 
 
-def _motions(problems: Sequence[RandomProblem], steps: int, columns: int = 10) -> tuple[Extended, Extended]:
+def _motions(recipes: Sequence[RandomRecipe], steps: int, columns: int = 10) -> tuple[Extended, Extended]:
     """Returns R and w of all problems at all output times, with `steps` between outputs; time runs from 0 to 1."""
     ld = np.longdouble
-    J = np.array([p.tensor for p in problems], dtype=ld)
+    J = np.array([p.tensor for p in recipes], dtype=ld)
     inverse = _inverse(J)
-    q = np.array([p.quaternion for p in problems], dtype=np.float64).astype(ld).T
-    p = np.array([p.values for p in problems]).astype(ld).T
-    T = np.array([p.span for p in problems]).astype(ld)
-    m = np.einsum("nij,nj->ni", J, np.array([p.omega for p in problems]).astype(ld))
+    q = np.array([p.quaternion for p in recipes], dtype=np.float64).astype(ld).T
+    p = np.array([p.values for p in recipes]).astype(ld).T
+    T = np.array([p.span for p in recipes]).astype(ld)
+    m = np.einsum("nij,nj->ni", J, np.array([p.omega for p in recipes]).astype(ld))
     y = np.concatenate([_matrix(q).reshape(9, -1), m.T])
-    forced = np.array([p.kind != "free" for p in problems]).astype(ld)
+    forced = np.array([p.kind != "free" for p in recipes]).astype(ld)
     R, w = [], []
     for k in range(OUTPUTS):
         factor = np.where(k >= JUMP, p[10], ld(1))

@@ -17,7 +17,7 @@ from polhode.tolerance import character, choice, search
 from polhode.tolerance.character import Character
 from polhode.tolerance.choice import choose
 from polhode.tolerance.estimate import Factors, distance, estimate, nudged
-from tests.authorities.random_problems import KINDS, RandomProblem, error, random_problems, truths
+from tests.authorities.random_problems import KINDS, RandomRecipe, error, random_recipes, truths
 from tests.contract._measure import interpreted
 
 BODY, TOP = ph.Body([1.0, 1.75, 2.5]), ph.HeavyTop(0.01)
@@ -36,42 +36,42 @@ def answer(size: float, rtol: float, **others: Any) -> ph.Solution:
 # --- honesty
 
 
-def tried(problem: RandomProblem) -> ph.Solution:
+def tried(recipe: RandomRecipe) -> ph.Solution:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ph.ToleranceNotReached)
-        return problem.solved(rtol=problem.rtol)
+        return recipe.solved(rtol=recipe.rtol)
 
 
 def test_estimates_hold() -> None:
     """Ten random problems; `tests/evidence/test_auto.py` has hundreds, other ones every time."""
-    problems = random_problems(1, 10, longest=30.0)
-    truth = truths(problems)
+    recipes = random_recipes(1, 10, longest=30.0)
+    truth = truths(recipes)
     assert truth.doubt.max() < 1e-14
-    solutions = [tried(p) for p in problems]
+    solutions = [tried(p) for p in recipes]
     errors = np.array([error(truth, k, s) for k, s in enumerate(solutions)])
     estimates = np.array([s.error_estimate for s in solutions])
     assert (errors <= estimates).all()
     assert 1 < np.median(estimates / errors) < 100
-    assert all(s.error_estimate <= p.rtol for s, p in zip(solutions, problems, strict=True) if s.error_estimate)
+    assert all(s.error_estimate <= p.rtol for s, p in zip(solutions, recipes, strict=True) if s.error_estimate)
 
 
 def test_the_generator() -> None:
-    problems = random_problems(2, 400)
-    assert {p.kind for p in problems} == set(KINDS)
-    assert min(p.rtol for p in problems) < 1e-10
-    assert max(p.rtol for p in problems) > 1e-4
-    assert min(p.torque_ratio for p in problems if p.kind != "free") < 1e-7
-    assert max(p.torque_ratio for p in problems) > 1
-    assert {p.span > 0 for p in problems} == {True, False}
-    again = random_problems(2, 400)
-    assert all(np.array_equal(a.values, b.values) and a.rtol == b.rtol for a, b in zip(problems, again, strict=True))
+    recipes = random_recipes(2, 400)
+    assert {p.kind for p in recipes} == set(KINDS)
+    assert min(p.rtol for p in recipes) < 1e-10
+    assert max(p.rtol for p in recipes) > 1e-4
+    assert min(p.torque_ratio for p in recipes if p.kind != "free") < 1e-7
+    assert max(p.torque_ratio for p in recipes) > 1
+    assert {p.span > 0 for p in recipes} == {True, False}
+    again = random_recipes(2, 400)
+    assert all(np.array_equal(a.values, b.values) and a.rtol == b.rtol for a, b in zip(recipes, again, strict=True))
 
 
 def test_the_truth_is_polhodes_truth_too() -> None:
     """Extrapolation in extended precision against collocation: they share nothing but the problem."""
-    problems = random_problems(3, 6, longest=20.0, kinds=("stir",))
-    truth = truths(problems)
-    for k, p in enumerate(problems):
+    recipes = random_recipes(3, 6, longest=20.0, kinds=("stir",))
+    truth = truths(recipes)
+    for k, p in enumerate(recipes):
         s = p.solved(step=p.span / (12 * p.turn), method="G8(compensated=true)")
         assert error(truth, k, s) < 1e-12 * (1 + 100 * p.torque_ratio)
 
@@ -449,13 +449,13 @@ def test_estimate() -> None:
 @pytest.mark.parametrize(("seed", "which"), [(13, 161), (12, 128)])
 def test_rounding_of_inverse_moments_is_seen(seed: int, which: int) -> None:
     """Needles feel the difference of two of them, of which a companion with the same inverses knows nothing."""
-    problem = random_problems(seed, which + 1, longest=1000.0)[which]
-    assert problem.shape == "needle"
+    recipe = random_recipes(seed, which + 1, longest=1000.0)[which]
+    assert recipe.shape == "needle"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ph.ToleranceNotReached)
-        solution = problem.solved(rtol=1e-14)
+        solution = recipe.solved(rtol=1e-14)
     assert solution.error_estimate is not None
-    assert solution.error_estimate > 1.5 * error(truths([problem]), 0, solution)
+    assert solution.error_estimate > 1.5 * error(truths([recipe]), 0, solution)
 
 
 def test_nudged() -> None:
