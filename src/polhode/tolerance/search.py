@@ -73,7 +73,7 @@ class OneBody:
         """Why the last run that failed did."""
 
     def refine(self, candidate: Candidate) -> float:
-        """Refines the steps of a candidate as far as it helps; returns the most steps that were tried."""
+        """Refines the steps of a candidate as far as it helps; returns the steps of the best try."""
         first = self._try(candidate, candidate.first, to_round_off=False)
         if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
             return candidate.first
@@ -87,7 +87,8 @@ class OneBody:
             return Tried(*(np.array([x]) for x in (error, floor + rounding, floor, round_off, follows)))
 
         search.run(attempt)
-        return float(np.nanmax(search.history.steps))
+        steps, errors = search.history.steps[:, 0], search.history.error[:, 0]
+        return float(steps[np.nanargmin(errors)])
 
     def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
@@ -158,11 +159,11 @@ class OneBody:
     def answer(self, candidate: Candidate) -> Solution:
         """Returns the best solution; where the user does not wait for it, raises with the best so far."""
         try:
-            most = self.refine(candidate)
+            steps = self.refine(candidate)
             if self.best is None:
                 assert self.failed is not None
                 raise self.failed.failure() from None
-            spare = candidate.compensated(most)
+            spare = candidate.compensated(steps)
             if self.rtol < self.best[1] < HOPELESS and spare is not None:
                 self.refine(spare)
             return self._finished(*self.best)
