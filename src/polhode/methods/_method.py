@@ -85,6 +85,10 @@ COMPENSATED = Option("compensated", False, "sum with a running compensation, so 
 """The option of every method whose step is an increment (`core.compose.Increments`)."""
 
 
+KEPT_VARIANTS = 256
+"""Variants that a method remembers; tolerances may have any value."""
+
+
 class StepModel(NamedTuple):
     """What `rtol` knows of the steps of a method: how long they may be, how they err, and what they cost.
 
@@ -200,9 +204,22 @@ class Method:
 
     def replace(self, **values: Any) -> "Method":
         """The same method with other values of its options."""
+        try:
+            return self._variants[tuple(values.items())]
+        except (KeyError, TypeError):  # not asked for before, or with values that cannot be looked up
+            pass
         known = {option.name: option for option in self.options}
         chosen = dict(self.settings) | self.read(values)
-        return self._made({name: chosen[name] for name, o in known.items() if chosen.get(name, o.default) != o.default})
+        made = self._made({name: chosen[name] for name, o in known.items() if chosen.get(name, o.default) != o.default})
+        with suppress(TypeError):
+            if len(self._variants) < KEPT_VARIANTS:
+                self._variants[tuple(values.items())] = made
+        return made
+
+    @cached_property
+    def _variants(self) -> dict[tuple[tuple[str, Any], ...], "Method"]:
+        """The methods that `replace` has made: to look options up takes longer than a short run."""
+        return {}
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Value]:
         """Returns the values that are meant for these options, from Python or from text."""

@@ -2,7 +2,7 @@
 
 import math
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +32,8 @@ LOOKS, FEW_LOOKS = 32, 8
 """Attitudes at which a torque that changes in time is evaluated, and one that does not."""
 
 
-class Character(NamedTuple):
-    """The sizes that decide on method and step."""
+class Sizes(NamedTuple):
+    """The sizes that decide on method and step, as they are found."""
 
     span: float
     rate: float
@@ -56,6 +56,10 @@ class Character(NamedTuple):
     """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
     and the torque ratio by that measure."""
 
+
+class Character(Sizes):
+    """The character of a problem: its sizes, and what follows from them, which is asked for many times."""
+
     def seen_by(self, method: Method) -> "Character":
         """Returns the same as it is to a method that may take part in the free motion."""
         if self.comoving is None or not method.comoves:
@@ -63,18 +67,18 @@ class Character(NamedTuple):
         rate, torque_ratio = self.comoving
         return self._replace(rate=rate, torque_ratio=torque_ratio, steadiness=math.inf)
 
-    @property
+    @cached_property
     def turn(self) -> float:
         """The angle through which the body turns, more or less."""
         return self.span * self.rate
 
-    @property
+    @cached_property
     def reach(self) -> float:
         """The angle through which an exact flow takes the body in one piece."""
         fine = finest()
         return min(fine.longest_turn, math.sqrt(fine.longest_series) * self.steadiness)
 
-    @property
+    @cached_property
     def smooth(self) -> float:
         """An angle in which the torque that the body feels changes as little as in any other body."""
         return min(3.2, 0.7 * self.steadiness) / self.harmony

@@ -2,12 +2,10 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 from polhode.core.polished import LONGEST_TURN
 from polhode.core.types import Depends
-from polhode.integration.binding import ById
 from polhode.methods import Method, StepModel
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem
@@ -22,6 +20,8 @@ LONG_RUN_STEPS = 1e5
 """From here on it pays to compile anew for a shorter step."""
 UNKNOWN_TURN_RADIANS = 1.0
 """The longest turn in a step of a method of which nothing else is known."""
+UNKNOWN = StepModel(UNKNOWN_TURN_RADIANS, (0.02, 0.02, 0.02, 0.02))
+"""The first guess for such a method, for as many powers of the torque as it has orders."""
 LEAST_VARIABLE_STEPS = 16.0
 """Steps over the span that a method makes at least which chooses their length: so it sees the whole span."""
 MOST_INVERSE_TOLERANCE = 100.0
@@ -131,14 +131,7 @@ def _with_tolerance(n: float) -> Method:
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
     """Returns collocation whose equations are solved as well as it matters."""
     allowed = _allowed(rtol, steps)
-    return _option(ById(method), tolerance=allowed if allowed > WORTH_ALLOWING else 0.0)
-
-
-@lru_cache(maxsize=256)
-def _option(method: ById, **option: float) -> Method:
-    """Returns a method with an option; to look options up takes longer than a short run."""
-    made: Method = method.value.replace(**option)
-    return made
+    return method.replace(tolerance=allowed if allowed > WORTH_ALLOWING else 0.0)
 
 
 def _allowed(rtol: float, steps: float) -> float:
@@ -189,7 +182,9 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     """Returns the turn in a step that is likely to do, and the order of the error that allows no more."""
-    powers, model = _law(ById(method), c.depends is Depends.NOTHING, c.comoving is not None)
+    orders = method.orders(free=c.depends is Depends.NOTHING)
+    powers = method.generalised_order or (min(n for n in orders if n is not None),)
+    model = model_of(method, symmetric=c.comoving is not None) or UNKNOWN
     eps = min(1.0, c.torque_ratio)
     limiting = math.sqrt(max(powers) * min(powers))  # where the longest turn is the limit, the order is not known
     radians, weak = c.turn, bool(method.generalised_order)
@@ -220,15 +215,6 @@ def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float
 def model_of(method: Method, *, symmetric: bool) -> StepModel | None:
     """Returns what is known of the steps of a method, with a body that is symmetric or is not."""
     return method.comoving_model if method.comoving_model is not None and symmetric else method.model
-
-
-@lru_cache(maxsize=256)
-def _law(method: ById, free: bool, symmetric: bool) -> tuple[tuple[int, ...], StepModel]:
-    """Returns the orders of the error in the powers of the torque, and what is known of its size."""
-    of: Method = method.value
-    powers = of.generalised_order or (min(n for n in of.orders(free=free) if n is not None),)
-    unknown = StepModel(UNKNOWN_TURN_RADIANS, (0.02,) * len(powers))
-    return powers, model_of(of, symmetric=symmetric) or unknown
 
 
 # --- the choice ------------------------------------------------------------------------------------------------------
@@ -279,8 +265,8 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
         return candidate(find_method(ANY_TORQUE), c, rtol)
     method = find_method(_cheapest(c, rtol, outputs, many=many))
     if method.collocation and _iteration(method, c, rtol).allowed > COMPENSATION_SHOWS:
-        method = _option(ById(method), compensated=False)
-    spare = _option(ById(method), compensated=True)
+        method = method.replace(compensated=False)
+    spare = method.replace(compensated=True)
     return candidate(method, c, rtol, None if spare is method else spare)
 
 
@@ -297,7 +283,7 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
             for name in (CORRECTED, MODIFIED):
                 costs[name] = _splitting_cost(name, c, rtol, outputs, many=many)
                 if costs[name] == math.inf:  # by its round-off: else the dearer form would not win
-                    polished = _option(ById(find_method(name)), compensated=True).name
+                    polished = find_method(name).replace(compensated=True).name
                     costs[polished] = _splitting_cost(polished, c, rtol, outputs)
     return min(costs, key=lambda name: costs[name])
 
