@@ -31,6 +31,7 @@ RISE_AFTER_FAILURE = 8
 MOST_FAILURES = 6
 """Failed runs after which a body is given up, 200 times as many steps as at first: its torque may be at fault."""
 MOST_TRIES = 24
+"""Tries after which a body is given up."""
 TARGET = 0.5
 """The part of the tolerance that the next try aims at."""
 FAR = 30.0
@@ -64,10 +65,11 @@ LONGEST_DESCENT = 0.4
 """The part of the steps below which nothing is foreseen."""
 
 KEPT_TRIES = 8
+"""The number of tries of each body that are remembered."""
 
 
 class Tried(NamedTuple):
-    """What a try of some bodies showed, a number for each."""
+    """The results of a try of some bodies, with one number for each body."""
 
     error: Floats
     """The estimate; infinite where the run or its companion failed."""
@@ -95,7 +97,7 @@ class Search:
         """Begins at level 0, or at these levels, and with what earlier tries have shown."""
         self.candidate, self.rtol = candidate, rtol
         self.patience = 2 if problem.torque.depends & Depends.TIME else 1
-        """How often shorter steps may be in vain: a torque may change faster in time than the first steps follow."""
+        """The number of refinements that may be in vain: a torque may change too fast in time for the first steps."""
         self.most = candidate.most(problem)
         self.history = history or History(count)
         self.level = np.zeros(count, dtype=np.int64) if levels is None else levels
@@ -112,7 +114,7 @@ class Search:
         return self.candidate.order == 0.0 or self.steps(level) >= self.most
 
     def run(self, attempt: Attempt, few: int = 0) -> None:
-        """Refines the steps of every body; where only most of them count, a few are left behind."""
+        """Refines the steps of every body; stops early when only `few` bodies are left."""
         while (active := np.flatnonzero(self.active)).size > few:
             level = int(self.level[active].min())  # the lowest first: so bodies that meet at a level run together
             here = active[self.level[active] == level]
