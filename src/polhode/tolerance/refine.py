@@ -29,7 +29,8 @@ RISE_AFTER_FAILURE = 8
 """Levels after a run that failed, a factor of 2.4. Before a soft wall, where first guesses fail, a factor of 1.6 takes
 17 % longer in the mean."""
 MOST_FAILURES = 6
-"""Failed runs after which a body is given up, 200 times as many steps as at first: its torque may be at fault."""
+"""A body whose runs fail more often than this, with up to 200 times its first steps, is given up: its torque may be at
+fault."""
 MOST_TRIES = 24
 """Tries after which a body is given up."""
 TARGET = 0.5
