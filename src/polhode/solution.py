@@ -94,10 +94,10 @@ class Solution:
     saved_potential: Floats | None = None
     """The potential energy at the start and in each row, for a solution from a file, which keeps no functions."""
     error_estimate: float | None = None
-    """Where a tolerance was asked for: an estimate of the largest error, over the rows, of the attitude in radians and
-    of the rate relative to the largest rate."""
+    """The estimate, where a tolerance was asked for, of the largest error over the rows: of the attitude in radians,
+    and of the rate relative to the largest rate."""
     events: tuple[Solution, ...] = ()
-    """For each event that was watched: the rows at which it happened; its name is in their metadata."""
+    """The rows at which each event happened, with the name of the event in their metadata."""
     torque_changed: bool = False
     """Whether an earlier part was made with another torque: then nothing is conserved over the whole."""
 

@@ -77,7 +77,7 @@ def ensemble(
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Ensemble | Reduced:
-    """Turn many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
+    """Turns many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
 
     Parameters
     ----------

@@ -37,13 +37,13 @@ PILOTS = 16
 LEFT_BEHIND = 8
 """One in this many pilots need not come to the tolerance."""
 MOST_OF_THEM = 0.75
-"""The part of the pilots that should need no more than the first guess."""
+"""The part of the pilots for which the first guess should be enough."""
 MOST_DESCENTS = 4
-"""How often pilots try fewer steps."""
+"""The pilots try fewer steps at most this number of times."""
 WORTH_A_LOOK = 0.8
-"""Where fewer steps than this part of the first guess seem to do, the pilots show whether they do."""
+"""The pilots try fewer steps if less than this part of the last number seems to be enough."""
 REFINED_COST = 2.0
-"""What a body costs whose steps have to be refined, in as many steps as it needs: it is tried with too few first."""
+"""The cost of a body whose steps are refined, over the steps that it needs: it is run with too few steps first."""
 CROWDED = 0.05
 """The part of bodies that lanes cannot carry on, at five times the price, from which more steps are cheaper."""
 SPLITTING = "ABA1064"
@@ -58,7 +58,7 @@ OUTRUN, SOME_FLOWS = 0.1, 3e4
 """The part of the fastest body's speed below which most pilots, and so most bodies, do not pay for exact flows that are
 prepared for it, if there are this many flows: each would take some microseconds more."""
 GROUPS_COST = 1.02
-"""What it costs to run bodies in groups of different steps, over running all with the same."""
+"""The cost of running bodies in groups of different steps, over running all with the same."""
 GUESSED_STEPS = 1000
 """The steps of a body by which batches are made while they are not known."""
 

@@ -33,7 +33,7 @@ CHUNK_SECONDS = 0.05
 FIRST_EVALUATIONS = 1000
 """Torque evaluations in the first chunk when no progress is shown: many runs have no more."""
 GROWTH, SHOWN_GROWTH = 64.0, 4.0
-"""How many times longer than the one before a chunk may be; where progress is shown, the estimate starts from 1."""
+"""The longest growth from one chunk to the next; the second where progress is shown, which begins with one step."""
 UNKNOWN_EVALUATIONS = 64
 """Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
 
@@ -77,7 +77,7 @@ class Cancelled(Exception):
 
 
 class Begin(NamedTuple):
-    """Where a run begins, if that is not the start of its problem: in the middle of a motion that goes on."""
+    """The place where a run begins, if that is not the start of its problem: in the middle of a motion."""
 
     t: float
     quaternion: Floats

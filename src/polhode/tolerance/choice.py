@@ -238,9 +238,9 @@ def _law(method: ById, free: bool, symmetric: bool) -> tuple[tuple[int, ...], St
 # (docs/decisions/0010 has the measurements).
 
 STRONG_RATIO = 0.3
-"""From this torque ratio on no splitting is the cheapest: none need be asked."""
+"""From this torque ratio on no splitting is the cheapest, and none is a candidate."""
 STRONG_COMOVING_RATIO = 0.4
-"""From this torque ratio on there is little left of the free motion to take part in."""
+"""From this torque ratio on comoving collocation is no candidate: little is left of the free motion."""
 FLOW_COST = {False: (1.0, 1.06), True: (0.59, 0.0)}
 """The cost of an exact flow with its kick, by symmetry of the body, and what one as long as its reach costs more."""
 FLOW_COST_IN_LANES = {False: (0.26, 0.29), True: (0.10, 0.0)}
