@@ -20,10 +20,10 @@ from polhode.tolerance.character import character
 EventFunction = Callable[[float, tuple[float, ...], tuple[float, ...]], float]
 """`g(t, q, w)`: time, unit quaternion (body to space, scalar first) and angular velocity in body axes."""
 
-FINEST_TURN = 0.25
-"""The function is looked at whenever the body has turned by this angle, or once a step."""
+FINEST_TURN_RADIANS = 0.25
+"""Events are evaluated at least once in each turn of the body by this angle, in radians, and after every step."""
 BLOCK = 1 << 14
-"""Looks that are kept in memory at once."""
+"""The number of evaluations of an event whose rows are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Event:
 
     @property
     def name(self) -> str:
-        """Of the function."""
+        """The name of the function."""
         return getattr(self.function, "__name__", "event")
 
     def value(self, t: float, q: Floats, w: Floats) -> float:
-        """g, checked."""
+        """Returns g(t, q, w), and raises a ValueError if it is no number."""
         unit = q / math.sqrt(float(q @ q))
         try:
             g = float(self.function(t, tuple(unit.tolist()), tuple(w.tolist())))
@@ -64,7 +64,7 @@ class Event:
 
 
 def listed(events: Any) -> tuple[Event, ...]:
-    """One event or several, functions or Events."""
+    """Returns the argument `events` as a tuple: it may be one event or several, functions or Events."""
     if events is None:
         return ()
     several = events if isinstance(events, Sequence) else (events,)
@@ -72,7 +72,7 @@ def listed(events: Any) -> tuple[Event, ...]:
 
 
 class Row(NamedTuple):
-    """A state, in the user's axes."""
+    """A time, and the state there in the user's axes."""
 
     t: float
     q: Floats
@@ -80,14 +80,15 @@ class Row(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """An event that happened."""
+    """A zero of an event: the number of the event, and the state there."""
 
     which: int
     row: Row
 
 
-class _Look(NamedTuple):
-    """A stretch of the run that is kept at once: the times to look at, and which of them are wanted by the user."""
+class _Stretch(NamedTuple):
+    """A stretch of the run whose rows are in memory at once: the times at which events are evaluated, and the times
+    among them that the user wants."""
 
     t0: float
     t1: float
@@ -100,18 +101,18 @@ def with_events(
     problem: Problem, plan: Plan, events: tuple[Event, ...], progress: Progress | None, on_compile: OnCompile,
     begin: Begin | None = None, earlier: tuple[Solution, ...] = (),
 ) -> Solution:  # fmt: skip
-    """Runs a plan stretch by stretch, with a look at the events between; `earlier` are those before the beginning."""
-    return _Watch(problem, plan, events, progress, on_compile, begin, earlier).solution()
+    """Runs a plan stretch by stretch, and finds its events; `earlier` has the events before it began."""
+    return _WatchedRun(problem, plan, events, progress, on_compile, begin, earlier).solution()
 
 
 def as_before(old: Sequence[Solution], new: Sequence[Solution | Event]) -> bool:
-    """Whether the same events were watched earlier, as far as can be told: solutions keep their names."""
+    """Whether the same events were watched earlier, judged by their names, which is all that a solution keeps."""
     names = [e.name if isinstance(e, Event) else e.metadata.get("event") for e in new]
     return [e.metadata.get("event") for e in old] == names
 
 
 def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) -> tuple[Solution, ...]:
-    """The events of two stretches of one motion: those that were watched on as one, others one after the other."""
+    """Returns the events of two stretches of one motion; an event that was watched in both becomes one."""
     parts = list(zip(old, new, strict=True)) if as_before(old, new) else [(e,) for e in (*old, *new)]
     return tuple(
         replace(
@@ -125,8 +126,8 @@ def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) ->
     )
 
 
-class _Watch:
-    """One run with its events."""
+class _WatchedRun:
+    """A run that is watched for events."""
 
     def __init__(
         self, problem: Problem, plan: Plan, events: tuple[Event, ...], progress: Progress | None,
@@ -150,22 +151,22 @@ class _Watch:
     def _value(self, event: Event, row: Row) -> float:
         return event.value(row.t, row.q, self.problem.body.rate(row.m))
 
-    # --- where to look
+    # --- where events are evaluated
 
-    def _looks(self) -> list[_Look]:
-        """Returns the stretches of the run, each with the times at which the events are looked at."""
+    def _stretches(self) -> list[_Stretch]:
+        """Returns the stretches of the run, each with the times at which events are evaluated."""
         pieces = segments_of(self.problem, self.plan, self.begin.t)
         rate = character(self.problem.replace(t_start=self.begin.t)).rate
-        total, out, before = sum(p.steps for p in pieces), list[_Look](), 0
+        total, out, before = sum(p.steps for p in pieces), list[_Stretch](), 0
         for piece in pieces:
-            finer = max(1, math.ceil(abs(piece.h) * rate / FINEST_TURN))
+            finer = max(1, math.ceil(abs(piece.h) * rate / FINEST_TURN_RADIANS))
             for first in range(0, piece.steps, max(1, BLOCK // finer)):
                 beyond = min(piece.steps, first + max(1, BLOCK // finer))
-                out.append(self._look(piece, first, beyond, finer, before, total))
+                out.append(self._stretch(piece, first, beyond, finer, before, total))
             before += piece.steps
         return out
 
-    def _look(self, piece: Segment, first: int, beyond: int, finer: int, before: int, total: int) -> _Look:
+    def _stretch(self, piece: Segment, first: int, beyond: int, finer: int, before: int, total: int) -> _Stretch:
         k = np.arange(first, beyond + 1)
         grid = piece.t0 + k * piece.h
         if beyond == piece.steps:
@@ -179,7 +180,7 @@ class _Watch:
         else:
             wanted = listed[(self.sign * listed >= self.sign * t0) & (self.sign * listed <= self.sign * t1)]
         times = self.sign * np.unique(self.sign * np.concatenate([times, wanted]))
-        return _Look(t0, t1, beyond - first, times, wanted)
+        return _Stretch(t0, t1, beyond - first, times, wanted)
 
     # --- the run
 
@@ -188,13 +189,13 @@ class _Watch:
         problem, plan, begin = self.problem, self.plan, self.begin
         part, stop, stats = None, None, Stats()
         failure: BaseException | None = None
-        looks = self._looks()
-        later = sum(look.steps for look in looks)
-        for look in looks:
-            stretch = problem.replace(t_end=look.t1, times=look.times, every=None)
-            run = Integration(stretch, plan, begin._replace(t=look.t0), self.progress, self.on_compile)
+        stretches = self._stretches()
+        later = sum(stretch.steps for stretch in stretches)
+        for stretch in stretches:
+            only_here = problem.replace(t_end=stretch.t1, times=stretch.times, every=None)
+            run = Integration(only_here, plan, begin._replace(t=stretch.t0), self.progress, self.on_compile)
             plan = run.plan
-            later -= look.steps
+            later -= stretch.steps
             run.steps_before, run.steps_after = stats.steps, later
             try:
                 part = run.solution()
@@ -202,14 +203,14 @@ class _Watch:
                 if not isinstance(found := getattr(raised, "solution", None), Solution):
                     raise
                 part, failure = found, raised
-            memory = () if look.t1 in problem.torque.breakpoints else part.memory
-            begin = Begin(look.t1, part.last_quaternion, part.last_momentum, memory)
+            memory = () if stretch.t1 in problem.torque.breakpoints else part.memory
+            begin = Begin(stretch.t1, part.last_quaternion, part.last_momentum, memory)
             stats = stats + part.stats
             try:
                 stop = self._watched(part)
             except BaseException as raised:  # by the user's function, or by Ctrl-C
                 failure = raised
-            self._keep(part, look.wanted, stop)
+            self._keep(part, stretch.wanted, stop)
             if stop is not None or failure is not None:
                 break
         assert part is not None
@@ -218,7 +219,7 @@ class _Watch:
         if failure is None:
             whole = replace(whole, message=f"reached t = {whole.t_last:.12g} in {stats.steps} steps")
         if stop is not None:
-            whole = self._stopped(whole, stop, look.t0, part.stats.steps)
+            whole = self._stopped(whole, stop, stretch.t0, part.stats.steps)
         whole = replace(whole, events=tuple(self._of(whole, k) for k in range(len(self.events))))
         stopped_before = stop is not None and isinstance(failure, SimulationFailed | SimulationInterrupted)
         if failure is not None and not stopped_before:
@@ -251,7 +252,7 @@ class _Watch:
         raise failure
 
     def _keep(self, part: Solution, wanted: Floats, stop: Hit | None) -> None:
-        """The rows that the user wants; those of the start of a stretch were the end of the one before."""
+        """Keeps the rows that the user wants; the first row of a stretch was the last of the one before."""
         mask = np.isin(part.t, wanted)
         if part.t.size and self.sign * part.t[0] <= self.sign * self.reached:
             mask[0] = False
@@ -295,7 +296,7 @@ class _Watch:
         return None
 
     def _located(self, event: Event, a: Row, b: Row, ga: float, gb: float) -> Row:
-        """The zero between two rows, by steps aside from the first."""
+        """Returns the state at the zero between two rows, found by steps aside from the first."""
         if gb == 0.0:
             return b
         from scipy.optimize import brentq
@@ -318,6 +319,6 @@ class _Watch:
 
 
 def crosses(before: float, after: float, direction: int) -> bool:
-    """Whether a function that had one value and has another has passed zero in this direction."""
+    """Whether a function passes zero in this direction between two values."""
     rises, falls = before < 0 <= after, before > 0 >= after
     return (rises and direction >= 0) or (falls and direction <= 0)

@@ -37,7 +37,7 @@ def simulate(
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Solution:
-    """Turn a body from `t_span[0]` to `t_span[1]`, with an error of at most `rtol` or in steps of a given length.
+    """Turns a body from `t_span[0]` to `t_span[1]`, with an error of at most `rtol` or in steps of a given length.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def resume(
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Solution:
-    """Go on from where a solution ended, with the same method and step; returns the whole motion.
+    """Goes on from where a solution ended, with the same method and step; returns the whole motion.
 
     Output after every `every` steps counts from there. What the method remembers is handed over, so that a continued
     run is the run in one go; with another torque or method it starts by itself from the state. Over a change of the

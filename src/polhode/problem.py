@@ -70,7 +70,7 @@ class Problem:
         return self.body.rate(self.momentum_start)
 
     def replace(self, **changed: Any) -> Problem:
-        """Returns the same problem with other values; quicker than `dataclasses.replace`, for every call does it."""
+        """Returns the same problem with other values; quicker than `dataclasses.replace`, as every call does it."""
         other = object.__new__(Problem)
         object.__setattr__(other, "__dict__", self.__dict__ | changed)
         return other

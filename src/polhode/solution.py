@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from polhode.io.netcdf import Contents
 
 INTERPRETED_ROWS = 20_000
-"""Up to so many rows a potential is evaluated in plain Python, which is quicker than to compile it."""
+"""Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
 
 FORMAT, FORMAT_VERSION = "polhode solution", 1
-"""What a file says of itself."""
+"""The name and the version of the file format, which every file states."""
 
 _NAMES = {
     "time": ("time", "s"),
@@ -55,7 +55,7 @@ _NAMES = {
     "event_momentum": ("angular momentum at an event", "kg m2 s-1"),
     "event_potential_energy": ("potential energy at an event", "J"),
 }
-"""Of arrays in files and tables: what they are, and their units."""
+"""The long names and the units of arrays in files and tables."""
 
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
@@ -64,7 +64,7 @@ _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 class Solution:
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
-    All arrays have one row an output time. Components are in the body axes of the user unless a name says `spatial`.
+    All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
     """
 
     problem: Problem
@@ -75,10 +75,10 @@ class Solution:
     """What it took: steps, evaluations of the torque, seconds."""
     t: Floats
     quaternion: Floats
-    """Body to space, scalar first, as computed: its norm shows the accumulated round-off, unless the method leaves
-    quaternions unscaled; then they are scaled to unit length."""
+    """The attitude from body to space, scalar first, as computed: its norm shows the accumulated round-off, unless the
+    method leaves quaternions unscaled; then they are scaled to unit length."""
     momentum: Floats
-    """Angular momentum in body axes, kg m^2/s."""
+    """The angular momentum in body axes, kg m^2/s."""
     status: Status
     """How the run ended; 0 is good news."""
     message: str
@@ -90,14 +90,14 @@ class Solution:
     memory: tuple[float, ...] = ()
     """What the method carries from step to step, at the end; `resume` goes on with it."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Whatever else is to be kept with it, as JSON."""
+    """Anything else to be saved with the solution, as JSON."""
     saved_potential: Floats | None = None
-    """From a file, which keeps no functions: the potential energy at the start, then that of each row."""
+    """The potential energy at the start and in each row, for a solution from a file, which keeps no functions."""
     error_estimate: float | None = None
-    """Where a tolerance was asked for: an estimate of the largest error, over the rows, of the attitude in radians and
-    of the rate relative to the largest rate."""
+    """The estimate, where a tolerance was asked for, of the largest error over the rows: of the attitude in radians,
+    and of the rate relative to the largest rate."""
     events: tuple[Solution, ...] = ()
-    """For each event that was watched: the rows at which it happened; its name is in their metadata."""
+    """The rows at which each event happened, with the name of the event in their metadata."""
     torque_changed: bool = False
     """Whether an earlier part was made with another torque: then nothing is conserved over the whole."""
 
@@ -108,7 +108,7 @@ class Solution:
 
     @property
     def nfev(self) -> int:
-        """Torque evaluations."""
+        """The number of torque evaluations."""
         return self.stats.nfev
 
     @property
@@ -132,7 +132,7 @@ class Solution:
         return self.plan.step
 
     def at(self, t: Any) -> Solution:
-        """The motion at other times, a row each: any times within the span of the run, in any order.
+        """Returns the motion with rows at other times: any times within the span of the run, in any order.
 
         Each is reached from the last row before it with the method and the step of the run, so its error is that of
         the run. The cost is a step for each time if every step is a row, else all steps from that row on.
@@ -145,7 +145,7 @@ class Solution:
 
     @cached_property
     def omega(self) -> Floats:
-        """Angular velocity in body axes, rad/s."""
+        """The angular velocity in body axes, rad/s."""
         return self.body.rate(self.momentum)
 
     @cached_property
@@ -157,12 +157,12 @@ class Solution:
 
     @cached_property
     def spatial_momentum(self) -> Floats:
-        """Angular momentum in space axes, kg m^2/s."""
+        """The angular momentum in space axes, kg m^2/s."""
         return apply_by_blocks(to_space, self.quaternion, self.momentum)
 
     @cached_property
     def kinetic_energy(self) -> Floats:
-        """w . I w / 2, in J."""
+        """The kinetic energy w . I w / 2, in J."""
         return self._kinetic(self.momentum)
 
     @cached_property
@@ -174,7 +174,7 @@ class Solution:
 
     @cached_property
     def energy(self) -> Floats:
-        """Kinetic plus potential energy, in J; NaN where the torque has no potential."""
+        """The kinetic plus the potential energy, in J; NaN where the torque has no potential."""
         return self.kinetic_energy + self.potential_energy
 
     @property
@@ -213,7 +213,7 @@ class Solution:
 
     @cached_property
     def invariant_errors(self) -> dict[str, Floats]:
-        """For each quantity that the exact motion conserves, its relative change since the start.
+        """The relative change since the start of each quantity that the exact motion conserves.
 
         Energies are relative to kinetic energy plus size of the potential at the start, momenta to the momentum at the
         start; for a body that starts with none, to the largest kinetic energy and momentum in the rows.
@@ -247,12 +247,12 @@ class Solution:
 
     @property
     def energy_error(self) -> Floats:
-        """Relative change of the energy since the start, for torques that conserve it."""
+        """The relative change of the energy since the start, for torques that conserve it."""
         return self._invariant("energy")
 
     @property
     def momentum_error(self) -> Floats:
-        """Relative change of the conserved part of the spatial momentum: all of it, or along the torque's axis."""
+        """The relative change of the conserved part of the spatial momentum: all of it, or along the torque's axis."""
         return self._invariant("spatial momentum" if "spatial momentum" in self.invariant_errors else "axial momentum")
 
     def _invariant(self, name: str) -> Floats:
@@ -269,9 +269,9 @@ class Solution:
     # --- pictures
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Rates, errors of what should be conserved, and attitude over time, as a Matplotlib figure.
+        """Draws rates, errors of what should be conserved, and attitude over time, as a Matplotlib figure.
 
-        With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
+        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name.
         """
         from polhode.views.plot import draw, save
 
@@ -289,7 +289,7 @@ class Solution:
         return f"<table>{''.join(rows)}</table>"
 
     def _summary(self) -> list[tuple[str, str]]:
-        """What to say of it in a few lines, at little cost."""
+        """Returns the lines of a short description, which must cost little."""
         steps = self.stats.steps
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
@@ -303,7 +303,7 @@ class Solution:
         ]
 
     def _worst(self) -> str:
-        """The largest errors, or those of the last row where all of them would take long."""
+        """Returns the largest errors, or those in the last row where there are many rows."""
         seen, when = self, "largest"
         if self.t.size == 0:
             return "none, without rows"
@@ -320,14 +320,14 @@ class Solution:
     # --- files and tables
 
     def to_xarray(self) -> Dataset:
-        """Everything as an xarray Dataset, with units."""
+        """Returns everything as an xarray Dataset, with units."""
         from xarray import Dataset
 
         table = self._table() | {
             "spatial_momentum": (("time", "component"), self.spatial_momentum),
             **{f"{k.replace(' ', '_')}_error": (("time",), e) for k, e in self.invariant_errors.items()},
         }
-        variables = {name: (*entry, spoken(name)) for name, entry in table.items()}
+        variables = {name: (*entry, attributes_of(name)) for name, entry in table.items()}
         coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
         return Dataset(variables, coordinates, self._attributes())
 
@@ -346,8 +346,8 @@ class Solution:
             try:
                 _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
             except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
-                told = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
-                warnings.warn(f"{told}: its energies are saved as NaN", UserWarning, stacklevel=2)
+                failed = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
+                warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=2)
                 events = tuple(e._without_potential() for e in self.events)
                 dataclasses.replace(self._without_potential(), events=events).save(path, overwrite=overwrite)
                 return
@@ -358,7 +358,7 @@ class Solution:
         except (TypeError, ValueError) as problem:
             raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
         attributes = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._attributes(), "metadata": note}
-        variables = {k: netcdf.Variable(*entry, spoken(k)) for k, entry in self._table().items()}
+        variables = {k: netcdf.Variable(*entry, attributes_of(k)) for k, entry in self._table().items()}
         try:
             netcdf.write(path, variables, attributes, overwrite=overwrite)
         except netcdf.TooLarge as problem:
@@ -369,11 +369,11 @@ class Solution:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
-        """The solution in a file that `save` wrote."""
+        """Reads a solution from a file that `save` wrote."""
         return load(path)
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """Dimensions and values of what is written to files, by name."""
+        """Returns dimensions and values of what is written to files, by name."""
         vectors = ("time", "component")
         table: dict[str, tuple[tuple[str, ...], Any]] = {
             "time": (("time",), self.t),
@@ -389,7 +389,7 @@ class Solution:
         return table | self._event_table()
 
     def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """The rows of one event after those of the other; nothing if there are none, which files cannot tell apart."""
+        """Returns the rows of all events, one event after the other; nothing if no event happened."""
         rows = [e.t.size for e in self.events]
         if sum(rows) == 0:
             return {}
@@ -407,7 +407,7 @@ class Solution:
         return table
 
     def _attributes(self) -> dict[str, Any]:
-        """Everything but the arrays, as text and numbers."""
+        """Returns everything but the arrays, as text and numbers."""
         problem, plan, stats = self.problem, self.plan, self.stats
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
         optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate}
@@ -434,7 +434,7 @@ class Solution:
 
 
 def load(path: str | os.PathLike[str]) -> Solution:
-    """The solution in a file that `Solution.save` wrote."""
+    """Reads a solution from a file that `Solution.save` wrote."""
     from polhode.io import netcdf
 
     contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy", *_EVENT_ROWS))
@@ -496,7 +496,7 @@ def _rebuilt(contents: Contents) -> Solution:
 
 
 def _events_of(whole: Solution, contents: Contents) -> tuple[Solution, ...]:
-    """What happened along a solution, of its file."""
+    """Returns the events of a solution, as its file has them."""
     names = json.loads(str(contents.attributes.get("events", "[]")))
     t = _rows("event_time", contents, ()) if "event_time" in contents.variables else np.zeros(0)
     number, q, m = np.zeros(0), np.zeros((0, 4)), np.zeros((0, 3))
@@ -522,8 +522,8 @@ def _rows(name: str, contents: Contents, shape: tuple[int, ...]) -> Floats:
     return data
 
 
-def spoken(name: str) -> dict[str, str]:
-    """The attributes of an array in files and tables."""
+def attributes_of(name: str) -> dict[str, str]:
+    """Returns the long name and the unit of an array in files and tables."""
     if name.endswith("_error"):
         what = name.removesuffix("_error").replace("_", " ")
         return {"long_name": f"relative change of the {what} since the start", "units": "1"}

@@ -1,6 +1,6 @@
-"""Sums, extremes and quantiles over bodies that come one block after the other, each in its place.
+"""Sums, extremes and quantiles over bodies, which are added block by block in their order.
 
-Where a body has no value it has NaN, and is left out. The blocks are always the same, and so are the bits.
+A body without a value has NaN, and is left out. The blocks are always the same, and so are the bits of the results.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ import numpy as np
 from polhode._arrays import Floats
 
 QUANTILE_BYTES = 2**27
-"""What one quantile over bodies may take; beyond it, numbers are thinned out."""
+"""The memory for the quantiles of one quantity over bodies; beyond it, numbers are thinned out."""
 LEAST_KEPT = 256
+"""Thinned-out rows are not shorter than this."""
 WORST_RANK = 0.01
-"""Quantiles whose rank would be less certain than this are refused."""
+"""Quantiles whose error of the rank could be larger than this are refused."""
 
 EXTREMES = {"min": np.fmin, "max": np.fmax}
 
 
 class Kept:
-    """Not reduced: a row a body."""
+    """Keeps a quantity whole, with a row for each body."""
 
     def __init__(self, count: int) -> None:
         self.count, self.filled = count, 0
         self.all: Any = None
 
     def add(self, x: Any) -> None:
-        """Some more bodies."""
+        """Adds the rows of more bodies."""
         if self.all is None:
             self.all = np.empty((self.count, *x.shape[1:]), dtype=x.dtype)
         if (both := np.result_type(self.all, x)) != self.all.dtype:  # whole numbers up to here, fractions from now on
@@ -40,12 +41,12 @@ class Kept:
         self.filled += len(x)
 
     def result(self) -> Any:
-        """Of the bodies that were added."""
+        """Returns the rows of the bodies that were added."""
         return None if self.all is None else self.all[: self.filled]
 
 
 class Moments:
-    """Mean and standard deviation, or covariances.
+    """Makes means, standard deviations or covariances.
 
     Blocks are joined by their means and their sums of squares about them: nothing cancels. [chan1983]
     """
@@ -57,7 +58,7 @@ class Moments:
         self.squares: Any = 0.0
 
     def add(self, x: Any) -> None:
-        """A block of bodies."""
+        """Adds a block of bodies."""
         x = np.ascontiguousarray(x, dtype=np.float64)
         there = ~np.isnan(x)
         if self.kind == "cov":
@@ -79,7 +80,7 @@ class Moments:
         self.n = self.n + n
 
     def result(self) -> Any:
-        """NaN where there was nobody."""
+        """Returns the mean, the standard deviation or the covariances; NaN where no body has a value."""
         some = np.maximum(self.n, 1)
         if self.kind == "cov":
             return np.where((self.n > 0)[..., None], self.squares / some[..., None], np.nan)
@@ -87,41 +88,41 @@ class Moments:
 
 
 class Extreme:
-    """The least or the greatest."""
+    """Finds the least or the greatest value."""
 
     def __init__(self, kind: str) -> None:
         self.better = EXTREMES[kind]
         self.best: Any = np.nan
 
     def add(self, x: Any) -> None:
-        """A block of bodies."""
+        """Adds a block of bodies."""
         self.best = self.better(self.best, self.better.reduce(x, axis=0))
 
     def result(self) -> Any:
-        """NaN where there was nobody."""
+        """Returns the extreme value; NaN where no body has a value."""
         return self.best
 
 
 class Fold:
-    """The user's."""
+    """Applies a function of the user's to one block after the other."""
 
     def __init__(self, function: Callable[[Any, Any], Any], start: Any) -> None:
         self.function = function
         self.total = copy.deepcopy(start)  # which the function may change in place, and the user may use again
 
     def copied(self) -> Fold:
-        """Another one that goes on from here."""
+        """Returns a copy that goes on from here, and leaves this one as it is."""
         other = copy.copy(self)
         other.total = copy.deepcopy(self.total)
         return other
 
     def add(self, x: Any) -> None:
-        """A block of bodies."""
+        """Adds a block of bodies."""
         self.total = self.function(self.total, x)
         _check_numbers(self.total)  # at the end it would be too late: the run would be lost
 
     def result(self) -> Any:
-        """Whatever it has become."""
+        """Returns what the function has returned last."""
         return np.asarray(self.total)
 
 
@@ -137,7 +138,7 @@ def _check_numbers(total: Any) -> None:
 
 
 class Quantiles:
-    """Quantiles over bodies of every column: at every time, of every component.
+    """Finds quantiles over bodies, in every column: at every time, of every component.
 
     As long as all numbers fit, they are kept, and quantiles are exact. Else they are thinned out: k of them are sorted;
     of two such rows every other number of both together is kept, standing for two, and so on. A number that stands
@@ -155,14 +156,14 @@ class Quantiles:
         self.rows: list[Any] = []  # at most one row of sorted numbers for each power of two
         self.turns: list[int] = []
         self.bound = 0.0
-        """Of the error of a rank, as a part of all bodies."""
+        """The largest possible error of a rank, as a part of all bodies."""
         self.added = 0
         self.there: Any = None
-        """The numbers in each column."""
+        """The number of values in each column."""
 
     @property
     def rank_error(self) -> float:
-        """At most, as a part of the bodies that have a value: where few are left, it is more of them."""
+        """The largest possible error of a rank, as a part of the bodies that have a value."""
         if self.there is None or not self.there.any():
             return self.bound
         return float(min(1.0, self.bound * self.added / self.there[self.there > 0].min()))
@@ -189,7 +190,7 @@ class Quantiles:
         return max(1, math.ceil(math.log2(self.count / self.k)))
 
     def add(self, x: Any) -> None:
-        """A block of bodies."""
+        """Adds a block of bodies."""
         x = np.asarray(x, dtype=np.float64)
         if self.waiting is None:
             self._begin(x.shape[1:])
@@ -216,7 +217,7 @@ class Quantiles:
         self.rows[level] = row
 
     def result(self) -> Any:
-        """(levels, ...)."""
+        """Returns the quantiles, (levels, ...)."""
         if self.waiting is None:
             return None
         rest = np.sort(self.waiting[:, : self.filled], axis=1)
@@ -241,7 +242,10 @@ class Quantiles:
 
 
 def quantiles_of(x: Floats, n: Any, levels: tuple[float, ...]) -> Floats:
-    """Of columns sorted along the first axis, with NaN behind the n numbers of each; between two they are joined."""
+    """Returns quantiles of columns that are sorted along the first axis, with NaN behind the n numbers of each.
+
+    Between two numbers they are interpolated.
+    """
     found = []
     for level in levels:
         position = level * np.maximum(n - 1, 0)
@@ -257,7 +261,7 @@ Accumulator = Kept | Moments | Extreme | Fold | Quantiles
 
 
 def accumulator(kind: str | None, argument: Any, count: int) -> Accumulator:
-    """For one kind of reduction, or none, over so many bodies."""
+    """Returns an accumulator for `count` bodies and one kind of reduction; None keeps all rows."""
     if kind is None:
         return Kept(count)
     if kind == "quantile":

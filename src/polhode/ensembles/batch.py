@@ -1,4 +1,4 @@
-"""Many bodies through one program: what they share (`Batch`), and some of them on their way (`BatchRun`)."""
+"""Many bodies run by one program: what they share (`Batch`), and a run of some of them (`BatchRun`)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from polhode.core.quat import multiply, to_space
 from polhode.core.status import Status
 from polhode.core.types import Depends, Scales, UserTorque
 from polhode.ensembles.initial import Start, Starts
-from polhode.ensembles.result import Ensemble, EnsembleInterrupted
+from polhode.ensembles.result import MOST_MESSAGES, Ensemble, EnsembleInterrupted
 from polhode.integration import short_steps
 from polhode.integration.binding import SIGNATURE, ById, OnCompile, Others, full_scales
+from polhode.integration.buffers import room
 from polhode.integration.fixed import FixedSteps
 from polhode.integration.grid import Segment
 from polhode.integration.loop import CHUNK_SECONDS, UNKNOWN_EVALUATIONS, Integration
@@ -36,18 +37,16 @@ from polhode.problem import Plan, Problem, Stats
 
 BATCH_SIGNATURE = SIGNATURE + "iiii"
 """The arguments of a loop over bodies: those of the driver, the range of bodies, and two sizes of rows."""
-MOST_MESSAGES = 1000
-"""Failed bodies whose message is made; the others have their status."""
 LANES = 8
 """Bodies that share the vector registers: two registers of four floats, or one of eight."""
 MORE_LANES = 16
 """The same for a step that is a short chain of rotations, which wait for each other (docs/decisions/0004)."""
 MANY = 64
-"""Bodies from which on it hardly matters how many lanes are empty."""
+"""The number of bodies from which on empty lanes hardly matter."""
 MOST_CANDIDATES = 1000
-"""Bodies that are tried before the torque is said to fail for all of them."""
+"""The number of bodies that are tried before the torque is said to fail for all of them."""
 LARGEST_BLOCK = 4096
-"""Bodies that one thread takes at a time, at most."""
+"""The largest number of bodies that one thread takes at a time."""
 FIRST_EVALUATIONS = 2**18
 """Torque evaluations of all bodies of a block in the first chunk, when no progress is shown."""
 
@@ -78,11 +77,11 @@ class Survey:
         tilted, kinds, effort = False, set[int](), np.zeros(2)
         for part in starts.parts():
             moments, momentum = columns(part.bodies.moments), columns(part.momentum)
-            with np.errstate(over="ignore", invalid="ignore"):  # the driver will tell what is wrong
+            with np.errstate(over="ignore", invalid="ignore"):  # the driver will say what is wrong
                 speed = dot(momentum, momentum) / least(moments) ** 2
             fastest = np.concatenate([fastest, np.fmax(speed, -1.0)])  # one that is no number comes last
             numbers = np.concatenate([numbers, np.arange(part.first, part.first + part.count)])
-            fastest, numbers = _foremost(fastest, numbers)
+            fastest, numbers = _fastest_first(fastest, numbers)
             tilted = tilted or part.bodies.axes is not None
             equal = [moments[k] == moments[k - 1] for k in range(3)]
             kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
@@ -91,8 +90,8 @@ class Survey:
         return cls(tuple(numbers.tolist()), Others(tilted, len(kinds) > 1, (rate2, series)))
 
 
-def _foremost(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
-    """The greatest, the greatest first, equals in their order: so many as may lead."""
+def _fastest_first(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
+    """Returns the fastest `MOST_CANDIDATES` bodies, the fastest first and equal ones in their order."""
     if speed.size > MOST_CANDIDATES:
         may = speed >= np.partition(speed, -MOST_CANDIDATES)[-MOST_CANDIDATES]
         speed, numbers = speed[may], numbers[may]
@@ -101,12 +100,12 @@ def _foremost(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
 
 
 def efforts(part: Start) -> tuple[Floats, Floats]:
-    """What exact flows of each of some bodies have to cover, as `exact.effort` has it for one."""
+    """Returns what exact flows of each body have to cover, as `exact.effort` does for one body."""
     momentum = part.momentum
     if part.bodies.axes is not None:
         momentum = _turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
     i, m = columns(part.bodies.moments), columns(momentum)
-    with np.errstate(all="ignore"):  # the driver will tell what is wrong
+    with np.errstate(all="ignore"):  # the driver will say what is wrong
         j, s = [1.0 / x for x in i], [x * x for x in m]
         a = [(i[k - 2] - i[k - 1]) * j[k - 2] * j[k - 1] for k in range(3)]
         high, low = greatest(j), least(j)
@@ -118,13 +117,14 @@ def efforts(part: Start) -> tuple[Floats, Floats]:
 
 @dataclass
 class Pace:
-    """How fast bodies are turned."""
+    """How many steps fit into a chunk, and what was found about the length of steps."""
 
     work: int
-    """Steps of all bodies of a block that take about as long as a chunk should, as far as it is known."""
+    """The number of steps, of all bodies of a block together, that take as long as a chunk should."""
     short: float = 0.0
-    """The length of steps that have become absurdly short, if some have."""
-    told: bool = False
+    """The length of steps that have become absurdly short; 0: none have."""
+    warned: bool = False
+    """Whether the user was warned of short steps."""
 
 
 class Batch:
@@ -134,7 +134,7 @@ class Batch:
         self, problem: Problem, plan: Plan, starts: Starts, survey: Survey, threads: int, on_compile: OnCompile,
         *, packed: bool = True, like: Batch | None = None,
     ) -> None:  # fmt: skip
-        """Tries lanes if bodies may be `packed`. Of a batch `like` this one some things are known already."""
+        """Tries lanes if bodies may be `packed`; takes over what a batch `like` this one has found out."""
         self.threads, self.on_compile, self.count, self.packed = threads, on_compile, starts.count, packed
         self.variable_steps = plan.method.variable_steps
         if like is None:
@@ -146,13 +146,13 @@ class Batch:
             self.lead, self.pace = like.lead.beside(same, plan), like.pace
         self.lanes = 1
         self.share_alone = 0.0
-        """The share of the bodies in the last run that lanes could not carry on at some time."""
+        """The share of the bodies in the last run that could not be computed in lanes at some time."""
         self.why_not_packed = ""
         self._run: Callable[..., int] | None = None
         self._run_alone: Callable[..., int] | None = None
 
     def _lead(self, problem: Problem, plan: Plan, starts: Starts, survey: Survey) -> Integration:
-        """Returns the fastest body that can start: a torque that fails for one may do for the others."""
+        """Returns a run of the fastest body that can start: a torque may fail for one body and not for others."""
         first: ValueError | None = None
         for k in survey.fastest:
             like = starts.part(k, k + 1).problem(0, problem)
@@ -170,7 +170,7 @@ class Batch:
         return self._run
 
     def alone(self) -> Callable[..., int]:
-        """Returns the program for bodies that lanes cannot carry on."""
+        """Returns the program for bodies that cannot be computed in lanes."""
         self._run_alone = self._run_alone or self._one_by_one()
         return self._run_alone
 
@@ -208,7 +208,7 @@ class Batch:
 
     @property
     def steps(self) -> int:
-        """Of one body, from the start to the end."""
+        """The number of steps of one body, from the start to the end."""
         return sum(segment.steps for segment in self.lead.steps.segments)
 
     @property
@@ -222,7 +222,7 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """Of output, for one body."""
+        """The number of output rows of one body."""
         return int(self.lead.arrays.out.shape[0])
 
 
@@ -241,7 +241,7 @@ def _packed_of(
     lanes: int, scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
     scales: Scales, together: bool,
 ) -> Callable[..., int]:  # fmt: skip
-    """The loop over several bodies at a time, whose torques are computed together or one after the other."""
+    """Returns the loop over several bodies at a time, whose torques are computed together or one after the other."""
     pull = principal_torque(kernel if together else lane_by_lane(kernel, lanes), tilted=tilted, windowed=windowed)
     stepper = scheme.value.bind(pull, depends, scales)
     load = values_together(values) if together else views
@@ -250,16 +250,16 @@ def _packed_of(
 
 @lru_cache(maxsize=128)
 def _blames_method(problem: str) -> bool:
-    """Whether the line that cannot be compiled stands in our own code: another way to call the torque will not help."""
+    """Whether the line that cannot be compiled is polhode's own: then it does not help to call the torque otherwise."""
     blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parents[1]
     return any(blamed.is_relative_to(here / part) for part in ("core", "methods"))
 
 
-# --- some of them on their way -------------------------------------------------------------------------------------
+# --- a run of some of them -------------------------------------------------------------------------------------
 
 
 class BatchRun:
-    """Some bodies of a batch, each in its row of every array; threads take them block by block."""
+    """A run of some bodies, each with a row in every array; threads take them block by block."""
 
     def __init__(self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None) -> None:
         """Prepares the arrays; bodies may be companions of others, with slightly different numbers."""
@@ -283,7 +283,7 @@ class BatchRun:
         self.count = np.zeros((n, lead.arrays.count.size), dtype=np.int64)
         self.count[:, AT.values] = start.parameters.shape[1]
         self.count[:, AT.rows] = batch.rows
-        self.out = _room(n, *lead.arrays.out.shape)
+        self.out = room(*lead.arrays.out.shape, bodies=n)
         self.steps = np.zeros(n, dtype=np.int64)
         self.evaluations = np.zeros(n, dtype=np.int64)
         self.piece = np.zeros(n, dtype=np.int64)  # the segment that each body has come to
@@ -294,7 +294,7 @@ class BatchRun:
         self.report_raised, self.reported = False, -1
 
     def run(self) -> None:
-        """To the end. Whatever stops it, the arrays hold what was computed."""
+        """Runs all bodies to the end; if anything stops it, the arrays hold what was computed."""
         loop = self.batch.ready()
         clock = time.perf_counter()
         try:
@@ -323,7 +323,7 @@ class BatchRun:
         sizes = (self.states.shape[1], self.out.shape[2])
 
         def of_block(block: slice) -> Callable[[int, int, int], None]:
-            """`to(stop, first, beyond)` for bodies of a block. What only its chunks need is made for it alone."""
+            """Returns the function `to(stop, first, beyond)`, which makes steps of bodies of a block."""
             status = self.count[block, AT.status]
             setting, values = self._settings(shared, block), np.ascontiguousarray(self.start.parameters[block])
             numbers = [a.reshape(-1) for a in (setting, values, self.states[block], self.carried[block])]
@@ -347,7 +347,7 @@ class BatchRun:
             return to
 
         def run(block: tuple[int, int]) -> None:
-            with np.errstate(all="ignore"):  # in plain Python NumPy would warn of what a status will tell
+            with np.errstate(all="ignore"):  # in plain Python NumPy would warn of what a status will say
                 self._run_block(segment, of_block(slice(*block)), *block)
 
         blocks = list(_blocks(n, threads, self.batch.lanes))
@@ -359,23 +359,23 @@ class BatchRun:
                 for block in blocks:
                     run(block)
             else:
-                self._shared_out(run, blocks)
+                self._run_on_threads(run, blocks)
             self._report()
-            self._tell_of_lengths()
+            self._warn_of_short_steps()
         finally:
             self.steps[going] += self.count[going, AT.done]
             if lead.stepper.evaluations_per_step is None:
                 self.evaluations[going] += self.carried[going, -1].astype(np.int64)
 
-    def _shared_out(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
-        """Blocks to threads."""
+    def _run_on_threads(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
+        """Runs the blocks on several threads."""
         with ThreadPoolExecutor(self.batch.threads) as pool:
             waiting = [pool.submit(run, block) for block in blocks]
             try:
                 for job in waiting:
                     while not job.done():
                         self._report()
-                        self._tell_of_lengths()
+                        self._warn_of_short_steps()
                         _wait(job)
                     job.result()
             except BaseException:
@@ -384,7 +384,7 @@ class BatchRun:
                 raise
 
     def _run_block(self, segment: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
-        """The bodies of one thread, in chunks of steps: each call takes about as long as a chunk should."""
+        """Runs the bodies of a block in chunks of steps, each of which takes about `CHUNK_SECONDS`."""
         batch, pace, bodies, done = self.batch, self.batch.pace, beyond - first, 0
         while not self.stopped.is_set():
             if batch.variable_steps:
@@ -416,13 +416,13 @@ class BatchRun:
                 self._look_at_lengths(first, beyond)
 
     def _slowest(self, first: int, beyond: int) -> tuple[int, bool]:
-        """Steps of the one that has made the fewest, of those that choose their length and are still on their way."""
+        """Returns the fewest steps that an unfinished body has made, and whether there is one."""
         count = self.count[first:beyond]
         going = (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
         return (int(count[going, AT.done].min()), True) if going.any() else (0, False)
 
     def _look_at_lengths(self, first: int, beyond: int) -> None:
-        """As for one body: whoever waits for the end may wait in vain."""
+        """Notes whether the steps of some bodies have become so short that the run may never end."""
         plan, some = self.lead.plan, slice(first, beyond)
         if not plan.method.adaptive:
             return
@@ -437,20 +437,20 @@ class BatchRun:
         if short.any():
             self.batch.pace.short = float((length[short] / made[short]).min())
 
-    def _tell_of_lengths(self) -> None:
+    def _warn_of_short_steps(self) -> None:
         pace = self.batch.pace
-        if not pace.short or pace.told:
+        if not pace.short or pace.warned:
             return
-        pace.told = True
+        pace.warned = True
         try:
-            told = f"of some bodies, {about_short_steps(self.lead.problem, self.lead.plan, pace.short)}"
-            warnings.warn(told, ShortSteps, stacklevel=levels_of_polhode())
+            message = f"of some bodies, {about_short_steps(self.lead.problem, self.lead.plan, pace.short)}"
+            warnings.warn(message, ShortSteps, stacklevel=levels_of_polhode())
         except ShortSteps:  # where warnings are errors
             self.report_raised = True
             raise
 
     def _find_step(self, to: Callable[[int, int, int], None], k: int, stop: int) -> None:
-        """Bring a body whose torque raises to the very step before, and leave it there."""
+        """Brings a body whose torque raises to the step before, and leaves it there."""
         while True:
             done = int(self.count[k, AT.done])
             try:
@@ -465,7 +465,7 @@ class BatchRun:
                 stop = done + (stop - done) // 2
 
     def _settings(self, shared: Floats, block: slice) -> Floats:
-        """The fixed numbers of a segment, of the bodies of a block."""
+        """Returns the fixed numbers of a segment, for each body of a block."""
         moments, inverses = self.start.bodies.moments, self.inverses
         rows = np.tile(shared, (block.stop - block.start, 1))
         some = slice(None) if len(moments) == 1 else block
@@ -474,7 +474,7 @@ class BatchRun:
         return rows
 
     def _report(self) -> None:
-        """In steps of all bodies; where these choose their length, as many as the user's step would make."""
+        """Reports the steps of all bodies; variable steps are converted into steps of the user's length."""
         if not self.report:
             return
         lead, n = self.lead, self.start.count
@@ -495,7 +495,7 @@ class BatchRun:
     # --- what is left of it
 
     def _ends(self) -> tuple[Any, Floats]:
-        """Whether each body has come to the end, and the time that it has come to."""
+        """Returns whether each body has reached the end, and the time that it has reached."""
         pieces, done = self.lead.steps.segments, self.count[:, AT.done]
         t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T
         if self.batch.variable_steps:
@@ -505,7 +505,7 @@ class BatchRun:
         return through & (self.piece == len(pieces) - 1), np.where(through, t1, t)
 
     def ensemble(self, messages: int = MOST_MESSAGES) -> Ensemble:
-        """Everything computed so far; at most so many bodies that failed say why."""
+        """Returns everything computed so far, with the messages of at most `messages` failed bodies."""
         lead = self.lead
         ended, t_last = self._ends()
         status = self.count[:, AT.status].copy()
@@ -536,7 +536,7 @@ class BatchRun:
         )  # fmt: skip
 
     def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
-        """States (bodies, rows, 7) in the users' axes."""
+        """Returns quaternions and momenta in the users' axes, from states (bodies, rows, 7)."""
         if self.batch.count == 1:
             q, m = self.lead.frame.outward(states[0], scaled=self._scaled and not as_computed)
             return q[None], m[None]
@@ -558,7 +558,7 @@ class BatchRun:
             return str(problem)
 
     def _alone(self, k: int) -> Integration:
-        """One body where it stopped, as a run of its own that can say what happened."""
+        """Returns one body where it stopped, as a single run that can say what happened."""
         alone = Integration(self.start.problem(k, self.lead.problem), self.lead.plan)
         alone.arrays.state, alone.arrays.count, alone.arrays.carried = self.states[k], self.count[k], self.carried[k]
         alone.segment = alone.steps.segments[int(self.piece[k])]
@@ -569,7 +569,7 @@ class BatchRun:
 def run_batch(
     batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
 ) -> Ensemble:
-    """Runs some bodies to the end; what stops them has what was computed as its `ensemble`."""
+    """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
     run = BatchRun(batch, start, report, nudged)
     try:
         run.run()
@@ -583,28 +583,17 @@ def run_batch(
 
 
 INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.0])
-"""From the users' axes to the principal ones, and back: which turns the state is multiplied by."""
+"""The signs of the quaternion by which states are multiplied, from the users' axes to the principal ones and back."""
 
 
 def _turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Floats]:
-    """States in other body axes; `axes` broadcasts against them."""
+    """Returns states in other body axes; `axes` broadcasts against them."""
     by, back = axes * way, axes * way * OUTWARD
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
 
 
-def _room(n: int, rows: int, width: int) -> Floats:
-    try:
-        return np.empty((n, rows, width))
-    except (MemoryError, ValueError):
-        size = n * rows * width * 8 / 2**30
-        raise MemoryError(
-            f"{n} bodies with {rows} rows of output need {size:.3g} GiB: ask for fewer with every= or t_eval=, "
-            "or for reductions with reduce="
-        ) from None
-
-
 def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:
-    """For threads to take in turn, smaller and smaller, so that none waits long for another at the end."""
+    """Yields blocks of bodies for threads to take in turn, smaller towards the end, so that no thread waits long."""
     first = 0
     while first < n:
         share = n - first if threads == 1 else (n - first) // (2 * threads)

@@ -1,4 +1,4 @@
-"""ensemble(...) -> Ensemble: many bodies at once, on all cores, by the drivers that run one."""
+"""ensemble(...) -> Ensemble: many bodies at once, on all cores, by the same compiled steps as one body."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from polhode.tolerance.search import Goal
 from polhode.torques import Torque
 
 BATCH_BYTES = 2**26
-"""What the bodies of a batch may take, where only reductions are kept."""
+"""The memory for the bodies of a batch, where only reductions are kept."""
 BODY_BYTES = 600
-"""Of a body on its way, without its rows."""
+"""The memory of one body during a run, without its rows."""
 ROW_BYTES = 2 * 56
-"""Of a row of a body: the state, and what is made of it."""
+"""The memory of one row of a body: the state, and what is computed from it."""
 LARGEST_BATCH = 2**15
+"""The largest number of bodies in a batch."""
 BATCH_STEPS = 2**26
-"""Steps of all bodies of a batch, a second or so, unless it is the smallest: what an interruption may cost."""
+"""Steps of all bodies of a batch, about a second of work: an interruption loses at most a batch."""
 
 __all__ = ["Ensemble", "EnsembleInterrupted", "ensemble"]
 
@@ -76,7 +77,7 @@ def ensemble(
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Ensemble | Reduced:
-    """Turn many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
+    """Turns many bodies from `t_span[0]` to `t_span[1]`, each by itself, on all cores.
 
     Parameters
     ----------
@@ -97,10 +98,11 @@ def ensemble(
         Instead of `step`: the error of the answer, of every body. The steps are chosen, bodies that need shorter ones
         get them, and `error_estimate` has an estimate for each.
     t_eval, every
-        Output at these times, or every so many steps; default: at the start and at the end.
+        Output at these times, or after every `every` steps; default: at the start and at the end.
     reduce
-        Names and what they stand for, such as `{"rate": polhode.quantity("omega").mean("body")}`. Nothing else is
-        kept, and the result is a `Reduced`; memory does not grow with bodies, unless something is kept for each.
+        Reductions by their names, such as `{"rate": polhode.quantity("omega").mean("body")}`. Nothing else is
+        kept, and the result is a `Reduced`; memory does not grow with the number of bodies, unless a value is kept
+        for each of them.
     threads
         Default: one for each core. The results do not depend on it.
     progress
@@ -109,12 +111,12 @@ def ensemble(
     on_compile
         Called before a compilation, which takes seconds.
 
-    Whatever has a row for each body sets their number. A body that fails stops alone: its rows from then on are NaN,
-    its `status` says why, and `ensemble[k].message` in words.
+    An argument with a row for each body sets their number. A body that fails stops alone: its rows from then on are
+    NaN, and its `status` and `ensemble[k].message` say why.
 
-    Where method and torque allow it, bodies go eight or sixteen at a time in the vector registers, which makes no
-    difference but to the speed; `lanes` and `why_not_packed` of the result say so. A torque with an `if` on its
-    arguments is computed for one body after the other: `polhode.where` is faster.
+    Where method and torque allow it, eight or sixteen bodies are computed at a time in the vector registers. This
+    changes nothing but the speed; `lanes` and `why_not_packed` of the result say whether it was done. A torque with an
+    `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
     """
     starts = Starts.given(body, torque, omega, attitude, parameters, count, seed)
     workers = available_cores() if threads is None else _check.count("threads", threads)
@@ -131,11 +133,11 @@ def ensemble(
         problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
     wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
     survey = Survey.of(starts)
-    turned: _Plain | Tolerant
+    turned: _GivenSteps | Tolerant
     if isinstance(goal, Goal):
         turned = Tolerant(problem, starts, survey, goal, workers, progress, on_compile)
     else:
-        turned = _Plain(problem, goal, starts, survey, workers, progress, on_compile)
+        turned = _GivenSteps(problem, goal, starts, survey, workers, progress, on_compile)
     made: Ensemble | Reduced
     if wanted is None:
         made = replace(turned(starts.whole), seed=starts.seed)
@@ -145,8 +147,8 @@ def ensemble(
     return made
 
 
-class _Plain:
-    """Bodies turned by steps of a given length."""
+class _GivenSteps:
+    """Runs bodies with steps of a given length."""
 
     def __init__(
         self, problem: Problem, plan: Plan, starts: Starts, survey: Survey, threads: int,
@@ -162,7 +164,7 @@ class _Plain:
         return self.batch.t
 
     def __call__(self, part: Start) -> Ensemble:
-        """Runs some bodies to the end; what stops them has what was computed as its `ensemble`."""
+        """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
         return run_batch(self.batch, part, self._report(part))
 
     def _report(self, part: Start) -> Callable[[int], None] | None:
@@ -172,17 +174,17 @@ class _Plain:
         return lambda done: progress(part.first * each + done, self.batch.count * each)
 
     def warn(self) -> None:
-        """Nothing is left to be said at the end."""
+        """Warns of nothing: a given step promises no error."""
 
 
-def _reduced(turned: _Plain | Tolerant, starts: Starts, wanted: dict[str, Quantity], problem: Problem) -> Reduced:
-    """Batch by batch. While one is counted in, the next one is on its way."""
+def _reduced(turned: _GivenSteps | Tolerant, starts: Starts, wanted: dict[str, Quantity], problem: Problem) -> Reduced:
+    """Runs and reduces all bodies, batch by batch; the next batch runs while one is reduced."""
     total = Reductions(wanted, starts.count, starts.seed)
     # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.
     with ThreadPoolExecutor(1) as pool:
         adding: Future[None] | None = None
         try:
-            for part in starts.parts(_batch(turned.rows, turned.steps)):
+            for part in starts.parts(_batch_size(turned.rows, turned.steps)):
                 made = turned(part)
                 if adding is not None:
                     adding.result()
@@ -201,7 +203,7 @@ def _reduced(turned: _Plain | Tolerant, starts: Starts, wanted: dict[str, Quanti
     return total.result(problem, turned.t)
 
 
-def _batch(rows: int, steps: int) -> int:
-    """Bodies that are on their way together: whole blocks, whatever the threads."""
+def _batch_size(rows: int, steps: int) -> int:
+    """Returns the number of bodies in a batch: whole blocks, whatever the number of threads."""
     room = min(BATCH_BYTES // (BODY_BYTES + ROW_BYTES * rows), BATCH_STEPS // steps)
     return int(min(LARGEST_BATCH, max(BLOCK, room // BLOCK * BLOCK)))

@@ -1,4 +1,4 @@
-"""How the bodies of an ensemble start: what the user gave or what is drawn, checked, a part at a time."""
+"""The initial states of an ensemble: arguments of the user or samples, checked, for some bodies at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from polhode.torques._torque import reads_body
 from polhode.torques.free import Free
 
 PART = 64 * BLOCK
-"""Bodies that are looked at together before a run."""
+"""The number of bodies that are drawn and surveyed together before a run."""
 
 
 # --- bodies --------------------------------------------------------------------------------------------------------
@@ -27,14 +27,14 @@ PART = 64 * BLOCK
 
 @dataclass(frozen=True)
 class Bodies:
-    """Bodies in a list, or as an array of moments, which becomes bodies one by one when they are asked for."""
+    """Bodies in a list, or an array of principal moments from which each `Body` is made when it is asked for."""
 
     listed: tuple[Body, ...]
     moments: Floats
 
     @property
     def count(self) -> int:
-        """One: it serves for all."""
+        """The number of bodies; a single one stands for all bodies of the ensemble."""
         return len(self.moments)
 
     def __getitem__(self, k: int) -> Body:
@@ -42,29 +42,38 @@ class Bodies:
         return self.listed[k] if self.listed else Body(self.moments[k])
 
     def some(self, which: Any) -> Bodies:
-        """Those of the bodies with these numbers."""
+        """Returns the bodies with these numbers."""
         if self.count == 1:
             return self
         return Bodies(tuple(self.listed[k] for k in which) if self.listed else (), self.moments[which])
 
     def part(self, first: int, beyond: int) -> Bodies:
-        """Some in a row."""
+        """Returns the bodies from number `first` up to, but not including, `beyond`."""
         return self if self.count == 1 else Bodies(self.listed[first:beyond], self.moments[first:beyond])
 
     @cached_property
     def axes(self) -> Floats | None:
-        """The turns from principal axes to the users', if any body is tilted."""
+        """The rotations from principal axes to the users' as quaternions; None if no body is tilted."""
         if all(b.aligned for b in self.listed):
             return None
         return np.array([b.axes_quaternion for b in self.listed])
 
     @property
     def frames(self) -> Floats:
-        """The principal axes as columns: of each body, or one for all if none is tilted."""
+        """The principal axes as columns of matrices, one for each body; a single matrix if no body is tilted."""
         return np.eye(3) if self.axes is None else np.array([b.axes for b in self.listed])
 
+    def rates(self, momentum: Floats) -> Floats:
+        """Returns the rates (bodies, times, 3) of such momenta, in the users' axes."""
+        if self.axes is None:
+            rates: Floats = momentum / self.moments[:, None, :]
+            return rates
+        axes = np.array([b.axes for b in self.listed])
+        principal = (momentum @ axes) / self.moments[:, None, :]
+        return np.asarray(principal @ axes.transpose(0, 2, 1))
+
     def momentum(self, rates: Floats, n: int) -> Floats:
-        """I w of every body."""
+        """Returns the angular momentum I w of every body."""
         if all(b.aligned for b in self.listed):
             return np.broadcast_to(rates * self.moments, (n, 3))
         x, y, z = self.tensors.transpose(1, 0, 2)  # as in `Body.momentum`, to the bit
@@ -98,7 +107,7 @@ _KINDS_OF_BODY = "body must be a Body, a list of them, or an array of positive p
 
 
 def _moments(name: str, rows: Any) -> Floats:
-    """Principal moments, a row each."""
+    """Checks principal moments, and returns them with a row for each body."""
     moments = _rows_of_three(name, rows)
     smallest, largest = least(columns(moments)), greatest(columns(moments))
     if not (smallest > 0).all():
@@ -157,7 +166,7 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
 
 
 def _stack(name: str, value: Any, width: int) -> Floats:
-    """Rows of so many numbers; one row may come alone."""
+    """Returns rows of `width` numbers; a single row may come as a plain list."""
     shape = _check.shape_of(name, value)
     if shape == (width,):
         return _check.array(name, value, (width,))[None, :]
@@ -197,11 +206,11 @@ def _quaternions(name: str, attitude: Any) -> Floats:
 
 
 READERS = {"body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters}
-"""What is made of rows that were drawn."""
+"""The functions that check given or drawn rows, by the name of the argument."""
 
 
 def _count(**rows: int | None) -> int:
-    """The number of bodies, from whatever has more than one row; None: as many as are wanted."""
+    """Returns the number of bodies, from each argument with more than one row; None marks an argument that is drawn."""
     many = {name: n for name, n in rows.items() if n is not None and n > 1}
     if len(set(many.values())) > 1:
         listed = ", ".join(f"{name} for {n}" for name, n in many.items())
@@ -209,51 +218,51 @@ def _count(**rows: int | None) -> int:
     return next(iter(many.values()), 1)
 
 
-# --- all of it -----------------------------------------------------------------------------------------------------
+# --- initial states ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Start:
-    """How some bodies start, in the users' axes. What has one row only is the same for all of them."""
+    """The initial states of some bodies, in the users' axes. An array with a single row holds for all of them."""
 
     bodies: Bodies
     torques: tuple[Torque, ...]
     rates: Floats
     quaternions: Floats
-    own: Floats | None
-    """The parameters of a torque of the user's own, a row each."""
+    custom_parameters: Floats | None
+    """The parameters of a user's torque function, with a row for each body; None: the torques have their own."""
     count: int
     first: int = 0
-    """The number of the first of them in the whole ensemble."""
+    """The number that the first of these bodies has in the whole ensemble."""
 
     @cached_property
     def momentum(self) -> Floats:
-        """(bodies, 3)."""
+        """The angular momenta in body axes, (bodies, 3)."""
         return np.ascontiguousarray(self.bodies.momentum(self.rates, self.count))
 
     @cached_property
     def quaternion(self) -> Floats:
-        """(bodies, 4)."""
+        """The attitudes, (bodies, 4)."""
         return np.ascontiguousarray(np.broadcast_to(self.quaternions, (self.count, 4)))
 
     @property
     def moments(self) -> Floats:
-        """(bodies, 3)."""
+        """The principal moments, (bodies, 3)."""
         return np.broadcast_to(self.bodies.moments, (self.count, 3))
 
     def torque(self, k: int) -> Torque:
-        """That of one body."""
+        """Returns the torque on one body."""
         given = self.torques[k if len(self.torques) > 1 else 0]
-        if self.own is None:
+        if self.custom_parameters is None:
             return given
         assert isinstance(given, CustomTorque)
-        return given.with_parameters(self.own[k if len(self.own) > 1 else 0])
+        return given.with_parameters(self.custom_parameters[k if len(self.custom_parameters) > 1 else 0])
 
     @cached_property
     def parameters(self) -> Floats:
-        """What the torque finds in p, (bodies, numbers)."""
-        if self.own is not None:
-            return np.broadcast_to(self.own, (self.count, self.own.shape[1]))
+        """The parameters p of the torque, (bodies, numbers)."""
+        if self.custom_parameters is not None:
+            return np.broadcast_to(self.custom_parameters, (self.count, self.custom_parameters.shape[1]))
         if len(self.torques) == 1:
             shared = self.torques[0].parameter_rows(self.bodies.tensors)
             return np.broadcast_to(shared, (self.count, shared.shape[1]))
@@ -279,27 +288,28 @@ class Start:
         )  # fmt: skip
 
     def some(self, which: Any) -> Start:
-        """Those of the bodies with these numbers, here."""
+        """Returns the initial states of the bodies at these places, counted from the first one here."""
 
         def those(rows: Any) -> Any:
             return rows if len(rows) == 1 else rows[which]
 
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in which)
-        own = None if self.own is None else those(self.own)
+        parameters = None if self.custom_parameters is None else those(self.custom_parameters)
         return Start(
-            self.bodies.some(which), torques, those(self.rates), those(self.quaternions), own, len(which), self.first
-        )
+            self.bodies.some(which), torques, those(self.rates), those(self.quaternions), parameters, len(which),
+            self.first,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Starts:
-    """How all bodies of an ensemble start; drawn ones are drawn a part at a time, and again whenever wanted."""
+    """The initial states of all bodies of an ensemble; samples are drawn for some bodies at a time, each time anew."""
 
     bodies: Bodies | Draws
     torques: tuple[Torque, ...]
     rates: Floats | Draws
     quaternions: Floats | Draws
-    own: Floats | Draws | None
+    custom_parameters: Floats | Draws | None
     count: int
     seed: int | None
 
@@ -307,7 +317,7 @@ class Starts:
     def given(
         cls, body: Any, torque: Any, omega: Any, attitude: Any, parameters: Any, count: int | None, seed: Any
     ) -> Starts:
-        """From the arguments of `ensemble`, which are checked here."""
+        """Checks the arguments of `ensemble`, and returns what they say about the initial states."""
         given = {"body": body, "omega": omega, "attitude": attitude, "parameters": parameters}
         drawn = [name for name, value in given.items() if is_drawn(value)]
         for name, value in given.items():
@@ -346,13 +356,13 @@ class Starts:
         if wanted == 1 and n > 1:
             raise ValueError(f"count is 1, but there are rows for {n} bodies")
         if parts["parameters"] is not None:
-            _check_own(torques, parts["parameters"])
+            _check_custom_parameters(torques, parts["parameters"])
         return cls(
             parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown
         )  # fmt: skip
 
     def part(self, first: int, beyond: int) -> Start:
-        """Some bodies in a row."""
+        """Returns the initial states of the bodies from number `first` up to, but not including, `beyond`."""
 
         def rows(given: Any) -> Any:
             if isinstance(given, Draws):
@@ -362,14 +372,14 @@ class Starts:
         drawn = self.bodies
         bodies = Bodies((), drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.part(first, beyond)
         torques = self.torques if len(self.torques) == 1 else self.torques[first:beyond]
-        own = rows(self.own)
-        if isinstance(self.own, Draws):
+        parameters = rows(self.custom_parameters)
+        if isinstance(self.custom_parameters, Draws):
             assert isinstance(self.torques[0], CustomTorque)
-            _check_width(self.torques[0], own)
-        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), own, beyond - first, first)
+            _check_width(self.torques[0], parameters)
+        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), parameters, beyond - first, first)
 
     def some(self, numbers: Any) -> Start:
-        """Any of them."""
+        """Returns the initial states of the bodies with these numbers."""
 
         def rows(given: Any) -> Any:
             if isinstance(given, Draws):
@@ -379,15 +389,16 @@ class Starts:
         drawn = self.bodies
         bodies = Bodies((), rows(drawn)) if isinstance(drawn, Draws) else drawn.some(numbers)
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)
-        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), rows(self.own), len(numbers))
+        parameters = rows(self.custom_parameters)
+        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), parameters, len(numbers))
 
     @cached_property
     def whole(self) -> Start:
-        """All of them, made once."""
+        """The initial states of all bodies, made once."""
         return self.part(0, self.count)
 
     def parts(self, size: int = PART) -> Iterator[Start]:
-        """All of them, so many at a time."""
+        """Yields the initial states of all bodies, `size` bodies at a time."""
         if self.count <= size:
             return iter((self.whole,))
         return (self.part(first, min(self.count, first + size)) for first in range(0, self.count, size))
@@ -399,8 +410,8 @@ def _seed(seed: Any) -> int:
     return int(seed)
 
 
-def _check_own(torques: tuple[Torque, ...], rows: Floats | Draws) -> None:
-    """Rows of parameters are for torques of the user's own: those of a model come from its fields."""
+def _check_custom_parameters(torques: tuple[Torque, ...], rows: Floats | Draws) -> None:
+    """Refuses rows of parameters for a torque model, whose parameters come from its fields."""
     if len(torques) > 1:
         raise ValueError("parameters are for one torque, but torque is a list: its torques have theirs")
     only = torques[0]

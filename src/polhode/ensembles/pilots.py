@@ -1,7 +1,7 @@
-"""A tolerance for many bodies: one method for all, and steps by the need of each, from a pilot on a few.
+"""A tolerance for many bodies: one method for all, and for each body the steps that it needs.
 
-The pilots find the levels on which the steps of every body are then refined (`refine.py`): with how many steps they
-begin, and how the error is expected to fall.
+A few bodies, the pilots, are run first. They show with how many steps all bodies should begin, and how the error falls;
+`refine.py` then refines the steps of every body from there.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from polhode.tolerance.refine import FINER, History
 from polhode.tolerance.search import Goal, ToleranceNotReached, answer, nodes_compile_together
 
 PILOTS = 16
-"""Bodies that decide on the steps with which all begin; every other one of them, on the method."""
+"""The number of bodies that decide with how many steps all begin; every other one of them decides on the method."""
 LEFT_BEHIND = 8
 """One in this many pilots need not come to the tolerance."""
 MOST_OF_THEM = 0.75
-"""The part of the pilots that should need no more than the first guess."""
+"""The part of the pilots for which the first guess should be enough."""
 MOST_DESCENTS = 4
-"""How often pilots try fewer steps."""
+"""The pilots try fewer steps at most this number of times."""
 WORTH_A_LOOK = 0.8
-"""Where fewer steps than this part of the first guess seem to do, the pilots show whether they do."""
+"""The pilots try fewer steps if less than this part of the last number seems to be enough."""
 REFINED_COST = 2.0
-"""What a body costs whose steps have to be refined, in as many steps as it needs: it is tried with too few first."""
+"""The cost of a body whose steps are refined, over the steps that it needs: it is run with too few steps first."""
 CROWDED = 0.05
 """The part of bodies that lanes cannot carry on, at five times the price, from which more steps are cheaper."""
 SPLITTING = "ABA1064"
@@ -58,13 +58,13 @@ OUTRUN, SOME_FLOWS = 0.1, 3e4
 """The part of the fastest body's speed below which most pilots, and so most bodies, do not pay for exact flows that are
 prepared for it, if there are this many flows: each would take some microseconds more."""
 GROUPS_COST = 1.02
-"""What it costs to run bodies in groups of different steps, over running all with the same."""
+"""The cost of running bodies in groups of different steps, over running all with the same."""
 GUESSED_STEPS = 1000
 """The steps of a body by which batches are made while they are not known."""
 
 
 class Tolerant:
-    """Bodies turned with an error of at most rtol."""
+    """Runs bodies with an error of at most rtol."""
 
     def __init__(
         self, problem: Problem, starts: Starts, survey: Survey, goal: Goal, threads: int,
@@ -78,7 +78,7 @@ class Tolerant:
         self.missed, self.worst, self.unknown = 0, 0.0, 0
 
     def __call__(self, part: Start) -> Ensemble:
-        """Runs some bodies to the end; what stops them has what was computed as its `ensemble`."""
+        """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
         if self.task.starts.count == 1:
             return self._one(part)
         bodies: ManyBodies | None = None
@@ -101,7 +101,7 @@ class Tolerant:
         return made
 
     def _one(self, part: Start) -> Ensemble:
-        """Returns for one body what `simulate` makes of it."""
+        """Returns what `simulate` returns for a single body, as an ensemble."""
         task = self.task
         try:
             found = answer(part.problem(0, task.problem), self.goal, self.progress, task.on_compile)
@@ -116,7 +116,7 @@ class Tolerant:
         return of_one(found, part, task.times)
 
     def warn(self) -> None:
-        """Warns if the tolerance was out of reach for some, or if nothing is known of it."""
+        """Warns if some bodies have not reached the tolerance, or if their errors are not known."""
         count, messages = f"{self.task.starts.count:,}", []
         if self.missed:
             messages.append(
@@ -133,7 +133,7 @@ class Tolerant:
 
 
 class Settled(NamedTuple):
-    """Levels that begin where it is best for the pilots."""
+    """What the pilots have shown about one candidate: its cost, its levels, and their tries."""
 
     cost: float
     levels: Levels
@@ -142,25 +142,25 @@ class Settled(NamedTuple):
 
 @dataclass(frozen=True)
 class Pilots:
-    """A few bodies, spread over the ensemble, that find out how all are best turned."""
+    """A few bodies, spread over the ensemble, that show which method and how many steps suit all."""
 
     task: Task
     method: Method | None
 
     @cached_property
     def start(self) -> Start:
-        """How they start."""
+        """The initial states of the pilots."""
         starts = self.task.starts
         return starts.some(np.linspace(0, starts.count - 1, min(PILOTS, starts.count)).round().astype(int))
 
     @cached_property
     def characters(self) -> list[Character]:
-        """The characters of every other one."""
+        """The characters of the problems of every other pilot."""
         return [character(self.start.problem(k, self.task.problem)) for k in range(0, self.start.count, 2)]
 
     @property
     def fewest(self) -> float:
-        """The steps that any body gets: two between jumps."""
+        """The least number of steps of any body: two between jumps of the torque."""
         return max(2.0, 2.0 * self.characters[0].pieces)
 
     @property
@@ -171,9 +171,9 @@ class Pilots:
 
     @cached_property
     def guesses(self) -> list[Levels]:
-        """Levels for what most of the pilots need at most: those that need more get it. If there are two, they decide.
+        """The candidates, with first guesses that suffice for most pilots. If there are two, the pilots try both.
 
-        What the spin of a symmetric body about its axis means to a torque, maybe nothing, their sizes do not show.
+        The character of a problem does not show whether a torque depends on the spin of a symmetric body.
         """
         each, task = self.characters, self.task
 
@@ -197,7 +197,7 @@ class Pilots:
         return [Levels(task, x) for x in self._alternatives_to(chosen, c)]
 
     def _alternatives_to(self, chosen: Candidate, c: Character) -> list[Candidate]:
-        """Returns what to try: collocation may have a rival, or not be possible."""
+        """Returns the candidates to try: collocation may have a rival, or may not compile."""
         task = self.task
         if not chosen.method.collocation:
             return [chosen]
@@ -210,7 +210,7 @@ class Pilots:
         return [chosen]
 
     def levels(self) -> Levels:
-        """Returns the levels for all bodies. If there are none but the pilots, there is nothing to be saved."""
+        """Returns the levels for all bodies; where all bodies are pilots, the first guess is taken as it is."""
         count, guesses = self.task.starts.count, self.guesses
         if self.start.count == count:
             return guesses[0].replace(guesses[0].candidate, own_program=True)

@@ -1,6 +1,6 @@
-"""What is kept of an ensemble when not all of it is: reductions over time and over bodies, in constant memory.
+"""Reductions of an ensemble over time and over bodies, in constant memory.
 
-Bodies come in batches, and are forgotten when they have been counted in. Sums are made over fixed blocks of bodies and
+Bodies come in batches, and their rows are dropped once they are reduced. Sums are made over fixed blocks of bodies and
 merged in the order of the bodies, so that no bit depends on threads or on the size of the batches.
 """
 
@@ -18,27 +18,25 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.core.status import Status
 from polhode.ensembles.accumulators import EXTREMES, Accumulator, Fold, Kept, Quantiles, accumulator, quantiles_of
-from polhode.ensembles.result import TIMED, Ensemble, seed_attribute, unavailable
+from polhode.ensembles.result import MOST_MESSAGES, TIMED, Ensemble, seed_attribute, unavailable
 from polhode.problem import Plan, Problem, Stats
-from polhode.solution import spoken
+from polhode.solution import attributes_of
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
 BLOCK = 256
-"""Bodies whose sum is made at once. Batches are multiples of it."""
-MOST_MESSAGES = 1000
-"""Failed bodies whose message is kept."""
+"""The number of bodies whose sum is made at once. Batches are multiples of it."""
 OVER_BODIES, OVER_TIME = "quantile", "quantile_over_time"
-"""Dimensions of several quantiles."""
+"""The names of the dimension of several quantiles, over bodies and over time."""
 
 DIMENSIONS = ("body", "time", *filter(None, TIMED.values()), OVER_BODIES, OVER_TIME)
 ATTRIBUTES = ("method", "torque", "step", "bodies", "failed", "seed")
-"""What is told of a run in files and tables."""
+"""The attributes that files and tables have besides the reductions."""
 
 SINGLE = ("status", "t_last", "steps", "evaluations", "error_estimate")
-"""What every body has one of."""
+"""The quantities that every body has once, and not at every time."""
 
 Dim = Literal["time", "body"]
 What = str | Callable[[Ensemble], Any]
@@ -56,9 +54,9 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """Something that every body has at every time, and what is to be made of it: first over time, then over bodies.
+    """A quantity that every body has at every time, with its reductions: first over time, then over bodies.
 
-    The methods are those of xarray. Where a body has failed it has no values, and is left out.
+    The methods are those of xarray. A body that has failed has no values from then on, and is left out.
     """
 
     what: What
@@ -66,32 +64,32 @@ class Quantity:
     over_bodies: Step | None = None
 
     def mean(self, dim: Dim) -> Quantity:
-        """The mean, over the rows of output or over the bodies."""
+        """Takes the mean, over the rows of output or over the bodies."""
         return self._reduced(dim, Step("mean"))
 
     def std(self, dim: Dim) -> Quantity:
-        """The standard deviation: the root of the mean square of the distance from the mean."""
+        """Takes the standard deviation: the root of the mean square of the distance from the mean."""
         return self._reduced(dim, Step("std"))
 
     def cov(self, dim: Literal["body"] = "body") -> Quantity:
-        """The covariances of the components over the bodies, a matrix."""
+        """Takes the covariances of the components over the bodies, a matrix."""
         if dim != "body":
             raise ValueError(f"covariances are over bodies, not over {dim!r}")
         return self._reduced(dim, Step("cov"))
 
     def min(self, dim: Dim) -> Quantity:
-        """The least value."""
+        """Takes the least value."""
         return self._reduced(dim, Step("min"))
 
     def max(self, dim: Dim) -> Quantity:
-        """The greatest value."""
+        """Takes the greatest value."""
         return self._reduced(dim, Step("max"))
 
     def quantile(self, q: Any, dim: Dim) -> Quantity:
-        """Quantiles, from 0 to 1: one or several, which are then a first dimension.
+        """Takes quantiles at levels from 0 to 1; several levels become the first dimension of the result.
 
-        Over more bodies than there is room for, they are found to within a small error of the rank, which is told as
-        `rank_error`.
+        Where there are more bodies than fit into memory, quantiles over them have a small error of the rank, of which
+        `rank_error` is a bound.
         """
         levels = _check.row("q", q)
         if levels.size == 0 or ((levels < 0) | (levels > 1)).any():
@@ -99,23 +97,23 @@ class Quantity:
         return self._reduced(dim, Step("quantile", (tuple(levels.tolist()), np.ndim(q) == 0)))
 
     def last(self) -> Quantity:
-        """The value in the last row: at the end."""
+        """Takes the value in the last row."""
         return self._reduced("time", Step("last"))
 
     def reduce(self, function: Callable[..., Any], dim: Literal["time"] = "time") -> Quantity:
-        """A reduction of your own over time: `function(values, axis=1)` of values (bodies, times, ...), as in xarray.
+        """Applies a function of your own over time: `function(values, axis=1)`, with values (bodies, times, ...).
 
-        Where a body has failed its values are NaN. Over bodies, which are never all there at once: `fold`.
+        Where a body has failed its values are NaN. Bodies are never all in memory at once: over them, use `fold`.
         """
         if dim != "time":
             raise ValueError("over bodies, which are never all there at once, use fold(function, start)")
         return self._reduced("time", Step("own", _function("function", function)))
 
     def fold(self, function: Callable[[Any, Any], Any], start: Any) -> Quantity:
-        """A reduction of your own over bodies: from `start` on, `total = function(total, values)`.
+        """Applies a function of your own over bodies: `total = function(total, values)`, beginning with `start`.
 
-        The values are those of some bodies after the other: (bodies, times, ...), or (bodies, ...) after a reduction
-        over time. Bodies come in their order, always 256 at a time; where one has failed its values are NaN.
+        The values are those of the next bodies: (bodies, times, ...), or (bodies, ...) after a reduction over time.
+        Bodies come in their order, always 256 at a time; where one has failed its values are NaN.
         """
         return self._reduced("body", Step("own", (_function("function", function), start)))
 
@@ -134,15 +132,15 @@ class Quantity:
 
 
 def quantity(what: What) -> Quantity:
-    """Something to be reduced, for `ensemble(..., reduce={name: quantity(...).mean("body")})`.
+    """Returns a quantity to be reduced, for `ensemble(..., reduce={name: quantity(...).mean("body")})`.
 
     Parameters
     ----------
     what
-        Of every body at every output time: "omega", "momentum", "quaternion", "spatial_momentum", "kinetic_energy",
+        For every body at every output time: "omega", "momentum", "quaternion", "spatial_momentum", "kinetic_energy",
         "potential_energy", "energy", "energy_error" or "momentum_error". Once for every body: "status", "t_last",
-        "steps", "evaluations" or, with `rtol`, "error_estimate". Or a function of your own, which is called with an
-        `Ensemble` of some of the bodies and returns an array (bodies, times, ...) or (bodies,).
+        "steps", "evaluations" or, with `rtol`, "error_estimate". A function of your own is possible as well: it is
+        called with an `Ensemble` of some of the bodies and returns an array (bodies, times, ...) or (bodies,).
     """
     if not isinstance(what, str):
         return Quantity(_function("what", what))
@@ -156,7 +154,7 @@ def _function(name: str, value: Any) -> Any:
 
 
 def checked(reduce: Any, torque: Torque, *, estimated: bool) -> dict[str, Quantity]:
-    """What the user wants, if it can be had."""
+    """Checks the argument `reduce`, and returns it as a dict."""
     if not isinstance(reduce, Mapping) or not reduce:
         raise TypeError(
             'reduce must be a dict of names and quantities, such as {"rate": polhode.quantity("omega").mean("body")}, '
@@ -180,7 +178,7 @@ def checked(reduce: Any, torque: Torque, *, estimated: bool) -> dict[str, Quanti
 
 
 def _level_names(name: str) -> tuple[str, str]:
-    """What the dimensions of its quantiles are called, where those of others have other levels."""
+    """Returns the dimensions of its quantiles, where other quantiles have other levels."""
     return f"{name}_{OVER_BODIES}", f"{name}_{OVER_TIME}"
 
 
@@ -188,14 +186,14 @@ def _level_names(name: str) -> tuple[str, str]:
 
 
 class Values(NamedTuple):
-    """What some bodies have, with the names of the dimensions."""
+    """The values of a quantity for some bodies, with the names of their dimensions."""
 
     data: Any
     dims: tuple[str, ...]
 
 
 def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
-    """The quantity of every body, reduced over time if that is wanted."""
+    """Returns the quantity of every body, reduced over time if that is wanted."""
     values = _found(name, wanted.what, bodies)
     if wanted.over_time is None:
         return values
@@ -257,7 +255,7 @@ def _real(name: str, values: Any) -> Any:
 
 @contextmanager
 def _blamed(name: str) -> Iterator[None]:
-    """Whatever is raised comes from a function of the user's."""
+    """Adds a note to every exception: a function of the user's has raised it."""
     try:
         yield
     except Exception as problem:
@@ -277,7 +275,7 @@ def _accumulator(step: Step | None, count: int) -> Accumulator:
 
 
 class Reductions:
-    """All that is wanted, of all bodies so far."""
+    """All reductions that are wanted, with the bodies that were added so far."""
 
     def __init__(self, wanted: dict[str, Quantity], count: int, seed: int | None) -> None:
         self.wanted, self.seed = wanted, seed
@@ -290,7 +288,7 @@ class Reductions:
         self.stats = Stats()
 
     def add(self, bodies: Ensemble) -> None:
-        """Some more bodies, at the place of those before them; none of them, if a function of the user's raises."""
+        """Adds the next bodies to all reductions; adds them to none if a function of the user's raises."""
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blow up may be near the largest number
             values = {name: self._of(name, bodies) for name in self.wanted}
             self.parts |= {name: self._folded(name, part, values[name]) for name, part in self._folds().items()}
@@ -318,7 +316,7 @@ class Reductions:
         return {name: part for name, part in self.parts.items() if isinstance(part, Fold)}
 
     def _folded(self, name: str, part: Fold, values: Any) -> Fold:
-        """With some more bodies; the one without them stays as it is."""
+        """Returns a fold with more bodies added, and leaves the one without them as it is."""
         more = part.copied()
         with _blamed(name):
             for block in _blocks(values):
@@ -335,7 +333,7 @@ class Reductions:
             with np.errstate(over="ignore", invalid="ignore"):
                 made = self.parts[name].result()
             left, step = self.dims[name], wanted.over_bodies
-            about[name] = _told(wanted)
+            about[name] = _described(wanted)
             for dim, over in ((OVER_TIME, wanted.over_time), (OVER_BODIES, step)):
                 if over is not None and over.kind == "quantile" and not over.argument[1]:
                     levels[name, dim] = over.argument[0]
@@ -362,10 +360,10 @@ def _blocks(values: Any) -> list[Any]:
     return [values[first : first + BLOCK] for first in range(0, len(values), BLOCK)]
 
 
-def _told(wanted: Quantity) -> dict[str, Any]:
-    """What a result is, in words and units."""
+def _described(wanted: Quantity) -> dict[str, Any]:
+    """Returns what a result is, in words and units."""
     what = wanted.what
-    known = spoken(what) if isinstance(what, str) and what in TIMED and what != "energy" else {}
+    known = attributes_of(what) if isinstance(what, str) and what in TIMED and what != "energy" else {}
     name = known.get("long_name", what if isinstance(what, str) else getattr(what, "__name__", "function"))
     for dim, step in (("time", wanted.over_time), ("bodies", wanted.over_bodies)):
         if step is not None:
@@ -387,29 +385,29 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduced(Mapping[str, Any]):
-    """What is kept of an ensemble: `reduced[name]` is an array for each name that was asked for."""
+    """The reductions of an ensemble: `reduced[name]` is an array, for each name that was asked for."""
 
     problem: Problem
-    """What was asked of one body among them."""
+    """What was asked, for one of the bodies."""
     plan: Plan | None
-    """What was done for one body among them; None: nothing yet."""
+    """What was done, for one of the bodies; None: nothing yet."""
     stats: Stats
-    """What it took for all of them."""
+    """What it took for all bodies together."""
     t: Floats
     """The output times."""
     arrays: dict[str, Any]
     dims: dict[str, tuple[str, ...]]
-    """The dimensions of each, by name."""
+    """The dimensions of each array, by its name."""
     about: dict[str, dict[str, Any]]
-    """For each, what it is; for quantiles over bodies, `rank_error`: zero if they are exact."""
+    """What each array is, by its name; quantiles over bodies have a `rank_error`, which is zero if they are exact."""
     levels: dict[tuple[str, str], tuple[float, ...]] = field(repr=False)
-    """Of quantiles, by name and dimension."""
+    """The levels of quantiles, by name and dimension."""
     count: int
-    """The bodies that are in it: all, unless the run was interrupted."""
+    """The number of bodies that were reduced: all, unless the run was interrupted."""
     failed: int
-    """How many of them did not reach the end. They are left out where they have no values."""
+    """The number of bodies that did not reach the end. They are left out where they have no values."""
     messages: dict[int, str] = field(default_factory=dict)
-    """Of the first thousand of these, by number, why."""
+    """Why bodies failed, by their numbers, for the first thousand of them."""
     lanes: int = 1
     why_not_packed: str = ""
     seed: int | None = None
@@ -444,7 +442,7 @@ class Reduced(Mapping[str, Any]):
         )
 
     def to_xarray(self) -> Dataset:
-        """Everything as an xarray Dataset, with units."""
+        """Returns everything as an xarray Dataset, with units."""
         from xarray import Dataset
 
         variables = self._table()
@@ -468,23 +466,23 @@ class Reduced(Mapping[str, Any]):
         netcdf.write(path, variables, self._attributes() | single, overwrite=overwrite)
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]]:
-        """Dimensions, values and meaning, by name; those named like their dimension are coordinates."""
+        """Returns dimensions, values and attributes, by name; a variable named like its dimension is a coordinate."""
         table: dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]] = {}
         for name, data in self.arrays.items():
             named = {d: self._levels_named(name, d) if d in (OVER_TIME, OVER_BODIES) else d for d in self.dims[name]}
             table[name] = (tuple(named.values()), np.asarray(data), self.about[name])
             for given, dim in named.items():
                 if dim == "time":
-                    table[dim] = ((dim,), self.t, spoken(dim))
+                    table[dim] = ((dim,), self.t, attributes_of(dim))
                 elif dim.removeprefix("other_") in _LETTERS:
                     letters = _LETTERS[dim.removeprefix("other_")]
-                    table[dim] = ((dim,), np.array(list(letters)), spoken(dim.removeprefix("other_")))
+                    table[dim] = ((dim,), np.array(list(letters)), attributes_of(dim.removeprefix("other_")))
                 elif (name, given) in self.levels:
                     table[dim] = ((dim,), np.array(self.levels[name, given]), {"long_name": "quantile", "units": "1"})
         return table
 
     def _levels_named(self, name: str, dim: str) -> str:
-        """The dimension of several quantiles: one for all, if all are the same."""
+        """Returns the dimension of several quantiles: the same for all names, if their levels are the same."""
         all_levels = {levels for (_, d), levels in self.levels.items() if d == dim}
         return dim if len(all_levels) == 1 else _level_names(name)[dim == OVER_TIME]
 

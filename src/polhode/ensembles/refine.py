@@ -1,6 +1,6 @@
-"""Many bodies on their way to a tolerance: the batches of every level, and the best rows of each body.
+"""The runs of many bodies on the way to a tolerance: the batches of every level, and the best rows of each body.
 
-The search itself is that of one body (`tolerance/refine.py`): this module runs what it asks for.
+The search is the one that serves a single body (`tolerance/refine.py`); this module makes the runs that it asks for.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dots, greatest, least, lengths
 from polhode.core.status import Status
-from polhode.ensembles.batch import MOST_MESSAGES, Batch, BatchRun, Survey, efforts, run_batch
+from polhode.ensembles.batch import Batch, BatchRun, Survey, efforts, run_batch
 from polhode.ensembles.initial import Start, Starts
-from polhode.ensembles.result import Ensemble
+from polhode.ensembles.result import MOST_MESSAGES, Ensemble
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Progress
 from polhode.problem import Plan, Problem, Stats
 from polhode.tolerance.choice import LONG_RUN_STEPS, Candidate
 from polhode.tolerance.estimate import COARSER, estimate, least_error, nudged, spread
-from polhode.tolerance.refine import ATTAINED, FINER, History, Search, Tried
+from polhode.tolerance.refine import ATTAINED, FINER, History, Search, Tried, steps_at
 
 SLOWEST_SPEED = 1e-6
 """Bodies that are slower than this part of the fastest one count as no slower."""
@@ -31,10 +31,10 @@ SLOWEST_SPEED = 1e-6
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of all bodies."""
+    """What is asked for all bodies of an ensemble."""
 
     problem: Problem
-    """Span and output, which all have in common, and one body among them."""
+    """The problem of one of the bodies; span and output are those of all."""
     starts: Starts
     survey: Survey
     rtol: float
@@ -60,7 +60,7 @@ class Task:
 
     @cached_property
     def check_rows(self) -> Any:
-        """The places of these times among all times."""
+        """The rows of `checks` among all output times."""
         sign = self.problem.direction
         if self.checks.size == self.times.size:
             return slice(None)
@@ -72,18 +72,19 @@ class Task:
 
 @dataclass(frozen=True)
 class Foresight:
-    """What each body is likely to need, by its speed."""
+    """A guess at the steps that each body needs, from its speed."""
 
     power: float
     """The steps that a body needs grow with this power of its speed."""
     slowest: float
-    """The least speed that was seen."""
+    """The least speed among the pilots."""
     gain: float
     """What the torque may add to the square of the rate."""
     fewest: float
-    """The steps that any body gets."""
+    """The least number of steps of any body."""
     longest: float | None
-    """The longest step that exact flows are prepared for, of the fastest body. Slower ones may make longer ones."""
+    """The longest step that exact flows are prepared for, at the speed of the fastest body; slower bodies may make
+    longer steps."""
 
     def levels(self, part: Start, task: Task, first: float) -> Any:
         """Returns the levels at which bodies begin, if level 0, that of the fastest, has `first` steps."""
@@ -112,7 +113,7 @@ class Levels:
     def __init__(
         self, task: Task, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
     ) -> None:
-        """Level 0 may have a program of its own, if most of many bodies will make no other steps."""
+        """Takes a program for level 0 alone if `own_program` is true: it pays where most of many bodies stay there."""
         self.task, self.candidate, self.foresight, self.own_program = task, candidate, foresight, own_program
         self.most = candidate.most(task.problem)
         self.like: Batch | None = None
@@ -121,7 +122,7 @@ class Levels:
     def replace(
         self, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
     ) -> Levels:  # fmt: skip
-        """Returns other levels of the same method: what is known of its batches holds for theirs."""
+        """Returns other levels of the same method, which share what its batches have found out."""
         other = Levels(self.task, candidate, foresight, own_program=own_program)
         other.like = self.like
         return other
@@ -134,7 +135,7 @@ class Levels:
 
     def steps(self, level: int) -> float:
         """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
-        return min(self.candidate.first * FINER**level, self.most)
+        return steps_at(level, self.candidate, self.most)
 
     def plan(self, level: int, to_round_off: bool, *, coarser: bool = False) -> Plan:
         """Returns the plan of a level, or of its companions; iterations may go on to round-off."""
@@ -149,13 +150,13 @@ class Levels:
         return plan
 
     def plan_of_one(self, level: int, to_round_off: bool) -> Plan:
-        """Returns the plan as one body alone would have it, not prepared for steps that only the fastest would make."""
+        """Returns the plan for one body alone, whose flows need not be prepared for the fastest body."""
         assert self.like is not None
         plan = self.plan(level, to_round_off)
         return plan.replace(longest_step=None, torque_size=self.like.lead.plan.torque_size)
 
     def batches(self, level: int, to_round_off: bool = False) -> tuple[Batch, Batch]:
-        """Returns the batches for runs and for their companions. Only the last ones are kept: others are soon made."""
+        """Returns the batches for runs and for their companions. Only the last ones are kept: new ones cost little."""
         if self.last is None or self.last[0] != (level, to_round_off):
             task, packed = self.task, self.candidate.order > 0.0
             given = (task.starts, task.survey, task.threads, task.on_compile)
@@ -175,29 +176,29 @@ class ManyBodies:
     """All runs of some bodies on the way to a tolerance: the best rows of each, and what they took."""
 
     def __init__(self, levels: Levels, part: Start, progress: Progress | None, history: History | None = None) -> None:
-        """Begins, or goes on from what earlier tries of these bodies have shown."""
+        """Begins a search, or continues one with the `history` of earlier tries of these bodies."""
         n, task = part.count, levels.task
         self.levels, self.task, self.part, self.progress = levels, task, part, progress
         self.search = Search(task.problem, levels.candidate, task.rtol, n, levels.first(part), history=history)
         self.rows: Ensemble | None = None
-        """The best rows of each, of those that have begun."""
+        """The best rows of each body that has been run."""
         self.begun = np.zeros(n, dtype=bool)
         self.level, self.to_round_off = self.search.level.copy(), np.zeros(n, dtype=bool)
-        """Where the rows of each body come from."""
+        """The level at which the rows of each body were made, and whether its iterations went on to round-off."""
         self.error: Floats = np.full(n, np.nan)
-        """NaN: not known yet; infinite: the run or its companion failed."""
+        """The estimate of each body: NaN if it is not known yet, infinite if the run or its companion failed."""
         self.spent = np.zeros(n, dtype=np.int64)
-        """The torque evaluations of each, by all runs."""
+        """The torque evaluations of each body, in all its runs."""
         self.seconds = 0.0
         self.share_alone: float | None = None
         """The share of the bodies that lanes could not carry on in the first runs, or in their companions."""
 
     def refine(self, few: int = 0) -> None:
-        """Refines the steps of every body as far as it helps; where only most of them count, a few are left behind."""
+        """Refines the steps of every body as long as it helps; stops early when only `few` bodies are left."""
         self.search.run(self._attempt, few)
 
     def _attempt(self, which: Any, level: int, to_round_off: bool) -> Tried:
-        """Runs some bodies and their companions at a level; keeps what is best."""
+        """Runs some bodies and their companions at a level, and keeps the best rows of each body."""
         part = self.part if which.size == self.part.count else self.part.some(which)
         fine, coarse = self.levels.batches(level, to_round_off)
         try:
@@ -216,7 +217,7 @@ class ManyBodies:
         candidate, n = self.levels.candidate, self.levels.steps(level)
         sound = run.success & other.success
         fastest = most_in_time(lengths(run.omega))
-        rate = _rates(part, run, fastest)
+        rate = _rates(part, fastest)
         apart = np.where(sound, self._distance(run, other, fastest), 0.0)
         rounding, left = candidate.unseen(fine.lead.plan.method, n)
         floor, round_off = _floors(part, self.task.problem, rate)
@@ -228,12 +229,12 @@ class ManyBodies:
         return Tried(error, floor + rounding, floor, round_off, follows)
 
     def _report(self, batch: Batch, part: Start) -> Callable[[int], None] | None:
-        """Returns what reports the progress of one run: how many there will be is not known."""
+        """Returns the function that reports the progress of one run; the number of runs is not known."""
         progress, total = self.progress, part.count * batch.steps
         return None if progress is None else lambda done: progress(done, total)
 
     def _keep(self, run: Ensemble, which: Any) -> None:
-        """Keeps the rows of bodies of which nothing is known yet."""
+        """Keeps the rows of bodies that have not been run before."""
         if self.rows is None:
             self.rows = run if which.size == self.part.count else _widened(run, self.part)
         if run is not self.rows:
@@ -242,7 +243,7 @@ class ManyBodies:
         self.begun[which] = True
 
     def _keep_better(self, run: Ensemble, which: Any, error: Floats) -> Any:
-        """Keeps the rows of bodies whose estimate is less than before, or the first; returns which they are."""
+        """Keeps the rows of bodies whose estimate is their first or their least; returns their numbers."""
         known = self.error[which]
         better = ~(error >= known)  # also where nothing is known yet
         if run is not self.rows:
@@ -265,7 +266,7 @@ class ManyBodies:
     # --- what is left of it
 
     def explain_failures(self) -> None:
-        """Writes messages for bodies that have failed for good: most that fail do so on their way only."""
+        """Writes messages for bodies that have failed for good; most failures are mended by shorter steps."""
         assert self.rows is not None
         silent = [k for k in np.flatnonzero(~self.rows.success).tolist() if k not in self.rows.messages]
         for level, to_round_off in sorted({(int(self.level[k]), bool(self.to_round_off[k])) for k in silent}):
@@ -295,7 +296,7 @@ class ManyBodies:
         )
 
     def _mark_interrupted(self) -> None:
-        """Marks bodies that may have come to the end, and yet not to the tolerance; no failure was final."""
+        """Marks bodies whose search was interrupted, even if their rows reach the end."""
         assert self.rows is not None
         which = np.flatnonzero(self.search.active & (self.rows.status != Status.INTERRUPTED))
         self.rows.status[which] = Status.INTERRUPTED
@@ -307,17 +308,17 @@ class ManyBodies:
             )
 
 
-def _rates(part: Start, run: Ensemble, fastest: Floats) -> Floats:
-    """Returns the greatest rate of the free motion or of the rows."""
+def _rates(part: Start, fastest: Floats) -> Floats:
+    """Returns the greatest rate of each body, in its free motion or in its rows."""
     m, moments = part.momentum, columns(part.bodies.moments)
-    w = m / part.bodies.moments if part.bodies.axes is None else run._rates(m[:, None, :])[:, 0]
+    w = part.bodies.rates(m[:, None, :])[:, 0]
     high, low = 1.0 / least(moments), 1.0 / greatest(moments)
     free = (high + low) * dots(w, m) - high * low * dots(m, m)
     return np.asarray(np.fmax(np.sqrt(np.maximum(free, 0.0)), fastest))
 
 
 def _floors(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats]:
-    """Returns the least errors that are believed, and those that are to be expected if the axes are known."""
+    """Returns the least errors that estimates may state, and those that round-off leaves if the axes are known."""
     moments = columns(part.bodies.moments)
     tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])
     unequal = np.where(tilted, greatest(moments) / least(moments), 0.0)
@@ -325,7 +326,7 @@ def _floors(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats
 
 
 def most_in_time(x: Floats) -> Floats:
-    """Returns the largest number of every body, from (bodies, times); of those that failed, up to there."""
+    """Returns the largest number of every body, from (bodies, times); NaN, after a failure, is left out."""
     return x[:, 0] if x.shape[1] == 1 else np.asarray(np.fmax.reduce(x, axis=1))
 
 
@@ -337,14 +338,14 @@ PER_BODY = (
 
 
 def _widened(some: Ensemble, part: Start) -> Ensemble:
-    """Returns an ensemble like this, with room for all bodies."""
+    """Returns a copy of an ensemble of some bodies, with room for all."""
     given = {name: getattr(some, name) for name in PER_BODY}
     room: dict[str, Any] = {name: np.empty((part.count, *a.shape[1:]), a.dtype) for name, a in given.items()}
     return replace(some, **room, start=part, messages={})
 
 
 def _put(into: Ensemble, which: Any, new: Ensemble, places: Any) -> None:
-    """Puts the rows of some bodies in the place of others."""
+    """Copies the rows at `places` of one ensemble to the bodies `which` of another."""
     for name in PER_BODY:
         getattr(into, name)[which] = getattr(new, name)[places]
     if into.messages or new.messages:

@@ -20,7 +20,7 @@ from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.ensembles.initial import Start
 from polhode.problem import Plan, Problem, Stats
-from polhode.solution import INTERPRETED_ROWS, Solution, spoken
+from polhode.solution import INTERPRETED_ROWS, Solution, attributes_of
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 
+MOST_MESSAGES = 1000
+"""Failed bodies whose message is kept; the others have their status."""
+
+
 class EnsembleInterrupted(KeyboardInterrupt):
     """The user stopped the run. `ensemble` holds everything up to the last step of every body.
 
-    On the way to a tolerance that is the best of what was finished; bodies that were not there yet have the status of
-    those that were interrupted, also if they have all rows. With `reduce` it holds the reductions of all bodies whose
-    batch had come to the end.
+    With `rtol` it holds the best rows so far; bodies that had not reached the tolerance have the status INTERRUPTED,
+    even if they have all rows. With `reduce` it holds the reductions of all batches that were finished.
     """
 
     def __init__(self, ensemble: Any) -> None:
@@ -45,18 +48,18 @@ class EnsembleInterrupted(KeyboardInterrupt):
 class Ensemble:
     """The motions of many bodies, at common times: arrays have a first axis for the body, a second for the time.
 
-    `ensemble[k]` is the `Solution` of body k, with everything that a solution can tell.
+    `ensemble[k]` is the `Solution` of body k, with everything that a solution has.
     """
 
     problem: Problem
-    """What was asked of one body among them."""
+    """What was asked, for one of the bodies."""
     plan: Plan
-    """What was done, for one body among them."""
+    """What was done, for one of the bodies."""
     stats: Stats
-    """What it took for all of them."""
+    """What it took for all bodies together."""
     t: Floats
     quaternion: Floats
-    """(bodies, times, 4), scalar first; NaN beyond the end of a body that failed."""
+    """(bodies, times, 4), scalar first; NaN from the time on at which a body failed."""
     momentum: Floats
     """(bodies, times, 3), in body axes, kg m^2/s."""
     status: Any
@@ -65,27 +68,27 @@ class Ensemble:
     """(bodies,): the last time that was reached."""
     steps: Any
     evaluations: Any
-    """(bodies,): of the torque."""
+    """(bodies,): the number of torque evaluations."""
     last_quaternion: Floats
     last_momentum: Floats
     memory: Floats = field(repr=False)
     """(bodies, numbers): what the method carries from step to step, at the end; `resume` goes on with it."""
     messages: dict[int, str] = field(repr=False)
-    """Of the bodies that failed, why."""
+    """Why bodies failed, by their numbers."""
     start: Start = field(repr=False)
     rows: Any = field(repr=False)
     lanes: int = 1
-    """How many bodies went at a time, in the vector registers; it changes nothing but the speed."""
+    """How many bodies were computed at a time, in the vector registers; it changes nothing but the speed."""
     why_not_packed: str = ""
-    """Why the torque, or with `lanes` of 1 all of it, was computed for one body after the other."""
+    """Why the torque, or with one lane the whole step, was computed for one body after the other."""
     error_estimate: Floats | None = None
-    """(bodies,), where a tolerance was asked for: as that of a solution. NaN where it is not known."""
+    """(bodies,), where a tolerance was asked for: the estimate as in a `Solution`; NaN where it is not known."""
     plans: tuple[Plan, ...] = field(default=(), repr=False)
-    """The plans of different steps, where a tolerance was asked for."""
+    """The plans that bodies have their rows from, where a tolerance was asked for."""
     plan_number: Any = field(default=None, repr=False)
-    """(bodies,), where a tolerance was asked for: which of the `plans` a body has its rows from."""
+    """(bodies,), where a tolerance was asked for: the place in `plans` of the plan that a body has its rows from."""
     seed: int | None = None
-    """By which the bodies were drawn, if they were."""
+    """The seed by which bodies were drawn; None: nothing was drawn."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -98,16 +101,7 @@ class Ensemble:
     @cached_property
     def omega(self) -> Floats:
         """(bodies, times, 3): angular velocity in body axes, rad/s."""
-        return self._rates(self.momentum)
-
-    def _rates(self, momentum: Floats) -> Floats:
-        bodies = self.start.bodies
-        if bodies.axes is None:
-            rates: Floats = momentum / bodies.moments[:, None, :]
-            return rates
-        axes = np.array([b.axes for b in bodies.listed])
-        principal = (momentum @ axes) / bodies.moments[:, None, :]
-        return np.asarray(principal @ axes.transpose(0, 2, 1))
+        return self.start.bodies.rates(self.momentum)
 
     @cached_property
     def attitude(self) -> Rotation:
@@ -125,12 +119,12 @@ class Ensemble:
 
     @cached_property
     def kinetic_energy(self) -> Floats:
-        """(bodies, times), in J."""
+        """(bodies, times): kinetic energy, in J."""
         return 0.5 * dots(self.omega, self.momentum)
 
     @cached_property
     def potential_energy(self) -> Floats:
-        """(bodies, times), in J; NaN where the torque has no potential."""
+        """(bodies, times): potential energy, in J; NaN where the torque has no potential."""
         return self._potential(self.t, self.quaternion)
 
     @cached_property
@@ -145,7 +139,7 @@ class Ensemble:
             raise AttributeError(why)
         start = self.start
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blew up may be near the largest number
-            kinetic_start = 0.5 * dots(self._rates(start.momentum[:, None, :]), start.momentum[:, None, :])
+            kinetic_start = 0.5 * dots(self.start.bodies.rates(start.momentum[:, None, :]), start.momentum[:, None, :])
             potential_start = self._potential(np.array([self.problem.t_start]), start.quaternion[:, None, :])
             scale = _scale(kinetic_start + np.abs(potential_start), self.kinetic_energy)
             change = (self.kinetic_energy - kinetic_start) + (self.potential_energy - potential_start)
@@ -169,7 +163,7 @@ class Ensemble:
             return np.asarray(size / _scale(np.sqrt(dots(m_start, m_start)), lengths))
 
     def _potential(self, t: Floats, q: Floats) -> Floats:
-        """At attitudes (bodies, times, 4)."""
+        """Returns the potential energy at attitudes (bodies, times, 4)."""
         potential, start = self.problem.torque.potential_kernel, self.start
         if potential is None:
             return np.full(q.shape[:2], np.nan)
@@ -186,9 +180,9 @@ class Ensemble:
         return out
 
     def each(self, name: str) -> Floats:
-        """Some array of every body's solution, such as "energy_error", stacked; NaN where a body had failed.
+        """Returns an array of every body's solution, such as "energy_error", stacked; NaN where a body had failed.
 
-        What the ensemble has itself costs little; anything else is asked of one solution after the other.
+        Names that the ensemble has itself cost little; any other is read from one solution after the other.
         """
         if name in TIMED:
             return np.asarray(getattr(self, name))
@@ -257,7 +251,7 @@ class Ensemble:
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
 
     def to_xarray(self) -> Dataset:
-        """Everything as an xarray Dataset with the dimensions body, time and component, with units."""
+        """Returns everything as an xarray Dataset with the dimensions body, time and component, with units."""
         from xarray import Dataset
 
         variables = self._table()
@@ -281,20 +275,20 @@ class Ensemble:
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        """Dimensions, values and meaning of what is written to files and tables, by name."""
+        """Returns dimensions, values and attributes of what is written to files and tables, by name."""
         vectors, rows = ("body", "time", "component"), ("body", "time")
         moments = np.broadcast_to(self.start.bodies.moments, (len(self), 3))
         return {
-            "time": (("time",), self.t, spoken("time")),
-            "component": (("component",), np.array(["x", "y", "z"]), spoken("component")),
+            "time": (("time",), self.t, attributes_of("time")),
+            "component": (("component",), np.array(["x", "y", "z"]), attributes_of("component")),
             "quaternion_component": (
-                ("quaternion_component",), np.array(["w", "x", "y", "z"]), spoken("quaternion_component"),
+                ("quaternion_component",), np.array(["w", "x", "y", "z"]), attributes_of("quaternion_component"),
             ),
             "moments": (("body", "axis"), moments, {"long_name": "principal moments of inertia", "units": "kg m2"}),
-            "quaternion": ((*rows, "quaternion_component"), self.quaternion, spoken("quaternion")),
-            "momentum": (vectors, self.momentum, spoken("momentum")),
-            "omega": (vectors, self.omega, spoken("omega")),
-            "kinetic_energy": (rows, self.kinetic_energy, spoken("kinetic_energy")),
+            "quaternion": ((*rows, "quaternion_component"), self.quaternion, attributes_of("quaternion")),
+            "momentum": (vectors, self.momentum, attributes_of("momentum")),
+            "omega": (vectors, self.omega, attributes_of("omega")),
+            "kinetic_energy": (rows, self.kinetic_energy, attributes_of("kinetic_energy")),
             "status": (("body",), self.status, {"long_name": "0: the end was reached"}),
             "t_last": (("body",), self.t_last, {"long_name": "last time that was reached", "units": "s"}),
             **self._estimates(),
@@ -311,14 +305,14 @@ class Ensemble:
 
 
 def seed_attribute(seed: int | None) -> dict[str, str | float]:
-    """As files have it: in digits where a float would not hold it."""
+    """Returns the seed as an attribute of a file: a float, or its digits where a float cannot hold it."""
     if seed is None:
         return {}
     return {"seed": float(seed) if seed <= 2**53 else str(seed)}
 
 
 def of_one(solution: Solution, start: Start, t: Floats) -> Ensemble:
-    """An ensemble of one body, from its solution at these times."""
+    """Returns an ensemble of one body, from its solution at these times."""
     states = np.full((t.size, 7), np.nan)
     rows = min(solution.t.size, t.size)
     states[:rows, :4], states[:rows, 4:] = solution.quaternion[:rows], solution.momentum[:rows]
@@ -344,11 +338,11 @@ TIMED = {
     "energy_error": "",
     "momentum_error": "",
 }
-"""What every body has a row of at every time, and the dimension of its components."""
+"""The quantities that every body has at every time, with the dimension of their components."""
 
 
 def unavailable(name: str, torque: Torque) -> str:
-    """Returns why there is no such quantity under a torque, or nothing."""
+    """Returns why there is no such quantity under a torque; an empty text if there is one."""
     if name == "energy_error" and not torque.conserves_energy:
         return f"{torque.name} does not conserve the energy, so there is no error to speak of"
     if name == "momentum_error" and torque.depends is not Depends.NOTHING and torque.axis is None:
@@ -359,12 +353,12 @@ def unavailable(name: str, torque: Torque) -> str:
 
 
 def _to_space(q: Floats, v: Floats) -> Floats:
-    """R v, R being that of the quaternion, which need not have unit length."""
+    """Returns vectors in space axes; quaternions need not have unit length."""
     turned: Floats = np.stack(to_space(columns(q), columns(v)), axis=-1) / dots(q, q)[..., None]
     return turned
 
 
 def _scale(at_start: Floats, along: Floats) -> Floats:
-    """What errors are relative to: the size at the start, or the largest one if that is zero."""
+    """Returns what errors are relative to: the size at the start, or the largest one if that is zero."""
     largest = np.fmax.reduce(along, axis=1, initial=0.0)[:, None]
     return np.where(at_start > 0, at_start, np.where(largest > 0, largest, 1.0))

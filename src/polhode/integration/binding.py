@@ -44,7 +44,7 @@ class Others(NamedTuple):
 NO_OTHERS = Others()
 
 ANY_SCALES = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for axis in range(4))
-"""What a scheme is bound with that ignores scales, so that another start needs no other step; by axis of symmetry."""
+"""The scales for schemes that ignore them, by axis of symmetry: so another start needs no other program."""
 
 
 def scales_of(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Scales:
@@ -74,7 +74,7 @@ def _axis_of(problem: Problem, plan: Plan, others: Others) -> int:
 
 @lru_cache(maxsize=128)
 def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
-    """Binds a scheme to its torque; the same for the same, so that a short run need not be taken apart again."""
+    """Binds a scheme to its torque; the stepper is cached, so that its program is found at once."""
     torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed)
     made: Stepper = scheme.value.bind(torque, depends, scales)
     return made

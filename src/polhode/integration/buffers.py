@@ -23,10 +23,14 @@ class Buffers:
         self.count[AT.values] = values
 
 
-def room(rows: int, width: int, bodies: int = 1) -> Floats:
-    """Returns an array for rows of output; raises a MemoryError that says how to ask for fewer."""
+def room(rows: int, width: int, *, bodies: int | None = None) -> Floats:
+    """Returns an array for rows of output, of one body or of many; a MemoryError says how to ask for fewer."""
     try:
-        return np.empty((bodies, rows, width) if bodies > 1 else (rows, width))
+        return np.empty((rows, width) if bodies is None else (bodies, rows, width))
     except (MemoryError, ValueError):
-        size = bodies * rows * width * 8 / 2**30
-        raise MemoryError(f"{rows} rows of output need {size:.3g} GiB: ask for fewer with every= or t_eval=") from None
+        size = (bodies or 1) * rows * width * 8 / 2**30
+        whose, otherwise = "", ""
+        if bodies is not None:
+            whose, otherwise = f"{bodies} bodies with ", ", or for reductions with reduce="
+        needed = f"{whose}{rows} rows of output need {size:.3g} GiB"
+        raise MemoryError(f"{needed}: ask for fewer with every= or t_eval={otherwise}") from None

@@ -21,7 +21,7 @@ class FixedSteps:
     """Rows of output on a grid that is known from the start."""
 
     clock = 0
-    """Numbers that stand after the state."""
+    """The number of floats that stand after the state."""
 
     def __init__(self, segments: list[Segment], times: Floats | None, every: int | None) -> None:
         self.segments, self.times, self.every = segments, times, every or 0
@@ -87,7 +87,7 @@ class FixedSteps:
         return segment.t1 if done == segment.steps else segment.t0 + done * segment.h
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
-        """Returns times and states of all rows that there are after so many steps."""
+        """Returns times and states of all rows that there are after `done` steps."""
         rows = int(arrays.count[AT.row])
         if ended and self.ragged:
             arrays.out[rows] = arrays.state

@@ -1,4 +1,4 @@
-"""One run: the compiled loop called in chunks, and the solution that is left of it."""
+"""One run: the compiled loop is called in chunks, and a solution is made of its arrays."""
 
 import math
 import time
@@ -33,7 +33,7 @@ CHUNK_SECONDS = 0.05
 FIRST_EVALUATIONS = 1000
 """Torque evaluations in the first chunk when no progress is shown: many runs have no more."""
 GROWTH, SHOWN_GROWTH = 64.0, 4.0
-"""How many times longer than the one before a chunk may be; where progress is shown, the estimate starts from 1."""
+"""The longest growth from one chunk to the next; the second where progress is shown, which begins with one step."""
 UNKNOWN_EVALUATIONS = 64
 """Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
 
@@ -73,11 +73,11 @@ class StepFailed(Exception):
 
 
 class Cancelled(Exception):
-    """The run was told to end, because its result is not wanted any more."""
+    """The run was ended because its result is not wanted any more."""
 
 
 class Begin(NamedTuple):
-    """Where a run begins, if that is not the start of its problem: in the middle of a motion that goes on."""
+    """The place where a run begins, if that is not the start of its problem: in the middle of a motion."""
 
     t: float
     quaternion: Floats
@@ -93,7 +93,7 @@ class Integration:
     steps_before = steps_after = 0
     """Steps made before and to be made after it, if it is a stretch of a longer run: for progress and messages."""
     cancelled = False
-    """Set on another thread, it ends the run after a chunk."""
+    """Whether the run is to end after the current chunk; another thread sets it."""
 
     def __init__(
         self, problem: Problem, plan: Plan, begin: Begin | None = None,
@@ -134,7 +134,7 @@ class Integration:
         return other
 
     def restart(self, problem: Problem, plan: Plan, begin: Begin | None = None) -> None:
-        """Stands at the start of the problem, or where the run begins."""
+        """Goes back to the start of the problem, or to where the run begins."""
         self.problem, self.plan = problem, plan
         self.t_begin = problem.t_start if begin is None else begin.t
         q, m = (problem.quaternion_start, problem.momentum_start) if begin is None else begin[1:3]
@@ -320,7 +320,7 @@ class Integration:
         return self.starts * self.stepper.evaluations_at_start + each * steps + int(count[AT.others])
 
     def _counted(self) -> int:
-        """Returns what the memory of a stepper says that counts its evaluations."""
+        """Returns the number of evaluations that a counting stepper keeps in its memory."""
         return int(self.arrays.carried[-1]) if self.stepper.evaluations_per_step is None else 0
 
     def _time(self) -> float:

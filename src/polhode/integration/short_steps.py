@@ -6,7 +6,7 @@ from typing import Any
 from polhode.problem import Plan, Problem
 
 LOOK_STEPS = 10_000
-"""Steps after which it is asked whether they are absurdly short."""
+"""The number of steps between two looks at their length."""
 SHORT_TURN_RADIANS = 1e-4
 """A mean turn in a step that is absurdly short. At tolerances of 1e-6 to 1e-16 a smooth torque has 0.8 to 0.05 in a
 step, and a motion that is held at a jump of its torque, at 1e-7 to 1e-13, 5e-6 to 1e-9."""
@@ -17,7 +17,7 @@ class ShortSteps(UserWarning):
 
 
 def are_absurdly_short(plan: Plan, steps: Any, length: Any, rate: Any) -> Any:
-    """Whether steps are that took a body so far in time at its rate; for one body or for many."""
+    """Whether a number of steps over a length of time is absurdly large for a rate; for one body or for many."""
     return (rate * length < SHORT_TURN_RADIANS * steps) & (length < 0.1 * abs(plan.step) * steps)
 
 

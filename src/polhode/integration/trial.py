@@ -14,11 +14,11 @@ from polhode.methods import Method
 from polhode.torques import Torque
 
 _FLOATS = frozenset({float, np.float64})
-"""What a torque usually returns."""
+"""The types of number that a torque usually returns."""
 
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
-    """Returns the size of the torque, or zero where it cannot be had: the run will show that, if it comes there."""
+    """Returns the size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
     with suppress(Exception):  # the user's code may raise anything
         x, y, z = kernel(t, q, w, p)
         size = math.hypot(x, y, z)
@@ -92,7 +92,7 @@ def fault_of_torque(
 
 
 def _watched(kernel: UserTorque, note: Callable[[str, float], None]) -> UserTorque:
-    """Returns the torque with a look at everything it returns."""
+    """Returns the torque, wrapped so that `note` is called with anything wrong that it returns or raises."""
 
     def torque(t: float, q: Any, w: Any, p: Any) -> Any:
         try:
@@ -102,7 +102,7 @@ def _watched(kernel: UserTorque, note: Callable[[str, float], None]) -> UserTorq
             raise
         if any(isinstance(x, complex) for x in n):
             note(f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers", t)
-        # From a state that is no state a torque can tell nothing, and is not to blame.
+        # A torque is not to blame for what it returns at a state that is no state.
         elif np.isfinite(w).all() and all(abs(x) < 10.0 for x in q) and not np.isfinite(np.asarray(n, float)).all():
             note(f"returned ({', '.join(f'{x:g}' for x in n)})", t)
         return n

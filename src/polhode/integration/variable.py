@@ -16,17 +16,17 @@ from polhode.integration.grid import Segment, segments_of, times_in
 from polhode.problem import Plan, Problem
 
 BLOCK_ROWS = 4096
-"""Rows of output at steps that are kept in one array: how many there will be is not known."""
+"""The number of rows in one array of output at steps: how many there will be is not known."""
 
 driver_of = lru_cache(maxsize=128)(variable_driver)
 
 
 @final
 class VariableSteps:
-    """Rows of output at times that are learned on the way."""
+    """Rows of output at times that are known only when a step has been made."""
 
     clock = CLOCK
-    """Numbers that stand after the state: the time since the start of the segment, and its low half."""
+    """The number of floats that stand after the state: the time since the start of the segment, and its low half."""
     ragged = False
 
     def __init__(self, segments: list[Segment], times: Floats | None, every: int | None) -> None:

@@ -1,4 +1,4 @@
-"""What kind of problem it is: the sizes that decide on method and step."""
+"""The character of a problem: the sizes that decide on method and step."""
 
 import math
 from contextlib import suppress
@@ -213,8 +213,8 @@ def _ignores_spin(
 def _largest_torque(problem: Problem, kinetic: float) -> float:
     """Returns the largest torque at the attitudes that are tried.
 
-    Where the torque cannot be had it counts as zero. Attitudes for which the energy at the start does not suffice are
-    left out, if there is a potential to show it.
+    Where the torque cannot be computed it counts as zero. Attitudes for which the energy at the start does not suffice
+    are left out, if there is a potential to show it.
     """
     if problem.torque.depends is Depends.NOTHING:
         return 0.0

@@ -15,15 +15,15 @@ from polhode.tolerance.estimate import COARSER, Factors
 MOST_STEPS = 1e9
 """No run has more steps: it would take minutes at best."""
 WORTH_A_GRID = 1.15
-"""Up to this many times more steps are made so that listed times are ends of steps, and need no steps aside."""
+"""Steps may become this many times more numerous, so that listed times are ends of steps and need no steps aside."""
 LONG_RUN_STEPS = 1e5
-"""From here on it pays to compile anew for a shorter step."""
+"""The number of steps from which on it pays to compile anew for a shorter step."""
 UNKNOWN_TURN_RADIANS = 1.0
 """The longest turn in a step of a method of which nothing else is known."""
 UNKNOWN = StepModel(UNKNOWN_TURN_RADIANS, (0.02, 0.02, 0.02, 0.02))
 """The first guess for such a method, for as many powers of the torque as it has orders."""
 LEAST_VARIABLE_STEPS = 16.0
-"""Steps over the span that a method makes at least which chooses their length: so it sees the whole span."""
+"""A method with variable steps makes at least this number over the span: so it sees the whole span."""
 MOST_INVERSE_TOLERANCE = 100.0
 """The bound of rtol**(-1/8) for DOP853: a tolerance below 1e-16 means nothing."""
 
@@ -34,7 +34,8 @@ MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
 COMOVING = "G8(compensated=true, comoving=true)"
 SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
-"""For one body, and for many: ABA1064 was never the cheapest for one (docs/decisions/0010-less.md)."""
+"""The splittings that are candidates, for many bodies or for one: ABA1064 was never the cheapest for one body
+(docs/decisions/0010-less.md)."""
 
 ITERATION_SHARE = 0.03
 """The part of the tolerance that iterations may use up."""
@@ -63,7 +64,7 @@ class Candidate:
     effort: float = 1.0
     """What a step costs, in exact flows."""
     growth: float = 1.0
-    """By what errors of the iteration count more than their sum: they change the energy, on which all angles depend."""
+    """The factor by which errors of iterations count more than their sum: they change the energy, and so all angles."""
     parts: int = 0
     """Steps are a multiple of this, if that is not many more."""
     spare: Method | None = None
@@ -71,7 +72,7 @@ class Candidate:
     rounding: float = 0.0
     """The error by rounding to be expected of one step; it grows like the root of their number."""
     longest_turn: float = math.inf
-    """Radians in a step; in longer ones the method does not follow the motion, and errors are chance."""
+    """The longest turn in a step with which the method follows the motion, in radians; beyond it errors are chance."""
 
     def plan(self, problem: Problem, n: float, rtol: float, *, coarser: bool = False) -> Plan:
         """Returns the plan with n steps, or that of its companion."""
@@ -142,7 +143,7 @@ def _allowed(rtol: float, steps: float) -> float:
 
 
 def _growth(c: Character) -> float:
-    """Returns by what errors of iterations count more than their sum."""
+    """Returns the factor by which errors of iterations count more than their sum."""
     return 2.0 + 0.06 * min(1.0, c.torque_ratio) * c.turn
 
 
@@ -223,9 +224,9 @@ def model_of(method: Method, *, symmetric: bool) -> StepModel | None:
 # (docs/decisions/0010 has the measurements).
 
 STRONG_RATIO = 0.3
-"""From this torque ratio on no splitting is the cheapest: none need be asked."""
+"""From this torque ratio on no splitting is the cheapest, and none is a candidate."""
 STRONG_COMOVING_RATIO = 0.4
-"""From this torque ratio on there is little left of the free motion to take part in."""
+"""From this torque ratio on comoving collocation is no candidate: little is left of the free motion."""
 FLOW_COST = {False: (1.0, 1.06), True: (0.59, 0.0)}
 """The cost of an exact flow with its kick, by symmetry of the body, and what one as long as its reach costs more."""
 FLOW_COST_IN_LANES = {False: (0.26, 0.29), True: (0.10, 0.0)}
@@ -244,7 +245,7 @@ POLISHED_COST = 2.4
 PASSAGE_FLOWS = 24.0
 """The flows that a corrector makes when it enters or leaves."""
 ROUND_OFF_STEP_COST = 1.76
-"""What a step of collocation costs more whose round-off is not to accumulate."""
+"""The additional cost of a step of collocation whose iterations go on to round-off."""
 ATTITUDE_ROUNDING = 1e-15
 """The error by the rounding of attitudes in a comoving step: it changes the potential energy, and so the rate."""
 COMPENSATION_SHOWS = 0.9e-13
@@ -313,10 +314,10 @@ def _passages(c: Character, turn: float, shown: int) -> int:
 
 
 class Iteration(NamedTuple):
-    """How collocation would go."""
+    """The steps that collocation would make, and how far their equations would be solved."""
 
     turn: float
-    """Radians in a step."""
+    """The turn in a step, in radians."""
     steps: float
     allowed: float
     """The error that iterations may leave in a step."""

@@ -29,11 +29,11 @@ MAYBE_ROUND_OFF = 100.0
 
 
 class Factors(NamedTuple):
-    """By what the distance to the companion is multiplied, as measured."""
+    """The factors by which the distance to the companion is multiplied, as measured."""
 
     truncation: float = 5.0
     rounding: float = 5.0
-    """The two runs may share a part of it."""
+    """The factor of round-off, a part of which the two runs may share."""
 
 
 def nudged(momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
@@ -63,7 +63,7 @@ def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
     """Returns what no companion sees, because it has the same: the rounding of times, and some of that of rates.
 
     The principal moments of a tilted tensor are known to some ulps of the greatest one only: `unequal` is that over the
-    least one. For one body, or for many.
+    least one. The arguments are numbers for one body, or arrays for many.
     """
     span = abs(problem.span)
     # Times that are greater than the span are rounded that much more coarsely.

@@ -29,8 +29,10 @@ RISE_AFTER_FAILURE = 8
 """Levels after a run that failed, a factor of 2.4. Before a soft wall, where first guesses fail, a factor of 1.6 takes
 17 % longer in the mean."""
 MOST_FAILURES = 6
-"""Failed runs after which a body is given up, 200 times as many steps as at first: its torque may be at fault."""
+"""A body whose runs fail more often than this, with up to 200 times its first steps, is given up: its torque may be at
+fault."""
 MOST_TRIES = 24
+"""Tries after which a body is given up."""
 TARGET = 0.5
 """The part of the tolerance that the next try aims at."""
 FAR = 30.0
@@ -38,7 +40,7 @@ FAR = 30.0
 error grow so far does the same to what iterations leave."""
 
 NEAR_ROUND_OFF = 1e-9
-"""Errors that may be round-off, over many turns."""
+"""Errors below this may be round-off, over many turns."""
 ATTAINABLE = 24.0
 """Estimates below this many least errors are round-off: shorter steps would not lower them."""
 ATTAINED = 3.0
@@ -46,28 +48,31 @@ ATTAINED = 3.0
 ROUNDED = 30.0
 """Estimates below this many times what they could be at least may be made of round-off."""
 
-# Truncation errors fall at least with the first power of the steps. One that does not is taken for round-off:
+# Truncation errors fall at least with the first power of the steps. An error that does not is taken for round-off, as
+# far as these numbers allow.
 TELLING_NEAR_ROUND_OFF = 1.3
-"""after this many times as many steps, where it is as small as round-off may be: at 1.25, the least rise, chance would
-hide the power, so that rises are 1.56 there at least;"""
+"""An error as small as round-off may be is judged after this many times as many steps. After 1.25 times, the least
+rise, chance would hide the power; so rises are 1.56 there at least."""
 TELLING = 4.0
-"""after this many times as many steps, where the motion would have to make round-off grow: up to there the chances of a
-phase, and terms that cancel, may do the same;"""
+"""A larger error, for which the motion would have to make round-off grow, is judged after this many times as many
+steps: up to there a phase, or terms that cancel, may have the same effect."""
 FOLLOWS_ITS_ORDER = 1e-2
-"""unless the error is greater than this, in radians: it depends on the phase then, and may rise before it falls;"""
+"""An error above this, in radians, is not judged so: it depends on the phase, and may rise before it falls."""
 FLAT, LONG_FLAT = 0.5, 3.0
-"""or where it is still above half of what it was four tries and three times as many steps ago."""
+"""An error is taken for round-off if it is still above this part of what it was four tries ago, with this many times
+fewer steps."""
 
 WANTED = 0.6
-"""What estimates of most bodies should be of the tolerance, so that bodies need not be quite like the pilots."""
+"""The part of the tolerance that the estimates of pilots should have, since other bodies may need a little more."""
 LONGEST_DESCENT = 0.4
-"""The part of the steps below which nothing is foreseen."""
+"""No fewer steps than this part of the last number are foreseen."""
 
 KEPT_TRIES = 8
+"""The number of tries of each body that are remembered."""
 
 
 class Tried(NamedTuple):
-    """What a try of some bodies showed, a number for each."""
+    """The results of a try of some bodies, with one number for each body."""
 
     error: Floats
     """The estimate; infinite where the run or its companion failed."""
@@ -76,7 +81,7 @@ class Tried(NamedTuple):
     floor: Floats
     """The least error that is believed."""
     round_off: Floats
-    """What is to be expected of round-off, if the axes of the body are known."""
+    """The error that round-off leaves, if the axes of the body are known."""
     follows: Any
     """Whether the steps are so short that the method follows the motion; else errors are chance."""
 
@@ -85,8 +90,13 @@ Attempt = Callable[[Any, int, bool], Tried]
 """`(bodies, level, to_round_off)`: runs some bodies and their companions."""
 
 
+def steps_at(level: int, candidate: Candidate, most: float) -> float:
+    """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
+    return min(candidate.first * FINER**level, most)
+
+
 class Search:
-    """Bodies on their way to a tolerance by one candidate: at which level each is, and what its tries showed."""
+    """The search of some bodies for the steps of one candidate: the level of each body, and what its tries showed."""
 
     def __init__(
         self, problem: Problem, candidate: Candidate, rtol: float, count: int, levels: Any = None, *,
@@ -95,7 +105,7 @@ class Search:
         """Begins at level 0, or at these levels, and with what earlier tries have shown."""
         self.candidate, self.rtol = candidate, rtol
         self.patience = 2 if problem.torque.depends & Depends.TIME else 1
-        """How often shorter steps may be in vain: a torque may change faster in time than the first steps follow."""
+        """The number of refinements that may be in vain: a torque may change too fast in time for the first steps."""
         self.most = candidate.most(problem)
         self.history = history or History(count)
         self.level = np.zeros(count, dtype=np.int64) if levels is None else levels
@@ -105,14 +115,14 @@ class Search:
 
     def steps(self, level: int) -> float:
         """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
-        return min(self.candidate.first * FINER**level, self.most)
+        return steps_at(level, self.candidate, self.most)
 
     def is_last(self, level: int) -> bool:
         """Whether no level above could bring anything."""
         return self.candidate.order == 0.0 or self.steps(level) >= self.most
 
     def run(self, attempt: Attempt, few: int = 0) -> None:
-        """Refines the steps of every body; where only most of them count, a few are left behind."""
+        """Refines the steps of every body; stops early when only `few` bodies are left."""
         while (active := np.flatnonzero(self.active)).size > few:
             level = int(self.level[active].min())  # the lowest first: so bodies that meet at a level run together
             here = active[self.level[active] == level]

@@ -30,10 +30,11 @@ from polhode.tolerance.pair import available_cores, both
 from polhode.tolerance.refine import Search, Tried
 
 WORTH_A_THREAD_FLOWS = 6000
-"""Flows, half a millisecond to one, from which on a thread for the companion pays."""
+"""The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
 HOPELESS = 0.1
-"""Errors that are left where motions part: less rounding would not help."""
+"""Errors above this remain where motions part exponentially: less rounding would not help."""
 KEPT_ANSWERS = 1000
+"""The number of torques for which it is remembered whether their nodes compile together."""
 
 
 class ToleranceNotReached(UserWarning):
@@ -45,7 +46,7 @@ class Goal(NamedTuple):
 
     rtol: float
     method: Method | None = None
-    """None: it is chosen."""
+    """The method to be used; None: it is chosen."""
 
 
 class OneBody:
@@ -70,7 +71,7 @@ class OneBody:
         self.unjudged: Solution | None = None
         """The last run that came to the end, whose companion may not have."""
         self.failed: StepFailed | None = None
-        """Why the last run that failed did."""
+        """The failure of the last run that failed."""
 
     def refine(self, candidate: Candidate) -> float:
         """Refines the steps of a candidate as far as it helps; returns the steps of the best try."""
@@ -242,7 +243,7 @@ _together: dict[tuple[object, ...], bool] = {}
 
 
 def nodes_compile_together(problem: Problem, method: Method, on_compile: OnCompile) -> bool:
-    """Whether the torque can be had at all nodes of a step at once. If not, Runge-Kutta needs fewer evaluations."""
+    """Whether the torque can be computed at all nodes of a step at once; else Runge-Kutta needs fewer evaluations."""
     torque, body = problem.torque, problem.body
     axis = body.symmetry_axis if method.comoves else 0
     kind = (ById(torque.torque_kernel), ById(method.scheme), torque.depends, len(torque.breakpoints) > 0)
