@@ -23,7 +23,7 @@ from polhode.integration.loop import Progress
 from polhode.problem import Plan, Problem, Stats
 from polhode.tolerance.choice import LONG_RUN_STEPS, Candidate
 from polhode.tolerance.estimate import COARSER, estimate, least_error, nudged, spread
-from polhode.tolerance.refine import ATTAINED, FINER, History, Search, Tried, steps_at
+from polhode.tolerance.refine import FINER, History, Search, Tried, steps_at
 
 SLOWEST_SPEED = 1e-6
 """Bodies that are slower than this part of the fastest one count as no slower."""
@@ -224,8 +224,7 @@ class ManyBodies:
         error = np.where(sound, estimate(candidate.factors, apart, floor, rounding, left), np.inf)
         better = self._keep_better(run, which, error)
         self.level[better], self.to_round_off[better] = level, to_round_off
-        # No steps would do for bodies whose floor is above the tolerance: they need not be followed to the end.
-        follows = (self.task.span * rate <= candidate.longest_turn * n) | (ATTAINED * floor > self.task.rtol)
+        follows = self.task.span * rate <= candidate.longest_turn * n
         return Tried(error, floor + rounding, floor, round_off, follows)
 
     def _report(self, batch: Batch, part: Start) -> Callable[[int], None] | None:

@@ -133,7 +133,9 @@ class Search:
     def _judge(self, which: Any, level: int, to_round_off: bool, tried: Tried) -> None:
         """Decides for each of the bodies that were tried whether it goes on, and at which level."""
         history = self.history
-        history.add(which, self.steps(level), tried)
+        # No steps would do for bodies whose floor is above the tolerance: they need not be followed to the end.
+        follows = tried.follows | (ATTAINED * tried.floor > self.rtol)
+        history.add(which, self.steps(level), tried._replace(follows=follows))
         late = which[~self._enough(which, tried)]
         if late.size:
             late = self._go_on(late, level, to_round_off)
