@@ -459,7 +459,7 @@ def test_compare_has_defaults(call: Call) -> None:
     ("arguments", "message"),
     [
         (["--methods", "MR2,Strng"], "did you mean 'Strang'?"),
-        (["--steps", "0.1,x"], "--steps must be numbers split_list by commas, such as 0.1,0.05,0.025, not '0.1,x'"),
+        (["--steps", "0.1,x"], "--steps must be numbers separated by commas, such as 0.1,0.05,0.025, not '0.1,x'"),
         (["--steps", "0.1,-0.2"], "a step must be positive, not -0.2"),
         (["--steps", "2"], "longer than the whole time"),
         (["--output", "spin.toml/there"], "cannot write"),
