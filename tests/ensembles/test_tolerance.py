@@ -10,7 +10,7 @@ import polhode as ph
 from polhode.core.status import Status
 from polhode.core.types import Quat, Vec3
 from polhode.ensembles import ensemble, pilots, refine
-from polhode.tolerance.refine import History, Search, Tried
+from polhode.tolerance.refine import Search
 from tests.contract._measure import interpreted
 
 BODY = ph.Body([1.0, 1.4, 2.1])
@@ -159,25 +159,6 @@ def test_bodies_in_groups_reach_the_tolerance(monkeypatch: pytest.MonkeyPatch) -
     assert many.error_estimate.max() <= 1e-5
     assert len({many[k].plan.step for k in range(12)}) > 2
     assert many[0].plan.longest_step is None
-
-
-def test_round_off_may_mean_that_fewer_steps_do() -> None:
-    history, one = History(1), np.zeros(1, dtype=np.int64)
-
-    def tried(steps: float, error: float) -> None:
-        errors, least = np.array([error]), np.array([1e-12])
-        history.add(one, steps, Tried(errors, least, least, least, True))
-
-    tried(2000.0, 5e-12)
-    assert history.needed(1e-11, 6.0) == pytest.approx(800.0)
-    tried(800.0, 4e-12)
-    assert history.needed(1e-11, 6.0) == pytest.approx(320.0)
-    tried(320.0, 6e-10)
-    tried(800.0, 4e-12)
-    assert history.needed(1e-11, 6.0) == pytest.approx(320.0 * 100 ** (1 / 6))  # as far as the order tells from below
-    tried(320.0, 1.0)
-    tried(800.0, 4e-12)
-    assert 320.0 < history.needed(1e-11, 6.0) <= 800.0  # an error of one radian shows nothing
 
 
 def test_one_body_is_simulate() -> None:

@@ -75,9 +75,10 @@ class OneBody:
 
     def refine(self, candidate: Candidate) -> float:
         """Refines the steps of a candidate as far as it helps; returns the steps of the best try."""
-        first = self._try(candidate, candidate.first, to_round_off=False)
+        begin = min(candidate.first, candidate.most(self.problem))
+        first = self._try(candidate, begin, to_round_off=False)
         if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
-            return candidate.first
+            return begin
         search, tried = Search(self.problem, candidate, self.rtol, 1), [first]
 
         def attempt(which: Any, level: int, to_round_off: bool) -> Tried:

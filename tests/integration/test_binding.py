@@ -1,0 +1,47 @@
+"""Methods bound to torques: which runs share a step and a loop."""
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode.compiled.digest import digest
+from polhode.core.flows import principal_torque
+from polhode.core.types import Depends, Scales
+from polhode.integration.binding import _bound
+from polhode.integration.fixed import driver_of
+from polhode.methods import catalogue
+from polhode.tolerance.choice import CORRECTED, MODIFIED
+from tests.integration.common import run
+
+
+@pytest.mark.parametrize("first", ["DOP853", "ExactPolished", "JE0"])
+def test_methods_whose_schemes_are_equal_tuples_are_not_mixed_up(first: str) -> None:
+    names = [first, *sorted({"DOP853", "ExactPolished", "JE0"} - {first})]
+    _bound.cache_clear()
+    ends = [run(torque=ph.Free(), method=name).quaternion[-1] for name in names]
+    np.testing.assert_allclose(ends, [ends[0]] * 3, atol=1e-6)
+
+
+@pytest.mark.parametrize("depends", [Depends.NOTHING, Depends.POSITION])
+def test_schemes_of_any_size_make_one_step_for_all_sizes(depends: Depends) -> None:
+    """Else a run would be made by a step that is prepared for another."""
+    slow, fast = Scales((2.0, 3.0, 4.5), (1e-3,) * 3, 1e-3), Scales((2.0, 3.0, 4.5), (9.0,) * 3, 1.0, 5.0, True, True)
+    pull = principal_torque(ph.HeavyTop(weight=1).torque_kernel, tilted=False, windowed=False)
+    alike = set()
+    for name, method in catalogue().items():
+        if method.ignores_scales:
+            steps = [method.scheme.bind(pull, depends, scales).step for scales in (slow, fast)]
+            assert len({digest(step).name for step in steps}) == 1, name  # type: ignore[arg-type]
+            alike.add(name)
+    assert alike >= {"MR2", "G8", "DOP853", "NMB", "Adams"}
+    assert not alike & {"Strang", "SABA", "Exact", "ExactPolished"}
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("method", ["MR2", "G8", "RK4", "SABA8", CORRECTED, f"{MODIFIED}(compensated=true)"])
+def test_another_start_needs_no_other_loop(method: str) -> None:
+    """Neither to be made nor to be named by content, which takes longer than most runs."""
+    run(method=method, every=20)
+    before = driver_of.cache_info().misses
+    run(method=method, every=20, omega=[0.9, 0.6, -0.3])
+    assert driver_of.cache_info().misses == before

@@ -1,0 +1,105 @@
+"""Which method is chosen for a tolerance, and with which steps it begins."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode._simulate import checked_arguments
+from polhode.core.types import Depends
+from polhode.methods import find
+from polhode.tolerance import character, choice
+from polhode.tolerance.character import Character
+from polhode.tolerance.choice import choose
+from polhode.tolerance.estimate import Factors
+from tests.tolerance.common import BODY, TOP, answer
+
+GENERIC = Character(span=100.0, rate=1.0, torque_ratio=1e-2, depends=Depends.POSITION, symmetric=False)
+
+
+def problem_like(depends: Depends = Depends.POSITION, **others: Any) -> Character:
+    return GENERIC._replace(depends=depends, **others)
+
+
+@pytest.mark.parametrize(
+    ("given", "rtol", "outputs", "method"),
+    [
+        (problem_like(Depends.NOTHING, torque_ratio=0.0), 1e-9, 1, "Exact"),
+        (problem_like(torque_ratio=1e-7, span=1e3), 1e-9, 1, "Strang(corrector=17)"),
+        (problem_like(torque_ratio=1e-7, span=1e3), 1e-9, 1000, "SABA"),
+        (problem_like(torque_ratio=1e-7, span=20.0), 1e-9, 1, "SABA"),
+        (problem_like(torque_ratio=1e-7), 1e-9, None, "SABA"),
+        (problem_like(Depends.POSITION | Depends.TIME, torque_ratio=1e-7, span=1e3), 1e-9, 1, "SABA"),
+        (problem_like(torque_ratio=1e-4, span=1e3), 1e-7, 1, "TakahashiImada"),
+        (problem_like(torque_ratio=1e-6, symmetric=True, span=1e4), 1e-11, 1, "TakahashiImada(compensated=true)"),
+        (problem_like(torque_ratio=1e-4), 1e-11, 1, "G8(compensated=true)"),
+        (problem_like(torque_ratio=1e-3, symmetric=True), 1e-9, 1, "G8"),
+        (problem_like(torque_ratio=1e-3, symmetric=True, comoving=(1.3, 1e-3)), 1e-9, 1, "G8(comoving=true)"),
+        (problem_like(torque_ratio=0.5, symmetric=True, comoving=(1.3, 0.5)), 1e-7, 1, "G8"),
+        (
+            problem_like(torque_ratio=0.1, symmetric=True, comoving=(1.3, 0.1), span=1e4),
+            1e-11,
+            1,
+            "G8(compensated=true)",
+        ),
+        (problem_like(Depends.POSITION | Depends.RATE, torque_ratio=1e-7), 1e-9, 1, "G8"),
+        (problem_like(torque_ratio=math.inf), 1e-3, 1, "G8"),
+    ],
+)
+def test_choice(given: Character, rtol: float, outputs: int | None, method: str) -> None:
+    assert choose(given, rtol, outputs).method.name == method
+
+
+def test_choice_for_many_bodies() -> None:
+    """ABA1064 is for them alone: it was never the best for one body (docs/decisions/0010-less.md)."""
+    given = problem_like(torque_ratio=3e-5, symmetric=True, steadiness=4.0)
+    assert choose(given, 1e-9, 100, many=True).method.name == "ABA1064"
+    assert choose(given, 1e-9, 100).method.name != "ABA1064"
+
+
+def test_many_outputs_are_cheap_on_a_grid() -> None:
+    """A corrector makes one passage to show a state between two steps, and three for one within a step."""
+    long = problem_like(torque_ratio=1e-7, span=1e3)
+    assert choose(long, 1e-9, 30).method.name == "SABA"
+    assert choose(long._replace(parts=30), 1e-9, 30).method.name == "Strang(corrector=17)"
+
+
+def test_listed_times_are_ends_of_steps_where_that_costs_little() -> None:
+    problem, _ = checked_arguments(
+        BODY, TOP, omega=(0.3, 0.2, 1.0), step=1.0, method="MR2", t_span=(0.0, 50.0), t_eval=np.linspace(0.0, 50.0, 26)
+    )
+    found = choice.candidate(find("SABA"), character.character(problem), 1e-6)
+
+    def steps(n: float, *, coarser: bool = False) -> int:
+        return round(50.0 / found.plan(problem, n, 1e-6, coarser=coarser).step)
+
+    assert (steps(191), steps(191, coarser=True)) == (200, 150)  # not 160, which is no multiple of 25
+    assert (steps(30), steps(30, coarser=True)) == (30, 24)  # 50 would be too many
+    solution = ph.simulate(BODY, TOP, omega=(0.3, 0.2, 1.0), t_span=(0.0, 50.0), t_eval=problem.times, rtol=1e-9)
+    assert solution.stats.steps % 25 == 0
+
+
+def test_a_torque_that_cannot_be_computed_at_several_points_at_once_gets_runge_kutta() -> None:
+    @ph.torque(parameters=[0.3])
+    def bent(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[0] * q[1], 0.0, 0.0) if q[1] > 0.0 else (0.0, 0.0, 0.0)
+
+    @ph.torque(parameters=[0.3])
+    def smooth(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[0] * q[1], 0.0, 0.0)
+
+    bent_run, smooth_run = (
+        ph.simulate(BODY, torque, omega=[1, 2, 3], t_span=(0, 2), rtol=1e-6) for torque in (bent, smooth)
+    )
+    assert bent_run.method.startswith("DOP853")
+    assert smooth_run.method.startswith("G8")
+
+
+def test_companions_differ() -> None:
+    """However few the steps are, those of the companion are fewer: else it would agree for no reason."""
+    problem = answer(1e-4, 1e-3).problem
+    for n in (2.0, 2.5, 3.0, 7.0, 1000.0):
+        found = choice.Candidate(find("SABA"), 9.0, n, Factors())
+        assert abs(found.plan(problem, n, 1e-3, coarser=True).step) > 1.2 * abs(found.plan(problem, n, 1e-3).step)

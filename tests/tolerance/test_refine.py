@@ -1,0 +1,98 @@
+"""The search for steps: what its history shows, and how it goes on."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polhode as ph
+from polhode.methods import find
+from polhode.problem import Problem
+from polhode.tolerance.choice import Candidate
+from polhode.tolerance.estimate import Factors
+from polhode.tolerance.refine import FINER, MOST_FAILURES, History, Search, Tried
+
+
+def test_round_off_may_mean_that_fewer_steps_do() -> None:
+    history, one = History(1), np.zeros(1, dtype=np.int64)
+
+    def tried(steps: float, error: float) -> None:
+        errors, least = np.array([error]), np.array([1e-12])
+        history.add(one, steps, Tried(errors, least, least, least, True))
+
+    tried(2000.0, 5e-12)
+    assert history.needed(1e-11, 6.0) == pytest.approx(800.0)
+    tried(800.0, 4e-12)
+    assert history.needed(1e-11, 6.0) == pytest.approx(320.0)
+    tried(320.0, 6e-10)
+    tried(800.0, 4e-12)
+    assert history.needed(1e-11, 6.0) == pytest.approx(320.0 * 100 ** (1 / 6))  # as far as the order tells from below
+    tried(320.0, 1.0)
+    tried(800.0, 4e-12)
+    assert 320.0 < history.needed(1e-11, 6.0) <= 800.0  # an error of one radian shows nothing
+
+
+# --- the search on bodies whose errors are a formula
+
+PROBLEM = Problem.given(ph.Body([1, 2, 2.5]), ph.HeavyTop(0.1), omega=[0, 0, 1], t_span=(0, 100), t_eval=[100])
+CANDIDATE = Candidate(find("RK4"), 4.0, 10.0, Factors())
+
+
+class Bodies:
+    """Bodies whose error is `size` times the steps to the power -4, with a floor; some fail below a number of steps."""
+
+    def __init__(self, size: list[float], floor: float = 1e-15, least: float = 0.0) -> None:
+        self.size, self.floor, self.least = np.array(size), floor, least
+        self.tried: list[list[float]] = [[] for _ in size]
+
+    def searched(self, rtol: float) -> Search:
+        search = Search(PROBLEM, CANDIDATE, rtol, self.size.size)
+
+        def attempt(which: Any, level: int, to_round_off: bool) -> Tried:
+            n = search.steps(level)
+            for k in which.tolist():
+                self.tried[k].append(n)
+            floor = np.full(which.size, self.floor)
+            error = self.size[which] * n**-4.0 + self.floor if n >= self.least else np.full(which.size, np.inf)
+            return Tried(error, floor, floor, floor, np.ones(which.size, dtype=bool))
+
+        search.run(attempt)
+        return search
+
+
+def test_every_body_goes_its_own_way_whoever_is_with_it() -> None:
+    sizes = [1e-3, 1.0, 30.0, 1e3, 1e5]
+    together = Bodies(sizes)
+    together.searched(1e-7)
+    for k, size in enumerate(sizes):
+        alone = Bodies([size])
+        search = alone.searched(1e-7)
+        assert alone.tried[0] == together.tried[k]
+        assert search.history.error[-1, 0] <= 1e-7
+        assert not search.active.any()
+
+
+def test_a_search_ends_soon_after_the_order_says_so() -> None:
+    """Aimed at half of the tolerance, with a tenth more steps: one try more, or a few where a rise is too long."""
+    bodies = Bodies([1.0])
+    bodies.searched(1e-7)
+    needed = 1e-7**-0.25
+    assert needed <= bodies.tried[0][-1] < 2.5 * needed
+    assert len(bodies.tried[0]) <= 4
+
+
+def test_runs_that_fail_get_more_steps_and_are_given_up_in_the_end() -> None:
+    mended = Bodies([1e-3], least=300.0)
+    assert mended.searched(1e-7).history.error[-1, 0] <= 1e-7
+    assert 300.0 <= mended.tried[0][-1] < 300.0 * FINER**8
+    hopeless = Bodies([1e-3], least=1e12)
+    hopeless.searched(1e-7)
+    assert len(hopeless.tried[0]) == MOST_FAILURES + 1
+
+
+def test_round_off_ends_a_search() -> None:
+    """Errors that do not fall any more are not chased with ever more steps."""
+    bodies = Bodies([1e-3], floor=1e-10)
+    bodies.searched(1e-13)
+    assert len(bodies.tried[0]) <= 4
+    assert bodies.tried[0][-1] < 1e3
