@@ -117,7 +117,7 @@ COARSEST = 8
 """Steps of the coarsest grid: a quarter of a unit each, in which the generic bodies turn by 0.4."""
 FINEST = 512
 HIGHEST_ORDER = 12
-"""A higher order shows only at longer steps than a grid of the generic problems has: `tests/test_gauss.py`."""
+"""A higher order shows only at longer steps than a grid of the generic problems has: `tests/methods/test_gauss.py`."""
 FLOOR = 1e-12
 """Errors below this are too near round-off, some 1e-15 to 1e-14 here, to be fitted."""
 

@@ -19,7 +19,7 @@ def tried(recipe: RandomRecipe) -> ph.Solution:
 
 
 def test_estimates_hold() -> None:
-    """Ten random problems; `tests/evidence/test_auto.py` has hundreds, other ones every time."""
+    """Ten random problems; `tests/evidence/test_estimates.py` has hundreds, other ones every time."""
     recipes = random_recipes(1, 10, longest=30.0)
     truth = truths(recipes)
     assert truth.doubt.max() < 1e-14
