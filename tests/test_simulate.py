@@ -1,6 +1,7 @@
 """simulate and resume: the grid, the output, what goes wrong and what is kept then."""
 
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -452,3 +453,18 @@ def test_a_torque_of_complex_numbers_is_blamed() -> None:
 
     with pytest.raises(ph.SimulationFailed, match=r"returned .* which are not all real numbers"):
         ph.simulate(ph.Body([1, 2, 2.5]), ph.torque(root), omega=[1, 0, 0], t_span=(0, 1), step=0.1, method="RK4")
+
+
+@pytest.mark.usefixtures("plain")
+def test_failures_travel_between_processes() -> None:
+    """With everything that was computed: a pool of processes would wait for ever for one that cannot be unpickled."""
+    with pytest.raises(ph.SimulationFailed) as caught:
+        run(torque=ph.torque(parameters=[0.55])(fails_late))
+    many = ph.ensemble(BODY, omega=[[1.0, 0.5, -0.3]] * 2, t_span=(0, 1), step=0.1, method="MR2")
+    for stopped in (caught.value, ph.SimulationInterrupted(caught.value.solution), ph.EnsembleInterrupted(many)):
+        again = pickle.loads(pickle.dumps(stopped))
+        assert type(again) is type(stopped)
+        assert str(again) == str(stopped)
+        what = "ensemble" if isinstance(stopped, ph.EnsembleInterrupted) else "solution"
+        kept, given = getattr(again, what), getattr(stopped, what)
+        assert np.array_equal(kept.quaternion, given.quaternion)

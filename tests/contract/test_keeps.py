@@ -47,8 +47,8 @@ HARDLY_SOLVED = ("DMV4", "HLR")
 """Whose equations, in a million steps of the usual length, once have no solution that the iteration finds."""
 
 TOO_ACCURATE = ("G8",)
-"""Where their iteration converges, their errors are too small for a defect to stand out: `tests/methods/test_gauss.py` shows
-it on the member of their family that has two nodes."""
+"""Where their iteration converges, their errors are too small for a defect to stand out: `tests/methods/test_gauss.py`
+shows it on the member of their family that has two nodes."""
 
 FORTH_AND_BACK = 10
 """Steps each way. More would measure how nearby motions part, which round-off does as well."""

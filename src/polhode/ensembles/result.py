@@ -43,6 +43,10 @@ class EnsembleInterrupted(KeyboardInterrupt):
         super().__init__("interrupted; what was computed is in the ensemble")
         self.ensemble = ensemble
 
+    def __reduce__(self) -> tuple[type[EnsembleInterrupted], tuple[Any]]:
+        """For pickle, which would call the class with the message: exceptions travel between processes."""
+        return type(self), (self.ensemble,)
+
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:

@@ -51,6 +51,10 @@ class SimulationFailed(ArithmeticError):
         super().__init__(solution.message)
         self.solution = solution
 
+    def __reduce__(self) -> tuple[type["SimulationFailed"], tuple[Solution]]:
+        """For pickle, which would call the class with the message: failures travel between processes."""
+        return type(self), (self.solution,)
+
 
 class SimulationInterrupted(KeyboardInterrupt):
     """The user stopped the run. `solution` holds everything up to the last step."""
@@ -58,6 +62,10 @@ class SimulationInterrupted(KeyboardInterrupt):
     def __init__(self, solution: Solution) -> None:
         super().__init__(solution.message)
         self.solution = solution
+
+    def __reduce__(self) -> tuple[type["SimulationInterrupted"], tuple[Solution]]:
+        """For pickle, as above."""
+        return type(self), (self.solution,)
 
 
 class StepFailed(Exception):
