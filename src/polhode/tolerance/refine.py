@@ -1,8 +1,8 @@
 """The search for steps: each body's steps are refined until its estimate is below the tolerance, or falls no more.
 
 It works on arrays with one number for each body; one body is an array of one. Numbers of steps lie on levels, each
-level with `FINER` times the steps of the one below, so that many bodies at one level can run together. Every body is
-judged by its own tries alone: its result does not depend on the others.
+level with `FINER` times the steps of the one below, so that many bodies at one level can run together; one body alone
+may stand between two levels. Every body is judged by its own tries alone: its result does not depend on the others.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ from polhode.tolerance.estimate import MAYBE_ROUND_OFF
 
 FINER = math.sqrt(1.25)
 """The steps of a level over those of the level below; a companion has those of two levels below."""
-RISE = 2
-"""Levels rise by multiples of this: few bodies rise further than to the next group, and groups should be large."""
-LONGEST_RISE, LONGEST_SMALL_RISE = 16, 6
-"""Levels that a body rises at most, factors of 6 and of 2; the second where errors may be round-off."""
+GROUPED_RISE = 2
+"""The levels of many bodies rise by multiples of this: few rise further than to the next group, and groups should be
+large. One body rises as far as it needs."""
+LEAST_FACTOR, LEAST_FACTOR_IN_DOUBT = 1.15, 1.5
+"""How many times as many steps the next try has at least; the second where errors are so large, or so near round-off,
+that a small change says little."""
+MOST_FACTOR, MOST_FACTOR_IN_DOUBT = 6.0, 2.0
+"""How many times as many steps it has at most; the second where errors may be round-off."""
 RISE_AFTER_FAILURE = 8
 """Levels after a run that failed, a factor of 2.4. Before a soft wall, where first guesses fail, a factor of 1.6 takes
 17 % longer in the mean."""
@@ -86,13 +90,13 @@ class Tried(NamedTuple):
     """Whether the steps are so short that the method follows the motion; else errors are chance."""
 
 
-Attempt = Callable[[Any, int, bool], Tried]
+Attempt = Callable[[Any, Any, bool], Tried]
 """`(bodies, level, to_round_off)`: runs some bodies and their companions."""
 
 
-def steps_at(level: int, candidate: Candidate, most: float) -> float:
+def steps_at(level: float, candidate: Candidate, most: float) -> float:
     """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
-    return min(candidate.first * FINER**level, most)
+    return float(min(candidate.first * FINER**level, most))
 
 
 class Search:
@@ -100,37 +104,37 @@ class Search:
 
     def __init__(
         self, problem: Problem, candidate: Candidate, rtol: float, count: int, levels: Any = None, *,
-        history: History | None = None,
+        history: History | None = None, grouped: bool = True,
     ) -> None:  # fmt: skip
         """Begins at level 0, or at these levels, and with what earlier tries have shown."""
-        self.candidate, self.rtol = candidate, rtol
+        self.candidate, self.rtol, self.grouped = candidate, rtol, grouped
         self.patience = 2 if problem.torque.depends & Depends.TIME else 1
         """The number of refinements that may be in vain: a torque may change too fast in time for the first steps."""
         self.most = candidate.most(problem)
         self.history = history or History(count)
-        self.level = np.zeros(count, dtype=np.int64) if levels is None else levels
+        self.level = np.zeros(count, dtype=np.int64 if grouped else float) if levels is None else levels
         self.to_round_off = np.zeros(count, dtype=bool)
         """Whether iterations go on to round-off."""
         self.active = np.ones(count, dtype=bool)
 
-    def steps(self, level: int) -> float:
+    def steps(self, level: float) -> float:
         """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
         return steps_at(level, self.candidate, self.most)
 
-    def is_last(self, level: int) -> bool:
+    def is_last(self, level: float) -> bool:
         """Whether no level above could bring anything."""
         return self.candidate.order == 0.0 or self.steps(level) >= self.most
 
     def run(self, attempt: Attempt, few: int = 0) -> None:
         """Refines the steps of every body; stops early when only `few` bodies are left."""
         while (active := np.flatnonzero(self.active)).size > few:
-            level = int(self.level[active].min())  # the lowest first: so bodies that meet at a level run together
+            level = self.level[active].min().item()  # the lowest first: so bodies that meet at a level run together
             here = active[self.level[active] == level]
             to_round_off = bool(self.to_round_off[here].all())
             which = here[self.to_round_off[here] == to_round_off]
             self._judge(which, level, to_round_off, attempt(which, level, to_round_off))
 
-    def _judge(self, which: Any, level: int, to_round_off: bool, tried: Tried) -> None:
+    def _judge(self, which: Any, level: float, to_round_off: bool, tried: Tried) -> None:
         """Decides for each of the bodies that were tried whether it goes on, and at which level."""
         history = self.history
         # No steps would do for bodies whose floor is above the tolerance: they need not be followed to the end.
@@ -142,7 +146,7 @@ class Search:
         self.active[which] = False  # not before: an interruption must not make them look finished
         self.active[late] = True
 
-    def _go_on(self, late: Any, level: int, to_round_off: bool) -> Any:
+    def _go_on(self, late: Any, level: float, to_round_off: bool) -> Any:
         """Chooses the next level of bodies that are above the tolerance; returns those for which there is one."""
         history = self.history
         stuck = history.is_stuck(late, self.patience)
@@ -167,7 +171,7 @@ class Search:
         )
         return enough | at_round_off
 
-    def _next_level(self, level: int, which: Any) -> Any:
+    def _next_level(self, level: float, which: Any) -> Any:
         """Returns the next levels of bodies, by the order of the method or by the one that was seen, if that is lower.
 
         A run that failed says nothing of how many more steps it wants.
@@ -179,11 +183,13 @@ class Search:
         order = max(self.candidate.order, 1.0)
         seen = np.where(before < 0.1, np.minimum(history.order(which, order), order), order)
         factor = 1.1 * np.maximum(known / (TARGET * self.rtol), 1e-300) ** (1 / seen)
-        rise = RISE * np.ceil(np.log(np.maximum(factor, 1.0)) / (RISE * math.log(FINER)))
-        least = np.where(maybe_rounding | (known > 0.1), 2, 1) * RISE  # there a small change says little
-        rise = np.clip(rise, least, np.where(maybe_rounding, LONGEST_SMALL_RISE, LONGEST_RISE))
-        new = level + np.where(np.isfinite(error), rise, RISE_AFTER_FAILURE).astype(np.int64)
-        return np.where(new > level + RISE, new + -new % (2 * RISE), new)
+        least = np.where(maybe_rounding | (known > 0.1), LEAST_FACTOR_IN_DOUBT, LEAST_FACTOR)
+        factor = np.clip(factor, least, np.where(maybe_rounding, MOST_FACTOR_IN_DOUBT, MOST_FACTOR))
+        new = level + np.where(np.isfinite(error), np.log(factor) / math.log(FINER), RISE_AFTER_FAILURE)
+        if not self.grouped:
+            return new
+        grouped = level + GROUPED_RISE * np.ceil((new - level) / GROUPED_RISE).astype(np.int64)
+        return np.where(grouped > level + GROUPED_RISE, grouped + -grouped % (2 * GROUPED_RISE), grouped)
 
 
 class History:

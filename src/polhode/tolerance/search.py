@@ -79,9 +79,9 @@ class OneBody:
         first = self._try(candidate, begin, to_round_off=False)
         if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
             return begin
-        search, tried = Search(self.problem, candidate, self.rtol, 1), [first]
+        search, tried = Search(self.problem, candidate, self.rtol, 1, grouped=False), [first]
 
-        def attempt(which: Any, level: int, to_round_off: bool) -> Tried:
+        def attempt(which: Any, level: float, to_round_off: bool) -> Tried:
             n = search.steps(level)
             error, rounding = tried.pop() if tried else self._try(candidate, n, to_round_off)
             follows = self.turn <= candidate.longest_turn * n
