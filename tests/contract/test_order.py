@@ -8,6 +8,7 @@ import pytest
 
 import polhode as ph
 from polhode.core.adams import Adams
+from polhode.core.compose import Splitting
 from polhode.core.variable import Adaptive
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import Method, catalogue
@@ -97,7 +98,9 @@ def lower_bound(method: Method, record_id: str, finer: int = 1) -> tuple[float, 
         return done[n]
 
     finest = finer * max(COARSEST, 2 * math.ceil(40 * radians(record_id)))
-    floor = max(FLOOR, 10 * math.sqrt(finest) * 1.1e-16 * case.sensitivity)  # roundings add up like a random walk
+    # Roundings add up like a random walk, of all flows of all steps: of a splitting, one for each kick with its drift.
+    flows = max(1, len(method.scheme.stages) // 2) if isinstance(method.scheme, Splitting) else 1
+    floor = max(FLOOR, 10 * math.sqrt(finest * flows) * 1.1e-16 * case.sensitivity)
     # Round-off that piles up in one direction acts like a change of the input, more of it with every step.
     floor += DRIFTING.get(method.name, 0.0) * 2.0**-52 * 4 * finest * case.sensitivity
     if method.order is not None and finest > 2 * COARSEST and max(measured(2 * COARSEST)) < 10 * floor:

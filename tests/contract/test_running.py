@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.core.adams import Adams
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.integration.fixed import FixedSteps
 from polhode.integration.variable import VariableSteps
@@ -72,10 +73,15 @@ def test_compiled_equals_plain_for_models(method: Method, model: str) -> None:
     if method.refuses(case.torque.depends):
         pytest.skip(f"{method.name} does not take {case.torque.name}")
 
+    # Adams's methods are unstable at steps of 0.16 rad and more. Steps that choose their length differ by round-off: they
+    # are compared at the end, where they have the same time.
+    steps = 8 * STEPS if isinstance(method.scheme, Adams) else STEPS
+    output: dict[str, Any] = {"t_eval": [case.t]} if method.variable_steps else {}
+
     def last() -> ph.Solution:
         return ph.simulate(
             case.body, case.torque, omega=case.omega, attitude=case.attitude,
-            t_span=(0.0, case.t), step=case.t / STEPS, method=method,
+            t_span=(0.0, case.t), step=case.t / steps, method=method, **output,
         )  # fmt: skip
 
     fast = last()
