@@ -73,7 +73,7 @@ def test_compiled_equals_plain_for_models(method: Method, model: str) -> None:
     if method.refuses(case.torque.depends):
         pytest.skip(f"{method.name} does not take {case.torque.name}")
 
-    # Adams's methods are unstable at steps of 0.16 rad and more. Steps that choose their length differ by round-off: they
+    # Adams methods are unstable at steps of 0.16 rad and more. Steps that choose their length differ by round-off: they
     # are compared at the end, where they have the same time.
     steps = 8 * STEPS if isinstance(method.scheme, Adams) else STEPS
     output: dict[str, Any] = {"t_eval": [case.t]} if method.variable_steps else {}
