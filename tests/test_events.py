@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from xarray import open_dataset
 
 import polhode as ph
+from polhode import _events
 from polhode._events import crosses
 from polhode.cli import app
 from tests.contract._measure import EPS, interpreted, matrices
@@ -418,3 +419,22 @@ def test_what_stops_the_looks_loses_nothing(problem: BaseException) -> None:
     assert 3.0 <= found.t[-1] < 5e3
     assert found.events[0].t.size > 0
     assert isinstance(caught.value, ph.SimulationInterrupted) == isinstance(problem, KeyboardInterrupt)
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_long_span_is_not_prepared_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretches beyond a terminal event are never made."""
+    made, stretch = [0], _events._WatchedRun._stretch
+
+    def counted(self: Any, *given: Any) -> Any:
+        made[0] += 1
+        return stretch(self, *given)
+
+    monkeypatch.setattr(_events._WatchedRun, "_stretch", counted)
+    monkeypatch.setattr(_events, "BLOCK", 10)
+    early = ph.Event(lambda t, q, w: t - 0.05, terminal=True)
+    found = ph.simulate(
+        ph.Body([1, 2, 2.5]), omega=[0.1, 2, 0.3], t_span=(0, 1e3), step=0.01, method="MR2", every=10, events=early
+    )
+    assert found.t_last == pytest.approx(0.05)
+    assert made[0] == 1

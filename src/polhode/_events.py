@@ -1,7 +1,7 @@
 """Events: the zeros, along a motion, of a user's function of time and state."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -153,18 +153,16 @@ class _WatchedRun:
 
     # --- where events are evaluated
 
-    def _stretches(self) -> list[_Stretch]:
-        """Returns the stretches of the run, each with the times at which events are evaluated."""
-        pieces = segments_of(self.problem, self.plan, self.begin.t)
+    def _stretches(self, pieces: list[Segment]) -> Iterator[_Stretch]:
+        """Yields the stretches of the run, each with the times at which events are evaluated, as they are wanted."""
         rate = character(self.problem.replace(t_start=self.begin.t)).rate
-        total, out, before = sum(p.steps for p in pieces), list[_Stretch](), 0
+        total, before = sum(p.steps for p in pieces), 0
         for piece in pieces:
             finer = max(1, math.ceil(abs(piece.h) * rate / FINEST_TURN_RADIANS))
             for first in range(0, piece.steps, max(1, BLOCK // finer)):
                 beyond = min(piece.steps, first + max(1, BLOCK // finer))
-                out.append(self._stretch(piece, first, beyond, finer, before, total))
+                yield self._stretch(piece, first, beyond, finer, before, total)
             before += piece.steps
-        return out
 
     def _stretch(self, piece: Segment, first: int, beyond: int, finer: int, before: int, total: int) -> _Stretch:
         k = np.arange(first, beyond + 1)
@@ -189,9 +187,9 @@ class _WatchedRun:
         problem, plan, begin = self.problem, self.plan, self.begin
         part, stop, stats = None, None, Stats()
         failure: BaseException | None = None
-        stretches = self._stretches()
-        later = sum(stretch.steps for stretch in stretches)
-        for stretch in stretches:
+        pieces = segments_of(problem, plan, begin.t)
+        later = sum(piece.steps for piece in pieces)
+        for stretch in self._stretches(pieces):
             only_here = problem.replace(t_end=stretch.t1, times=stretch.times, every=None)
             run = Integration(only_here, plan, begin._replace(t=stretch.t0), self.progress, self.on_compile)
             plan = run.plan

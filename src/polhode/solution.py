@@ -411,6 +411,7 @@ class Solution:
         problem, plan, stats = self.problem, self.plan, self.stats
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
         optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate}
+        optional["longest_step"] = plan.longest_step
         if self.torque_changed:
             optional["torque_changed"] = 1
         if self.events:
@@ -468,8 +469,8 @@ def _rebuilt(contents: Contents) -> Solution:
         t if every is None else None,
         every,
     )
-    size = float(a["torque_size"]) if "torque_size" in a else None
-    plan = Plan(read_method(a["method"], bool(a["method_is_own"])), float(a["step"]), torque_size=size)
+    size, longest = (float(a[k]) if k in a else None for k in ("torque_size", "longest_step"))
+    plan = Plan(read_method(a["method"], bool(a["method_is_own"])), float(a["step"]), longest, size)
     stats = Stats(int(a["steps"]), int(a["nfev"]), float(a["seconds"]))
     potential = None
     if "potential_start" in a:

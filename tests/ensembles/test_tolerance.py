@@ -265,3 +265,13 @@ def test_steps_of_their_own_on_several_threads() -> None:
     ]
     assert all(many.success.all() for many in found)
     assert np.array_equal(found[0].quaternion, found[1].quaternion)
+
+
+def test_a_body_that_is_a_thousand_times_as_fast_gets_there() -> None:
+    """It begins with the steps that the others need, which it cannot even make."""
+    rates = np.tile([0.1, 0.4, 5.0], (8, 1))
+    rates[3] = [1000.0, 2000.0, 3000.0]
+    many = ph.ensemble(ph.Body([1, 2, 2.8]), ph.HeavyTop(1.0), omega=rates, t_span=(0.0, 1.0), rtol=1e-6, t_eval=[1.0])
+    assert many.success.all()
+    assert many.error_estimate is not None
+    assert many.error_estimate.max() <= 1e-6

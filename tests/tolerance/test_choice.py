@@ -53,7 +53,7 @@ def test_choice(given: Character, rtol: float, outputs: int | None, method: str)
 
 
 def test_choice_for_many_bodies() -> None:
-    """ABA1064 is for them alone: it was never the best for one body (docs/decisions/0010-less.md)."""
+    """ABA1064 is for them alone: it is hardly ever the best for one body (docs/decisions/0010-less.md)."""
     given = problem_like(torque_ratio=3e-5, symmetric=True, steadiness=4.0)
     assert choose(given, 1e-9, 100, many=True).method.name == "ABA1064"
     assert choose(given, 1e-9, 100).method.name != "ABA1064"

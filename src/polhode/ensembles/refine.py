@@ -245,6 +245,7 @@ class ManyBodies:
         """Keeps the rows of bodies whose estimate is their first or their least; returns their numbers."""
         known = self.error[which]
         better = ~(error >= known)  # also where nothing is known yet
+        better |= np.isinf(error) & np.isinf(known)  # the last failure, with the shortest steps, is the one to explain
         if run is not self.rows:
             assert self.rows is not None
             instead = better & ~np.isnan(known)

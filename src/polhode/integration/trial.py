@@ -49,6 +49,8 @@ def _size(name: str, n: Any, t: float) -> float:
     given = np.asarray(n)
     if given.shape != (3,):
         raise ValueError(f"the torque {name} must return three numbers, not {n!r}")
+    if np.iscomplexobj(given):
+        raise ValueError(f"the torque {name} returned {tuple(n)} at t = {t:g}, which are not all real numbers")
     numbers = given.astype(float)
     if not np.isfinite(numbers).all():
         raise ValueError(f"the torque {name} returned {tuple(n)} at t = {t:g}, at the very start")

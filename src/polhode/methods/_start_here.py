@@ -17,7 +17,7 @@ START_HERE: dict[str, dict[str, str]] = {
     "A weak torque over a long time: satellites, moons, fast tops": {
         "Strang(corrector=17)": "One evaluation a step, an error of the torque squared; for outputs many steps apart.",
         "TakahashiImada": "Two evaluations a step and a still smaller error; for outputs many steps apart as well.",
-        "SABA8": "Very weak torques with outputs at every step: eight evaluations in a very long step.",
+        "SABA": "Very weak torques with outputs at every step: eight evaluations in a very long step.",
         "ABA1064": "The same for torques that are not quite so weak.",
     },
     "An error near round-off": {

@@ -34,7 +34,7 @@ MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
 COMOVING = "G8(compensated=true, comoving=true)"
 SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
-"""The splittings that are candidates, for many bodies or for one: ABA1064 was never the cheapest for one body
+"""The splittings that are candidates, for many bodies or for one: ABA1064 is hardly ever the cheapest for one body
 (docs/decisions/0010-less.md)."""
 
 ITERATION_SHARE = 0.03

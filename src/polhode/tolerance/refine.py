@@ -35,6 +35,9 @@ RISE_AFTER_FAILURE = 8
 MOST_FAILURES = 6
 """A body whose runs fail more often than this, with up to 200 times its first steps, is given up: its torque may be at
 fault."""
+MOST_GROUPED_FAILURES = 8
+"""The same among many bodies, which begin with the steps that most of them need: one may be thousands of times as fast.
+After two failures its levels rise twice as fast."""
 MOST_TRIES = 24
 """Tries after which a body is given up."""
 TARGET = 0.5
@@ -151,9 +154,11 @@ class Search:
         history = self.history
         stuck = history.is_stuck(late, self.patience)
         if self.candidate.method.collocation and not to_round_off:  # it may be what the iterations have left
-            self.to_round_off[late] = stuck | (history.error[-1, late] > FAR * self.rtol)
+            error = history.error[-1, late]
+            self.to_round_off[late] |= stuck | (np.isfinite(error) & (error > FAR * self.rtol))
             stuck[:] = False
-        stuck |= (history.failures[late] > MOST_FAILURES) | (history.tries[late] >= MOST_TRIES)
+        failures = MOST_GROUPED_FAILURES if self.grouped else MOST_FAILURES
+        stuck |= (history.failures[late] > failures) | (history.tries[late] >= MOST_TRIES)
         late = late[:0] if self.is_last(level) else late[~stuck]
         self.level[late] = self._next_level(level, late)
         return late
@@ -185,7 +190,10 @@ class Search:
         factor = 1.1 * np.maximum(known / (TARGET * self.rtol), 1e-300) ** (1 / seen)
         least = np.where(maybe_rounding | (known > 0.1), LEAST_FACTOR_IN_DOUBT, LEAST_FACTOR)
         factor = np.clip(factor, least, np.where(maybe_rounding, MOST_FACTOR_IN_DOUBT, MOST_FACTOR))
-        new = level + np.where(np.isfinite(error), np.log(factor) / math.log(FINER), RISE_AFTER_FAILURE)
+        blind = np.full(error.size, RISE_AFTER_FAILURE)
+        if self.grouped:
+            blind[history.failures[which] > 2] *= 2
+        new = level + np.where(np.isfinite(error), np.log(factor) / math.log(FINER), blind)
         if not self.grouped:
             return new
         grouped = level + GROUPED_RISE * np.ceil((new - level) / GROUPED_RISE).astype(np.int64)

@@ -68,6 +68,7 @@ class OneBody:
         """The first run of all, which has tried the torque."""
         self.best: tuple[Solution, float] | None = None
         """The best of the solutions so far, with its estimate."""
+        self.best_steps = math.nan
         self.unjudged: Solution | None = None
         """The last run that came to the end, whose companion may not have."""
         self.failed: StepFailed | None = None
@@ -89,8 +90,7 @@ class OneBody:
             return Tried(*(np.array([x]) for x in (error, floor + rounding, floor, round_off, follows)))
 
         search.run(attempt)
-        steps, errors = search.history.steps[:, 0], search.history.error[:, 0]
-        return float(steps[np.nanargmin(errors)])
+        return self.best_steps
 
     def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
@@ -117,7 +117,7 @@ class OneBody:
         rounding, left = candidate.unseen(run.plan.method, n)
         error = estimate(candidate.factors, distance(run, rows, other), self.floor, rounding, left)
         if self.best is None or error < self.best[1]:
-            self.best = (run, error)
+            self.best, self.best_steps = (run, error), n
         return error, rounding
 
     def _begin(self, problem: Problem, plan: Plan) -> Integration:
