@@ -108,17 +108,6 @@ def test_others_do_not_pay_for_the_flows_of_one_that_is_much_faster(monkeypatch:
     assert many.steps[2] > 2 * np.median(many.steps)
 
 
-def test_iterations_are_solved_to_the_utmost_before_a_body_is_given_up() -> None:
-    rates = RATES[[3, 5, 4]]
-    with interpreted():
-        many = ph.ensemble(BODY, STRONG, omega=rates, t_span=(0.0, 4.0), rtol=1e-6, method="G8(compensated=true)")
-    assert many.error_estimate is not None
-    assert many.error_estimate.max() <= 1e-6
-    left = [dict(many[k].plan.method.settings).get("tolerance") for k in range(3)]
-    assert left[0] == left[2] != 0.0
-    assert left[1] in (None, 0.0)  # it was far above the tolerance at first
-
-
 @pytest.mark.parametrize("grouped", [True, False])
 def test_company_threads_and_batches_change_no_bit(grouped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pilots, "MANY_FLOWS", 0 if grouped else math.inf)

@@ -96,3 +96,31 @@ def test_round_off_ends_a_search() -> None:
     bodies.searched(1e-13)
     assert len(bodies.tried[0]) <= 4
     assert bodies.tried[0][-1] < 1e3
+
+
+@pytest.mark.parametrize(("error", "solved"), [(3e-7, False), (1e-5, True), (np.inf, False)])
+def test_iterations_go_on_to_round_off_after_an_error_far_above_the_tolerance(error: float, solved: bool) -> None:
+    """A motion that makes an error grow that far does the same to what iterations leave; a failed run shows nothing."""
+    search, asked = Search(PROBLEM, Candidate(find("G8"), 16.0, 10.0, Factors()), 1e-7, 1), list[bool]()
+
+    def attempt(which: Any, level: int, to_round_off: bool) -> Tried:
+        asked.append(to_round_off)
+        found, floor = np.array([error if len(asked) == 1 else 1e-9]), np.array([1e-15])
+        return Tried(found, floor, floor, floor, np.array([True]))
+
+    search.run(attempt)
+    assert asked == [False, solved]
+
+
+def test_before_a_body_is_given_up_its_iterations_go_on_to_round_off() -> None:
+    search, asked = Search(PROBLEM, Candidate(find("G8"), 16.0, 10.0, Factors()), 1e-12, 1), list[bool]()
+
+    def attempt(which: Any, level: int, to_round_off: bool) -> Tried:
+        asked.append(to_round_off)
+        floor = np.array([1e-16])
+        return Tried(np.array([1e-11 if not to_round_off else 1e-14]), floor, floor, floor, np.array([True]))
+
+    search.run(attempt)
+    assert asked[0] is False
+    assert asked[-1] is True
+    assert search.history.error[-1, 0] == 1e-14
