@@ -69,17 +69,18 @@ class OneBody:
         self.best: tuple[Solution, float] | None = None
         """The best of the solutions so far, with its estimate."""
         self.best_steps = math.nan
+        """The number of steps of the best solution."""
         self.unjudged: Solution | None = None
         """The last run that came to the end, whose companion may not have."""
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
 
-    def refine(self, candidate: Candidate) -> float:
-        """Refines the steps of a candidate as far as it helps; returns the steps of the best try."""
+    def refine(self, candidate: Candidate) -> None:
+        """Refines the steps of a candidate as far as it helps."""
         begin = min(candidate.first, candidate.most(self.problem))
         first = self._try(candidate, begin, to_round_off=False)
         if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
-            return begin
+            return
         search, tried = Search(self.problem, candidate, self.rtol, 1, grouped=False), [first]
 
         def attempt(which: Any, level: float, to_round_off: bool) -> Tried:
@@ -90,7 +91,6 @@ class OneBody:
             return Tried(*(np.array([x]) for x in (error, floor + rounding, floor, round_off, follows)))
 
         search.run(attempt)
-        return self.best_steps
 
     def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
@@ -161,11 +161,11 @@ class OneBody:
     def answer(self, candidate: Candidate) -> Solution:
         """Returns the best solution; where the user does not wait for it, raises with the best so far."""
         try:
-            steps = self.refine(candidate)
+            self.refine(candidate)
             if self.best is None:
                 assert self.failed is not None
                 raise self.failed.failure() from None
-            spare = candidate.compensated(steps)
+            spare = candidate.compensated(self.best_steps)
             if self.rtol < self.best[1] < HOPELESS and spare is not None:
                 self.refine(spare)
             return self._finished(*self.best)
