@@ -93,6 +93,9 @@ class Plan:
     """The longest step that exact flows are prepared for; None: it is `step`."""
     torque_size: float | None = None
     """The size of the torque at the very start, from which flows choose how finely they work; None: not tried yet."""
+    first_stop: float | None = None
+    """A time at which the first steps end, if that is not where the grid has one: a companion run must reach no row by
+    the same step as the run that it judges."""
 
     def replace(self, **changed: Any) -> Plan:
         """Returns the same plan with other values."""

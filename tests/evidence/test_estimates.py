@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from tests.authorities import families
 from tests.authorities.random_problems import error, random_recipes, truths
 
 pytestmark = pytest.mark.evidence
 COUNT = 400
+OF_A_FAMILY = 84
+"""The number of problems of each family: two thousand in all."""
 
 
 def test_estimates_hold() -> None:
@@ -34,3 +37,44 @@ def test_estimates_hold() -> None:
     assert np.median(ratio) <= 100, told
     reached = estimates <= [p.rtol for p in recipes]
     assert reached.mean() > 0.95, told
+
+
+def test_estimates_of_families_hold() -> None:
+    """Problems as users have them, in families: what holds is counted in each of them, and over all.
+
+    No answer lies above its tolerance without a warning.
+    """
+    first = secrets.randbits(32)
+    all_ratios, lines, unwarned = list[float](), list[str](), list[str]()
+    held = dict[str, float]()
+    for family in families.FAMILIES:
+        ratios, unknown = list[float](), 0
+        for seed in range(first, first + OF_A_FAMILY):
+            case = families.case(family, seed)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                solution = case.solved()
+            motion = families.truth(case, solution.t)
+            estimate, true = solution.error_estimate, families.error(motion, solution)
+            assert estimate is not None
+            if not motion.doubt <= 0.1 * estimate:  # the error is not known this well
+                unknown += 1
+                continue
+            ratios.append(estimate / max(true, 1e-300))
+            warned = any(issubclass(w.category, ph.ToleranceNotReached) for w in said)
+            if true > case.rtol and not warned:
+                unwarned.append(f"{family} {seed}: {true:.1e} for {case.rtol:.1e}")
+        held[family] = float(np.mean(np.array(ratios) >= 1))
+        worst = int(np.argmin(ratios))
+        lines.append(
+            f"{family}: {held[family]:.3f} of {len(ratios)} hold, {unknown} not known, median {np.median(ratios):.3g}, "
+            f"worst {ratios[worst]:.2g}"
+        )
+        all_ratios += ratios
+    ratio = np.array(all_ratios)
+    told = "\n".join([f"first seed {first}", *lines, *unwarned])
+    print(told)
+    assert np.mean(ratio >= 1) >= 0.995, told
+    assert min(held.values()) >= 0.97, told
+    assert np.median(ratio) <= 20, told
+    assert not unwarned, told

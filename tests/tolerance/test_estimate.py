@@ -2,12 +2,15 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import polhode as ph
-from polhode.tolerance.estimate import Factors, distance, estimate, nudged
+from polhode.problem import Plan
+from polhode.tolerance.estimate import Factors, apart_from_start, compared_rows, distance, estimate, nudged
+from tests.authorities import families
 from tests.authorities.random_problems import KINDS, RandomRecipe, error, random_recipes, truths
 from tests.tolerance.common import answer
 
@@ -87,13 +90,95 @@ def test_rounding_of_inverse_moments_is_seen(seed: int, which: int) -> None:
 
 def test_nudged() -> None:
     """Up and down by turns, and equal moments alike."""
-    momentum, axes = np.array([1.0, 2.0, 3.0]), np.eye(3)
+    attitude, momentum, axes = np.array([0.5, -0.1, 0.7, 0.5]), np.array([1.0, 2.0, 3.0]), np.eye(3)
     for moments, signs in (
         ((3.0, 1.0, 2.0), (1, 1, -1)),
         ((1.0, 1.0, 2.0), (1, 1, -1)),
         ((2.0, 1.0, 2.0), (-1, 1, -1)),
     ):
-        found = nudged(momentum, np.array(moments), axes)
+        found = nudged(attitude, momentum, np.array(moments), axes)
         assert np.sign(found.inverses * moments - 1.0).tolist() == list(signs)
         down = np.array(moments) == max(moments)
         assert np.array_equal(found.momentum < momentum, down)
+        assert 1e-16 < np.linalg.norm(found.quaternion - attitude) < 4e-16
+
+
+def test_compared_rows() -> None:
+    """All rows but the start, up to a hundred; of more, one for each step, and a hundred evenly among them."""
+    few = np.linspace(0.0, 1.0, 101)
+    assert compared_rows(few, 0.0, 3) == slice(1, None)
+    assert compared_rows(few, -1.0, 101) == slice(0, None)
+    many = np.concatenate([np.linspace(0.0, 1e-3, 5000), np.linspace(0.01, 1.0, 100)])
+    rows = compared_rows(many, 0.0, 200)
+    assert isinstance(rows, np.ndarray)
+    assert rows[0] > 0
+    assert rows[-1] == many.size - 1
+    assert rows.size < 320
+    assert set(range(5000, 5100)) <= set(rows.tolist())  # each of these lies in a step of its own
+    assert (rows < 5000).sum() > 90
+    backwards = compared_rows(-many, 0.0, 200)
+    assert np.array_equal(backwards, rows)
+
+
+def test_a_companion_makes_a_step_of_its_own_to_the_first_row() -> None:
+    plan = Plan(ph.methods.find("DOP853"), 0.5)
+    assert apart_from_start(plan, 1.0, np.array([1.5, 2.0])) is plan
+    stopped = apart_from_start(plan, 1.0, np.array([1.2, 2.0])).first_stop
+    assert stopped is not None
+    assert 1.05 < stopped < 1.1
+    assert apart_from_start(plan, 1.0, np.array([1.0 + 1e-9, 2.0])) is plan
+
+
+def test_release_near_an_unstable_rest() -> None:
+    """Only the rounding of the attitude can grow here: the momentum is almost nothing."""
+    point = (0.4210326284758892, -0.745433441083904, -0.5167789766162065)
+    s = ph.simulate(
+        ph.Body([0.8447410041305884, 0.8447410041305884, 1.3105179917388234]),
+        ph.HeavyTop(1.0, point=point),
+        omega=[1.4930028442727758e-08, -2.947277961848907e-09, -1.562174130386556e-08],
+        attitude=[0.4915389213864871, -0.7582649175172481, -0.428280052798131, 5.074625153218465e-10],
+        t_span=(0.0, 8.072298765592816),
+        t_eval=[8.072298765592816],
+        rtol=5.341235445551538e-8,
+    )
+    true = np.array([2.63167901051829532e-05, 2.23353826950229340e-05, -6.97295400982558921e-06])
+    error = np.linalg.norm(s.omega[-1] - true) / np.linalg.norm(true)
+    assert s.error_estimate is not None
+    assert error <= s.error_estimate
+
+
+@pytest.mark.parametrize("family", ["unstable", "control", "pulse", "wall"])
+def test_families(family: str) -> None:
+    """A few problems of families that are hard to judge; `tests/evidence/test_estimates.py` has hundreds."""
+    for seed in range(1000, 1004):
+        case = families.case(family, seed)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            solution = case.solved()
+        motion = families.truth(case, solution.t)
+        error = families.error(motion, solution)
+        assert solution.error_estimate is not None
+        assert error <= solution.error_estimate + motion.doubt
+        assert error <= case.rtol or any(issubclass(w.category, ph.ToleranceNotReached) for w in said)
+
+
+def test_a_short_pulse_in_many_rows_is_seen() -> None:
+    """The body forgets the pulse between two of a hundred rows; all two thousand are promised."""
+    case = families.case("pulse", 3)
+    span = 100.0
+    values = case.values.copy()
+    values[families.PULSE : families.PULSE + 5] = 0.3, -0.2, 0.1, 20.5, 0.4
+    values[families.DRAG] = 4.0
+    asked = replace(case, values=values, t_span=(0.0, span), times=span * np.arange(1, 2001) / 2000, rtol=1e-5)
+    solution = asked.solved()
+    assert solution.error_estimate is not None
+    assert families.error(families.truth(asked, solution.t), solution) <= solution.error_estimate <= 1e-5
+
+
+def test_errors_are_relative_to_the_start_where_a_body_comes_to_rest() -> None:
+    """At the only row the body is at rest: relative to its rate there nothing could be computed."""
+    body = ph.Body([1.0, 1.2, 1.5])
+    s = ph.simulate(body, ph.LinearDamping(1.0), omega=[1.0, 0.2, 0.3], t_span=(0.0, 60.0), t_eval=[60.0], rtol=1e-8)
+    assert np.linalg.norm(s.omega[-1]) < 1e-12
+    assert s.error_estimate is not None
+    assert s.error_estimate < 1e-8

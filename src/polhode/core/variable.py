@@ -18,6 +18,8 @@ from polhode.core.vec import dot, times
 Monitor = Callable[[Rotor, Vec3, State], float]
 """`(body, torque, state) -> U > 0`: the wanted density of the steps, in any unit. It must be even in the rate."""
 
+Memory = tuple[float, float, float, float]
+
 MOST_ATTEMPTS = 60
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 """Factors for the next step: the margin below the length that the estimate allows, and the bounds of a change."""
@@ -26,7 +28,8 @@ SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 class Adaptive(NamedTuple):
     """The scheme of Dormand and Prince's pair of order 8. Its steps are as long as the tolerances allow, but at most h.
 
-    The tolerances are `Params.tuning`: one relative, one absolute.
+    The tolerances are `Params.tuning`: one relative, one absolute. If the second is negative there is none, and errors
+    of the momentum are relative to its largest size so far instead of its size now.
     """
 
     @property
@@ -35,19 +38,24 @@ class Adaptive(NamedTuple):
         return True
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """Binds the step to its torque. The memory is: length made, length to try next, evaluations."""
+        """Binds the step to its torque.
+
+        The memory is: length made, length to try next, largest momentum before the step, evaluations.
+        """
         slope, attempt = pair(pull)
 
-        def start(body: Rotor, p: Params, t: float, s: State) -> Vec3:
-            return (0.0, 0.0, 0.0)
+        def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
+            return (0.0, 0.0, 0.0, 0.0)
 
-        def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Vec3) -> tuple[State, Vec3, int]:
+        def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
             k = slope(body, p, t, s)
-            spent = memory[2] + 1.0
+            spent = memory[3] + 1.0
+            largest = max(memory[2], sqrt(dot(s.m, s.m)))
+            absolute = p.tuning[1] if p.tuning[1] >= 0.0 else p.tuning[0] * largest
             length = h if memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
             rejected = False
             for _ in range(MOST_ATTEMPTS):
-                new, error = attempt(body, p, t, s, length, k, p.tuning[0], p.tuning[1])
+                new, error = attempt(body, p, t, s, length, k, p.tuning[0], absolute)
                 spent += EVALUATIONS
                 if error <= 1.0:
                     most = 1.0 if rejected else GROW
@@ -55,20 +63,20 @@ class Adaptive(NamedTuple):
                     following = factor * length
                     if factor > 1.0 and abs(following) < abs(memory[1]):
                         following = memory[1]  # this step was short only because it was not allowed to be longer
-                    return new, (length, following, spent), OK
+                    return new, (length, following, largest, spent), OK
                 # A NaN is an error too: it fails the comparison above.
                 rejected = True
                 length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
-            return s, (length, length, spent), STALLED
+            return s, (length, length, largest, spent), STALLED
 
-        def exactly(body: Rotor, p: Params, t: float, s: State, h: float, memory: Vec3) -> tuple[State, Vec3, int]:
-            new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], p.tuning[1])
-            return new, (h, memory[1], memory[2] + 1.0 + EVALUATIONS), OK
+        def exactly(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
+            new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], max(p.tuning[1], 0.0))
+            return new, (h, memory[1], memory[2], memory[3] + 1.0 + EVALUATIONS), OK
 
-        def again(body: Rotor, p: Params, t: float, s: State, memory: Vec3) -> Vec3:
-            return (0.0, memory[1], 0.0)
+        def again(body: Rotor, p: Params, t: float, s: State, memory: Memory) -> Memory:
+            return (0.0, memory[1], memory[2], 0.0)
 
-        return Stepper(start, step, 3, 0, None, exactly, again, limited=True)
+        return Stepper(start, step, 4, 0, None, exactly, again, limited=True)
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
         """Raises an error: the step is not symmetric."""

@@ -266,7 +266,7 @@ class BatchRun:
         self.batch, self.start, self.report = batch, start, report
         self.lead = lead = batch.lead
         n = start.count
-        q, m = start.quaternion, start.momentum if nudged is None else nudged.momentum
+        q, m = (start.quaternion, start.momentum) if nudged is None else nudged[:2]
         self.inverses = 1.0 / start.bodies.moments if nudged is None else nudged.inverses
         self.axes = None
         if lead.binding.tilted:

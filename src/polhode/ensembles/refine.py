@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,15 @@ from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Progress
 from polhode.problem import Plan, Problem, Stats
 from polhode.tolerance.choice import LONG_RUN_STEPS, Candidate
-from polhode.tolerance.estimate import COARSER, estimate, least_error, nudged, spread
+from polhode.tolerance.estimate import (
+    COARSER,
+    STEPS_WITH_ROWS,
+    apart_from_start,
+    compared_rows,
+    estimate,
+    least_error,
+    nudged,
+)
 from polhode.tolerance.refine import FINER, History, Search, Tried, steps_at
 
 SLOWEST_SPEED = 1e-6
@@ -52,19 +59,15 @@ class Task:
         assert self.problem.times is not None
         return self.problem.times
 
-    @cached_property
-    def checks(self) -> Floats:
-        """The times at which a run and its companion are compared: not the start, where nothing can differ."""
-        times = self.times
-        return spread(times[1:] if times.size > 1 and times[0] == self.problem.t_start else times)
+    def rows(self, candidate: Candidate, n: float) -> Any:
+        """Returns the rows in which a run of n steps and its companion are compared."""
+        steps = STEPS_WITH_ROWS if candidate.method.adaptive else n
+        return compared_rows(self.times, self.problem.t_start, steps)
 
-    @cached_property
-    def check_rows(self) -> Any:
-        """The rows of `checks` among all output times."""
-        sign = self.problem.direction
-        if self.checks.size == self.times.size:
-            return slice(None)
-        return np.searchsorted(sign * self.times, sign * self.checks)
+    @property
+    def companions(self) -> int:
+        """The number of companions of a run: two where the torque may bend."""
+        return 2 if self.problem.torque.may_bend else 1
 
 
 # --- levels --------------------------------------------------------------------------------------------------------
@@ -117,7 +120,7 @@ class Levels:
         self.task, self.candidate, self.foresight, self.own_program = task, candidate, foresight, own_program
         self.most = candidate.most(task.problem)
         self.like: Batch | None = None
-        self.last: tuple[tuple[int, bool], tuple[Batch, Batch]] | None = None
+        self.last: tuple[tuple[int, bool], list[Batch]] | None = None
 
     def replace(
         self, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
@@ -137,7 +140,11 @@ class Levels:
         """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
         return steps_at(level, self.candidate, self.most)
 
-    def plan(self, level: int, to_round_off: bool, *, coarser: bool = False) -> Plan:
+    def rows(self, level: int) -> Any:
+        """Returns the rows in which runs of a level and their companions are compared."""
+        return self.task.rows(self.candidate, self.steps(level))
+
+    def plan(self, level: int, to_round_off: bool, *, coarser: int = 0) -> Plan:
         """Returns the plan of a level, or of its companions; iterations may go on to round-off."""
         n, task = self.steps(level), self.task
         plan = self.candidate.plan(task.problem, n, 0.0 if to_round_off else task.rtol, coarser=coarser)
@@ -155,17 +162,19 @@ class Levels:
         plan = self.plan(level, to_round_off)
         return plan.replace(longest_step=None, torque_size=self.like.lead.plan.torque_size)
 
-    def batches(self, level: int, to_round_off: bool = False) -> tuple[Batch, Batch]:
+    def batches(self, level: int, to_round_off: bool = False) -> list[Batch]:
         """Returns the batches for runs and for their companions. Only the last ones are kept: new ones cost little."""
         if self.last is None or self.last[0] != (level, to_round_off):
             task, packed = self.task, self.candidate.order > 0.0
             given = (task.starts, task.survey, task.threads, task.on_compile)
             plan = self.plan(level, to_round_off)
             fine = Batch(task.problem, plan, *given, packed=packed, like=self.like)
-            companions = task.problem.replace(times=task.checks)
-            coarser = self.plan(level, to_round_off, coarser=True)
-            coarse = Batch(companions, coarser, *given, packed=packed, like=fine)
-            self.like, self.last = fine, ((level, to_round_off), (fine, coarse))
+            times = task.times[self.rows(level)]
+            companions, batches = task.problem.replace(times=times), [fine]
+            for k in range(1, 1 + task.companions):
+                plan = apart_from_start(self.plan(level, to_round_off, coarser=k), task.problem.t_start, times)
+                batches.append(Batch(companions, plan, *given, packed=packed, like=fine))
+            self.like, self.last = fine, ((level, to_round_off), batches)
         return self.last[1]
 
 
@@ -200,7 +209,7 @@ class ManyBodies:
     def _attempt(self, which: Any, level: int, to_round_off: bool) -> Tried:
         """Runs some bodies and their companions at a level, and keeps the best rows of each body."""
         part = self.part if which.size == self.part.count else self.part.some(which)
-        fine, coarse = self.levels.batches(level, to_round_off)
+        fine, *coarser = self.levels.batches(level, to_round_off)
         try:
             run = run_batch(fine, part, self._report(fine, part), messages=0)
         except (KeyboardInterrupt, Exception) as problem:
@@ -208,17 +217,22 @@ class ManyBodies:
                 self._keep(problem.ensemble, which)
             raise
         self._keep(run, which)
-        others = nudged(part.momentum, part.bodies.moments, part.bodies.frames)
-        other = run_batch(coarse, part, self._report(coarse, part), others, messages=0)
-        if self.share_alone is None:
-            self.share_alone = max(fine.share_alone, coarse.share_alone)
-        self.spent[which] += run.evaluations + other.evaluations
-        self.seconds += run.stats.seconds + other.stats.seconds
+        others = nudged(part.quaternion, part.momentum, part.bodies.moments, part.bodies.frames)
         candidate, n = self.levels.candidate, self.levels.steps(level)
-        sound = run.success & other.success
-        fastest = most_in_time(lengths(run.omega))
-        rate = _rates(part, fastest)
-        apart = np.where(sound, self._distance(run, other, fastest), 0.0)
+        fastest = np.fmax(most_in_time(lengths(run.omega)), lengths(part.bodies.rates(part.momentum[:, None, :])[:, 0]))
+        rate, rows = _rates(part, fastest), self.levels.rows(level)
+        sound, apart = run.success.copy(), np.zeros(part.count)
+        made = [run]
+        for coarse in coarser:
+            other = run_batch(coarse, part, self._report(coarse, part), others, messages=0)
+            made.append(other)
+            sound &= other.success
+            apart = np.maximum(apart, np.where(sound, _distance(run, rows, other, fastest), 0.0))
+        if self.share_alone is None:
+            self.share_alone = max(batch.share_alone for batch in (fine, *coarser))
+        for one in made:
+            self.spent[which] += one.evaluations
+            self.seconds += one.stats.seconds
         rounding, left = candidate.unseen(fine.lead.plan.method, n)
         floor, round_off = _floors(part, self.task.problem, rate)
         error = np.where(sound, estimate(candidate.factors, apart, floor, rounding, left), np.inf)
@@ -252,16 +266,6 @@ class ManyBodies:
             _put(self.rows, which[instead], run, np.flatnonzero(instead))
         self.error[which[better]] = error[better]
         return which[better]
-
-    def _distance(self, run: Ensemble, other: Ensemble, fastest: Floats) -> Floats:
-        """Returns for every body what `tolerance.estimate.distance` returns for one."""
-        rows = self.task.check_rows
-        q, p = run.quaternion[:, rows], other.quaternion
-        apart = most_in_time(np.minimum(lengths(q - p), lengths(q + p)))
-        angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * apart))
-        rates = most_in_time(lengths(run.omega[:, rows] - other.omega))
-        relative = np.where(fastest > 0, rates / np.where(fastest > 0, fastest, 1.0), 0.0)
-        return np.asarray(np.maximum(angle, relative))
 
     # --- what is left of it
 
@@ -306,6 +310,16 @@ class ManyBodies:
                 f"interrupted on the way to the tolerance {self.task.rtol:g}; the rows are the best so far, to "
                 f"t = {self.rows.t_last[k]:.12g} in {self.rows.steps[k]} steps, and their error {error}"
             )
+
+
+def _distance(run: Ensemble, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
+    """Returns for every body what `tolerance.estimate.distance` returns for one."""
+    q, p = run.quaternion[:, rows], other.quaternion
+    apart = most_in_time(np.minimum(lengths(q - p), lengths(q + p)))
+    angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * apart))
+    rates = most_in_time(lengths(run.omega[:, rows] - other.omega))
+    relative = np.where(fastest > 0, rates / np.where(fastest > 0, fastest, 1.0), 0.0)
+    return np.asarray(np.maximum(angle, relative))
 
 
 def _rates(part: Start, fastest: Floats) -> Floats:

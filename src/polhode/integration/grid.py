@@ -32,7 +32,10 @@ class Segment(NamedTuple):
 def segments_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> list[Segment]:
     """Returns the grid of a run, which may begin later than its problem does."""
     t0 = problem.t_start if t_begin is None else t_begin
-    return segments(t0, problem.t_end, plan.step * plan.method.advance, problem.torque.breakpoints)
+    breaks = problem.torque.breakpoints
+    if plan.first_stop is not None:
+        breaks = tuple(sorted({*breaks, plan.first_stop}))
+    return segments(t0, problem.t_end, plan.step * plan.method.advance, breaks)
 
 
 def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> list[Segment]:

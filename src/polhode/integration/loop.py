@@ -132,7 +132,7 @@ class Integration:
         other.__dict__.update(self.__dict__)
         begin = None
         if nudged is not None:
-            begin = Begin(problem.t_start, problem.quaternion_start, nudged.momentum)
+            begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum)
             other.body = Rotor(self.body.inertia, triple(nudged.inverses))
         other.restart(problem, plan.replace(torque_size=self.plan.torque_size), begin)
         if self.binding.serves(problem, other.plan):

@@ -65,19 +65,22 @@ HLR = with_options(
 )
 
 
-def _dop853(rtol: float, atol: float) -> Method:
+def _dop853(rtol: float, atol: float, largest: bool) -> Method:
     relative, absolute = (_check.number(f"{name} of DOP853", x) for name, x in (("rtol", rtol), ("atol", atol)))
     if not (relative > 0 and absolute >= 0):
         raise ValueError(f"DOP853 needs rtol > 0 and atol >= 0, not rtol={rtol:g} and atol={atol:g}")
     if relative >= 1:
         raise ValueError(f"a relative error of {rtol:g} allows any answer: DOP853 needs rtol < 1")
+    if largest and absolute:
+        raise ValueError(f"DOP853 takes either atol or largest=true, not atol={atol:g} and both")
     return Method(
         "DOP853",
         Adaptive(),
         summary="Dormand-Prince 8(5,3) with steps chosen by a tolerance; the plain baseline",
         about="The Runge-Kutta pair of order 8 on quaternion and momentum, as in Hairer's code and in SciPy, which "
         "most people would use. A step is accepted if its estimated error is below rtol in the attitude and below "
-        "rtol |m| + atol in the momentum, and none is longer than the user's step. Costs 12 torque evaluations a "
+        "rtol |m| + atol in the momentum, and none is longer than the user's step. With largest=true |m| is the "
+        "largest so far: a body that comes to rest is not followed to ever smaller rates. Costs 12 evaluations a "
         "step, 11 for each attempt at it that fails, and 12 for each output between steps. The quaternion is "
         "normalised after every step. Where steps become absurdly short, as they do where the motion is held at a "
         "jump of the torque, a ShortSteps warning says so. Keeps nothing: energy and momentum drift by about the "
@@ -90,7 +93,7 @@ def _dop853(rtol: float, atol: float) -> Method:
         keeps_when_free=Keeps.NOTHING,
         variable_steps=True,
         adaptive=True,
-        tuning=(relative, absolute),
+        tuning=(relative, -1.0 if largest else absolute),
         estimate_factor=3.0,
     )
 
@@ -99,4 +102,5 @@ DOP853 = with_options(
     _dop853,
     Option("rtol", 1e-9, "error allowed in a step: attitude, and momentum relative to its size"),
     Option("atol", 0.0, "error allowed in the momentum besides, kg m^2/s"),
+    Option("largest", False, "whether errors of the momentum are relative to its largest size so far"),
 )

@@ -30,6 +30,15 @@ LOOKS_AROUND = 16
 """Attitudes on the way round an axis at which a torque is evaluated, to see how fast it changes."""
 LOOKS, FEW_LOOKS = 32, 8
 """Attitudes at which a torque that changes in time is evaluated, and one that does not."""
+TIMES = 128
+"""Times at which a torque that changes in time is evaluated at one attitude: a pulse that is shorter than this part of
+the span may be passed over."""
+OUT_OF_REACH = 1e3
+"""A body does not come near to torques of this many times its kinetic energy, unless they let it fall."""
+MANY_SWINGS = 1e4
+"""From this many radians on, by the torque alone, a first guess is made only by what is sure."""
+UNEVEN = 100.0
+"""A torque that is somewhere this many times as large as at most places, and as at the start, is uneven."""
 
 
 class Sizes(NamedTuple):
@@ -52,6 +61,9 @@ class Sizes(NamedTuple):
     """The number of equal parts of the span at whose ends all listed times lie; 0: there are none."""
     may_bend: bool = False
     """Whether the torque may jump or bend where no breakpoint says so."""
+    uneven: bool = False
+    """Whether the torque is hundreds of times as large at a few attitudes or times as at the others: a wall, which the
+    body may never reach, or a pulse."""
     comoving: tuple[float, float] | None = None
     """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
     and the torque ratio by that measure."""
@@ -91,16 +103,16 @@ def character(problem: Problem) -> Character:
     a, b, c = body.moments.tolist()
     j, start = (1.0 / a, 1.0 / b, 1.0 / c), (x, y, z)
     twice_kinetic = dot((x * x, y * y, z * z), j)
-    size = _largest_torque(problem, 0.5 * twice_kinetic)
+    size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic)
     rotor = Rotor((a, b, c), j)
     rate2, nutation2 = effort(rotor, start)
     free_rate = math.sqrt(max(rate2, 0.0))
     steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
     rate, torque_ratio = math.hypot(free_rate, math.sqrt(size * max(j))), _ratio(size, twice_kinetic)
-    span, pieces = abs(problem.span), 1.0
+    span, pieces = abs(problem.span), narrow
     if torque.breakpoints:
         stretches = segments(problem.t_start, problem.t_end, problem.span, torque.breakpoints)
-        pieces = min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES)
+        pieces = max(pieces, min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES))
     symmetric = a == b or b == c or c == a
     comoving = None
     if axis := body.symmetry_axis:
@@ -111,7 +123,7 @@ def character(problem: Problem) -> Character:
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
-        equal_parts(problem), torque.may_bend, comoving,
+        equal_parts(problem), torque.may_bend, uneven, comoving,
     )  # fmt: skip
 
 
@@ -210,14 +222,15 @@ def _ignores_spin(
     return seen  # a torque that is zero everywhere has shown nothing
 
 
-def _largest_torque(problem: Problem, kinetic: float) -> float:
-    """Returns the largest torque at the attitudes that are tried.
+def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, float]:
+    """Returns the largest torque at the attitudes that are tried, whether it is uneven, and the span over its pulses.
 
     Where the torque cannot be computed it counts as zero. Attitudes for which the energy at the start does not suffice
-    are left out, if there is a potential to show it.
+    are left out, if there is a potential to show it. Otherwise an uneven torque counts as large as it is at most
+    attitudes: a run that meets more of it will tell.
     """
     if problem.torque.depends is Depends.NOTHING:
-        return 0.0
+        return 0.0, False, 1.0
     torque, kernel, potential = problem.torque, problem.torque.torque_kernel, problem.torque.potential_kernel
     w = tuple(problem.omega_start.tolist())
     p = np.array(torque.parameters(problem.body), dtype=float)
@@ -228,10 +241,48 @@ def _largest_torque(problem: Problem, kinetic: float) -> float:
         looks = _sizes_and_potentials(kernel, potential, content, tuple(p.tolist()))
         most = kinetic + _potential_or_nan(potential, start, p)
         reached = [size for size, energy in looks if not energy > most]
-        return max(here, *(reached or [min(looks)[0]]))  # even near a rest the torque shows how fast the body swings
-    others = _attitudes(LOOKS if torque.depends & Depends.TIME or torque.breakpoints else FEW_LOOKS)
+        if potential is None:
+            return *_evened(problem, here, reached, kinetic), 1.0
+        # even near a rest the torque shows how fast the body swings
+        return max(here, *(reached or [min(looks)[0]])), False, 1.0
+    timed = bool(torque.depends & Depends.TIME or torque.breakpoints)
+    others, narrow = _attitudes(LOOKS if timed else FEW_LOOKS), 1.0
     apart = problem.span / len(others)
-    return max(here, *(size_or_zero(kernel, problem.t_start + k * apart, q, w, p) for k, q in enumerate(others, 1)))
+    sizes = [size_or_zero(kernel, problem.t_start + k * apart, q, w, p) for k, q in enumerate(others, 1)]
+    if timed and not torque.breakpoints and content[0] is not None:
+        most, narrow = _pulse(kernel, content[0], problem.t_start, problem.span, tuple(p.tolist()))
+        if narrow > 1.0:
+            return max(here, most, *sizes), True, narrow
+    return *_evened(problem, here, sizes, kinetic), narrow
+
+
+def _evened(problem: Problem, here: float, sizes: list[float], kinetic: float) -> tuple[float, bool]:
+    """Returns the largest torque, and whether it is uneven; then the largest is that at most attitudes.
+
+    A torque that is uneven only among some attitudes counts so where the body is far too slow to reach the others; so
+    does one that would want very many steps, if neither the start nor the energy there speaks for it.
+    """
+    in_order = sorted(sizes)
+    most, middle, low = in_order[-1], in_order[len(sizes) // 2], in_order[len(sizes) // 4]
+    typical = low if most > OUT_OF_REACH * kinetic else middle
+    if most > UNEVEN * max(here, typical):
+        return max(here, typical), True
+    swings = abs(problem.span) * math.sqrt(most / float(problem.body.moments.min()))
+    if swings > MANY_SWINGS and most > OUT_OF_REACH * max(here, kinetic):
+        return max(here, kinetic), True
+    return max(here, most), False
+
+
+@lru_cache(maxsize=128)
+def _pulse(kernel: UserTorque, content: str, t: float, span: float, p: tuple[float, ...]) -> tuple[float, float]:
+    """Returns how large a torque gets in time, and the span over the length of its shortest pulse; 1: it has none."""
+    values, at_rest, (q,) = np.array(p), (0.0, 0.0, 0.0), _attitudes(1)
+    sizes = [size_or_zero(kernel, t + (k + 0.5) / TIMES * span, q, at_rest, values) for k in range(TIMES)]
+    most, middle = max(sizes), sorted(sizes)[TIMES // 2]
+    if most <= UNEVEN * middle or most == 0.0:
+        return most, 1.0
+    runs = "".join("#" if size > 0.1 * most else " " for size in sizes).split()
+    return most, TIMES / min(map(len, runs))
 
 
 @lru_cache(maxsize=128)

@@ -10,7 +10,7 @@ from polhode.methods import Method, StepModel
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem
 from polhode.tolerance.character import Character
-from polhode.tolerance.estimate import COARSER, Factors
+from polhode.tolerance.estimate import ALIKE, COARSER, MANY_ROWS, Factors
 
 MOST_STEPS = 1e9
 """No run has more steps: it would take minutes at best."""
@@ -74,15 +74,17 @@ class Candidate:
     longest_turn: float = math.inf
     """The longest turn in a step with which the method follows the motion, in radians; beyond it errors are chance."""
 
-    def plan(self, problem: Problem, n: float, rtol: float, *, coarser: bool = False) -> Plan:
-        """Returns the plan with n steps, or that of its companion."""
+    def plan(self, problem: Problem, n: float, rtol: float, *, coarser: int = 0) -> Plan:
+        """Returns the plan with n steps, or that of its first or second companion."""
         if self.method.adaptive:
-            n = COARSER * n if coarser else n
+            n = COARSER**coarser * n
             longest = problem.span * self.first / (self.least_steps * n)  # a bound that binds must differ, too
             return Plan(_with_tolerance(n), longest)
         steps = on_grid(max(1, math.ceil(n)), self.parts)
+        if problem.times is None and steps > MANY_ROWS:
+            steps = -(-steps // ALIKE) * ALIKE
         if coarser:
-            fewer = max(1, math.floor(COARSER * steps))
+            fewer = max(1, math.floor(COARSER**coarser * steps))
             even = fewer // self.parts * self.parts if self.parts else 0
             steps = even if WORTH_A_GRID * even >= fewer else fewer
         method = self.method
@@ -126,7 +128,7 @@ def on_grid(steps: int, parts: int) -> int:
 
 
 def _with_tolerance(n: float) -> Method:
-    return find_method(ANY_TORQUE, rtol=float(f"{n**-8.0:.3g}"))
+    return find_method(ANY_TORQUE, rtol=float(f"{n**-8.0:.3g}"), largest=True)
 
 
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
@@ -262,7 +264,9 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     if c.depends is Depends.NOTHING:
         steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
         return Candidate(find_method("Exact"), 0.0, steps, Factors())
-    if c.may_bend:  # equal steps err by where in a step it happens, and a companion may err alike
+    # Equal steps err by where in a step a torque bends, and a companion may err alike; or they are short everywhere for
+    # the sake of a pulse.
+    if c.may_bend or c.uneven:
         return candidate(find_method(ANY_TORQUE), c, rtol)
     method = find_method(_cheapest(c, rtol, outputs, many=many))
     if method.collocation and _iteration(method, c, rtol).allowed > COMPENSATION_SHOWS:

@@ -1,29 +1,41 @@
 """The error of a run, estimated from its distance to a companion: a second run over the whole span.
 
-The steps of the companion are longer by a quarter, and its momentum at the start and the inverse moments of its body
-differ in the last digit. So the distance shows truncation, round-off, what the rounding of the inverse moments means,
-and how all of that grows along this motion.
+The steps of the companion are longer by a quarter, and its attitude and momentum at the start and the inverse moments
+of its body differ in the last digit. So the distance shows truncation, round-off, what the rounding of the inverse
+moments means, and how all of that grows along this motion.
 """
 
 import math
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats, dots
 from polhode.integration.nudge import Nudged
-from polhode.problem import Problem
+from polhode.problem import Plan, Problem
 from polhode.solution import Solution
-
-Number = TypeVar("Number", np.float64, np.int64)
 
 COARSER = 0.8
 """The steps of the companion for one step of the run."""
+FIRST_STOP = 0.37
+"""The part of the way to its first row at which a companion makes a stop."""
+ALIKE = 5
+"""After so many steps of the run its companion has made a whole number, too: there the two can be compared for
+nothing."""
+MANY_ROWS = 500
+"""Beyond this number of steps rows of output at steps are compared where both have a step."""
+STEPS_WITH_ROWS = 1000
+"""The number of steps for which DOP853, whose steps are not known beforehand, is compared in listed rows."""
 CHECKS = 100
-"""The most rows at which the two are compared; more would be steps aside that show little."""
+"""The number of rows up to which all are compared, however few steps there are."""
 NUDGE = 2.0**-52
 """The relative change of the companion's momentum and inverse moments."""
+A, B, C = 2.0**-53, -0.8 * 2.0**-53, 0.6 * 2.0**-53
+"""The turn of the companion's attitude, in body axes, as half angles: what its numbers are rounded by. A body near a
+rest has no other error that could grow. The direction is not one along which symmetric things happen."""
+TURN = np.array([[1.0, A, B, C], [-A, 1.0, -C, B], [-B, C, 1.0, -A], [-C, -B, A, 1.0]])
+"""The same as a matrix, to be multiplied with quaternions as rows: q (1, A, B, C)."""
 MAYBE_ROUND_OFF = 100.0
 """Estimates below this times the least error may be made of round-off, in which a run and its companion are alike."""
 
@@ -36,8 +48,8 @@ class Factors(NamedTuple):
     """The factor of round-off, a part of which the two runs may share."""
 
 
-def nudged(momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
-    """Returns the start of a companion: numbers that differ in the last digit.
+def nudged(quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
+    """Returns the start of a companion, of one body or of many: numbers that differ in the last digit.
 
     The component of the momentum on the axis of the greatest moment changes the other way: if all changed alike, or the
     two outer ones did, the distance to the separatrix would keep its relative size, and what grows with its inverse
@@ -49,7 +61,8 @@ def nudged(momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
     down = between | (is_greatest & ~between.any(axis=-1, keepdims=True))
     signs = np.where(is_greatest, -1.0, 1.0)
     changes: Floats = axes @ (signs * (momentum[..., None, :] @ axes)[..., 0, :])[..., None]
-    return Nudged(momentum + NUDGE * changes[..., 0], (1.0 + NUDGE * np.where(down, -1.0, 1.0)) / moments)
+    inverses = (1.0 + NUDGE * np.where(down, -1.0, 1.0)) / moments
+    return Nudged(quaternion @ TURN, momentum + NUDGE * changes[..., 0], inverses)
 
 
 def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
@@ -71,12 +84,34 @@ def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
     return 2.0**-52 * (8.0 + (1.0 + 2.0 * unequal) * rate * span + rate * beyond)
 
 
-def spread(values: NDArray[Number]) -> NDArray[Number]:
-    """Returns at most `CHECKS` of the times, or rows, the last among them."""
-    if values.size <= CHECKS:
-        return values
-    some: NDArray[Number] = values[np.unique(np.linspace(0, values.size - 1, CHECKS).round().astype(int))]
-    return some
+def compared_rows(times: Floats, t_start: float, steps: float) -> NDArray[np.int64] | slice:
+    """Returns the rows, of a run with so many steps, in which it is compared with its companion.
+
+    At the start nothing can differ. Of more rows than steps, one for each step is taken, and as many evenly among all:
+    so nothing that lasts for a step is passed over, even if rows are not spread evenly.
+    """
+    first = 1 if times.size > 1 and times[0] == t_start else 0
+    count = max(CHECKS, math.ceil(steps))
+    if times.size - first <= count:
+        return slice(first, None)
+    x = np.abs(times[first:] - t_start)
+    bins = np.floor(x * (count / x[-1]))
+    last = np.append(bins[1:] != bins[:-1], True)
+    last[np.linspace(0, last.size - 1, CHECKS).round().astype(int)] = True
+    return np.flatnonzero(last) + first
+
+
+def apart_from_start(plan: Plan, t_start: float, times: Floats) -> Plan:
+    """Returns the plan of a companion that reaches none of the times by one step from the start, as the run might."""
+    ahead = float(times[0]) - t_start
+    if abs(ahead) >= 0.999 * abs(plan.step) or abs(ahead) < 1e-6 * abs(plan.step):
+        return plan
+    return plan.replace(first_stop=t_start + FIRST_STOP * ahead)
+
+
+def largest_rate(rate: Floats, start: Floats) -> float:
+    """Returns the largest rate in the rows and at the start: a body that comes to rest has this scale."""
+    return math.sqrt(max(dots(rate, rate).max(initial=0.0), float(start @ start)))
 
 
 def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
@@ -85,5 +120,5 @@ def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) ->
     differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
     apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
     angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
-    largest = math.sqrt(dots(rate, rate).max())
+    largest = largest_rate(rate, run.problem.omega_start)
     return max(angle, math.sqrt(dots(rates, rates).max()) / largest if largest > 0 else 0.0)

@@ -25,12 +25,24 @@ from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
 from polhode.tolerance.character import Character, character
 from polhode.tolerance.choice import ANY_TORQUE, Candidate, candidate, choose
-from polhode.tolerance.estimate import CHECKS, distance, estimate, least_error, nudged, spread
+from polhode.tolerance.estimate import (
+    ALIKE,
+    MANY_ROWS,
+    STEPS_WITH_ROWS,
+    apart_from_start,
+    compared_rows,
+    distance,
+    estimate,
+    least_error,
+    nudged,
+)
 from polhode.tolerance.pair import available_cores, both
 from polhode.tolerance.refine import Search, Tried
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
+MANY_MORE = 8
+"""If there are more than this many listed times for one at which runs are compared, tries leave the others out."""
 HOPELESS = 0.1
 """Errors above this remain where motions part exponentially: less rounding would not help."""
 KEPT_ANSWERS = 1000
@@ -56,13 +68,12 @@ class OneBody:
         self, problem: Problem, rtol: float, c: Character, progress: Progress | None, on_compile: OnCompile
     ) -> None:
         self.problem, self.rtol, self.progress, self.on_compile = problem, rtol, progress, on_compile
-        self.few = problem.times if problem.times is None else spread(problem.times)
-        """The listed times at which run and companion are compared."""
-        self.compared = problem if self.few is None else problem.replace(times=self.few, every=None)
         least, *_, most = sorted(problem.body.moments.tolist())
         self.floor = float(least_error(problem, c.rate, 0.0 if problem.body.aligned else most / least))
         self.round_off = float(least_error(problem, c.rate))
         self.turn = c.turn
+        self.companions = 2 if problem.torque.may_bend else 1
+        """Two where a run may err by where in a step the torque bends: one companion could err alike by chance."""
         self.spent = Stats()
         self.first: Integration | None = None
         """The first run of all, which has tried the torque."""
@@ -101,21 +112,32 @@ class OneBody:
             return math.inf, 0.0
 
     def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
-        """Makes a run and its companion, and keeps the best run; returns its error and the rounding in it."""
-        solved = 0.0 if to_round_off else self.rtol
-        main = self._begin(self.compared, candidate.plan(self.problem, n, solved))
-        coarser = candidate.plan(self.problem, n, solved, coarser=True)
-        worth = self.few is not None and n * candidate.effort >= WORTH_A_THREAD_FLOWS
+        """Makes a run and its companions, and keeps the best run; returns its error and the rounding in it."""
+        solved, asked = 0.0 if to_round_off else self.rtol, self.problem
+        plan, *coarser = (candidate.plan(asked, n, solved, coarser=k) for k in range(1 + self.companions))
+        shown, rows = asked, None
+        if asked.times is not None:
+            steps = STEPS_WITH_ROWS if candidate.method.adaptive else n
+            rows = compared_rows(asked.times, asked.t_start, steps)
+            compared = asked.times[rows]
+            if asked.times.size > MANY_MORE * compared.size:  # what is tried need not be shown as a whole
+                shown, rows = asked.replace(times=compared), slice(None)
+        main = self._begin(shown, plan)
+        worth = rows is not None and n * candidate.effort >= WORTH_A_THREAD_FLOWS
+        others = list[Solution]()
         if worth and compiles() and available_cores() > 1:
-            assert self.few is not None
-            rows = self._compared_rows(self.few)
-            run, other = self._both(main, self._companion(coarser, self.few[rows]))
+            assert rows is not None
+            assert shown.times is not None
+            run, other = self._both(main, self._companion(coarser.pop(0), shown.times[rows]))
+            others.append(other)
         else:
             run = self.unjudged = self._made(main)
-            rows = self._compared_rows(run.t)
-            other = self._made(self._companion(coarser, run.t[rows]))
+            if rows is None:
+                rows = self._rows_at_steps(candidate, run)
+        others += [self._made(self._companion(plan, run.t[rows])) for plan in coarser]
         rounding, left = candidate.unseen(run.plan.method, n)
-        error = estimate(candidate.factors, distance(run, rows, other), self.floor, rounding, left)
+        apart = max(distance(run, rows, other) for other in others)
+        error = estimate(candidate.factors, apart, self.floor, rounding, left)
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
         return error, rounding
@@ -129,13 +151,18 @@ class OneBody:
     def _companion(self, plan: Plan, times: Floats) -> Integration:
         assert self.first is not None
         body = self.problem.body
-        others = nudged(self.problem.momentum_start, body.moments, body.axes)
+        others = nudged(self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes)
+        plan = apart_from_start(plan, self.problem.t_start, times)
         return self.first.beside(self.problem.replace(times=times, every=None), plan, others)
 
-    def _compared_rows(self, t: Floats) -> NDArray[np.int64] | slice:
-        """Returns the rows in which the two are compared: not the start, where nothing can differ."""
-        first = 1 if t.size > 1 and t[0] == self.problem.t_start else 0
-        return slice(first, None) if t.size - first <= CHECKS else spread(np.arange(first, t.size))
+    def _rows_at_steps(self, candidate: Candidate, run: Solution) -> NDArray[np.int64] | slice:
+        """Returns the rows in which a run with output at steps is compared."""
+        if candidate.method.adaptive:
+            return compared_rows(run.t, self.problem.t_start, run.t.size / 3)
+        if run.stats.steps <= MANY_ROWS or run.problem.torque.breakpoints:
+            return compared_rows(run.t, self.problem.t_start, run.t.size / ALIKE)
+        rows = np.arange(ALIKE, run.t.size, ALIKE)
+        return rows if rows.size and rows[-1] == run.t.size - 1 else np.append(rows, run.t.size - 1)
 
     def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
         try:
