@@ -104,6 +104,54 @@ def test_continued_run_equals_the_whole(method: str) -> None:
     np.testing.assert_allclose(joined.energy_error, whole.energy_error, rtol=0, atol=1e-15)
 
 
+def test_a_resumed_tolerance_holds_for_the_whole_motion() -> None:
+    """The estimate of the whole counts what the error of the first part has become."""
+    whole: dict[str, Any] = {"omega": (0.3, 0.1, 4.0), "t_span": (0.0, 30.0)}
+    body, torque = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0)
+    truth = ph.simulate(body, torque, **whole, t_eval=[10.0, 20.0, 30.0], rtol=1e-12)
+    first = ph.simulate(body, torque, omega=whole["omega"], t_span=(0.0, 10.0), t_eval=[10.0], rtol=1e-7)
+    for rtol in (None, 1e-5, 1e-10):
+        resumed = ph.resume(first, 30.0, t_eval=[20.0, 30.0], rtol=rtol)
+        assert resumed.rtol == (rtol or 1e-7)
+        assert np.array_equal(resumed.t, truth.t)
+        assert resumed.problem.t_start == 0.0
+        assert resumed.problem.t_end == 30.0
+        assert resumed.error_estimate is not None
+        assert resumed.error_estimate <= resumed.rtol
+        assert apart(resumed, truth) <= resumed.error_estimate
+        # Only a stricter tolerance than that of the first part asks for another first part.
+        assert np.array_equal(resumed.quaternion[0], first.quaternion[0]) == (rtol != 1e-10)
+
+
+def apart(a: ph.Solution, b: ph.Solution) -> float:
+    """The largest angle between attitudes, and the largest difference of rates over the largest one."""
+    rates = np.linalg.norm(a.omega - b.omega, axis=1).max() / np.linalg.norm(b.omega, axis=1).max()
+    return max(float((a.attitude * b.attitude.inv()).magnitude().max()), float(rates))
+
+
+def test_an_error_that_grows_is_computed_anew() -> None:
+    """A top that falls from upright makes the error of its first part grow: then the first part is made again."""
+    body, torque = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0)
+    start: dict[str, Any] = {"omega": (1e-4, 2e-4, 0.0), "attitude": [1.0, 0.0, 0.0, 0.0]}
+    first = ph.simulate(body, torque, **start, t_span=(0.0, 5.0), t_eval=[5.0], rtol=1e-6, method="RK4")
+    resumed = ph.resume(first, 20.0, t_eval=[20.0], method="auto")
+    assert resumed.error_estimate is not None
+    assert resumed.error_estimate <= 1e-6
+    truth = ph.simulate(body, torque, **start, t_span=(0.0, 20.0), t_eval=[5.0, 20.0], rtol=1e-10)
+    assert apart(resumed, truth) <= resumed.error_estimate
+
+
+def test_resume_with_another_step() -> None:
+    body, torque = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0)
+    first = ph.simulate(body, torque, omega=(0.3, 0.1, 4.0), t_span=(0.0, 1.0), step=0.1, method="MR2")
+    second = ph.resume(first, 2.0, step=0.05)
+    assert second.t.tolist() == pytest.approx([*np.arange(0, 1.01, 0.1), *np.arange(1.05, 2.01, 0.05)])
+    with pytest.raises(ValueError, match="either rtol"):
+        ph.resume(first, 2.0, step=0.05, rtol=1e-6)
+    with pytest.raises(ValueError, match="leads away"):
+        ph.resume(first, 2.0, step=-0.05)
+
+
 def test_resume_needs_a_later_time() -> None:
     with pytest.raises(ValueError, match=r"beyond the last time 2, not at 1\.5"):
         ph.resume(run(), 1.5)

@@ -1,6 +1,7 @@
 """simulate(...) -> Solution: one body, with a step that the user gives or with an error that is asked for."""
 
 import math
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -8,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from polhode import _check, _events
+from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Begin, Progress, SimulationFailed, SimulationInterrupted, solve
+from polhode.integration.short_steps import levels_of_polhode
 from polhode.io.records import is_same_torque
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -98,7 +101,7 @@ EVENT_MARGIN = 0.05
 
 def _accurate_with_events(
     problem: Problem, goal: search.Goal, events: tuple[_events.Event, ...], progress: Progress | None,
-    on_compile: OnCompile,
+    on_compile: OnCompile, inherited: float = 0.0,
 ) -> Solution:  # fmt: skip
     """Returns the motion with an error below the tolerance, from the start to the end or to a terminal event."""
     ends, spent = [problem.t_end], Stats()
@@ -118,7 +121,7 @@ def _accurate_with_events(
             shown = problem.replace(t_end=t_end, times=inside)
             if not inside.size or inside[-1] != t_end:  # the tolerance holds to the end
                 asked = problem.replace(t_end=t_end, times=np.append(inside, t_end))
-        found = search.answer(asked, goal, progress, on_compile)
+        found = search.answer(asked, goal, progress, on_compile, inherited)
         seen = _events.with_events(shown, found.plan, events, progress, on_compile)
         spent = spent + found.stats + seen.stats
         if seen.t_last != t_end:
@@ -128,6 +131,7 @@ def _accurate_with_events(
         problem=problem,
         stats=replace(spent, steps=seen.stats.steps),
         error_estimate=found.error_estimate,
+        rtol=goal.rtol,
         message=f"{seen.message}; the error is estimated as {found.error_estimate:.1e}",
     )
 
@@ -142,17 +146,25 @@ def resume(
     t_end: float,
     *,
     torque: Torque | None = None,
+    rtol: float | None = None,
+    step: float | None = None,
     method: str | Method | None = None,
     t_eval: Any = None,
     events: Any = None,
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Solution:
-    """Goes on from where a solution ended, with the same method and step; returns the whole motion.
+    """Goes on from where a solution ended; returns the whole motion.
 
-    Output after every `every` steps counts from there. What the method remembers is handed over, so that a continued
-    run is the run in one go; with another torque or method it starts by itself from the state. Over a change of the
-    torque nothing is conserved, so that there are no errors of energy and momentum.
+    A solution that was asked for with a tolerance goes on with it, or with another `rtol`. The tolerance holds for the
+    whole motion: what the error so far becomes later counts in the new estimate, and where it becomes too much, the
+    motion is computed anew from its start. After a change of the torque that cannot be done, and a
+    `ToleranceNotReached` warning says so if it would be needed.
+
+    Other solutions go on with the same method and step, or with another `step`. Output after every `every` steps counts
+    from there. What the method remembers is handed over, so that a continued run is the run in one go; with another
+    torque, method or step it starts by itself from the state. Over a change of the torque nothing is conserved, so that
+    there are no errors of energy and momentum.
     The events of the solution are kept. Their functions are not: give them again as `events` to watch on.
     A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
     of polhode's.
@@ -168,16 +180,27 @@ def resume(
     if t_eval is None and old.every is None:
         raise ValueError("this solution has output at listed times: give t_eval for the times to come")
     times = None if t_eval is None else checked_times(t_eval, solution.t_last, end)
-    chosen = find_method(method) if isinstance(method, str) else method or plan.method
+    if rtol is not None and step is not None:
+        raise ValueError("give either rtol, and the step is chosen, or step, not both")
     acting = old.torque if torque is None else checked(torque)
     same = is_same_torque(old.torque, acting, old.body)
-    goes_on = same and chosen == plan.method
+    tolerance = rtol if rtol is not None or step is not None else solution.rtol
+    if tolerance is not None:
+        goal = checked_goal(old.replace(torque=acting), tolerance, None, method)
+        assert isinstance(goal, search.Goal)
+        return _resumed_within(solution, end, goal, acting, times, events, progress, on_compile, same=same)
+    chosen = plan.method if is_auto(method) else find_method(method) if isinstance(method, str) else method
+    assert chosen is not None
+    length = plan.step if step is None else _checked_step(step, solution.t_last, end)
+    goes_on = same and chosen == plan.method and length == plan.step
     # Only the method itself knows what to do with a quaternion that it left unscaled.
     q = solution.last_quaternion if goes_on else _check.quaternion("attitude", solution.last_quaternion)
     m = solution.last_momentum
     begin = Begin(solution.t_last, q, m, solution.memory if goes_on else ())
     problem = old.replace(t_end=end, times=times, every=None if times is not None else old.every, torque=acting)
     plan = plan.replace(method=chosen)
+    if length != plan.step:
+        plan = plan.replace(step=length, longest_step=None)
     if not same:
         problem, plan = problem.replace(quaternion_start=q, momentum_start=m), plan.replace(torque_size=None)
     check_accepted(chosen, acting)
@@ -199,6 +222,42 @@ def resume(
         if isinstance(part := getattr(raised, "solution", None), Solution):
             raised.solution = whole(part)  # type: ignore[attr-defined]
         raise
+
+
+def _resumed_within(
+    solution: Solution, end: float, goal: search.Goal, acting: Torque, times: Floats | None, events: Any,
+    progress: Progress | None, on_compile: OnCompile, *, same: bool,
+) -> Solution:  # fmt: skip
+    """Goes on to `end` with a tolerance that holds for the whole motion."""
+    old, watched = solution.problem, _events.listed(events)
+    error, every = solution.error_estimate, None if times is not None else old.every
+    from_start = same and not solution.torque_changed
+
+    def answered(problem: Problem, inherited: float) -> Solution:
+        if watched:
+            return _accurate_with_events(problem, goal, watched, progress, on_compile, inherited)
+        return search.answer(problem, goal, progress, on_compile, inherited)
+
+    if not from_start or (error is not None and error <= goal.rtol):
+        q = _check.quaternion("attitude", solution.last_quaternion)
+        rest = old.replace(
+            t_start=solution.t_last, t_end=end, quaternion_start=q, momentum_start=solution.last_momentum, times=times,
+            every=every, torque=acting,
+        )  # fmt: skip
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            part = answered(rest, error or 0.0)
+        assert part.error_estimate is not None
+        if part.error_estimate <= goal.rtol or not from_start:
+            for one in said:
+                warnings.warn(one.message, stacklevel=levels_of_polhode())
+            start = (old if same else rest).replace(
+                t_start=old.t_start, t_end=end, times=part.problem.times, every=every
+            )
+            return _joined(solution, replace(part, problem=start), solution.torque_changed or not same)
+    shown = None if times is None else np.concatenate([solution.t, times[times != solution.t_last]])
+    whole = answered(old.replace(t_end=end, times=shown, every=every, torque=acting), 0.0)
+    return replace(whole, metadata=solution.metadata)
 
 
 def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:

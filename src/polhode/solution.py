@@ -95,7 +95,9 @@ class Solution:
     """The potential energy at the start and in each row, for a solution from a file, which keeps no functions."""
     error_estimate: float | None = None
     """The estimate, where a tolerance was asked for, of the largest error over the rows: of the attitude in radians,
-    and of the rate relative to the largest rate."""
+    and of the rate relative to the largest rate, that at the start included."""
+    rtol: float | None = None
+    """The tolerance that was asked for; None: a step was given."""
     events: tuple[Solution, ...] = ()
     """The rows at which each event happened, with the name of the event in their metadata."""
     torque_changed: bool = False
@@ -410,7 +412,7 @@ class Solution:
         """Returns everything but the arrays, as text and numbers."""
         problem, plan, stats = self.problem, self.plan, self.stats
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
-        optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate}
+        optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate, "rtol": self.rtol}
         optional["longest_step"] = plan.longest_step
         if self.torque_changed:
             optional["torque_changed"] = 1
@@ -491,6 +493,7 @@ def _rebuilt(contents: Contents) -> Solution:
         dict(json.loads(a["metadata"])),
         potential,
         float(a["error_estimate"]) if "error_estimate" in a else None,
+        float(a["rtol"]) if "rtol" in a else None,
         torque_changed=bool(a.get("torque_changed", 0)),
     )
     return dataclasses.replace(whole, events=_events_of(whole, contents))

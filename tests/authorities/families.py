@@ -30,13 +30,13 @@ Formula = Callable[[float, Vec3, Vec3, Vec3, Vec3, Any], Vec3]
 """`(t, x, y, z, w, p)`: the time, the three space axes and the rate in body axes, and numbers."""
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@register_jitable
 def cross(a: Vec3, b: Vec3) -> Vec3:
     """Returns a x b, in plain Python and in compiled code."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@register_jitable
 def dot(a: Vec3, b: Vec3) -> float:
     """Returns a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
@@ -145,7 +145,7 @@ def _for_polhode(formula: Formula) -> Callable[[float, Quat, Vec3, Any], Vec3]:
     return kernel
 
 
-KERNELS = {f: _for_polhode(f) for f in (smooth, thruster, facets, saturated, dead_band, airdrag)}
+KERNELS: dict[Formula, Any] = {f: _for_polhode(f) for f in (smooth, thruster, facets, saturated, dead_band, airdrag)}
 
 
 # --- a case ----------------------------------------------------------------------------------------------------------
@@ -730,7 +730,7 @@ def _inverse(J: Any) -> Any:
 
 def _extrapolated(slope: Callable[[Any, Any], Any], y: Any, h: Any, columns: int = 9) -> Any:
     """Returns the increment of y in a step: Gragg's midpoint rules, extrapolated."""
-    first, table = slope(0.0, y), []
+    first, table = slope(0.0, y), list[Any]()
     for j in range(1, columns + 1):
         s = h / (2 * j)
         before, now = np.zeros_like(y), s * first
@@ -746,7 +746,7 @@ def _extrapolated(slope: Callable[[Any, Any], Any], y: Any, h: Any, columns: int
 @cache
 def _compiled(formula: Formula) -> Any:
     """Returns the integration of a formula: extrapolated midpoint rules, with compensated sums."""
-    torque = njit(formula)
+    torque: Any = njit(formula)
 
     @njit
     def slope(t: float, y: Any, p: Any, inverse: Any, forced: float, out: Any) -> None:

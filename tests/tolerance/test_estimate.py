@@ -117,6 +117,7 @@ def test_compared_rows() -> None:
     assert set(range(5000, 5100)) <= set(rows.tolist())  # each of these lies in a step of its own
     assert (rows < 5000).sum() > 90
     backwards = compared_rows(-many, 0.0, 200)
+    assert isinstance(backwards, np.ndarray)
     assert np.array_equal(backwards, rows)
 
 

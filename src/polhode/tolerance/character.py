@@ -64,6 +64,9 @@ class Sizes(NamedTuple):
     uneven: bool = False
     """Whether the torque is hundreds of times as large at a few attitudes or times as at the others: a wall, which the
     body may never reach, or a pulse."""
+    leverage: float = 1.0
+    """How much larger an error of the momentum is in the rate, both relative to their sizes: a slender body feels a
+    small momentum along its axis."""
     comoving: tuple[float, float] | None = None
     """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
     and the torque ratio by that measure."""
@@ -113,6 +116,9 @@ def character(problem: Problem) -> Character:
     if torque.breakpoints:
         stretches = segments(problem.t_start, problem.t_end, problem.span, torque.breakpoints)
         pieces = max(pieces, min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES))
+    leverage = max(a, b, c) / min(a, b, c)
+    if torque_ratio < 1.0:  # else the body may come to turn about any axis
+        leverage = min(leverage, math.hypot(x, y, z) / (min(a, b, c) * math.hypot(x / a, y / b, z / c)))
     symmetric = a == b or b == c or c == a
     comoving = None
     if axis := body.symmetry_axis:
@@ -123,7 +129,7 @@ def character(problem: Problem) -> Character:
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
-        equal_parts(problem), torque.may_bend, uneven, comoving,
+        equal_parts(problem), torque.may_bend, uneven, leverage, comoving,
     )  # fmt: skip
 
 

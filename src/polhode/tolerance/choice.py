@@ -63,6 +63,8 @@ class Candidate:
     """Steps that DOP853 makes at least, so that it sees the whole span and all that happens between jumps."""
     effort: float = 1.0
     """What a step costs, in exact flows."""
+    leverage: float = 1.0
+    """The factor by which errors of iterations, which are relative to the momentum, are larger in the rate."""
     growth: float = 1.0
     """The factor by which errors of iterations count more than their sum: they change the energy, and so all angles."""
     parts: int = 0
@@ -103,7 +105,7 @@ class Candidate:
 
     def unseen(self, method: Method, n: float) -> tuple[float, float]:
         """Returns what the companion may have too, by chance, in n steps: rounding, and what iterations leave."""
-        return self.rounding * math.sqrt(n), n * float(dict(method.settings).get("tolerance", 0.0))
+        return self.rounding * math.sqrt(n), n * self.leverage * float(dict(method.settings).get("tolerance", 0.0))
 
     def most(self, problem: Problem) -> float:
         """Returns the number of steps beyond which more mean nothing."""
@@ -146,7 +148,7 @@ def _allowed(rtol: float, steps: float) -> float:
 
 def _growth(c: Character) -> float:
     """Returns the factor by which errors of iterations count more than their sum."""
-    return 2.0 + 0.06 * min(1.0, c.torque_ratio) * c.turn
+    return (2.0 + 0.06 * min(1.0, c.torque_ratio) * c.turn) * c.leverage
 
 
 def _factors(method: Method) -> Factors:
@@ -178,8 +180,8 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
     if model is not None and not model.is_comoving:
         longest = model.longest_turn
     return Candidate(
-        method, order, first, factors, stretch, effort=effort, growth=_growth(c), parts=c.parts, spare=spare,
-        rounding=rounding, longest_turn=longest,
+        method, order, first, factors, stretch, effort=effort, leverage=c.leverage, growth=_growth(c), parts=c.parts,
+        spare=spare, rounding=rounding, longest_turn=longest,
     )  # fmt: skip
 
 

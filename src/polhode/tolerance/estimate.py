@@ -31,9 +31,10 @@ CHECKS = 100
 """The number of rows up to which all are compared, however few steps there are."""
 NUDGE = 2.0**-52
 """The relative change of the companion's momentum and inverse moments."""
-A, B, C = 2.0**-53, -0.8 * 2.0**-53, 0.6 * 2.0**-53
-"""The turn of the companion's attitude, in body axes, as half angles: what its numbers are rounded by. A body near a
-rest has no other error that could grow. The direction is not one along which symmetric things happen."""
+A, B, C = 3.0 * 2.0**-53, -2.4 * 2.0**-53, 1.8 * 2.0**-53
+"""The turn of the companion's attitude, in body axes, as half angles: what its numbers are rounded by in some
+steps. A body near a rest has no other error that could grow. The direction is not one along which symmetric things
+happen."""
 TURN = np.array([[1.0, A, B, C], [-A, 1.0, -C, B], [-B, C, 1.0, -A], [-C, -B, A, 1.0]])
 """The same as a matrix, to be multiplied with quaternions as rows: q (1, A, B, C)."""
 MAYBE_ROUND_OFF = 100.0
@@ -48,8 +49,12 @@ class Factors(NamedTuple):
     """The factor of round-off, a part of which the two runs may share."""
 
 
-def nudged(quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats) -> Nudged:
+def nudged(
+    quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats, inherited: float = 0.0
+) -> Nudged:  # fmt: skip
     """Returns the start of a companion, of one body or of many: numbers that differ in the last digit.
+
+    Where the start has an error of its own, it differs by that.
 
     The component of the momentum on the axis of the greatest moment changes the other way: if all changed alike, or the
     two outer ones did, the distance to the separatrix would keep its relative size, and what grows with its inverse
@@ -62,7 +67,10 @@ def nudged(quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats) 
     signs = np.where(is_greatest, -1.0, 1.0)
     changes: Floats = axes @ (signs * (momentum[..., None, :] @ axes)[..., 0, :])[..., None]
     inverses = (1.0 + NUDGE * np.where(down, -1.0, 1.0)) / moments
-    return Nudged(quaternion @ TURN, momentum + NUDGE * changes[..., 0], inverses)
+    turn, by = TURN, NUDGE
+    if inherited > NUDGE:
+        turn, by = np.eye(4) + (TURN - np.eye(4)) * (inherited / NUDGE), inherited
+    return Nudged(quaternion @ turn, momentum + by * changes[..., 0], inverses)
 
 
 def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:

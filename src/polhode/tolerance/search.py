@@ -65,9 +65,12 @@ class OneBody:
     """All runs of one body on the way to a tolerance, and what they took."""
 
     def __init__(
-        self, problem: Problem, rtol: float, c: Character, progress: Progress | None, on_compile: OnCompile
-    ) -> None:
+        self, problem: Problem, rtol: float, c: Character, progress: Progress | None, on_compile: OnCompile,
+        inherited: float = 0.0,
+    ) -> None:  # fmt: skip
         self.problem, self.rtol, self.progress, self.on_compile = problem, rtol, progress, on_compile
+        self.inherited = inherited
+        """The estimate of the error that the start of the problem has from what was before."""
         least, *_, most = sorted(problem.body.moments.tolist())
         self.floor = float(least_error(problem, c.rate, 0.0 if problem.body.aligned else most / least))
         self.round_off = float(least_error(problem, c.rate))
@@ -128,16 +131,16 @@ class OneBody:
         if worth and compiles() and available_cores() > 1:
             assert rows is not None
             assert shown.times is not None
-            run, other = self._both(main, self._companion(coarser.pop(0), shown.times[rows]))
+            run, other = self._both(main, self._companion(candidate, coarser.pop(0), shown.times[rows]))
             others.append(other)
         else:
             run = self.unjudged = self._made(main)
             if rows is None:
                 rows = self._rows_at_steps(candidate, run)
-        others += [self._made(self._companion(plan, run.t[rows])) for plan in coarser]
+        others += [self._made(self._companion(candidate, plan, run.t[rows])) for plan in coarser]
         rounding, left = candidate.unseen(run.plan.method, n)
         apart = max(distance(run, rows, other) for other in others)
-        error = estimate(candidate.factors, apart, self.floor, rounding, left)
+        error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited)
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
         return error, rounding
@@ -148,10 +151,10 @@ class OneBody:
         self.first = Integration(problem, plan, None, self.progress, self.on_compile)
         return self.first
 
-    def _companion(self, plan: Plan, times: Floats) -> Integration:
+    def _companion(self, candidate: Candidate, plan: Plan, times: Floats) -> Integration:
         assert self.first is not None
-        body = self.problem.body
-        others = nudged(self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes)
+        body, inherited = self.problem.body, self.inherited / candidate.factors.truncation
+        others = nudged(self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes, inherited)
         plan = apart_from_start(plan, self.problem.t_start, times)
         return self.first.beside(self.problem.replace(times=times, every=None), plan, others)
 
@@ -226,6 +229,7 @@ class OneBody:
             solution,
             stats=self._stats(solution),
             error_estimate=error,
+            rtol=self.rtol,
             message=f"{solution.message}; the error is estimated as {error:.1e}",
         )
         if error > self.rtol:
@@ -238,10 +242,15 @@ class OneBody:
         return solution
 
 
-def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile) -> Solution:
-    """Returns the motion with an error below the tolerance, by the method of the goal or by the one that suits best."""
+def answer(
+    problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile, inherited: float = 0.0
+) -> Solution:  # fmt: skip
+    """Returns the motion with an error below the tolerance, by the method of the goal or by the one that suits best.
+
+    The start of the problem may have inherited an error: the estimate tells what becomes of it.
+    """
     c, chosen = _begun(problem, goal, on_compile)
-    return OneBody(problem, goal.rtol, c, progress, on_compile).answer(chosen)
+    return OneBody(problem, goal.rtol, c, progress, on_compile, inherited).answer(chosen)
 
 
 def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:
