@@ -141,6 +141,22 @@ def test_an_error_that_grows_is_computed_anew() -> None:
     assert apart(resumed, truth) <= resumed.error_estimate
 
 
+def test_a_failure_says_what_the_torque_does() -> None:
+    """No step follows a body whose rate becomes infinite; a stiff torque wants other steps."""
+
+    @ph.torque
+    def driving(t: float, q: Any, w: Any, p: Any) -> Any:
+        e = 0.5 * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+        return (e * w[0], e * w[1], e * w[2])
+
+    body = ph.Body([2.0, 1.5, 0.9])
+    with pytest.raises(ph.SimulationFailed, match="drives the body ever faster") as failed:
+        ph.simulate(body, driving, omega=(1.0, 0.2, 0.1), t_span=(0.0, 20.0), step=0.01, method="RK4")
+    assert "shorter step" not in str(failed.value)
+    with pytest.raises(ph.SimulationFailed, match=r"stops the body within .* s \(it is stiff\)"):
+        ph.simulate(body, ph.LinearDamping(1e6), omega=(1.0, 0.2, 0.1), t_span=(0.0, 9.0), step=0.01, method="RK4")
+
+
 def test_resume_with_another_step() -> None:
     body, torque = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0)
     first = ph.simulate(body, torque, omega=(0.3, 0.1, 4.0), t_span=(0.0, 1.0), step=0.1, method="MR2")

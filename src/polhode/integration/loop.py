@@ -23,7 +23,7 @@ from polhode.integration.frame import Frame
 from polhode.integration.grid import Segment
 from polhode.integration.nudge import Nudged
 from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
-from polhode.integration.trial import fault_of_torque, size_at_start
+from polhode.integration.trial import fault_of_torque, size_at_start, what_torque_does
 from polhode.integration.variable import steps_of
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
@@ -351,9 +351,15 @@ class Integration:
         if status != Status.INTERRUPTED and (fault := self._fault(t)):
             return f"the torque {torque} {fault} {place}"
         usual = "choose a wider tolerance or another method" if status == Status.STALLED else "take a shorter step"
-        return status.sentence.format(
-            method=method, torque=torque, step=self.plan.step, place=place, remedy=self._remedy(usual)
-        )
+        remedy = self._remedy(usual) if status == Status.INTERRUPTED else self._seen(t) or self._remedy(usual)
+        return status.sentence.format(method=method, torque=torque, step=self.plan.step, place=place, remedy=remedy)
+
+    def _seen(self, t: float) -> str | None:
+        """Returns what the torque was doing in the step that failed, if it changes the momentum within that time."""
+        s = self._state()
+        q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
+        steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
+        return what_torque_does(self.problem.torque, self.values, t, q, w, math.hypot(*s.m), abs(steps))
 
     def _remedy(self, usual: str) -> str:
         """Returns what to try, unless products of the numbers given leave the range of floats whatever the step."""

@@ -67,6 +67,33 @@ def _try_potential(name: str, potential: Any, values: Floats, t: float, q: Quat)
         raise ValueError(f"the potential of {name} is {energy} at t = {t:g}, at the very start")
 
 
+ALONG = 0.1
+"""The share of a torque that must lie along the rate, or against it, to say that it drives or brakes the body."""
+
+
+def what_torque_does(
+    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, momentum: float, step: float
+) -> str | None:
+    """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less."""
+    size = size_or_zero(torque.torque_kernel, t, q, w, values)
+    rate = math.hypot(*w)
+    if not (size * step > momentum > 0.0 and math.isfinite(rate)):
+        return None
+    n = torque.torque_kernel(t, q, w, values)
+    along, within = sum(float(a) * b for a, b in zip(n, w, strict=True)) / (size * rate), momentum / size
+    if along > ALONG:
+        return (
+            f"the torque drives the body ever faster: at {rate:.3g} rad/s it doubles the rate within {within:.1g} s, so "
+            "that the motion may end here, and no step leads beyond; if it should not, look at the sign of the torque"
+        )
+    if along < -ALONG:
+        return (
+            f"the torque stops the body within {within:.1g} s (it is stiff): take steps shorter than that, or give rtol "
+            "instead of step"
+        )
+    return None
+
+
 def fault_of_torque(
     torque: Torque, method: Method, scales: Scales, body: Rotor, p: Params, t: float, s: State, lengths: list[float],
     span: tuple[float, float], *, tilted: bool,
