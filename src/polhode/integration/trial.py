@@ -83,8 +83,8 @@ def what_torque_does(
     along, within = sum(float(a) * b for a, b in zip(n, w, strict=True)) / (size * rate), momentum / size
     if along > ALONG:
         return (
-            f"the torque drives the body ever faster: at {rate:.3g} rad/s it doubles the rate within {within:.1g} s; the "
-            "motion may end here, and no step leads beyond; if it should not, look at the sign of the torque"
+            f"the torque drives the body ever faster: at {rate:.3g} rad/s it doubles the rate within {within:.1g} s; "
+            "the motion may end here, and no step leads beyond; if it should not, look at the sign of the torque"
         )
     if along < -ALONG:
         return (
