@@ -100,6 +100,8 @@ class Integration:
 
     steps_before = steps_after = 0
     """Steps made before and to be made after it, if it is a stretch of a longer run: for progress and messages."""
+    warns_of_short_steps = True
+    """Whether a warning says that steps have become absurdly short; of several runs in a call one does."""
     cancelled = False
     """Whether the run is to end after the current chunk; another thread sets it."""
 
@@ -283,6 +285,8 @@ class Integration:
         rate = math.hypot(*(self.arrays.state[4:STATE] * inverse), swing)
         if are_absurdly_short(self.plan, made, length, rate):
             self.short = length / made
+            if not self.warns_of_short_steps:
+                return
             try:
                 warnings.warn(self._about_lengths(), ShortSteps, stacklevel=levels_of_polhode())
             except ShortSteps as problem:  # where warnings are errors

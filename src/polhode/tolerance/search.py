@@ -86,6 +86,7 @@ class OneBody:
         """The number of steps of the best solution."""
         self.unjudged: Solution | None = None
         """The last run that came to the end, whose companion may not have."""
+        self.warned_of_short_steps = False
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
 
@@ -147,7 +148,9 @@ class OneBody:
 
     def _begin(self, problem: Problem, plan: Plan) -> Integration:
         if self.first is not None:
-            return self.first.beside(problem, plan)
+            other = self.first.beside(problem, plan)
+            other.warns_of_short_steps = not self.warned_of_short_steps
+            return other
         self.first = Integration(problem, plan, None, self.progress, self.on_compile)
         return self.first
 
@@ -156,7 +159,9 @@ class OneBody:
         body, inherited = self.problem.body, self.inherited / candidate.factors.truncation
         others = nudged(self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes, inherited)
         plan = apart_from_start(plan, self.problem.t_start, times)
-        return self.first.beside(self.problem.replace(times=times, every=None), plan, others)
+        companion = self.first.beside(self.problem.replace(times=times, every=None), plan, others)
+        companion.warns_of_short_steps = False
+        return companion
 
     def _rows_at_steps(self, candidate: Candidate, run: Solution) -> NDArray[np.int64] | slice:
         """Returns the rows in which a run with output at steps is compared."""
@@ -184,6 +189,7 @@ class OneBody:
             self._count(run)
 
     def _count(self, run: Integration) -> None:
+        self.warned_of_short_steps |= run.short > 0.0
         self.spent += Stats(0, run.nfev, run.seconds)
 
     # --- the answer
