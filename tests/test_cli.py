@@ -38,27 +38,6 @@ LONG = SHORT.replace("[0, 1]", "[0, 1e6]").replace("0.125", "1e-3\nevery = 10000
 runner = CliRunner()
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty current directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    return tmp_path
-
-
-@pytest.fixture
-def call(here: Path, plain: None) -> Callable[..., tuple[int, str, str]]:
-    """A command in this process, whose runs are in plain Python."""
-
-    def called(*arguments: object) -> tuple[int, str, str]:
-        result = runner.invoke(app, [str(a) for a in arguments])
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result.exit_code, result.stdout, result.stderr
-
-    return called
-
-
 def written(name: str, text: str = SHORT) -> Path:
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -60,14 +60,18 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may not know all letters
+    code: Any = 0
     try:
         app()
     except SystemExit as end:
-        _flush()
-        if _unprinted and not end.code:
-            _say(f"polhode: cannot print: {_unprinted[0]}", err=True)
-            sys.exit(FAILED)
-        raise
+        code = end.code
+    except OSError as problem:  # in what Typer prints itself, such as --help: commands print by `_say`
+        _silence(problem, err=False)
+    _flush()
+    if _unprinted and not code:
+        _say(f"polhode: cannot print: {_unprinted[0]}", err=True)
+        code = FAILED
+    sys.exit(code)
 
 
 _unprinted: list[str] = []
@@ -844,10 +848,11 @@ def _table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
     table = Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
         table.add_row(*map(one_line, row))
-    console = Console(width=_width() or 500, highlight=False, markup=False, emoji=False)
-    with console.capture() as drawn:
-        console.print(table)
-    _print(drawn.get())
+    drawn = io.TextIOWrapper(io.BytesIO(), getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace")
+    terminal = _is_terminal(sys.stdout) or None  # None: as the environment wants it
+    Console(file=drawn, width=_width() or 500, force_terminal=terminal, highlight=False, markup=False).print(table)
+    drawn.seek(0)
+    _print(drawn.read())
 
 
 def _width() -> int | None:

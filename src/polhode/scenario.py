@@ -69,6 +69,7 @@ from polhode.solution import Solution
 from polhode.torques import CustomTorque, Torque, torque
 from polhode.torques import find as find_torque
 from polhode.torques.free import Free
+from polhode.views.text import one_line
 
 if TYPE_CHECKING:
     from polhode.ensembles.reduce import Quantity, Reduced
@@ -402,7 +403,8 @@ def _problems_of(path: Path) -> Iterator[None]:
     try:
         yield
     except _Problems as problems:
-        raise ScenarioError("\n".join(f"{path}: {problem}" for problem in problems.args)) from None
+        lines = (f"{one_line(str(path))}: {one_line(problem)}" for problem in problems.args)
+        raise ScenarioError("\n".join(lines)) from None
 
 
 def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
@@ -467,7 +469,8 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
         centres["parameters"] = nominal.torque.values
     drawn = {
         "body" if name == "moments" else name: _distribution(f"ensemble.{name}", getattr(table, name), centres[name])
-        for name in table.given(*_DRAWN)
+        for name in _DRAWN
+        if getattr(table, name) is not None
     }
     kept = {name: _checked(f"ensemble.reduce.{name}", partial(_quantity, text)) for name, text in table.reduce.items()}
     return Many(table.count, table.seed, drawn, kept)
