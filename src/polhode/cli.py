@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
@@ -66,6 +66,8 @@ def main() -> None:
     except SystemExit as end:
         code = end.code
     except OSError as problem:  # in what Typer prints itself, such as --help: commands print by `_say`
+        if problem.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
+            raise
         _silence(problem, err=False)
     _flush()
     if _unprinted and not code:
@@ -135,9 +137,9 @@ def _stop(message: object, code: int = BAD_INPUT) -> NoReturn:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP stop a command as Ctrl-C does:
+    """Makes SIGTERM and SIGHUP stop a command as Ctrl-C does, so that it saves what it has.
 
-    it saves what it has. The exit code is 128 + the signal.
+    The exit code is 128 + the number of the signal.
     """
     received: list[int] = []
 
@@ -169,16 +171,21 @@ _STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(
 
 
 @contextmanager
-def _not_stopped() -> Iterator[None]:
-    """Lets signals wait: what is computed is saved and reported, even if Ctrl-C is pressed a second time."""
+def _masked(how: str) -> Iterator[None]:
+    """Blocks or unblocks the signals that stop a command, where there are such masks."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *_STOPPING})
+    before = signal.pthread_sigmask(getattr(signal, how), {signal.SIGINT, *_STOPPING})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _not_stopped() -> AbstractContextManager[None]:
+    """Lets signals wait: what is computed is saved and reported, even if Ctrl-C is pressed a second time."""
+    return _masked("SIG_BLOCK")
 
 
 # --- run -----------------------------------------------------------------------------------------------------------
@@ -457,7 +464,7 @@ def _kept_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
         return _Kept(directory / file.name, f"{failure}; the result is in {directory / file.name}: move it from there")
     while _is_terminal(sys.stdin) and _is_terminal(sys.stderr):
         _print(printable(f"polhode: {failure}. Make room and press Enter to try again, or type q: "), err=True)
-        if sys.stdin.readline().strip().lower() in ("q", "quit", "n", "no"):
+        if _answer() != "":
             break
         try:
             save(file, force)
@@ -468,6 +475,16 @@ def _kept_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
         else:
             return _Kept(file)
     return _Kept(problem=f"the result could not be saved: {failure}")
+
+
+def _answer() -> str:
+    """Returns what the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
+    try:
+        with _masked("SIG_UNBLOCK"):
+            line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        return "q"
+    return line.strip() if line else "q"
 
 
 def _drawn(job: _Job, made: Solution | Ensemble | Reduced) -> _Kept:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 MOST_PANELS = 6
 """More would be too small to be read."""
+
+MOST_CURVES = 10
+"""Curves in a panel, each in a colour or style of its own; more could not be told apart."""
 
 MOST_TIMES = 2000
 """Times that are drawn; of more, every second, third ... is taken: more than pixels can show."""
@@ -90,15 +94,17 @@ def _is_over_time(name: str, v: Drawable) -> bool:
 def _panel(panel: Axes, t: Floats, name: str, v: Drawable, table: Mapping[str, Drawable]) -> None:
     some = slice(None, None, -(-t.size // MOST_TIMES))
     legend = ""
-    for k, curve in enumerate(_curves(v, table)):
-        color = COLORS[k % len(COLORS)]
+    for k, curve in enumerate(islice(_curves(v, table), MOST_CURVES)):
+        color, dashed = COLORS[k % len(COLORS)], k >= len(COLORS)
         middle = len(curve.quantiles) // 2
         for i in range(middle):
             low, high = curve.quantiles[i, some], curve.quantiles[-1 - i, some]
             panel.fill_between(t[some], low, high, color=color, alpha=0.12 + 0.1 * i, linewidth=0)
         if middle:
             legend = "median, 50 % and 90 %"
-        panel.plot(t[some], curve.quantiles[middle, some], color=color, linewidth=1.6, label=curve.label or name)
+        style = "--" if dashed else "-"
+        median, shown = curve.quantiles[middle, some], curve.label or name.replace("_", " ")
+        panel.plot(t[some], median, color=color, linestyle=style, linewidth=1.6, label=shown)
     units = v.attributes.get("units", "")
     label = v.attributes.get("label", name.replace("_", " "))
     finish_panel(panel, f"{label} ({units})" if units not in ("", "1") else label, legend)
@@ -111,6 +117,9 @@ def _curves(v: Drawable, table: Mapping[str, Drawable]) -> Iterator[Curve]:
     moved = np.moveaxis(data, [dims.index(d) for d in order], range(len(order)))
     left = [d for d in dims if d not in order]
     for index in np.ndindex(*moved.shape[: len(order)]):
+        at = dict(zip(order, index, strict=True))
+        if any(f"other_{d}" in at and i > at[f"other_{d}"] for d, i in at.items()):
+            continue  # covariances are symmetric
         values = moved[index]
         label = " ".join(_label(d, i, table) for d, i in zip(order, index, strict=True))
         if "body" in left:
