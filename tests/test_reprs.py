@@ -35,7 +35,8 @@ def test_quantities() -> None:
 
 def test_steps_of_ensembles_are_those_of_a_body(plain: None) -> None:
     given: dict[str, Any] = {
-        "omega": ph.samples.Normal([0, 0, 1], 0.1), "count": 5, "seed": 1, "t_span": (0, 10), "step": 0.1, "method": "MR2"
+        "omega": ph.samples.Normal([0, 0, 1], 0.1), "count": 5, "seed": 1, "t_span": (0, 10), "step": 0.1,
+        "method": "MR2",
     }  # fmt: skip
     many = ph.ensemble(ph.Body([1, 2, 2.5]), **given)
     assert "0 to 10 s in 100 steps and 2 rows a body" in repr(many)
