@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
@@ -363,15 +364,15 @@ def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[],
         reason = "; ".join([str(problem), *getattr(problem, "__notes__", [])])
         _say(f"polhode: {scenario.path}: {reason}", err=True)
         return BAD_INPUT
-    count = made.count if isinstance(made, Reduced) else len(made)
+    bodies = made.count if isinstance(made, Reduced) else len(made)
     failed = made.failed if isinstance(made, Reduced) else int((~made.success).sum())
     if code and not made.stats.steps:
         _say(f"polhode: {scenario.path}: interrupted; nothing was saved", err=True)
         return code
     if failed and not code:
         first, why = next(iter(made.messages.items()))
-        _say(f"polhode: {scenario.path}: {failed} of {count} bodies failed; number {first}: {why}", err=True)
-        code = FAILED if failed == count else 0
+        _say(f"polhode: {scenario.path}: {failed} of {bodies} bodies failed; number {first}: {why}", err=True)
+        code = FAILED if failed == bodies else 0
     with _not_stopped():
         kept = _kept(job.result, job.force, lambda file, force: made.save(file, overwrite=force))
         if code == INTERRUPTED:
@@ -382,8 +383,8 @@ def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[],
             _say(f"polhode: {scenario.path}: {kept.problem}", err=True)
         drawn = _drawn(job, made)
         saved = " and ".join(str(file) for file in (kept.file, drawn.file) if file)
-        bodies = f"{saved}, {count} bodies{f', {failed} failed' if failed else ''}"
-        table.cells(scenario, made.plan, made.stats, _largest_estimate(made), "-", "-", bodies)
+        saved += f", {bodies} bodies{f', {failed} failed' if failed else ''}"
+        table.cells(scenario, made.plan, made.stats, _largest_estimate(made), "-", "-", saved)
     return max(code, FAILED if kept.problem or drawn.problem else 0)
 
 
@@ -423,27 +424,25 @@ def _kept(file: Path, force: bool, save: Callable[[Path, bool], None]) -> _Kept:
         save(file, force)
         return _Kept(file)
     except FileExistsError:
-        return _kept_beside(file, save)
+        return _kept_beside(file, force, save)
     except OSError as failure:
         return _kept_elsewhere(file, force, save, failure)
     except ValueError as problem:  # more than the format can hold
         return _Kept(problem=f"cannot save the result: {problem}")
 
 
-def _kept_beside(file: Path, save: Callable[[Path, bool], None]) -> _Kept:
+def _kept_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> _Kept:
     """Saves a result whose name another program has taken during the run, under the next name that is free."""
-    for number in range(2, 1000):
+    for number in count(2):
         other = file.with_name(f"{file.stem}-{number}{file.suffix}")
         try:
             save(other, False)
         except FileExistsError:
             continue
-        except (OSError, ValueError) as problem:
-            return _Kept(
-                problem=f"{file} appeared during the run, and the result could not be saved beside it: {problem}"
-            )
+        except OSError as failure:
+            return _kept_elsewhere(file, force, save, failure)
         return _Kept(other, f"{file} appeared during the run and was left as it is; the result is in {other}")
-    return _Kept(problem=f"{file} appeared during the run, and so did all names beside it: the result is lost")
+    raise AssertionError  # there is always another number
 
 
 def _kept_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None], failure: OSError) -> _Kept:
@@ -469,7 +468,7 @@ def _kept_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
         try:
             save(file, force)
         except FileExistsError:
-            return _kept_beside(file, save)
+            return _kept_beside(file, force, save)
         except OSError as problem:
             failure = problem
         else:
@@ -981,14 +980,19 @@ def _show_many(result: Path, contents: Contents, plot: bool) -> Figure | None:
     """Shows an ensemble, or its reductions; returns the picture if that is wanted and there is one."""
     import numpy as np
 
+    from polhode.core.status import Status
+
     variables, about = contents
+    stopped = 0.0
     if "bodies" in about:
-        count, failed = float(str(about["bodies"])), float(str(about.get("failed", 0)))
+        bodies, failed = float(str(about["bodies"])), float(str(about.get("failed", 0)))
     else:
         status = variables["status"].data
-        count, failed = float(status.size), float(np.count_nonzero(status))
+        stopped = float(np.count_nonzero(status == Status.INTERRUPTED))
+        bodies, failed = float(status.size), float(np.count_nonzero(status)) - stopped
     torque, method = str(about.get("torque", "-")), str(about.get("method", "-"))
-    _field("ensemble", f"{count:.0f} bodies, {failed:.0f} failed")
+    also = f", {stopped:.0f} were interrupted" if stopped else ""
+    _field("ensemble", f"{bodies:.0f} bodies, {failed:.0f} failed{also}")
     _field("torque", torque)
     _field("method", f"{method}, step {float(str(about['step'])):g} s" if "step" in about else method)
     if "time" in variables and (t := variables["time"].data).size:
@@ -1014,4 +1018,4 @@ def _show_many(result: Path, contents: Contents, plot: bool) -> Figure | None:
     from polhode.views.plot_many import Drawable, draw
 
     table = {name: Drawable(v.dimensions, v.data, v.attributes) for name, v in variables.items()}
-    return draw(table, f"{count:,.0f} bodies, {one_line(torque)}, {one_line(method)}")
+    return draw(table, f"{bodies:,.0f} bodies, {one_line(torque)}, {one_line(method)}")

@@ -63,6 +63,7 @@ from polhode.body import Body
 from polhode.core.quat import multiply, turn
 from polhode.core.types import Quat
 from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
+from polhode.io.netcdf import LARGEST_BYTES
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Solution
@@ -446,6 +447,13 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
     _checked("", lambda: checked_arguments(**scenario.arguments()))
     if file.ensemble is None:
         return scenario
+    listed = len(t_eval) if t_eval is not None else 2 + int(rows) * (run.every is not None)
+    size = file.ensemble.count * listed * 32  # a quaternion in each row
+    if size > LARGEST_BYTES and not file.ensemble.reduce:
+        raise _Problems(
+            f"ensemble: {file.ensemble.count} bodies with {listed} rows each take {size / 2**30:.3g} GiB an array, and "
+            "a file can hold no more than 4: take fewer bodies or rows, or reduce them (ensemble.reduce)"
+        )
     known = file.ensemble.model_copy(update={"parameters": None}) if from_file else file.ensemble
     return replace(scenario, many=_many(known, scenario))
 
