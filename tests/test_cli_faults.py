@@ -124,6 +124,21 @@ def test_a_full_disk_loses_nothing(
     netcdf.read(saved)
 
 
+def test_no_room_anywhere_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(*_: Any) -> Any:
+        raise FileNotFoundError("no usable temporary directory")
+
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    monkeypatch.setattr("os.getcwd", nowhere)
+    monkeypatch.setattr("pathlib.Path.home", nowhere)
+
+    def save(file: Path, force: bool) -> None:
+        raise OSError("cannot write spin.nc: No space left on device")
+
+    kept = cli._kept(Path("spin.nc"), False, save)
+    assert kept == (None, "the result could not be saved: cannot write spin.nc: No space left on device")
+
+
 class Terminal:
     """Answers as a user at a terminal does."""
 

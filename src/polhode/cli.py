@@ -449,7 +449,7 @@ def _kept_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
     """Saves a result for which its own place has no room: in a temporary directory, or when the user has made room."""
     import tempfile
 
-    for place in dict.fromkeys([tempfile.gettempdir(), "/var/tmp", str(Path.home()), os.getcwd()]):
+    for place in _other_places():
         try:
             directory = Path(tempfile.mkdtemp(prefix="polhode-", dir=place))
         except OSError:
@@ -474,6 +474,17 @@ def _kept_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
         else:
             return _Kept(file)
     return _Kept(problem=f"the result could not be saved: {failure}")
+
+
+def _other_places() -> list[str]:
+    """Returns directories in which there may be room; to look for one fails itself where there is none."""
+    import tempfile
+
+    places = []
+    for look in (tempfile.gettempdir, lambda: "/var/tmp", lambda: str(Path.home()), os.getcwd):
+        with suppress(OSError, RuntimeError):
+            places.append(look())
+    return list(dict.fromkeys(places))
 
 
 def _answer() -> str:
