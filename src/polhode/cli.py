@@ -78,13 +78,13 @@ def main() -> None:
 
 
 _unprinted: list[str] = []
-"""Why the output could not be printed, unless nobody was there to read it."""
+"""Why the output could not be printed, unless its reader has gone."""
 
 
 def _say(text: object = "", *, err: bool = False) -> None:
     """Prints a text, in which nothing is a command to the terminal.
 
-    If nobody reads it, the program goes on in silence.
+    If its reader has gone, the program goes on in silence.
     """
     _print(f"{printable(str(text))}\n", err=err)
 
