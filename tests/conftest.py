@@ -1,6 +1,8 @@
 """Properties are tried on the same examples every time: what passes here passes elsewhere."""
 
 import gc
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,3 +42,27 @@ def pytest_collection_finish() -> None:
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same kernels in plain Python: for short runs, which would not repay the seconds of a compilation."""
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+@pytest.fixture
+def call(here: Path, plain: None) -> Callable[..., tuple[int, str, str]]:
+    """A command in this process, whose runs are in plain Python."""
+    from typer.testing import CliRunner
+
+    from polhode.cli import app
+
+    def called(*arguments: object) -> tuple[int, str, str]:
+        result = CliRunner().invoke(app, [str(a) for a in arguments])
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+    return called

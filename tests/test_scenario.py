@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode
 from polhode import scenario as module
-from polhode.scenario import MOST_BYTES, ScenarioError, load_scenario
+from polhode.scenario import MOST_BYTES, ScenarioError, check_scenario, load_scenario
 from polhode.torques.heavy_top import HeavyTop
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.toml"))
@@ -207,6 +207,59 @@ def test_a_bad_torque_file(write: Callable[..., Path], model: str, expected: str
     with pytest.raises(ScenarioError) as caught:
         load_scenario(write(toml(torque=model)))
     assert expected in str(caught.value)
+
+
+MARKED = "from pathlib import Path\nPath({!r}).touch()\ndef f(t, q, w, p):\n    return (0.0, 0.0, 0.0)\n"
+
+
+def test_a_torque_file_is_executed_last(write: Callable[..., Path], tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    write(MARKED.format(str(mark)), "mine.py")
+    mine = 'model = "mine.py:f"'
+    many = 'count = 3\nseed = 1\nomega = {kind = "Normal", sd = 0.1}'
+    for wrong in (
+        toml(torque=mine, body="moments = [1, 1, -1]"),
+        toml(torque=mine, run='t_span = [0, 1]\nstep = -0.1\nmethod = "MR2"'),
+        toml(torque=mine, run='t_span = [0, 1]\nstep = 0.1\nmethod = "MR3000"'),
+        toml(torque=mine, run=f"{GOOD['run']}\nt_eval = [0.5, 0.2]"),
+        toml(torque=mine, initial="omega = [1, 2, 3]\nquaternion = [0, 0, 0, 0]"),
+        toml(torque=mine, output='file = "../x.nc"'),
+        toml(torque=f"{mine}\nparameters = ['a']"),
+        toml(torque=f"{mine}\nparameter = [1]"),
+        toml(torque=mine, ensemble=many.replace("Normal", "Norml")),
+        toml(torque=mine, ensemble=f'{many}\nreduce.x = "omga.mean(body)"'),
+    ):
+        with pytest.raises(ScenarioError):
+            load_scenario(write(wrong))
+        assert not mark.exists(), wrong
+    draft = check_scenario(write(toml(torque=mine, ensemble=f'{many}\nparameters = {{kind = "Normal", sd = 1.0}}')))
+    assert not mark.exists()
+    assert draft.scenario().torque.name == "f"
+    assert mark.exists()
+
+
+def test_a_torque_file_lies_in_the_folder(write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    mark = tmp_path / "executed"
+    outside = write(MARKED.format(str(mark)), "mine.py")
+    (tmp_path / "folder" / "link.py").symlink_to(outside)
+    for model in ("../mine.py", str(outside), "link.py", "below/../../mine.py"):
+        path = write(toml(torque=f'model = "{model}:f"'), "folder/case.toml")
+        with pytest.raises(
+            ScenarioError, match=r"mine\.py lies outside the folder .*--trust \(in Python: trust=True\)"
+        ):
+            load_scenario(path)
+        assert not mark.exists()
+        assert load_scenario(path, trust=True).torque.name == "f"
+        mark.unlink()
+    write(MARKED.format(str(mark)), "folder/below/mine.py")
+    load_scenario(write(toml(torque='model = "below/mine.py:f"'), "folder/case.toml"))
+
+
+def test_a_torque_file_that_exits(write: Callable[..., Path]) -> None:
+    write("import sys\nsys.exit(3)\n", "mine.py")
+    with pytest.raises(ScenarioError, match=r"mine\.py, line 2 raised SystemExit: 3"):
+        load_scenario(write(toml(torque='model = "mine.py:f"')))
 
 
 # --- what is said of bad files -------------------------------------------------------------------------------------

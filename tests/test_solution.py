@@ -311,8 +311,17 @@ def test_a_function_is_known_by_name_and_numbers(tmp_path: Path) -> None:
     assert "hanging(3)" in repr(back)
     back.save(tmp_path / "again.nc")
     assert (tmp_path / "again.nc").read_bytes() == (tmp_path / "s.nc").read_bytes()
-    with pytest.raises(ValueError, match=r"keeps the name and the numbers of the torque hanging.*torque="):
+    words = r"^the file keeps the name and the numbers of the torque hanging.*load\(path, torque=hanging\)"
+    with pytest.raises(ValueError, match=words):
         ph.resume(back, 3.0)
+    with pytest.raises(ValueError, match=words):
+        back.at(0.0512)
+    again = ph.load(tmp_path / "s.nc", torque=HANGING)
+    assert bits(again.at(0.0512).quaternion) == bits(s.at(0.0512).quaternion)
+    with pytest.raises(
+        ValueError, match=r"made with the torque hanging\(3\), which is not hanging\(4\): give the function"
+    ):
+        ph.load(tmp_path / "s.nc", torque=HANGING.with_parameters([4.0]))
     whole, resumed = ph.resume(s, 3.0), ph.resume(back, 3.0, torque=HANGING)
     assert bits(resumed.momentum) == bits(whole.momentum)
     assert bits(resumed.energy_error) == bits(whole.energy_error)
@@ -378,16 +387,6 @@ def test_a_file_cut_or_damaged_is_told(tmp_path: Path) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(BadFile, match=r"s\.nc"):
             ph.load(path)
-    rng = np.random.default_rng(1)
-    told = 0
-    for k in range(0, len(whole), 5):
-        path.write_bytes(whole[:k] + bytes([whole[k] ^ int(rng.integers(1, 256))]) + whole[k + 1 :])
-        try:
-            ph.load(path)
-        except BadFile as problem:
-            assert "s.nc" in str(problem)  # noqa: PT017 (a changed number or letter cannot be noticed)
-            told += 1
-    assert told > 60  # of some 600; the others are numbers and notes
 
 
 def test_files_that_are_not_ours(tmp_path: Path) -> None:
@@ -396,7 +395,7 @@ def test_files_that_are_not_ours(tmp_path: Path) -> None:
         ph.load(tmp_path / "x.nc")
     run(every=100).save(tmp_path / "s.nc")
     variables, attributes = netcdf.read(tmp_path / "s.nc")
-    netcdf.write(tmp_path / "later.nc", variables, attributes | {"format_version": 2})
+    netcdf.write(tmp_path / "later.nc", variables, attributes | {"format_version": 3})
     with pytest.raises(BadFile, match="later version of polhode"):
         ph.load(tmp_path / "later.nc")
     del variables["momentum"]

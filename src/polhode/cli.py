@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import math
 import os
 import shutil
+import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
 from polhode import __version__
+from polhode.views.text import cell_width, one_line, padded, printable
 
 if TYPE_CHECKING:
-    from polhode import Comparison
+    from matplotlib.figure import Figure
+
+    from polhode import Comparison, Ensemble, Reduced
     from polhode._arrays import Floats
+    from polhode.io.netcdf import Contents
     from polhode.methods import Method
     from polhode.problem import Plan, Stats
     from polhode.scenario import Scenario
@@ -48,13 +57,68 @@ app = typer.Typer(
 def main() -> None:
     """Runs the command line."""
     # Python would add a line of our source, which means nothing to a user of the shell.
-    warnings.formatwarning = lambda message, *_: f"polhode: {message}\n"
-    app()
+    warnings.formatwarning = lambda message, *_: f"polhode: {printable(str(message))}\n"
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal may not know all letters
+    code: Any = 0
+    try:
+        app()
+    except SystemExit as end:
+        code = end.code
+    except OSError as problem:  # in what Typer prints itself, such as --help: commands print by `_say`
+        if problem.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
+            raise
+        _silence(problem, err=False)
+    _flush()
+    if _unprinted and not code:
+        _say(f"polhode: cannot print: {_unprinted[0]}", err=True)
+        code = FAILED
+    sys.exit(code)
+
+
+_unprinted: list[str] = []
+"""Why the output could not be printed, unless its reader has gone."""
+
+
+def _say(text: object = "", *, err: bool = False) -> None:
+    """Prints a text, in which nothing is a command to the terminal.
+
+    If its reader has gone, the program goes on in silence.
+    """
+    _print(f"{printable(str(text))}\n", err=err)
+
+
+def _print(text: str, *, err: bool = False) -> None:
+    try:
+        typer.echo(text, nl=False, err=err)
+    except OSError as problem:
+        _silence(problem, err=err)
+
+
+def _silence(problem: OSError, *, err: bool) -> None:
+    """Sends the rest of the output nowhere: its reader has gone (`| head`), or the disk is full."""
+    if not err and problem.errno != errno.EPIPE:
+        _unprinted.append(problem.strerror or str(problem))
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, (sys.stderr if err else sys.stdout).fileno())
+        os.close(nowhere)
+
+
+def _flush() -> None:
+    """Prints what is left, before Python itself would complain."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError as problem:
+            _silence(problem, err=stream is sys.stderr)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"polhode {__version__}")
+        _say(f"polhode {__version__}")
         raise typer.Exit
 
 
@@ -68,14 +132,71 @@ def _options(
 
 
 def _stop(message: object, code: int = BAD_INPUT) -> NoReturn:
-    typer.echo(f"polhode: {message}", err=True)
+    _say(f"polhode: {message}", err=True)
     raise typer.Exit(code)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP stop a command as Ctrl-C does, so that it saves what it has.
+
+    The exit code is 128 + the number of the signal.
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        as_ctrl_c = signal.getsignal(signal.SIGINT)
+        if callable(as_ctrl_c):
+            as_ctrl_c(signal.SIGINT, frame)
+        else:  # a job in the background ignores Ctrl-C
+            raise KeyboardInterrupt
+
+    before: dict[int, Any] = {}
+    with suppress(ValueError):  # not in the main thread
+        for number in _STOPPING:
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup has SIGHUP ignored
+                before[number] = signal.signal(number, stop)
+    try:
+        yield
+    except typer.Exit as end:
+        if received and end.exit_code == INTERRUPTED:
+            raise typer.Exit(128 + received[0]) from None
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+_STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+@contextmanager
+def _masked(how: str) -> Iterator[None]:
+    """Blocks or unblocks the signals that stop a command, where there are such masks."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(getattr(signal, how), {signal.SIGINT, *_STOPPING})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _not_stopped() -> AbstractContextManager[None]:
+    """Lets signals wait: what is computed is saved and reported, even if Ctrl-C is pressed a second time."""
+    return _masked("SIG_BLOCK")
 
 
 # --- run -----------------------------------------------------------------------------------------------------------
 
 
+TRUST_HELP = "Allow scenarios to execute Python files (model = 'file.py:function') that lie outside their folders."
+
+
 @app.command()
+@_stopped_by_signals()
 def run(
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO.toml...", help="Scenario files.")],
     out: Annotated[
@@ -85,49 +206,71 @@ def run(
     plot: Annotated[bool, typer.Option("--plot", help="Draw a PNG beside each result.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something is wrong.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Run scenarios and save the results as NetCDF.
 
     Results go to the current directory or to --out, under the name of the scenario or of its [output] table.
-    Everything is checked before the first run. Exit codes: 0 all went well, 1 a run failed (what was computed is
-    saved), 2 bad input, 130 interrupted (what was computed is saved).
+    Everything is checked before the first run. A scenario whose torque is a function of your own names a Python file,
+    and to run the scenario executes that file, like any script: run only scenarios that you trust. The file must lie
+    in the folder of the scenario, or below it, unless --trust is given.
+    Exit codes: 0 all went well; 1 a run failed (what was computed is saved), or a result had to be saved elsewhere than
+    asked for; 2 bad input; 130 interrupted, 143 terminated, 129 hung up (what was computed is saved).
     """
     try:
-        jobs = _jobs(scenarios, out, plot, force)
-        table = _RunTable([scenario.path.stem for scenario, _ in jobs], quiet)
+        jobs = _jobs(scenarios, out, plot, force, trust)
+        table = _RunTable([job.scenario for job in jobs], quiet)
         code = 0
-        for scenario, files in jobs:
-            code = max(code, _run_one(scenario, files, table, quiet))
+        for job in jobs:
+            code = max(code, _run_one(job, table, quiet))
             if code == INTERRUPTED:
                 break
-    except KeyboardInterrupt:  # outside a simulation: while loading, compiling or saving
+    except KeyboardInterrupt:  # outside a simulation: while loading or compiling, or after saving
         _stop("interrupted", INTERRUPTED)
     raise typer.Exit(code)
 
 
-def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool) -> list[tuple[Scenario, list[Path]]]:
-    """Returns every scenario with the files it will write, checked as far as possible without running anything."""
-    from polhode.scenario import ScenarioError, load_scenario
+@dataclass(frozen=True)
+class _Job:
+    """A scenario, and the files that it will write."""
+
+    scenario: Scenario
+    result: Path
+    picture: Path | None
+    force: bool
+
+
+def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool, trust: bool) -> list[_Job]:
+    """Returns every scenario with the files it will write, checked as far as possible without running anything.
+
+    Python files that scenarios name are executed when nothing else is wrong with any of them.
+    """
+    from polhode.scenario import Draft, ScenarioError, check_scenario
 
     if out is not None and out.suffix == ".nc" and len(paths) > 1:
         _stop(f"--out {out} is one file, but there are {len(paths)} scenarios: give a directory")
-    jobs: list[tuple[Scenario, list[Path]]] = []
+    found: list[tuple[Draft, Path, Path | None]] = []
     problems: list[str] = []
     writers: dict[Path, Path] = {}
     for path in paths:
         try:
-            scenario = load_scenario(path)
+            draft = check_scenario(path, trust=trust)
         except ScenarioError as problem:
             problems.append(str(problem))
             continue
-        result = out if out is not None and out.suffix == ".nc" else (out or Path()) / scenario.file
-        pictured = (plot or scenario.plot) and scenario.many is None
-        files = [result, result.with_suffix(".png")][: 2 if pictured else 1]
-        jobs.append((scenario, files))
+        result = out if out is not None and out.suffix == ".nc" else (out or Path()) / draft.checked.file
+        picture = result.with_suffix(".png") if plot or draft.checked.plot else None
+        found.append((draft, result, picture))
         if (first := writers.setdefault(result, path)) is not path:
             problems.append(f"{first} and {path} would both write {result}: give one of them another [output] file")
         else:
-            problems += [p for file in files if (p := _unwritable(file, force))]
+            problems += [p for file in (result, picture) if file and (p := _unwritable(file, force))]
+    jobs: list[_Job] = []
+    for draft, result, picture in [] if problems else found:
+        try:
+            jobs.append(_Job(draft.scenario(), result, picture, force))
+        except ScenarioError as problem:
+            problems.append(str(problem))
     if problems:
         _stop("\npolhode: ".join(dict.fromkeys("\n".join(problems).splitlines())))
     return jobs
@@ -140,66 +283,78 @@ def _unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
     """
     import tempfile
 
-    if file.is_dir():
-        return f"{file} is a directory: {f'use {option} to write elsewhere' if option else 'move it away'}"
-    if file.exists() and not force:
-        elsewhere = f", or {option} to write elsewhere" if option else ""
-        return f"{file} exists already: use --force to overwrite it{elsewhere}"
     try:
+        if file.is_dir():
+            return f"{file} is a directory: {f'use {option} to write elsewhere' if option else 'move it away'}"
+        if file.is_symlink() and not file.exists():
+            return f"{file} is a link to {os.readlink(file)}, which does not exist: remove the link"
+        if os.path.lexists(file) and not force:
+            elsewhere = f", or {option} to write elsewhere" if option else ""
+            return f"{file} exists already: use --force to overwrite it{elsewhere}"
         file.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            os.lstat(file)  # a name may be too long
         with tempfile.TemporaryFile(dir=file.parent):
             return None
-    except OSError as problem:
+    except (OSError, ValueError) as problem:  # ValueError: a name with a null character
+        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
         elsewhere = f"use {option} to write elsewhere" if option else "copy the result elsewhere first"
-        return f"cannot write {file}: {problem.strerror}; {elsewhere}"
+        if isinstance(problem, OSError) and problem.errno == errno.ENAMETOOLONG:
+            elsewhere = "give it a shorter name"
+        return f"cannot write {file}: {why}; {elsewhere}"
 
 
-def _run_one(scenario: Scenario, files: list[Path], table: _RunTable, quiet: bool) -> int:
+def _run_one(job: _Job, table: _RunTable, quiet: bool) -> int:
     """Runs a scenario, saves and reports the result, and returns the exit code."""
-    import warnings
+    from polhode import SimulationFailed, SimulationInterrupted
 
-    from polhode import SimulationFailed, SimulationInterrupted, load
+    scenario = job.scenario
 
     def on_compile() -> None:
         if not quiet:
             method = scenario.method.name if scenario.method else "a method"
-            typer.echo(f"compiling {method} with {scenario.torque.name}, once ...", err=True)
+            _say(f"compiling {method} with {scenario.torque.name}, once ...", err=True)
 
     if scenario.many is not None:
-        return _run_many(scenario, files[0], table, quiet, on_compile)
+        return _run_many(job, table, quiet, on_compile)
     try:
         with _progress(scenario.path.stem, quiet) as progress:
             solution = scenario.simulate(progress, on_compile)
     except SimulationInterrupted as stopped:
-        return _rescued(scenario, stopped.solution, files[0], INTERRUPTED)
+        return _rescued(job, stopped.solution, INTERRUPTED)
     except SimulationFailed as failure:
-        return _rescued(scenario, failure.solution, files[0], FAILED)
+        return _rescued(job, failure.solution, FAILED)
     except (ValueError, TypeError, MemoryError) as problem:  # simulate refuses its input
-        typer.echo(f"polhode: {scenario.path}: {problem}", err=True)
+        _say(f"polhode: {scenario.path}: {problem}", err=True)
         return BAD_INPUT
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            solution.save(files[0], overwrite=True)
-        if caught:  # the user's potential failed: go on with what the file holds
-            typer.echo(f"polhode: {scenario.path}: {caught[0].message}", err=True)
-            solution = load(files[0])
-        if len(files) > 1:
-            solution.plot(files[1])
-    except (OSError, ValueError) as problem:  # a full disk, or more than the format can hold
-        typer.echo(f"polhode: {scenario.path}: cannot save the result: {problem}", err=True)
-        return FAILED
-    table.row(scenario, solution, files)
-    return 0
+    with _not_stopped():
+        return _report_one(job, solution, table)
 
 
-def _run_many(
-    scenario: Scenario, file: Path, table: _RunTable, quiet: bool, on_compile: Callable[[], None]
-) -> int:  # fmt: skip
+def _report_one(job: _Job, solution: Solution, table: _RunTable) -> int:
+    """Saves, draws and reports a solution, and returns the exit code."""
+    from polhode import load
+
+    path = job.scenario.path
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        kept = _kept(job.result, job.force, lambda file, force: solution.save(file, overwrite=force))
+    if caught:  # the user's potential failed: go on with what the file holds
+        _say(f"polhode: {path}: {caught[0].message}", err=True)
+        if kept.file is not None:
+            solution = load(kept.file)
+    if kept.problem:
+        _say(f"polhode: {path}: {kept.problem}", err=True)
+    drawn = _drawn(job, solution)
+    table.row(job.scenario, solution, [file for file in (kept.file, drawn.file) if file])
+    return FAILED if kept.problem or drawn.problem else 0
+
+
+def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[], None]) -> int:
     """Runs a scenario with an [ensemble] and returns the exit code: that of a failure only if all bodies failed."""
     from polhode import EnsembleInterrupted, Reduced
 
-    code = 0
+    code, scenario = 0, job.scenario
     try:
         with _progress(scenario.path.stem, quiet) as progress:
             made = scenario.ensemble(progress, on_compile)
@@ -207,73 +362,204 @@ def _run_many(
         made, code = stopped.ensemble, INTERRUPTED
     except (ValueError, TypeError, MemoryError) as problem:  # ensemble refuses its input
         reason = "; ".join([str(problem), *getattr(problem, "__notes__", [])])
-        typer.echo(f"polhode: {scenario.path}: {reason}", err=True)
+        _say(f"polhode: {scenario.path}: {reason}", err=True)
         return BAD_INPUT
-    count = made.count if isinstance(made, Reduced) else len(made)
+    bodies = made.count if isinstance(made, Reduced) else len(made)
     failed = made.failed if isinstance(made, Reduced) else int((~made.success).sum())
     if code and not made.stats.steps:
-        typer.echo(f"polhode: {scenario.path}: interrupted; nothing was saved", err=True)
+        _say(f"polhode: {scenario.path}: interrupted; nothing was saved", err=True)
         return code
     if failed and not code:
         first, why = next(iter(made.messages.items()))
-        typer.echo(f"polhode: {scenario.path}: {failed} of {count} bodies failed; number {first}: {why}", err=True)
-        code = FAILED if failed == count else 0
-    try:
-        made.save(file, overwrite=True)
-    except (OSError, ValueError) as problem:
-        typer.echo(f"polhode: {scenario.path}: cannot save the result: {problem}", err=True)
-        return FAILED
-    if code == INTERRUPTED:
-        typer.echo(f"polhode: {scenario.path}: interrupted; what was computed is in {file}", err=True)
-    if not code:
-        table.cells(
-            scenario, made.plan, made.stats, "-", "-", f"{file}, {count} bodies{f', {failed} failed' if failed else ''}"
-        )
-    return code
+        _say(f"polhode: {scenario.path}: {failed} of {bodies} bodies failed; number {first}: {why}", err=True)
+        code = FAILED if failed == bodies else 0
+    with _not_stopped():
+        kept = _kept(job.result, job.force, lambda file, force: made.save(file, overwrite=force))
+        if code == INTERRUPTED:
+            fate = kept.problem or f"what was computed is in {kept.file}"
+            _say(f"polhode: {scenario.path}: interrupted; {fate}", err=True)
+            return code
+        if kept.problem:
+            _say(f"polhode: {scenario.path}: {kept.problem}", err=True)
+        drawn = _drawn(job, made)
+        saved = " and ".join(str(file) for file in (kept.file, drawn.file) if file)
+        saved += f", {bodies} bodies{f', {failed} failed' if failed else ''}"
+        table.cells(scenario, made.plan, made.stats, _largest_estimate(made), "-", "-", saved)
+    return max(code, FAILED if kept.problem or drawn.problem else 0)
 
 
-def _rescued(scenario: Scenario, solution: Solution, file: Path, code: int) -> int:
+def _largest_estimate(made: Ensemble | Reduced) -> float | None:
+    import numpy as np
+
+    estimates = getattr(made, "error_estimate", None)
+    known = np.zeros(0) if estimates is None else estimates[np.isfinite(estimates)]
+    return float(known.max()) if known.size else None
+
+
+def _rescued(job: _Job, solution: Solution, code: int) -> int:
     """Saves what was computed by a run that did not reach its end, and returns the exit code."""
-    try:
+    with _not_stopped():
+        fate = "nothing was saved"
         if solution.stats.steps:
-            solution.save(file, overwrite=True)
-    except (OSError, ValueError) as problem:
-        fate = f"what was computed could not be saved ({problem})"
-    else:
-        fate = f"what was computed is in {file}" if solution.stats.steps else "nothing was saved"
-    message = solution.message.replace("what was computed is in the solution", fate)
-    typer.echo(f"polhode: {scenario.path}: {message}", err=True)
+            kept = _kept(job.result, job.force, lambda file, force: solution.save(file, overwrite=force))
+            fate = kept.problem or f"what was computed is in {kept.file}"
+        message = solution.message.replace("what was computed is in the solution", fate)
+        _say(f"polhode: {job.scenario.path}: {message}", err=True)
     return code
+
+
+class _Kept(NamedTuple):
+    """Says where something was saved, and what went wrong."""
+
+    file: Path | None = None
+    problem: str = ""
+
+
+def _kept(file: Path, force: bool, save: Callable[[Path, bool], None]) -> _Kept:
+    """Saves a result: at its place if that can be done, else where it can be, rather than to lose it.
+
+    `save` takes a place, and whether a file there may be replaced.
+    """
+    try:
+        save(file, force)
+        return _Kept(file)
+    except FileExistsError:
+        return _kept_beside(file, force, save)
+    except OSError as failure:
+        return _kept_elsewhere(file, force, save, failure)
+    except ValueError as problem:  # more than the format can hold
+        return _Kept(problem=f"cannot save the result: {problem}")
+
+
+def _kept_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> _Kept:
+    """Saves a result whose name another program has taken during the run, under the next name that is free."""
+    for number in count(2):
+        other = file.with_name(f"{file.stem}-{number}{file.suffix}")
+        try:
+            save(other, False)
+        except FileExistsError:
+            continue
+        except OSError as failure:
+            return _kept_elsewhere(file, force, save, failure)
+        return _Kept(other, f"{file} appeared during the run and was left as it is; the result is in {other}")
+    raise AssertionError  # there is always another number
+
+
+def _kept_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None], failure: OSError) -> _Kept:
+    """Saves a result for which its own place has no room: in a temporary directory, or when the user has made room."""
+    import tempfile
+
+    for place in _other_places():
+        try:
+            directory = Path(tempfile.mkdtemp(prefix="polhode-", dir=place))
+        except OSError:
+            continue
+        try:
+            save(directory / file.name, False)
+        except (OSError, ValueError):
+            with suppress(OSError):
+                directory.rmdir()
+            continue
+        return _Kept(directory / file.name, f"{failure}; the result is in {directory / file.name}: move it from there")
+    while _is_terminal(sys.stdin) and _is_terminal(sys.stderr):
+        _print(printable(f"polhode: {failure}. Make room and press Enter to try again, or type q: "), err=True)
+        if _answer() != "":
+            break
+        try:
+            save(file, force)
+        except FileExistsError:
+            return _kept_beside(file, force, save)
+        except OSError as problem:
+            failure = problem
+        else:
+            return _Kept(file)
+    return _Kept(problem=f"the result could not be saved: {failure}")
+
+
+def _other_places() -> list[str]:
+    """Returns directories in which there may be room; to look for one fails itself where there is none."""
+    import tempfile
+
+    places = []
+    for look in (tempfile.gettempdir, lambda: "/var/tmp", lambda: str(Path.home()), os.getcwd):
+        with suppress(OSError, RuntimeError):
+            places.append(look())
+    return list(dict.fromkeys(places))
+
+
+def _answer() -> str:
+    """Returns what the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
+    try:
+        with _masked("SIG_UNBLOCK"):
+            line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        return "q"
+    return line.strip() if line else "q"
+
+
+def _drawn(job: _Job, made: Solution | Ensemble | Reduced) -> _Kept:
+    """Draws the picture of a result, if one is wanted; says so if it cannot be drawn."""
+    if job.picture is None:
+        return _Kept()
+    from polhode.views.plot import save
+
+    try:
+        figure = made.plot()
+        kept = _kept(job.picture, job.force, lambda file, force: save(figure, file, overwrite=force))
+    except (ValueError, MemoryError) as problem:  # nothing to draw
+        kept = _Kept(problem=f"no picture was drawn: {problem}")
+    if kept.problem:
+        _say(f"polhode: {job.scenario.path}: {kept.problem}", err=True)
+    return kept
 
 
 class _RunTable:
     """Prints a line for each run as it ends. It does not use Rich, whose import takes longer than many runs."""
 
-    def __init__(self, names: list[str], quiet: bool) -> None:
-        self.width = max([len("scenario"), *map(len, names)])
+    AUTO_CHARACTERS = 20
+    """Room for the name of a method that is still to be chosen."""
+
+    def __init__(self, scenarios: list[Scenario], quiet: bool) -> None:
+        self.widths = (
+            max([len("scenario"), *(cell_width(one_line(s.path.stem)) for s in scenarios)]),
+            max([len("method"), *(len(s.method.name) if s.method else self.AUTO_CHARACTERS for s in scenarios)]),
+            10, 8, 14, 12, 14,
+        )  # fmt: skip
         self.quiet = quiet
         self.empty = True
 
     def row(self, scenario: Scenario, solution: Solution, files: list[Path]) -> None:
+        """Prints the line of a solution."""
         if not self.quiet:
-            self.cells(scenario, solution.plan, solution.stats, *_worst_errors(solution), " and ".join(map(str, files)))
+            saved = " and ".join(map(str, files)) or "not saved"
+            estimate, errors = solution.error_estimate, _worst_errors(solution)
+            self.cells(scenario, solution.plan, solution.stats, estimate, *errors, saved)
 
     def cells(
-        self, scenario: Scenario, plan: Plan | None, stats: Stats, energy: str, momentum: str, saved: str
-    ) -> None:
+        self, scenario: Scenario, plan: Plan | None, stats: Stats, estimate: float | None, energy: str, momentum: str,
+        saved: str,
+    ) -> None:  # fmt: skip
         """Prints a line, also for results without errors of energy and momentum."""
         if self.quiet:
             return
         if self.empty:
-            self._line("scenario", "method", "steps", "steps/s", "energy error", "momentum error", "saved as")
+            self._line(
+                "scenario", "method", "steps", "steps/s", "error estimate", "energy error", "momentum error", "saved as"
+            )
         self.empty = False
         rate = f"{stats.steps / stats.seconds:.2g}" if stats.seconds else "-"
         method = "-" if plan is None else plan.method.name
-        self._line(scenario.path.stem, method, str(stats.steps), rate, energy, momentum, saved)
+        stated = "-" if estimate is None else f"{estimate:.1e}"
+        self._line(scenario.path.stem, method, str(stats.steps), rate, stated, energy, momentum, saved)
 
     def _line(self, *cells: str) -> None:
-        name, method, steps, rate, energy, momentum, saved = cells
-        typer.echo(f"{name:{self.width}}  {method:8}  {steps:>10}  {rate:>8}  {energy:>12}  {momentum:>14}  {saved}")
+        name, method, *numbers, saved = map(one_line, cells)
+        first, second, *others = self.widths
+        columns = [f"{number:>{width}}" for number, width in zip(numbers, others, strict=True)]
+        if len(method) > second:  # a line of its own, so that the columns stay in line
+            _say(f"{padded(name, first)}  {method}")
+            name = method = ""
+        _say("  ".join([padded(name, first), padded(method, second), *columns, saved]))
 
 
 def _worst_errors(solution: Solution) -> tuple[str, str]:
@@ -289,31 +575,36 @@ def _worst_errors(solution: Solution) -> tuple[str, str]:
 @contextmanager
 def _progress(name: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Yields a function that shows a progress bar once a run turns out to be long, or None where none is shown."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or not _is_terminal(sys.stderr):
         yield None
         return
     bar: Any = None
     task: Any = None
+    gone = False
     began = time.perf_counter()
 
     def progress(done: int, total: int) -> None:
-        nonlocal bar, task
+        nonlocal bar, task, gone
         spent = time.perf_counter() - began
-        if bar is None and (spent < BAR_AFTER_SECONDS or done == total):
+        if gone or (bar is None and (spent < BAR_AFTER_SECONDS or done == total)):
             return
         rate = done / spent
         shown = {"completed": done, "rate": rate, "left": _clock((total - done) / rate)}
-        if bar is None:
-            bar = _bar()
-            bar.start()
-            task = bar.add_task(name, total=total, **shown)
-        bar.update(task, refresh=True, **shown)
+        try:
+            if bar is None:
+                bar = _bar()
+                bar.start()
+                task = bar.add_task(one_line(name), total=total, **shown)
+            bar.update(task, refresh=True, **shown)
+        except OSError:  # the terminal was closed: the run goes on
+            gone = True
 
     try:
         yield progress
     finally:
         if bar is not None:
-            bar.stop()
+            with suppress(OSError):
+                bar.stop()
 
 
 def _bar() -> Any:
@@ -321,7 +612,7 @@ def _bar() -> Any:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]:.2g} steps/s, {task.fields[left]} left"),
@@ -340,6 +631,7 @@ def _clock(seconds: float) -> str:
 
 
 @app.command()
+@_stopped_by_signals()
 def compare(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.toml", help="The motion to compare methods on.")],
     methods: Annotated[
@@ -355,6 +647,7 @@ def compare(
     repeats: Annotated[int, typer.Option(min=1, help="How often a run is timed; the least time counts.")] = 5,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the table.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Compare methods on the motion of a scenario: errors against cost.
 
@@ -362,27 +655,30 @@ def compare(
     whose uncertainty is stated. Without --methods, the scenario's method is compared with Strang (Exact, if free),
     RK4 and DOP853, as far as they accept the torque. A method with a tolerance is run with rtol from 1e-4 to 1e-12.
     Prints a table, and saves the picture and all numbers as SCENARIO_compare.png, .svg and .nc.
-    Exit codes: 0 all went well (the table shows runs that failed), 1 the reference could not be computed,
-    2 bad input, 130 interrupted (what was computed is saved).
+    A Python file that the scenario names is executed, as with `polhode run`.
+    Exit codes: 0 all went well (the table shows runs that failed); 1 the reference could not be computed, or a result
+    had to be saved elsewhere than asked for; 2 bad input; 130 interrupted, 143 terminated, 129 hung up (what was
+    computed is saved).
     """
     from polhode import ComparisonInterrupted, SimulationFailed
     from polhode import compare as compared
     from polhode._compare import halvings
     from polhode.compiled import CompilationFailed
-    from polhode.scenario import ScenarioError, load_scenario
+    from polhode.scenario import ScenarioError, check_scenario
 
     def on_compile(what: str) -> None:
         if not quiet:
-            typer.echo(what, err=True)
+            _say(what, err=True)
 
     try:
+        files = [out / f"{scenario.stem}_compare{ending}" for ending in (".nc", ".png", ".svg")]
         try:
-            given = load_scenario(scenario)
+            draft = check_scenario(scenario, trust=trust)
+            if problems := [p for file in files if (p := _unwritable(file, force, "--output"))]:
+                _stop("\npolhode: ".join(problems))
+            given = draft.scenario()
         except ScenarioError as problem:
             _stop("\npolhode: ".join(str(problem).splitlines()))
-        files = [out / f"{scenario.stem}_compare{ending}" for ending in (".nc", ".png", ".svg")]
-        if problems := [p for file in files if (p := _unwritable(file, force, "--output"))]:
-            _stop("\npolhode: ".join(problems))
         problem_of = {
             name: getattr(given, name) for name in ("body", "torque", "omega", "attitude", "t_span", "t_eval")
         }
@@ -406,25 +702,32 @@ def compare(
         except (SimulationFailed, CompilationFailed) as failure:  # in the reference: failed methods are rows
             reason = str(failure).replace("; what was computed is in the solution", "")
             _stop(f"the reference to compare with could not be computed: {reason}", FAILED)
-        _report(done, given.title, files)
+        with _not_stopped():
+            code = max(code, _report(done, given.title, files, force))
     except KeyboardInterrupt:
         _stop("interrupted before a run was finished; nothing was saved", INTERRUPTED)
     raise typer.Exit(code)
 
 
-def _report(comparison: Comparison, title: str, files: list[Path]) -> None:
+def _report(comparison: Comparison, title: str, files: list[Path], force: bool) -> int:
     """Prints the table, then saves the comparison: if saving fails, the numbers have been seen."""
     from dataclasses import replace
 
-    typer.echo(comparison.table())
+    from polhode.views.plot import save
+
+    _say(comparison.table())
     comparison = replace(comparison, title=title)
+    figure = comparison.plot()
     data, *pictures = files
-    try:
-        comparison.save(data, overwrite=True)
-        comparison.plot(*pictures)
-    except (OSError, ValueError) as problem:
-        _stop(f"cannot save the comparison: {problem}", FAILED)
-    typer.echo(f"Saved as {', '.join(map(str, files[:-1]))} and {files[-1]}.")
+    kept = [_kept(data, force, lambda file, force: comparison.save(file, overwrite=force))]
+    kept += [_kept(p, force, lambda file, force: save(figure, file, overwrite=force)) for p in pictures]
+    for one in kept:
+        if one.problem:
+            _say(f"polhode: {one.problem}", err=True)
+    saved = [str(one.file) for one in kept if one.file]
+    if saved:
+        _say(f"Saved as {' and '.join(filter(None, [', '.join(saved[:-1]), saved[-1]]))}.")
+    return FAILED if any(one.problem for one in kept) else 0
 
 
 def _usual_methods(scenario: Scenario) -> list[Method | str]:
@@ -455,6 +758,7 @@ def _numbers(option: str, text: str) -> list[float]:
 
 
 @app.command()
+@_stopped_by_signals()
 def reproduce(
     what: Annotated[
         list[str] | None, typer.Argument(metavar="[PAPER[/FIGURE]]...", help="Papers or figures; default: all.")
@@ -471,7 +775,8 @@ def reproduce(
     """Rerun the figures and claims of the five papers, and judge them.
 
     Writes a report (report.html), figures as PNG and SVG, and data as NetCDF. Exit codes: 0 everything was run,
-    whatever the verdicts; 1 a figure could not be made; 2 bad input; 130 interrupted (the report has what was done).
+    whatever the verdicts; 1 a figure could not be made; 2 bad input; 130 interrupted, 143 terminated, 129 hung up (the
+    report has what was done).
     """
     from polhode.papers._command import listing, run
     from polhode.papers._study import Size, chosen
@@ -479,9 +784,9 @@ def reproduce(
     try:
         studies = chosen(what or [])
         if show:
-            listing(studies, typer.echo)
+            listing(studies, _say)
             return
-        outcomes = run(studies, out, Size.QUICK if quick else Size.FULL, typer.echo, go_on=go_on)
+        outcomes = run(studies, out, Size.QUICK if quick else Size.FULL, _say, go_on=go_on)
     except (ValueError, OSError) as problem:
         _stop(problem)
     except KeyboardInterrupt:
@@ -512,7 +817,7 @@ def methods(
         if as_json:
             _echo_json([cards.method_record(method) for method in catalogue().values()])
         else:
-            typer.echo(cards.method_table(width) if every else cards.start_table(width))
+            _say(cards.method_table(width) if every else cards.start_table(width))
         return
     try:
         method = find(name)
@@ -521,13 +826,13 @@ def methods(
     if as_json:
         _echo_json(cards.method_record(method))
     else:
-        typer.echo(cards.method_card(method, min(width or LINE_CHARACTERS, LINE_CHARACTERS)))
+        _say(cards.method_card(method, min(width or LINE_CHARACTERS, LINE_CHARACTERS)))
 
 
 def _echo_json(value: object) -> None:
     import json
 
-    typer.echo(json.dumps(value, indent=2))
+    _say(json.dumps(value, indent=2))
 
 
 @app.command()
@@ -540,7 +845,7 @@ def torques(
 
     if name is not None:
         try:
-            typer.echo(cards.torque_card(find(name)))
+            _say(cards.torque_card(find(name)))
         except ValueError as problem:
             _stop(problem)
         return
@@ -549,9 +854,7 @@ def torques(
     if not any(row[-1] for row in rows):  # all are polhode's own
         head, rows = head[:-1], [row[:-1] for row in rows]
     _table(head, rows)
-    typer.echo(
-        "For units and an example: polhode torques NAME. For a function of your own: model = 'file.py:function'."
-    )
+    _say("For units and an example: polhode torques NAME. For a function of your own: model = 'file.py:function'.")
 
 
 @app.command()
@@ -571,15 +874,23 @@ def _table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
 
     table = Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False)
     for row in rows:
-        table.add_row(*row)
-    Console(width=None if _width() else 500, highlight=False, markup=False).print(table)
+        table.add_row(*map(one_line, row))
+    drawn = io.TextIOWrapper(io.BytesIO(), getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace")
+    terminal = _is_terminal(sys.stdout) or None  # None: as the environment wants it
+    Console(file=drawn, width=_width() or 500, force_terminal=terminal, highlight=False, markup=False).print(table)
+    drawn.seek(0)
+    _print(drawn.read())
 
 
 def _width() -> int | None:
     """Returns the width of the terminal, or None in a pipe, where there is no limit."""
-    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+    if _is_terminal(sys.stdout) or "COLUMNS" in os.environ:
         return shutil.get_terminal_size().columns
     return None
+
+
+def _is_terminal(stream: Any) -> bool:
+    return stream is not None and not stream.closed and bool(stream.isatty())
 
 
 # --- show ----------------------------------------------------------------------------------------------------------
@@ -592,50 +903,74 @@ def show(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the PNG if it exists.")] = False,
     rows: Annotated[int, typer.Option(min=0, help="How many rows to print.")] = 8,
 ) -> None:
-    """Show what is in a result file."""
-    import numpy as np
+    """Show what is in a result file.
 
-    import polhode
-    from polhode.torques import get
+    The file is compared with its checksum: one that is damaged is refused.
+    """
+    from polhode.io import netcdf
 
     picture = result.parent / f"{result.stem}.png"
     if plot and (problem := _unwritable(picture, force, option="")):
         _stop(problem)
-    if (many := _summary_of_many(result)) is not None:
-        if plot:
-            _stop(f"{result} holds an ensemble, and ensembles have no picture: leave --plot out")
-        many()
-        return
     try:
-        solution = polhode.load(result)
-    except (OSError, ValueError, TypeError) as problem:
-        _stop(f"{result}: {problem.strerror if isinstance(problem, OSError) and problem.strerror else problem}")
+        contents = netcdf.read(result)
+        figure = _show_many(result, contents, plot) if _holds_many(contents) else _show_one(result, rows, plot)
+    except (OSError, ValueError, TypeError, LookupError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        _stop(why if why.startswith(str(result)) else f"{result}: {why}")
+    if plot:
+        from polhode.views.plot import save
+
+        if figure is None:
+            _stop(f"{result} holds nothing over time that could be drawn: leave --plot out", FAILED)
+        kept = _kept(picture, force, lambda file, force: save(figure, file, overwrite=force))
+        if kept.problem:
+            _stop(kept.problem, FAILED)
+        _say(f"plotted as {kept.file}")
+
+
+def _show_one(result: Path, rows: int, plot: bool) -> Figure | None:
+    """Shows a solution, and returns its picture if that is wanted."""
+    import numpy as np
+
+    import polhode
+    from polhode.io.records import describe_torque
+    from polhode.torques import get
+
+    solution = polhode.load(result)
     if title := solution.metadata.get("title"):
-        typer.echo(f"{title}\n")
-    typer.echo(f"body      {solution.body}")
-    model = get(solution.torque.name) is not None
-    typer.echo(f"torque    {solution.torque if model else f'{solution.torque.name}, a function of the user'}")
-    typer.echo(f"method    {solution.method}, step {solution.step:g} s")
-    typer.echo(
-        f"time      {solution.problem.t_start:g} to {solution.t_last:g} s, "
-        f"{solution.stats.steps} steps, {solution.t.size} rows"
+        _say(f"{one_line(str(title))}\n")
+    torque = describe_torque(solution.torque)
+    if get(solution.torque.name) is None:
+        torque += ", a function of the user, which the file does not keep"
+    _field("body", solution.body)
+    _field("torque", torque)
+    _field("method", f"{solution.method}, step {solution.step:g} s")
+    _field(
+        "time",
+        f"{solution.problem.t_start:g} to {solution.t_last:g} s, {solution.stats.steps} steps, {solution.t.size} rows",
     )
-    typer.echo(f"ended     {solution.message}")
+    _field("ended", solution.message)
+    if solution.error_estimate is not None:
+        _field("estimate", f"error at most {solution.error_estimate:.1e}")
     for event in solution.events:
-        typer.echo(f"event     {event.metadata['event']}, {_times_of(event.t)}")
-    typer.echo()
-    typer.echo("largest relative change of what the exact motion conserves:")
+        _field("event", f"{event.metadata['event']}, {_times_of(event.t)}")
+    _say()
+    _say("largest relative change of what the exact motion conserves:")
     for name, error in solution.invariant_errors.items():
-        typer.echo(f"    {name:18}{error.max() if error.size else 0.0:.1e}")
-    typer.echo()
+        _say(f"    {name:18}{error.max() if error.size else 0.0:.1e}")
+    _say()
     picked = np.unique(np.linspace(0, solution.t.size - 1, min(rows, solution.t.size)).round().astype(int))
     headers = ["t, s", "omega, rad/s", "", "", "quaternion (scalar first)", "", "", ""]
     cells = [(solution.t[i], *solution.omega[i], *solution.quaternion[i]) for i in picked]
     if cells:
         _table(headers, [tuple(f"{x:.6g}" for x in row) for row in cells])
-    if plot:
-        solution.plot(picture)
-        typer.echo(f"plotted as {picture}")
+    return solution.plot() if plot else None
+
+
+def _field(name: str, value: object) -> None:
+    """Prints one line of a description."""
+    _say(f"{name:9} {one_line(str(value))}")
 
 
 def _times_of(t: Floats, most: int = 6) -> str:
@@ -646,47 +981,52 @@ def _times_of(t: Floats, most: int = 6) -> str:
     return f"{t.size} times, at t = {shown}{', ...' if t.size > most else ''} s" if t.size > 1 else f"at t = {shown} s"
 
 
-def _summary_of_many(result: Path) -> Callable[[], None] | None:
-    """Returns a function that shows the ensemble in a file, or its reductions; None for any other file."""
+def _holds_many(contents: Contents) -> bool:
+    """Whether a file holds an ensemble, or reductions of one."""
+    variables, about = contents
+    return "bodies" in about or ("status" in variables and variables["status"].dimensions == ("body",))
+
+
+def _show_many(result: Path, contents: Contents, plot: bool) -> Figure | None:
+    """Shows an ensemble, or its reductions; returns the picture if that is wanted and there is one."""
     import numpy as np
 
-    from polhode.io import netcdf
+    from polhode.core.status import Status
 
-    try:
-        variables, about = netcdf.read(result)
-    except (OSError, ValueError):  # `load` reports it
+    variables, about = contents
+    stopped = 0.0
+    if "bodies" in about:
+        bodies, failed = float(str(about["bodies"])), float(str(about.get("failed", 0)))
+    else:
+        status = variables["status"].data
+        stopped = float(np.count_nonzero(status == Status.INTERRUPTED))
+        bodies, failed = float(status.size), float(np.count_nonzero(status)) - stopped
+    torque, method = str(about.get("torque", "-")), str(about.get("method", "-"))
+    also = f", {stopped:.0f} were interrupted" if stopped else ""
+    _field("ensemble", f"{bodies:.0f} bodies, {failed:.0f} failed{also}")
+    _field("torque", torque)
+    _field("method", f"{method}, step {float(str(about['step'])):g} s" if "step" in about else method)
+    if "time" in variables and (t := variables["time"].data).size:
+        _field("time", f"{t[0]:g} to {t[-1]:g} s, {t.size} rows")
+    if "seed" in about:
+        _field("seed", f"{about['seed']:.0f}" if isinstance(about["seed"], float) else about["seed"])
+    _say()
+    coordinates = {name for name, v in variables.items() if v.dimensions == (name,)}
+    rows = []
+    for name, v in variables.items():
+        if name in coordinates or v.data.dtype.kind != "f":
+            continue
+        known = v.data[np.isfinite(v.data)]
+        shape = " x ".join(f"{size} {d}" for size, d in zip(v.data.shape, v.dimensions, strict=True))
+        least, mean, most = (f"{f(known):.6g}" if known.size else "-" for f in (np.min, np.mean, np.max))
+        rows.append((name, str(v.attributes.get("units", "")), shape, least, mean, most))
+    known_names = {"method", "torque", "step", "seed", "bodies", "failed"}
+    rows += [(k, "", "", f"{x:.6g}", "", "") for k, x in about.items() if k not in known_names and isinstance(x, float)]
+    _table(["what", "unit", "shape", "least", "mean", "greatest"], rows)
+    _say(f"\nfor the numbers themselves: xarray.open_dataset({str(result)!r})")
+    if not plot:
         return None
-    reduced = "bodies" in about
-    if not (reduced or ("status" in variables and variables["status"].dimensions == ("body",))):
-        return None
-    status = None if reduced else variables["status"].data
-    count, failed = (about["bodies"], about["failed"]) if status is None else (status.size, np.count_nonzero(status))
+    from polhode.views.plot_many import Drawable, draw
 
-    def show() -> None:
-        typer.echo(f"ensemble  {count:.0f} bodies, {failed or 0:.0f} failed")
-        typer.echo(f"torque    {about['torque']}")
-        typer.echo(f"method    {about['method']}, step {about['step']:g} s")
-        if "time" in variables and (t := variables["time"].data).size:
-            typer.echo(f"time      {t[0]:g} to {t[-1]:g} s, {t.size} rows")
-        if "seed" in about:
-            typer.echo(
-                f"seed      {about['seed']:.0f}" if isinstance(about["seed"], float) else f"seed      {about['seed']}"
-            )
-        typer.echo()
-        coordinates = {name for name, v in variables.items() if v.dimensions == (name,)}
-        rows = []
-        for name, v in variables.items():
-            if name in coordinates or v.data.dtype.kind != "f":
-                continue
-            known = v.data[np.isfinite(v.data)]
-            shape = " x ".join(f"{size} {d}" for size, d in zip(v.data.shape, v.dimensions, strict=True))
-            least, mean, most = (f"{f(known):.6g}" if known.size else "-" for f in (np.min, np.mean, np.max))
-            rows.append((name, str(v.attributes.get("units", "")), shape, least, mean, most))
-        known_names = {"method", "torque", "step", "seed", "bodies", "failed"}
-        rows += [
-            (k, "", "", f"{x:.6g}", "", "") for k, x in about.items() if k not in known_names and isinstance(x, float)
-        ]
-        _table(["what", "unit", "shape", "least", "mean", "greatest"], rows)
-        typer.echo(f"\nfor the numbers themselves: xarray.open_dataset({str(result)!r})")
-
-    return show
+    table = {name: Drawable(v.dimensions, v.data, v.attributes) for name, v in variables.items()}
+    return draw(table, f"{bodies:,.0f} bodies, {one_line(torque)}, {one_line(method)}")

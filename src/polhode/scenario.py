@@ -32,6 +32,11 @@
     reduce.worst = "energy_error.max(time).quantile(0.99, body)"
 
 Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
+
+A scenario can name a Python file of your own, "file.py:function". To load the scenario executes that file, like any
+script: run only scenarios that you trust. The file is executed last, when everything else has been checked, and only
+if it lies in the folder of the scenario or below, unless `trust=True` (on the command line `--trust`) allows any
+place.
 """
 
 from __future__ import annotations
@@ -43,7 +48,8 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, reduce
 from itertools import pairwise
@@ -57,11 +63,14 @@ from polhode.body import Body
 from polhode.core.quat import multiply, turn
 from polhode.core.types import Quat
 from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
+from polhode.io.netcdf import LARGEST_BYTES
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Solution
 from polhode.torques import CustomTorque, Torque, torque
 from polhode.torques import find as find_torque
+from polhode.torques.free import Free
+from polhode.views.text import one_line
 
 if TYPE_CHECKING:
     from polhode.ensembles.reduce import Quantity, Reduced
@@ -219,6 +228,8 @@ class _Output(_Table):
                     f"file must be a path such as 'results/top.nc', ending in .nc and without '..', not {self.file!r}; "
                     "it starts from the current directory, or from the one given with --out"
                 )
+            if not self.file.isprintable():
+                raise ValueError(f"file must be a name that can be printed, not {self.file!r}")
         return self
 
 
@@ -339,23 +350,66 @@ class Scenario:
         return replace(solution, metadata={**solution.metadata, "title": self.title, "scenario": self.path.name})
 
 
-def load_scenario(path: str | Path) -> Scenario:
+def load_scenario(path: str | Path, *, trust: bool = False) -> Scenario:
     """Reads a scenario file and checks all of it.
+
+    A torque of the user's own, in a Python file, is executed when everything else is known to be right. The file must
+    lie in the folder of the scenario or below it; with `trust=True` it may lie anywhere.
 
     Raises ScenarioError, whose message has one line for each problem.
     """
+    return check_scenario(path, trust=trust).scenario()
+
+
+def check_scenario(path: str | Path, *, trust: bool = False) -> Draft:
+    """Reads a scenario file and checks everything in it that can be checked before a Python file is executed.
+
+    Raises ScenarioError, as `load_scenario` does.
+    """
     path = Path(path)
-    try:
-        return _scenario(path, _validated(_File, _tree(_text(path))))
-    except _Problems as problems:
-        raise ScenarioError("\n".join(f"{path}: {problem}" for problem in problems.args)) from None
+    with _problems_of(path):
+        file = _validated(_File, _tree(_text(path)))
+        return Draft(_scenario(path, file, trust), file, trust)
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """Describes a run whose torque may still have to be loaded from a Python file."""
+
+    checked: Scenario
+    """The scenario, with no torque in the place of one from a Python file."""
+    tables: _File
+    trust: bool
+
+    def scenario(self) -> Scenario:
+        """Returns the scenario with its torque; executes the Python file that it may name."""
+        model, path = self.tables.torque.model, self.checked.path
+        if not _is_file(model):
+            return self.checked
+        with _problems_of(path):
+            acting = _torque_from_file(self.tables.torque, path.parent, self.trust)
+            scenario = replace(self.checked, torque=acting)
+            _checked("", lambda: checked_arguments(**scenario.arguments()))
+            many = self.tables.ensemble
+            return scenario if many is None else replace(scenario, many=_many(many, scenario))
 
 
 class _Problems(Exception):
     """Carries the problems of a file, one in each argument."""
 
 
-def _scenario(path: Path, file: _File) -> Scenario:
+@contextmanager
+def _problems_of(path: Path) -> Iterator[None]:
+    """Turns problems into a ScenarioError about this file."""
+    try:
+        yield
+    except _Problems as problems:
+        lines = (f"{one_line(str(path))}: {one_line(problem)}" for problem in problems.args)
+        raise ScenarioError("\n".join(lines)) from None
+
+
+def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
+    """Returns the scenario, without a torque if that is in a Python file."""
     body = _checked("body", file.body.body)
     named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
     method = None if named is None else _checked("run.method", lambda: find_method(named))
@@ -370,11 +424,14 @@ def _scenario(path: Path, file: _File) -> Scenario:
         raise _Problems(
             f"run: {rows:.3g} rows of output are more than the {MOST_ROWS:.0e} allowed: set run.every or run.samples"
         )
+    from_file = _is_file(file.torque.model)
+    if from_file:
+        _checked_file(file.torque, path.parent, trust)
     scenario = Scenario(
         path=path,
         title=file.title,
         body=body,
-        torque=_torque(file.torque, path.parent),
+        torque=Free() if from_file else _torque(file.torque),
         omega=file.initial.rate(body),
         attitude=file.initial.attitude(),
         t_span=run.t_span,
@@ -390,9 +447,15 @@ def _scenario(path: Path, file: _File) -> Scenario:
     _checked("", lambda: checked_arguments(**scenario.arguments()))
     if file.ensemble is None:
         return scenario
-    if file.output.plot:
-        raise _Problems("output.plot: ensembles have no picture: remove this key, or the [ensemble] table")
-    return replace(scenario, many=_many(file.ensemble, scenario))
+    listed = len(t_eval) if t_eval is not None else 2 + int(rows) * (run.every is not None)
+    size = file.ensemble.count * listed * 32  # a quaternion in each row
+    if size > LARGEST_BYTES and not file.ensemble.reduce:
+        raise _Problems(
+            f"ensemble: {file.ensemble.count} bodies with {listed} rows each take {size / 2**30:.3g} GiB an array, and "
+            "a file can hold no more than 4: take fewer bodies or rows, or reduce them (ensemble.reduce)"
+        )
+    known = file.ensemble.model_copy(update={"parameters": None}) if from_file else file.ensemble
+    return replace(scenario, many=_many(known, scenario))
 
 
 # --- an ensemble ---------------------------------------------------------------------------------------------------
@@ -414,7 +477,8 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
         centres["parameters"] = nominal.torque.values
     drawn = {
         "body" if name == "moments" else name: _distribution(f"ensemble.{name}", getattr(table, name), centres[name])
-        for name in table.given(*_DRAWN)
+        for name in _DRAWN
+        if getattr(table, name) is not None
     }
     kept = {name: _checked(f"ensemble.reduce.{name}", partial(_quantity, text)) for name, text in table.reduce.items()}
     return Many(table.count, table.seed, drawn, kept)
@@ -473,28 +537,52 @@ def _checked(key: str, make: Callable[[], Any]) -> Any:
 # --- the torque ----------------------------------------------------------------------------------------------------
 
 
-def _torque(table: _Torque, directory: Path) -> Torque:
-    settings = table.model_extra or {}
-    if ":" in table.model or table.model.endswith(".py"):
-        return _torque_from_file(table.model, settings, directory)
+def _is_file(model: str) -> bool:
+    """Whether the model is a function in a Python file."""
+    return ":" in model or model.endswith(".py")
+
+
+def _torque(table: _Torque) -> Torque:
     model = _checked("torque.model", lambda: find_torque(table.model))
-    return _checked("torque", lambda: _validated(model, settings, "torque"))  # type: ignore[no-any-return]
+    return _checked("torque", lambda: _validated(model, table.model_extra or {}, "torque"))  # type: ignore[no-any-return]
 
 
-def _torque_from_file(model: str, settings: dict[str, Any], directory: Path) -> Torque:
-    """Returns the torque made from a function in a Python file of the user's, which is executed like any script."""
-    file, _, name = model.rpartition(":")
+def _checked_file(table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
+    """Returns the Python file and the name of the function in it, checked as far as possible without executing it."""
+    settings = table.model_extra or {}
+    file, _, name = table.model.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier() or "\0" in file:
+        raise _Problems(f"torque.model: {table.model!r} must be like 'magnetic.py:torque_function'")
     path = directory / file
-    if not file.endswith(".py") or not name.isidentifier():
-        raise _Problems(f"torque.model: {model!r} must be like 'magnetic.py:torque_function'")
-    if not path.is_file():
+    try:
+        real, folder, exists = path.resolve(), directory.resolve(), path.is_file()
+    except OSError as problem:
+        raise _Problems(f"torque.model: {path} cannot be read: {problem.strerror}") from None
+    if not exists:
         raise _Problems(f"torque.model: there is no file {path}; it is looked for beside the scenario")
+    if not (trust or real.is_relative_to(folder)):
+        raise _Problems(
+            f"torque.model: {real} lies outside the folder of the scenario, and to run the scenario would execute it: "
+            "if you trust that file, allow it with --trust (in Python: trust=True)"
+        )
     if unknown := settings.keys() - {"parameters"}:
         raise _Problems(*(f"torque.{k}: {_unknown(k, ['parameters'])}" for k in sorted(unknown)))
+    _parameters(settings)
+    return path, name
+
+
+def _parameters(settings: dict[str, Any]) -> tuple[float, ...]:
+    return _validated(tuple[float, ...], settings.get("parameters", ()), "torque", "parameters")  # type: ignore[no-any-return]
+
+
+def _torque_from_file(table: _Torque, directory: Path, trust: bool) -> Torque:
+    """Returns the torque made from a function in a Python file of the user's, which is executed like any script."""
+    path, name = _checked_file(table, directory, trust)
+    settings = table.model_extra or {}
     found = getattr(_module(path), name, None)
     if found is None:
         raise _Problems(f"torque.model: {path} has no {name}")
-    values = _validated(tuple[float, ...], settings.get("parameters", ()), "torque", "parameters")
+    values = _parameters(settings)
     if isinstance(found, CustomTorque):
         return found.with_parameters(values) if "parameters" in settings else found
     if isinstance(found, Torque) and not settings:
@@ -512,14 +600,14 @@ def _module(path: Path) -> Any:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as problem:  # the user's code may raise anything
+    except (Exception, SystemExit) as problem:  # the user's code may raise anything
         line = problem.lineno if isinstance(problem, SyntaxError) else _last_line(problem, path)
         where = f", line {line}" if line else ""
         raise _Problems(f"torque.model: {path}{where} raised {type(problem).__name__}: {problem}") from None
     return module
 
 
-def _last_line(problem: Exception, path: Path) -> int | None:
+def _last_line(problem: BaseException, path: Path) -> int | None:
     """Returns the line of the file at which an exception passed through it."""
     line, trace = None, problem.__traceback__
     while trace:

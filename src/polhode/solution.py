@@ -5,24 +5,25 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import math
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, apply_by_blocks, dots, to_space
+from polhode._arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode._arrays import lengths as row_lengths
 from polhode.body import Body
-from polhode.compiled import program
+from polhode.compiled import all_rows_at_once, program
 from polhode.core.drive import potential_rows
 from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.io.records import describe_torque, is_own, read_method, read_torque, torque_record
+from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
 from polhode.problem import Plan, Problem, Stats
-from polhode.torques import Torque
+from polhode.torques import Torque, checked
 
 if TYPE_CHECKING:
     import os
@@ -36,8 +37,15 @@ if TYPE_CHECKING:
 INTERPRETED_ROWS = 20_000
 """Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
 
-FORMAT, FORMAT_VERSION = "polhode solution", 1
-"""The name and the version of the file format, which every file states."""
+FEW_ROWS = 100
+"""Up to this number of rows a potential is called for one after the other: to read its code takes as long."""
+
+FORMAT, FORMAT_VERSION = "polhode solution", 2
+"""The name and the version of the file format, which every file states. From version 2 on files have a checksum."""
+
+UNIT_TOLERANCE = 1e-3
+"""Quaternions in a file without a checksum may differ from unit length by this much. All methods stay far closer to
+it."""
 
 _NAMES = {
     "time": ("time", "s"),
@@ -200,6 +208,11 @@ class Solution:
             return np.zeros(t.size)
         values = np.array(self.torque.parameters(self.body), dtype=np.float64)
         if t.size <= INTERPRETED_ROWS:
+            if (
+                t.size > FEW_ROWS
+                and (at_once := all_rows_at_once(potential, t, columns(q), values, t.shape)) is not None
+            ):
+                return at_once
             rows = zip(t.tolist(), map(tuple, q.tolist()), strict=True)
             return np.array([potential(t, q, values) for t, q in rows], dtype=np.float64)
         fill = program(potential_rows(potential), "ppppii")
@@ -370,9 +383,9 @@ class Solution:
         return dataclasses.replace(self, saved_potential=np.full(self.t.size + 1, np.nan))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Solution:
-        """Reads a solution from a file that `save` wrote."""
-        return load(path)
+    def load(cls, path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
+        """Reads a solution from a file that `save` wrote: see `polhode.load`."""
+        return load(path, torque=torque)
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
         """Returns dimensions and values of what is written to files, by name."""
@@ -436,22 +449,93 @@ class Solution:
         }
 
 
-def load(path: str | os.PathLike[str]) -> Solution:
-    """Reads a solution from a file that `Solution.save` wrote."""
-    from polhode.io import netcdf
+def load(path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
+    """Reads a solution from a file that `Solution.save` wrote.
+
+    The contents are compared with the checksum in the file, and must make sense also where there is none: damaged
+    files raise a ValueError. A file keeps the name and the numbers of a torque function of your own, but not the
+    function: give it as `torque` if `at` or `resume` are to be used.
+    """
+    from polhode.io import checksum, netcdf
 
     contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy", *_EVENT_ROWS))
-    if contents.attributes.get("format") != FORMAT:
+    attributes = contents.attributes
+    if attributes.get("format") != FORMAT:
         raise netcdf.BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
     try:
-        if int(contents.attributes["format_version"]) > FORMAT_VERSION:
+        version = int(cast(Any, attributes["format_version"]))
+        if version > FORMAT_VERSION:
             raise netcdf.BadFile(f"{path} was written by a later version of polhode: update polhode")
-        return _rebuilt(contents)
+        if version >= 2 and checksum.NAME not in attributes:
+            raise netcdf.BadFile(f"{path} is damaged: its checksum is missing. Use another copy of it, or run again")
+        solution = _rebuilt(contents)
+        _check_sense(solution, verified=attributes.get(checksum.NAME, checksum.NONE) != checksum.NONE)
     except netcdf.BadFile:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
-        what = f"{type(problem).__name__}: {problem}"
-        raise netcdf.BadFile(f"{path} is damaged ({what}). Make the file anew") from problem
+        what = str(problem) if isinstance(problem, _Senseless) else f"{type(problem).__name__}: {problem}"
+        raise netcdf.BadFile(f"{path} is damaged ({what}). Use another copy of it, or run again") from problem
+    return solution if torque is None else _with_torque(solution, torque, path)
+
+
+def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]) -> Solution:
+    """Returns a solution from a file with its torque, of which the file keeps no function."""
+    acting = checked(given)
+    if not is_same_torque(solution.torque, acting, solution.body):
+        raise ValueError(
+            f"{path} was made with the torque {describe_torque(solution.torque)}, which is not "
+            f"{describe_torque(acting)}: give the function by which it was made, with the same parameters, "
+            "breakpoints and dependence"
+        )
+    problem = solution.problem.replace(torque=acting)
+    events = tuple(dataclasses.replace(e, problem=problem) for e in solution.events)
+    return dataclasses.replace(solution, problem=problem, events=events)
+
+
+class _Senseless(ValueError):
+    """A file holds something that no solution can hold."""
+
+
+def _check_sense(s: Solution, *, verified: bool) -> None:
+    """Raises an error if the numbers cannot be those of a solution.
+
+    Where a checksum is right, only a person can have written nonsense: then times may come in any order, as `at` may
+    have been asked for them.
+    """
+
+    def check(holds: Any, what: str) -> None:
+        if not holds:
+            raise _Senseless(what)
+
+    problem, plan, stats = s.problem, s.plan, s.stats
+    ends = (problem.t_start, problem.t_end, s.t_last)
+    check(np.isfinite(ends).all(), f"the times {ends} are not all finite")
+    forward = math.copysign(1.0, problem.span)
+    check(problem.span != 0, f"it begins and ends at t = {problem.t_start}")
+    check(math.isfinite(plan.step) and plan.step * forward > 0, f"the step {plan.step} does not lead to the end")
+    check(problem.every is None or problem.every >= 1, f"every = {problem.every}")
+    check(stats.steps >= 0 and stats.nfev >= 0 and stats.seconds >= 0, f"{stats}")
+    for name in ("longest_step", "torque_size"):
+        value = getattr(plan, name)
+        check(value is None or not math.isnan(value), f"{name} = {value}")
+    for q in (
+        s.quaternion,
+        problem.quaternion_start[None, :],
+        s.last_quaternion[None, :],
+        *(e.quaternion for e in s.events),
+    ):
+        lengths = apply_by_blocks(row_lengths, q)
+        check((np.isfinite(lengths) & (lengths > 0)).all(), "an attitude is not finite, or zero")
+        check(verified or (np.abs(lengths - 1) <= UNIT_TOLERANCE).all(), "a quaternion does not have unit length")
+    for part in (s, *s.events):
+        check(np.isfinite(part.momentum).all(), "a momentum is not finite")
+        check(np.isfinite(part.t).all(), "a time is not finite")
+        rising = np.diff(forward * part.t)
+        check(verified or (rising > 0).all() or (part is not s and (rising >= 0).all()), "the times are not in order")
+        slack = 4 * math.ulp(max(map(abs, ends)))
+        low, high = forward * problem.t_start - slack, forward * s.t_last + slack
+        inside = (forward * part.t >= low) & (forward * part.t <= high)
+        check(inside.all(), f"a time lies outside the motion, from {problem.t_start} to {s.t_last}")
 
 
 def _rebuilt(contents: Contents) -> Solution:
@@ -460,7 +544,7 @@ def _rebuilt(contents: Contents) -> Solution:
         _check.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True
     )
     t = _rows("time", contents, ())
-    every = int(a["every"]) if "every" in a else None
+    every = _whole("every", a["every"]) if "every" in a else None
     problem = Problem(
         body,
         read_torque(a["torque"], a["torque_record"]),
@@ -473,7 +557,7 @@ def _rebuilt(contents: Contents) -> Solution:
     )
     size, longest = (float(a[k]) if k in a else None for k in ("torque_size", "longest_step"))
     plan = Plan(read_method(a["method"], bool(a["method_is_own"])), float(a["step"]), longest, size)
-    stats = Stats(int(a["steps"]), int(a["nfev"]), float(a["seconds"]))
+    stats = Stats(_whole("steps", a["steps"]), _whole("nfev", a["nfev"]), float(a["seconds"]))
     potential = None
     if "potential_start" in a:
         potential = np.concatenate([[float(a["potential_start"])], _rows("potential_energy", contents, (t.size,))])
@@ -484,7 +568,7 @@ def _rebuilt(contents: Contents) -> Solution:
         t,
         _rows("quaternion", contents, (t.size, 4)),
         _rows("momentum", contents, (t.size, 3)),
-        Status(int(a["status"])),
+        Status(_whole("status", a["status"])),
         str(a["message"]),
         float(a["t_last"]),
         _check.array("last_quaternion", a["last_quaternion"], (4,)),
@@ -506,6 +590,8 @@ def _events_of(whole: Solution, contents: Contents) -> tuple[Solution, ...]:
     number, q, m = np.zeros(0), np.zeros((0, 4)), np.zeros((0, 3))
     if t.size:
         number = _rows("event_number", contents, (t.size,))
+        if not np.isin(number, np.arange(len(names))).all():
+            raise ValueError(f"event_number has other numbers than those of the {len(names)} events")
         q, m = _rows("event_quaternion", contents, (t.size, 4)), _rows("event_momentum", contents, (t.size, 3))
     start = None if whole.saved_potential is None else whole.saved_potential[:1]
     energy = _rows("event_potential_energy", contents, (t.size,)) if t.size and start is not None else np.zeros(0)
@@ -517,6 +603,13 @@ def _events_of(whole: Solution, contents: Contents) -> tuple[Solution, ...]:
         return dataclasses.replace(whole, **at, saved_potential=potential, metadata={"event": name})
 
     return tuple(event(k, name) for k, name in enumerate(names))
+
+
+def _whole(name: str, value: Any) -> int:
+    number = float(value)
+    if not number.is_integer():
+        raise ValueError(f"{name} = {number} is not a whole number")
+    return int(value)
 
 
 def _rows(name: str, contents: Contents, shape: tuple[int, ...]) -> Floats:

@@ -193,7 +193,7 @@ def generator(t: float, q: Any, w: Any, p: Any) -> Any:
         (Thruster(), r"Thruster object.*write it as a function"),
         (Thruster().method, r"bound method.*write it as a function"),
         (Thruster, r"class .*Thruster.*write it as a function"),
-        (ph.torque(still), r"CustomTorque"),
+        (ph.torque(still), r"<torque still"),
         (3.0, r"unlike 3.0"),
         (five, r"unlike five\(t: float, .*more: float\)"),
         (three, r"unlike three\("),

@@ -24,6 +24,7 @@ from polhode.solution import attributes_of
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from xarray import Dataset
 
 BLOCK = 256
@@ -52,7 +53,7 @@ class Step(NamedTuple):
     argument: Any = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Quantity:
     """A quantity that every body has at every time, with its reductions: first over time, then over bodies.
 
@@ -117,6 +118,22 @@ class Quantity:
         """
         return self._reduced("body", Step("own", (_function("function", function), start)))
 
+    def __repr__(self) -> str:
+        text = f"quantity({_called(self.what)})"
+        for dim, step in (("time", self.over_time), ("body", self.over_bodies)):
+            if step is None:
+                continue
+            kind, argument = step
+            if kind == "quantile":
+                levels, single = argument
+                text += f".quantile({levels[0] if single else list(levels)}, {dim!r})"
+            elif kind == "own":
+                function = argument if dim == "time" else argument[0]
+                text += f".{'reduce' if dim == 'time' else 'fold'}({_called(function)})"
+            else:
+                text += ".last()" if kind == "last" else f".{kind}({dim!r})"
+        return text
+
     def _reduced(self, dim: Dim, step: Step) -> Quantity:
         if dim not in ("time", "body"):
             raise ValueError(f"dim must be 'time' or 'body', not {dim!r}")
@@ -145,6 +162,11 @@ def quantity(what: What) -> Quantity:
     if not isinstance(what, str):
         return Quantity(_function("what", what))
     return Quantity(_check.choice("quantity", what, (*TIMED, *SINGLE)))
+
+
+def _called(what: Any) -> str:
+    """Returns a name in quotes, or that of a function."""
+    return repr(what) if isinstance(what, str) else str(getattr(what, "__name__", what))
 
 
 def _function(name: str, value: Any) -> Any:
@@ -436,10 +458,26 @@ class Reduced(Mapping[str, Any]):
                 f"  bodies  {self.count:,}{f', {ended}' if self.count else ''}",
                 f"  torque  {self.problem.torque.name}",
                 *([] if self.plan is None else [f"  method  {self.plan.method.name}, step {self.plan.step:.6g} s"]),
-                f"  time    {t_start:.6g} to {t_end:.6g} s in {self.stats.steps:,} steps, {self.t.size:,} rows",
+                f"  time    {t_start:.6g} to {t_end:.6g} s, {self.t.size:,} rows",
+                f"  steps   {self.stats.steps:,} of all bodies together",
                 *shapes,
             ]
         )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draws the reductions that are over time; with a path the figure is saved there, too."""
+        from polhode.views.plot import save
+        from polhode.views.plot_many import Drawable, draw
+
+        title = f"{self.count:,} bodies, {self.problem.torque.name}"
+        figure = draw({name: Drawable(*entry) for name, entry in self._table().items()}, title)
+        if figure is None:
+            raise ValueError(
+                f"there is nothing over time to draw: {', '.join(self.arrays) or 'nothing'} has no time left"
+            )
+        if path is not None:
+            save(figure, path)
+        return figure
 
     def to_xarray(self) -> Dataset:
         """Returns everything as an xarray Dataset, with units."""

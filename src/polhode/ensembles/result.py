@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots
-from polhode.compiled import program
+from polhode.compiled import all_rows_at_once, program
 from polhode.core.drive import potential_of_many
 from polhode.core.quat import to_space
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.ensembles.initial import Start
 from polhode.problem import Plan, Problem, Stats
-from polhode.solution import INTERPRETED_ROWS, Solution, attributes_of
+from polhode.solution import FEW_ROWS, INTERPRETED_ROWS, Solution, attributes_of
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
@@ -176,9 +177,14 @@ class Ensemble:
         unknown = np.isnan(q[..., 0])
         q = np.ascontiguousarray(np.where(unknown[..., None], start.quaternion[:, None, :], q))
         fill, out = potential_of_many(potential), np.empty(q.shape[:2])
+        values = np.ascontiguousarray(start.parameters)
         if out.size > INTERPRETED_ROWS:
             fill = program(fill, "ppppiii")
-        values = np.ascontiguousarray(start.parameters)
+        elif out.size > FEW_ROWS:
+            p = tuple(values.T[:, :, None])
+            if (at_once := all_rows_at_once(potential, t[None, :], columns(q), p, out.shape)) is not None:
+                at_once[unknown] = np.nan
+                return at_once
         fill(values.reshape(-1), t, q.reshape(-1), out.reshape(-1), values.shape[1], t.size, len(out))
         out[unknown] = np.nan
         return out
@@ -237,11 +243,18 @@ class Ensemble:
                 f"  bodies  {len(self):,}, {ended}",
                 f"  torque  {problem.torque.name}",
                 f"  method  {self.plan.method.name}, {self._step_in_words()}",
-                f"  time    {problem.t_start:.6g} to {problem.t_end:.6g} s in {self.stats.steps:,} steps, "
+                f"  time    {problem.t_start:.6g} to {problem.t_end:.6g} s in {self._steps_in_words()} and "
                 f"{self.t.size:,} rows a body",
                 f"  lanes   {self.lanes}{', the torque one by one' if self.why_not_packed and self.lanes > 1 else ''}",
             ]
         )
+
+    def _steps_in_words(self) -> str:
+        """Returns how many steps the bodies made; with `rtol` those of all tries are together in `stats`."""
+        if not len(self):
+            return "no steps"
+        least, most = int(self.steps.min()), int(self.steps.max())
+        return f"{least:,} steps" if least == most else f"{least:,} to {most:,} steps"
 
     def _step_in_words(self) -> str:
         if self.error_estimate is None:
@@ -253,6 +266,24 @@ class Ensemble:
             worst += f", not known for {unknown:,}"
         steps = sorted({abs(plan.step) for plan in self.plans})
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draws rates, kinetic energy and attitude over time, as median and bands over the bodies.
+
+        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name.
+        """
+        from polhode.views.plot import save
+        from polhode.views.plot_many import Drawable, draw
+
+        figure = draw({name: Drawable(*entry) for name, entry in self._table().items()}, self._title())
+        if figure is None:
+            raise ValueError("there are no rows to draw")
+        if path is not None:
+            save(figure, path)
+        return figure
+
+    def _title(self) -> str:
+        return f"{len(self):,} bodies, {self.problem.torque.name}, {self.plan.method.name}"
 
     def to_xarray(self) -> Dataset:
         """Returns everything as an xarray Dataset with the dimensions body, time and component, with units."""

@@ -29,8 +29,9 @@ def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> f
 
 def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3) -> float:
     """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
+    kernel = torque.torque_kernel  # one from a file has none, and says so
     try:
-        n = torque.torque_kernel(t_seen, q, w, values)
+        n = kernel(t_seen, q, w, values)
     except Exception as problem:  # the user's code may raise anything
         raise ValueError(
             f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {problem}"

@@ -19,7 +19,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polhode.io import checksum
 from polhode.io.atomic import AnyPath, whole_file
+from polhode.io.checksum import Checksum
 
 Attribute = str | int | float | NDArray[Any]
 Attributes = Mapping[str, Attribute]
@@ -68,9 +70,13 @@ class Contents(NamedTuple):
 
 
 def write(path: AnyPath, variables: Mapping[str, Variable], attributes: Attributes, *, overwrite: bool = False) -> None:
-    """Writes arrays and attributes to a file that appears whole or not at all."""
+    """Writes arrays and attributes, with a checksum of them, to a file that appears whole or not at all."""
     stored = {name: _storable(name, v) for name, v in variables.items()}
-    head = _header(stored, attributes)
+    total = Checksum()
+    total.add_attributes(attributes)
+    for name, v in variables.items():
+        total.add_variable(name, v.dimensions, np.asarray(v.data), v.attributes)
+    head = _header(stored, {**attributes, checksum.NAME: total.text()})
     with whole_file(path, overwrite=overwrite) as file:
         file.write(head)
         for v in stored.values():
@@ -81,7 +87,10 @@ def write(path: AnyPath, variables: Mapping[str, Variable], attributes: Attribut
 
 
 def read(path: AnyPath, names: Collection[str] | None = None) -> Contents:
-    """Reads the attributes and the arrays of a file, all or the named ones. Strings come back as arrays of `str`."""
+    """Reads the attributes and the arrays of a file, all or the named ones. Strings come back as arrays of `str`.
+
+    A file with a checksum is compared with it, the arrays that are not named as well.
+    """
     with open(path, "rb") as file:
         return _Reader(file, os.fspath(path), names).contents()
 
@@ -193,10 +202,21 @@ class _Reader:
         records = self._int()
         dimensions = [(self._text(), self._int()) for _ in range(self._count(_DIMENSIONS))]
         attributes = self._attributes()
-        found = [self._variable(dimensions, records, wide) for _ in range(self._count(_VARIABLES))]
+        stated = str(attributes.get(checksum.NAME, checksum.NONE))
+        total = None if stated == checksum.NONE else Checksum()
+        found = [self._variable(dimensions, records, wide, total) for _ in range(self._count(_VARIABLES))]
+        if total is not None:
+            total.add_attributes(attributes)
+            if total.text() != stated:
+                raise BadFile(
+                    f"{self.name} is damaged: it does not hold what was saved, by its checksum. Use another copy of "
+                    "it, or run again; a file that was changed on purpose needs the attribute checksum = 'none'"
+                )
         return Contents({name: v for name, v in found if v}, attributes)
 
-    def _variable(self, dimensions: list[tuple[str, int]], records: int, wide: bool) -> tuple[str, Variable | None]:
+    def _variable(
+        self, dimensions: list[tuple[str, int]], records: int, wide: bool, total: Checksum | None
+    ) -> tuple[str, Variable | None]:
         name, indices = self._text(), [self._int() for _ in range(self._int())]
         if any(k >= len(dimensions) for k in indices):
             raise self._bad(f"{name} has a dimension that does not exist")
@@ -208,13 +228,16 @@ class _Reader:
             raise self._bad(f"{name} grows with an unlimited dimension; fix the length of that dimension")
         names, shape = tuple(d for d, _ in used), tuple(length for _, length in used)
         self._check_there(name, dtype, shape, begin)
-        if self.wanted is not None and name not in self.wanted:
+        wanted = self.wanted is None or name in self.wanted
+        if not wanted and total is None:
             return name, None
         data = self._array(name, dtype, shape, begin)
         if dtype.kind == "S" and shape:
             coding = attributes.pop("_Encoding", "utf-8")
             data, names = self._strings(data, str(coding)), names[:-1]
-        return name, Variable(names, data, attributes)
+        if total is not None:
+            total.add_variable(name, names, data, attributes)
+        return name, Variable(names, data, attributes) if wanted else None
 
     def _check_there(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> None:
         end = begin + _padded(math.prod(shape) * dtype.itemsize)

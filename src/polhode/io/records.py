@@ -15,7 +15,7 @@ from polhode.torques import CustomTorque, Torque
 from polhode.torques import get as get_torque
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TorqueFromFile(Torque):
     """Stands for a torque that is not one of polhode's models: a file keeps everything of it but its functions."""
 
@@ -35,9 +35,12 @@ class TorqueFromFile(Torque):
     def torque_kernel(self) -> UserTorque:
         """Raises ValueError: the file does not keep the function."""
         raise ValueError(
-            f"the file keeps the name and the numbers of the torque {self.label}, but not its function: "
-            "pass it to resume as torque="
+            f"the file keeps the name and the numbers of the torque {self.label}, but not its function: give the "
+            f"function, as load(path, torque={self.label}) or as resume(solution, t_end, torque={self.label})"
         )
+
+    def __repr__(self) -> str:
+        return f"<torque {describe_torque(self)} from a file, without its function>"
 
     def parameters(self, body: Body) -> Sequence[float]:
         """Returns the numbers that the function reads from p."""

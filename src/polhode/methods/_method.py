@@ -118,7 +118,7 @@ class StepModel(NamedTuple):
     iteration_cost: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Method:
     """A method of integration: how its steps are made, and its property card."""
 
@@ -166,7 +166,7 @@ class Method:
     options: tuple[Option, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
     """The chosen values of options that differ from the default."""
-    remake: Callable[..., "Method"] | None = field(default=None, repr=False, compare=False)
+    remake: Callable[..., "Method"] | None = field(default=None, compare=False)
     """Returns the method for given values of all its options."""
 
     @property
@@ -231,6 +231,9 @@ class Method:
             option = known[_check.choice(f"option of {self.name}:", name, known)]
             out[option.name] = option.read(value, self.name)
         return out
+
+    def __repr__(self) -> str:
+        return f"<Method {self.name}: {self.summary}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles the method by its name where that is enough: its scheme may hold functions that cannot be pickled."""

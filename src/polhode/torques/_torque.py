@@ -108,7 +108,7 @@ def reads_body(kind: type[Torque]) -> bool:
     return _inspected("method", kind.parameters, ("self", "body"))[1][1]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CustomTorque(Torque):
     """A user's function as a torque. The decorator `torque` makes it."""
 
@@ -155,6 +155,13 @@ class CustomTorque(Torque):
     def __call__(self, t: float, q: Quat, w: Vec3, p: Any) -> Any:
         """Calls the undecorated function."""
         return self.function(t, q, w, p)
+
+    def __repr__(self) -> str:
+        words = {Depends.POSITION: "attitude", Depends.TIME: "time", Depends.RATE: "rate"}
+        about = [f"depends on {', '.join(word for flag, word in words.items() if flag in self.depends)}"]
+        about += ["has a potential"] if self.potential is not None else []
+        about += [f"breakpoints {list(self.jumps)}"] if self.jumps else []
+        return f"<torque {self.name}({', '.join(f'{x:g}' for x in self.values)}): {'; '.join(about)}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles the function by its name. Pickle itself would find this torque under that name, and refuse."""

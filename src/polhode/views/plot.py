@@ -65,7 +65,7 @@ def draw(solution: Solution) -> Figure:
     figure.suptitle(_title(solution), fontsize=13, parse_math=False)
     t = solution.t
     _curves(rates, t, dict(zip("xyz", solution.body.rate(solution.momentum).T, strict=True)), AXES)
-    _finish(rates, "angular rate (rad/s)", "body axis")
+    finish_panel(rates, "angular rate (rad/s)", "body axis")
 
     shown = dict(solution.invariant_errors)
     if len(shown) > 1 and shown["quaternion norm"].max(initial=0.0) < 8 * EPSILON:
@@ -75,12 +75,12 @@ def draw(solution: Solution) -> Figure:
     _curves(errors, t, clipped, [ERRORS[name] for name in clipped])
     errors.axhline(EPSILON, color="0.5", linewidth=1.2, linestyle=":", zorder=1, label="machine epsilon")
     errors.set_ylim(FLOOR / 2, max(errors.get_ylim()[1], 100 * EPSILON))
-    _finish(errors, "relative error", "change of")
+    finish_panel(errors, "relative error", "change of")
 
     axis, direction = _pointing(solution)
     _curves(attitude, t, dict(zip("XYZ", direction.T, strict=True)), AXES)
     attitude.set_ylim(-1.08, 1.08)
-    _finish(attitude, f"direction of body axis {axis}", "space axis")
+    finish_panel(attitude, f"direction of body axis {axis}", "space axis")
     attitude.set_xlabel("time (s)", fontsize=13)
     if t.size == 0:
         for panel in (rates, errors, attitude):
@@ -88,12 +88,12 @@ def draw(solution: Solution) -> Figure:
     return figure
 
 
-def save(figure: Figure, path: AnyPath) -> None:
+def save(figure: Figure, path: AnyPath, *, overwrite: bool = True) -> None:
     """Writes the picture in the format that the ending of its name says; the file appears whole or not at all."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"a picture is saved as .png, .svg or .pdf, which {str(path)!r} does not end in")
-    with whole_file(path, overwrite=True) as file:
+    with whole_file(path, overwrite=overwrite) as file:
         figure.savefig(file, format=ending, dpi=150)
 
 
@@ -119,7 +119,8 @@ def _curves(panel: Axes, t: Floats, curves: dict[str, Floats], styles: Sequence[
         panel.plot(t[shown], y[shown], color=color, linewidth=width, alpha=alpha, marker=marker, label=name)
 
 
-def _finish(panel: Axes, label: str, legend: str) -> None:
+def finish_panel(panel: Axes, label: str, legend: str) -> None:
+    """Labels a panel, and puts its legend beside it."""
     panel.set_ylabel(label, fontsize=13)
     panel.tick_params(labelsize=12)
     panel.grid(color="0.9")
