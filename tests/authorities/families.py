@@ -392,7 +392,7 @@ def _wall(d: Draw) -> Case:
     omega, energy = _spun(d, tensor)
     a, steep = d.direction(), d.log(0.7, 2.5)
     q = _upright(-a, d)  # far from the wall
-    height = d.log(0, 14) * energy
+    height = min(d.log(0, 14), 0.3 * math.exp(2 * steep)) * energy
     return _smooth_case(
         d, "steep wall", ATTITUDE, tensor, omega, d.log(0.3, 1.0), quaternion=q, wall=(height, steep, *a),
         rtol=d.tolerance(-9),
