@@ -117,7 +117,7 @@ def character(problem: Problem) -> Character:
         stretches = segments(problem.t_start, problem.t_end, problem.span, torque.breakpoints)
         pieces = max(pieces, min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES))
     leverage = max(a, b, c) / min(a, b, c)
-    if torque_ratio < 1.0:  # else the body may come to turn about any axis
+    if torque_ratio < 1.0 and any(start):  # else the body may come to turn about any axis
         leverage = min(leverage, math.hypot(x, y, z) / (min(a, b, c) * math.hypot(x / a, y / b, z / c)))
     symmetric = a == b or b == c or c == a
     comoving = None
