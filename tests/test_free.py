@@ -243,6 +243,13 @@ def test_the_way_a_motion_is_set_up_does_not_show(count: int, monkeypatch: pytes
     assert free._interpreted == len(few)
 
 
+@pytest.mark.usefixtures("plain")
+def test_many_motions_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free, "_interpreted", 0)
+    stack = FreeMotion(BODY, np.full((free.MOST_INTERPRETED + 1, 3), [0.5, 1.2, 0.7]))
+    assert stack[-1].period == SHORT.period
+
+
 def test_plain_python_sets_up_the_first_few_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """500 motions, and 500 times one, must not take the slow way: that was 66 times as long as 501."""
     slow: list[int] = []

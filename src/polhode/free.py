@@ -675,7 +675,7 @@ def _set_up(given: Floats) -> Floats:
     motions = np.empty((count, MOTION))
     if _interpreted + count > MOST_INTERPRETED:
         _interpreted = MOST_INTERPRETED
-        _program(set_up_rows, "ppi")(given, motions, count)
+        _program(set_up_rows, "ppi")(given.reshape(-1), motions.reshape(-1), count)
     else:
         _interpreted += count
         numbers = [0.0] * motions.size
