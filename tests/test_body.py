@@ -1,5 +1,9 @@
 """Bodies: what is accepted, what is refused and why, and principal axes."""
 
+import copy
+import pickle
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -109,3 +113,38 @@ def test_bodies_are_values() -> None:
     assert (
         repr(ph.Body([0.345, 0.653, 1.0], allow_unphysical=True)) == "Body([0.345, 0.653, 1.0], allow_unphysical=True)"
     )
+
+
+@pytest.mark.parametrize("other", [lambda b: pickle.loads(pickle.dumps(b)), copy.deepcopy, copy.copy])
+def test_copies_cannot_be_written_to(other: Any) -> None:
+    """A body is a key of caches: whatever way it came, its numbers stay as they are."""
+    for body in (ph.Body([1.0, 1.2, 1.5]), ph.Body([[2.0, 0.3, 0.0], [0.3, 3.0, 0.1], [0.0, 0.1, 4.0]])):
+        _ = body.axes_quaternion
+        again = other(body)
+        assert again == body
+        for values in (again.tensor, again.moments, again.axes, again.axes_quaternion):
+            with pytest.raises(ValueError, match="read-only"):
+                values[0] = 5.0
+
+
+@pytest.mark.parametrize(
+    "inertia",
+    [
+        ["1", "1.2", "1.5"],
+        [True, 1.2, 1.5],
+        [1.0, 1.2, 1.5 + 0j],
+        np.array([1, 1, 1], "m8[s]"),
+        [1.0, None, 1.5],
+        [10**400, 1, 1],
+    ],
+)
+def test_what_is_no_number_is_no_moment(inertia: Any) -> None:
+    with pytest.raises(TypeError, match="inertia must hold numbers"):
+        ph.Body(inertia)
+
+
+def test_masked_moments_are_refused() -> None:
+    masked = np.ma.array([1.0, 1.2, 1.5], mask=[False, True, False])
+    with pytest.raises(ValueError, match="inertia has 1 masked entries"):
+        ph.Body(masked)
+    assert ph.Body(np.ma.array([1.0, 1.2, 1.5])) == ph.Body([1.0, 1.2, 1.5])

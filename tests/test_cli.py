@@ -358,10 +358,12 @@ def test_torques(call: Call) -> None:
     code, out, _ = call("torques")
     assert code == 0
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["HeavyTop"])
-    for text in ("weight, point = [0.0, 0.0, 1.0], down = [0.0, 0.0, -1.0]", "position", "yes"):
+    for text in ("weight, point = [0.0, 0.0, 1.0], down = [0.0, 0.0, -1.0]", "attitude", "yes"):
         assert text in line
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["LinearDamping"])
-    assert line.split()[-1] == "no"
+    assert line.split()[-2:] == ["rate", "no"]
+    (line,) = (line for line in out.splitlines() if line.split()[:1] == ["ConstantBodyTorque"])
+    assert line.split()[-2:] == ["nothing", "no"]
 
 
 @pytest.mark.parametrize("name", torques.catalogue())

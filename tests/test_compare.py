@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,23 @@ def test_errors_below_the_uncertainty_are_marked() -> None:
     assert not any("*" in line for line in lines if line.startswith("RK4"))
 
 
+def test_each_column_has_its_own_doubt() -> None:
+    """An attitude error that means something, with a rate error that does not, and the other way round."""
+    done = ph.compare(BODY, **FREE, methods="RK4", steps=[0.1, 0.05], repeats=1)
+    angle, rate, _ = done.entries[1].worst
+    for doubtful, uncertain in ((0, (2 * angle, rate / 2)), (1, (angle / 2, 2 * rate))):
+        reference = done.reference._replace(attitude_uncertainty=uncertain[0], rate_uncertainty=uncertain[1])
+        seen = replace(done, reference=reference)
+        coarse, fine = seen.entries
+        assert (seen.is_doubtful(fine), seen.is_rate_doubtful(fine)) == (doubtful == 0, doubtful == 1)
+        assert [math.isnan(order) for order in seen.orders(fine)] == [doubtful == 0, doubtful == 1]
+        cells = seen.table().splitlines()[2].split()
+        marked = [cell for cell in cells if cell.endswith("*")]
+        assert marked == [f"{fine.worst[doubtful]:.1e}*"]
+        assert any(line.startswith("* no larger than the uncertainty") for line in seen.notes())
+        assert not seen.is_rate_doubtful(coarse)
+
+
 class Impatient:
     """Interrupts when more than a number of steps is done.
 
@@ -190,7 +208,7 @@ def test_progress_reaches_the_end() -> None:
         ({"steps": [1e-300]}, "lost in the round-off"),
         ({"t_eval": [0.0, 7.0]}, "outside t_span"),
         ({"t_span": (1.0, 1.0)}, "t_span must have a length"),
-        ({"repeats": 0}, "repeats must be at least 1"),
+        ({"repeats": 0}, "repeats must be a positive whole number, not 0"),
     ],
 )
 def test_bad_input_is_told_before_anything_is_run(changes: dict[str, Any], message: str) -> None:

@@ -18,7 +18,9 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
-from polhode.free import HUGE_PAGE_BYTES, MOST_INTERPRETED, FreeMotion
+from polhode import free
+from polhode.core.closed_form import set_up_rows
+from polhode.free import HUGE_PAGE_BYTES, MOST_RATIO, FreeMotion
 from tests.authorities import Case, free_motion, paper_case, paper_records
 
 Floats = NDArray[np.float64]
@@ -202,7 +204,7 @@ MIXED: list[tuple[list[float], list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize("count", [3, MOST_INTERPRETED])
+@pytest.mark.parametrize("count", [3, 500])
 def test_a_stack_is_its_motions(count: int) -> None:
     """Motions first, then times, then components; mixed regimes, and nothing that is not a number."""
     bodies, omegas = [ph.Body(i) for i, _ in MIXED], [w for _, w in MIXED]
@@ -227,6 +229,99 @@ def test_a_stack_is_its_motions(count: int) -> None:
         for name in ("period", "mean_precession_rate", "modulus", "separatrix_distance", "kinetic_energy"):
             np.testing.assert_array_equal(getattr(stack[i], name), getattr(stack, name)[i])
     assert f"{len(MIXED)} motions" in repr(stack)
+
+
+@pytest.mark.parametrize("count", [1, 49, 50, 51, 500, 501])
+def test_the_way_a_motion_is_set_up_does_not_show(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit in plain Python and compiled, so that the faster one may always be taken."""
+    rates = np.random.default_rng(count).normal(size=(count, 3))
+    monkeypatch.setattr(free, "_interpreted", free.MOST_INTERPRETED)
+    compiled = FreeMotion(BODY, rates)._motions
+    few = rates[:20]
+    monkeypatch.setattr(free, "_interpreted", 0)
+    assert FreeMotion(BODY, few)._motions.tobytes() == compiled[: len(few)].tobytes()
+    assert free._interpreted == len(few)
+
+
+@pytest.mark.usefixtures("plain")
+def test_many_motions_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free, "_interpreted", 0)
+    stack = FreeMotion(BODY, np.full((free.MOST_INTERPRETED + 1, 3), [0.5, 1.2, 0.7]))
+    assert stack[-1].period == SHORT.period
+
+
+def test_plain_python_sets_up_the_first_few_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """500 motions, and 500 times one, must not take the slow way: that was 66 times as long as 501."""
+    slow: list[int] = []
+
+    def counted(given: Any, motions: Any, count: int) -> int:
+        slow.append(count)
+        return set_up_rows(given, motions, count)
+
+    compiled = free._program(set_up_rows, "ppi")
+    monkeypatch.setattr(free, "_interpreted", 0)
+    monkeypatch.setattr(free, "_program", lambda f, signature: compiled)
+    monkeypatch.setattr(free, "set_up_rows", counted)
+    for _ in range(2 * free.MOST_INTERPRETED):
+        FreeMotion(BODY, [0.5, 1.2, 0.7])
+    FreeMotion(BODY, np.ones((30, 3)))
+    assert sum(slow) <= free.MOST_INTERPRETED
+
+
+# --- the range -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("moments", "rates", "told"),
+    [
+        (
+            [1e-20, 1.0, 1.0],
+            [1.0, 1.0, 1.0],
+            r"the moments are 1e\+20 times apart, and the closed form holds up to 1e\+14",
+        ),
+        ([1.0, 1.2, 1.5], [1e-310, 0.0, 0.0], "the rate is 1e-310 in these units, near the end of the range of floats"),
+        ([1e200, 1e200, 1e200], [1e150, 0.0, 0.0], "the momentum is inf in these units"),
+    ],
+)
+def test_what_floats_cannot_hold_is_refused(moments: Any, rates: Any, told: str) -> None:
+    body = ph.Body(moments)
+    with pytest.raises(ValueError, match=told):
+        FreeMotion(body, rates)
+    with pytest.raises(ValueError, match=told.partition(" ")[2].partition(" ")[0] + " of motion 1 "):
+        FreeMotion([BODY, body], [[1.0, 1.0, 1.0], rates])
+
+
+def test_moments_at_the_limit() -> None:
+    """Energy and momentum of thousands of motions, with every kind of rate, up to the limit."""
+    draw = np.random.default_rng(4)
+    count = 3000
+    power = np.log10(MOST_RATIO) * draw.uniform(0, 1, count) ** 0.3
+    middle = np.choose(draw.integers(3, size=count), [-power * draw.uniform(0, 1, count), 0.0 * power, -power])
+    moments = 10.0 ** np.stack([-power, middle, 0.0 * power], axis=1)
+    moments[:, 1] *= 1 + 10.0 ** draw.uniform(-16, -1, count)
+    moments = np.where(moments > MOST_RATIO * moments.min(axis=1, keepdims=True), moments / 2, moments)
+    signed = draw.uniform(0.1, 1, (count, 3)) * draw.choice([-1, 1], (count, 3))
+    scale = np.stack([np.ones((count, 3)), 1 / moments, moments**-0.5, 10.0 ** draw.uniform(-30, 0, (count, 3))])
+    rates = signed * scale[draw.integers(4, size=count), np.arange(count)]
+    rates /= np.abs(rates).max(axis=1, keepdims=True)
+    stack = FreeMotion([ph.Body(m, allow_unphysical=True) for m in moments], rates)
+    t = np.array([0.0, 0.01, 1.0, 30.0])
+    s = stack.at_checked(t)
+    momentum = moments * rates
+    length = np.linalg.norm(momentum, axis=1)[:, None]
+    energy = (moments * rates**2).sum(axis=1)[:, None]
+    assert np.abs(np.linalg.norm(s.momentum, axis=2) / length - 1).max() < 4e-15
+    assert np.abs((moments[:, None, :] * s.omega**2).sum(axis=2) / energy - 1).max() < 1e-14
+    # Relative to the greatest rate of the motion, which may be sqrt(1e14) times that at the start.
+    c = stack._c
+    ends = (
+        c.amplitude1 * c.response1,
+        c.amplitude2 * c.response2,
+        c.amplitude3 * c.response3,
+        np.abs(rates).max(axis=1),
+    )
+    peak = np.maximum.reduce([np.abs(e) * (stack._scale if k < 3 else 1.0) for k, e in enumerate(ends)])
+    assert (np.abs(s.omega[:, 0] - rates).max(axis=1) / peak).max() < 4e-15
 
 
 def test_shapes() -> None:
@@ -293,7 +388,17 @@ def test_bad_input_is_named(arguments: Any, told: str) -> None:
 
 @pytest.mark.parametrize(
     ("t", "told"),
-    [(math.nan, "t must be finite, but it is nan"), ([0.0, math.inf], r"t\[1\] is inf"), ("soon", "must be a time")],
+    [
+        (math.nan, "t must be finite, but it is nan"),
+        ([0.0, math.inf], r"t\[1\] is inf"),
+        ("soon", "must be a time"),
+        ("1", "must be a time"),
+        (True, "must be a time"),
+        (np.array(["1"]), "must be a time"),
+        ([1.0, True], "must be a time"),
+        (1j, "must be a time"),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), "t has 1 masked entries: fill them, or leave their rows out"),
+    ],
 )
 def test_bad_times_are_named(t: Any, told: str) -> None:
     with pytest.raises((TypeError, ValueError), match=told):

@@ -270,14 +270,14 @@ def test_method_that_does_not_accept_the_torque() -> None:
 @pytest.mark.parametrize("method", ["Strang", "RK4", "DOP853"])
 def test_numbers_near_the_ends_of_the_range(method: str) -> None:
     """A shorter step would not help."""
-    with pytest.raises(ph.SimulationFailed, match=r"choose a unit of time .* nearer to one, here 1e-200 s"):
+    with pytest.raises(ValueError, match=r"choose a unit of time .* nearer to one, here 1e-200 s"):
         run(torque=None, omega=[1e200, 1e199, 0.0], t_span=(0, 1e-200), step=1e-201, method=method)
 
 
 @pytest.mark.parametrize("power", [-70, 60])
 def test_moments_near_the_ends_of_the_range(power: int) -> None:
     """Nor here: the exact flow makes sixth powers of them."""
-    with pytest.raises(ph.SimulationFailed, match=f"choose a unit of mass .* nearer to one, here 1e{power} kg"):
+    with pytest.raises(ValueError, match=f"choose a unit of mass .* nearer to one, here 1e{power} kg"):
         ph.simulate(ph.Body(10.0**power * np.array([1.0, 1.4, 2.1])), **(START | {"method": "Strang"}))
 
 

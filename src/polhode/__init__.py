@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
     from polhode import samples as samples
+    from polhode._check import ScaledQuaternion as ScaledQuaternion
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode._compare import compare as compare
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from polhode.ensembles.result import Ensemble as Ensemble
     from polhode.ensembles.result import EnsembleInterrupted as EnsembleInterrupted
     from polhode.free import FreeMotion as FreeMotion
+    from polhode.integration.cost import LongRun as LongRun
     from polhode.integration.loop import SimulationFailed as SimulationFailed
     from polhode.integration.loop import SimulationInterrupted as SimulationInterrupted
     from polhode.integration.short_steps import ShortSteps as ShortSteps
@@ -61,9 +63,11 @@ _HOME = {
     "GravityGradient": "torques.gravity_gradient",
     "HeavyTop": "torques.heavy_top",
     "LinearDamping": "torques.damping",
+    "LongRun": "integration.cost",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
     "Reduced": "ensembles.reduce",
+    "ScaledQuaternion": "_check",
     "ShortSteps": "integration.short_steps",
     "SimulationFailed": "integration.loop",
     "SimulationInterrupted": "integration.loop",

@@ -2,6 +2,8 @@
 
 import difflib
 import math
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,7 +26,9 @@ def number(name: str, value: Any, *, positive: bool = False) -> float:
 
 def _float(name: str, value: Any) -> float:
     try:
-        if isinstance(value, str | bytes | bool):
+        if not _is_number(value) or value is np.ma.masked:
+            raise TypeError
+        if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -34,9 +38,20 @@ def _float(name: str, value: Any) -> float:
 def count(name: str, value: Any, of: str = "") -> int:
     """Returns the value as a positive whole number; it may be written as a float."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or value < 1 or not float(value).is_integer():
+    if not number or not value >= 1 or (isinstance(value, float | np.floating) and not float(value).is_integer()):
         raise ValueError(f"{name} must be a positive whole number{of}, not {value!r}")
+    if value > MOST_COUNT:
+        raise ValueError(f"{name} must be at most 2**62, not {_shortened(int(value))}")
     return int(value)
+
+
+MOST_COUNT = 2**62
+"""The greatest number that is counted to: compiled code has integers of 64 bits."""
+
+
+def _shortened(number: int) -> str:
+    text = str(number) if number < 10**40 else ""
+    return text or f"2**{number.bit_length() - 1} or more"
 
 
 def shape_of(name: str, value: Any) -> tuple[int, ...]:
@@ -45,30 +60,62 @@ def shape_of(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _rows_of(name: str, value: Any) -> NDArray[Any]:
+    _refuse_masked(name, value)
     try:
         return np.asarray(value)
     except ValueError:
         raise TypeError(f"{name} must hold rows of one length, not {value!r}") from None
 
 
+def _refuse_masked(name: str, value: Any) -> None:
+    """Raises an error for an array with masked entries, of which NumPy would take what lies under the mask."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(
+            f"{name} has {int(np.ma.getmaskarray(value).sum())} masked entries: fill them, or leave their rows out"
+        )
+
+
+def _is_number(value: Any) -> bool:
+    """Whether this entry of an array of objects may become a float: NumPy also takes texts, dates and bools for one."""
+    return not isinstance(value, str | bytes | bool | complex) and value is not None and _kind(value) in "iufO"
+
+
+def _kind(value: Any) -> str:
+    """Returns the kind of number of NumPy that this is; f for any other."""
+    return str(getattr(getattr(value, "dtype", None), "kind", "f"))
+
+
+def floats(name: str, value: Any, what: str) -> Floats:
+    """Returns real numbers as an array of whatever shape; they need not be finite, and may be the user's own array."""
+    _refuse_masked(name, value)
+    try:
+        given = np.asarray(value)
+        kind = given.dtype.kind
+        if kind not in "iufO" or (kind == "O" and not all(map(_is_number, given.flat))) or _has_bools(value):
+            raise TypeError
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must {what}, not {value!r}") from None
+
+
 def array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
     """Returns the value as a finite array of this shape."""
     if type(value) is np.ndarray and value.dtype == DOUBLE and value.shape == shape and _all_finite(value):
         return np.array(value)
-    try:
-        given = np.asarray(value)
-        kind = given.dtype.kind
-        if kind not in "iufO" or (kind == "O" and any(isinstance(v, str) for v in given.flat)):
-            raise TypeError
-        x = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{name} must hold numbers in the shape {shape}, not {value!r}") from None
+    x = np.array(floats(name, value, f"hold numbers in the shape {shape}"))
     if x.shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {x.shape}")
     if not _all_finite(x):
         bad = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
         raise ValueError(f"{name} must be finite, but {name}[{', '.join(map(str, bad))}] is {x[bad]}")
     return x
+
+
+def _has_bools(value: Any) -> bool:
+    """Whether a short list of the user's holds a bool, which NumPy would take for 0 or 1 among numbers."""
+    if not isinstance(value, list | tuple) or len(value) > FEW_NUMBERS:
+        return False
+    return any(isinstance(x, bool) or _kind(x) == "b" or _has_bools(x) for x in value)
 
 
 FEW_NUMBERS = 50
@@ -83,6 +130,8 @@ def _all_finite(x: Floats) -> bool:
 
 def row(name: str, values: Any) -> Floats:
     """Returns finite numbers in a row; a single one is a row of one."""
+    if _has_bools(values):
+        raise TypeError(f"{name} must hold numbers, not {values!r}")
     given = values if isinstance(values, np.ndarray) and values.ndim else np.atleast_1d(_rows_of(name, values))
     if given.ndim != 1:
         raise ValueError(f"{name} must be a list of numbers, not of shape {given.shape}")
@@ -122,12 +171,15 @@ def direction(name: str, value: Any) -> tuple[float, float, float]:
     return (x / length, y / length, z / length)
 
 
-def quaternion(name: str, attitude: Any) -> Floats:
-    """Returns the unit quaternion, scalar first, of the attitude that the user gave."""
+def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
+    """Returns the unit quaternion, scalar first, of the attitude that the user gave.
+
+    A quaternion of another length is scaled with a warning, unless it was checked before and is checked `again`.
+    """
     if attitude is None:
         return np.array([1.0, 0.0, 0.0, 0.0])
     if is_plain(attitude, 4):
-        return _scaled(name, attitude)
+        return _scaled(name, attitude, again=again)
     if hasattr(attitude, "as_quat"):
         q = np.asarray(attitude.as_quat(), dtype=np.float64)
         if q.shape != (4,):
@@ -148,10 +200,18 @@ def quaternion(name: str, attitude: Any) -> Floats:
         raise ValueError(
             f"{name} must be a Rotation, a quaternion (scalar first) or a 3x3 matrix, not of shape {shape}"
         )
-    return _scaled(name, array(name, attitude, (4,)).tolist())
+    return _scaled(name, array(name, attitude, (4,)).tolist(), again=again)
 
 
-def _scaled(name: str, quaternion: Sequence[float]) -> Floats:
+class ScaledQuaternion(UserWarning):
+    """A quaternion was not of unit length, and was scaled to it."""
+
+
+UNIT_TOLERANCE = 1e-6
+"""A quaternion whose length differs from one by more is scaled with a warning: it is no rounding of a unit one."""
+
+
+def _scaled(name: str, quaternion: Sequence[float], *, again: bool) -> Floats:
     """Scales a quaternion to unit length."""
     w, x, y, z = quaternion
     largest = max(abs(w), abs(x), abs(y), abs(z))
@@ -159,7 +219,21 @@ def _scaled(name: str, quaternion: Sequence[float]) -> Floats:
         raise ValueError(f"{name} must be a rotation, but the quaternion is zero")
     w, x, y, z = w / largest, x / largest, y / largest, z / largest
     length = math.sqrt(w * w + x * x + y * y + z * z)
+    if not again and not abs(largest * length - 1.0) <= UNIT_TOLERANCE:
+        _warn_of_scaling(f"{name} is a quaternion of length {largest * length:.9g}, which was scaled to one")
     return np.array([w / length, x / length, y / length, z / length])
+
+
+def _warn_of_scaling(text: str) -> None:
+    warnings.warn(f"{text}: give a unit quaternion, scalar first", ScaledQuaternion, stacklevel=levels_of_polhode())
+
+
+def levels_of_polhode() -> int:
+    """Returns how far up the stack the user's code is, counted from the caller, for warnings to point at."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("polhode."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def unit(q: Floats) -> Floats:
@@ -169,6 +243,16 @@ def unit(q: Floats) -> Floats:
     w, x, y, z = (scaled[..., k] for k in range(4))
     scaled /= np.sqrt(w * w + x * x + y * y + z * z)[..., None]
     return scaled
+
+
+def given_unit(name: str, q: Floats) -> Floats:
+    """Does the same with a stack that a user gave, and warns if one of them is not of unit length."""
+    w, x, y, z = (q[..., k] for k in range(4))
+    with np.errstate(over="ignore"):
+        off = np.abs(np.sqrt(w * w + x * x + y * y + z * z) - 1.0)
+    if not (off <= UNIT_TOLERANCE).all():
+        _warn_of_scaling(f"{name} has quaternions that are not of unit length, which were scaled to one")
+    return unit(q)
 
 
 FEW_NAMES = 30

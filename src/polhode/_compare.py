@@ -137,17 +137,25 @@ class Comparison:
         """Tells whether the attitude error is no larger than the uncertainty of the reference."""
         return entry.worst[0] <= self.reference.attitude_uncertainty
 
+    def is_rate_doubtful(self, entry: Entry) -> bool:
+        """Tells whether the error of the rate is no larger than the uncertainty of the reference."""
+        return entry.worst[1] <= self.reference.rate_uncertainty
+
     def orders(self, entry: Entry) -> tuple[float, float]:
         """Returns the observed orders of attitude and rate, from this entry and the one before; NaN where undefined."""
         listed = self.methods[entry.method]
         at = listed.index(entry)
         before = listed[at - 1] if at else None
-        if before is None or entry.rtol is not None or self.is_doubtful(entry) or self.is_doubtful(before):
+        if before is None or entry.rtol is not None:
             return (math.nan, math.nan)
         ratio = math.log(before.step / entry.step)
-        pairs = list(zip(before.worst, entry.worst, strict=True))[:2]
-        attitude, rate = (math.log(a / b) / ratio if a > 0 and b > 0 else math.nan for a, b in pairs)
-        return attitude, rate
+
+        def order(k: int, is_doubtful: Callable[[Entry], bool]) -> float:
+            a, b = before.worst[k], entry.worst[k]
+            defined = a > 0 and b > 0 and not is_doubtful(before) and not is_doubtful(entry)
+            return math.log(a / b) / ratio if defined else math.nan
+
+        return order(0, self.is_doubtful), order(1, self.is_rate_doubtful)
 
     def table(self) -> str:
         """Returns the whole comparison as lines of text."""
@@ -170,7 +178,7 @@ class Comparison:
             f"Errors: the largest of {self.t.size} times, against {r.text}.",
             f"Uncertainty of the reference: attitude {r.attitude_uncertainty:.1e} rad, rate {r.rate_uncertainty:.1e}.",
         ]
-        if any(map(self.is_doubtful, self.entries)):
+        if any(self.is_doubtful(e) or self.is_rate_doubtful(e) for e in self.entries):
             lines.append("* no larger than the uncertainty of the reference: the true error may be anything below it.")
         if any(entry.rtol is not None for entry in self.entries):
             lines.append("rtol: these methods choose their steps by a tolerance, which is varied instead of the step.")
@@ -183,9 +191,10 @@ class Comparison:
             return (entry.method, entry.setting, f"failed: {entry.failure}")
         attitude, rate, energy = (_small(e) for e in entry.worst)
         order_attitude, order_rate = (f"{p:.2f}" if p > 0 else "-" for p in self.orders(entry))
-        mark = "*" if self.is_doubtful(entry) else ""
+        attitude += "*" if self.is_doubtful(entry) else ""
+        rate += "*" if self.is_rate_doubtful(entry) else ""
         cost = (str(entry.evaluations), _clock(entry.seconds))
-        return (entry.method, entry.setting, *cost, attitude + mark, order_attitude, rate, order_rate, energy)
+        return (entry.method, entry.setting, *cost, attitude, order_attitude, rate, order_rate, energy)
 
     def __repr__(self) -> str:
         return self.table()
@@ -301,15 +310,14 @@ def compare(
     ComparisonInterrupted
         A `KeyboardInterrupt` with a `comparison` of the runs that were finished.
     """
-    if repeats < 1:
-        raise ValueError(f"repeats must be at least 1, not {repeats}")
+    repeats = _check.count("repeats", repeats)
     torque = Free() if torque is None else torque
     motion: dict[str, Any] = {"omega": omega, "attitude": attitude, "t_span": t_span}
     chosen = [find_method(m) if isinstance(m, str) else m for m in listed(methods)]
     trials = _trials(body, torque, motion, chosen, steps)
     t0, t1 = (float(t) for t in t_span)
     longest = max(map(float, steps))
-    times = _times(t0, t1, longest) if t_eval is None else np.atleast_1d(np.asarray(t_eval, dtype=np.float64))
+    times = _times(t0, t1, longest) if t_eval is None else _check.row("t_eval", t_eval)
     contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile or (lambda _: None))
     if torque.depends is Depends.NOTHING:
         reference = _exact(FreeMotion(body, omega, attitude, t0), times)

@@ -11,8 +11,11 @@ import numpy as np
 from polhode import _check, _events
 from polhode._arrays import Floats
 from polhode.body import Body
+from polhode.core.drive import STATE
 from polhode.core.types import Depends
 from polhode.integration.binding import OnCompile
+from polhode.integration.buffers import check_room
+from polhode.integration.cost import announce
 from polhode.integration.loop import Begin, Progress, SimulationFailed, SimulationInterrupted, solve
 from polhode.integration.short_steps import levels_of_polhode
 from polhode.io.records import is_same_torque
@@ -20,7 +23,7 @@ from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats, checked_times
 from polhode.solution import Solution
-from polhode.tolerance import search
+from polhode.tolerance import free, search
 from polhode.torques import Torque, checked
 
 
@@ -87,12 +90,23 @@ def simulate(
     )  # fmt: skip
     watched = _events.listed(events)
     if isinstance(goal, Plan):
+        if not goal.method.variable_steps:
+            _say_what_it_costs(problem, goal, shown=progress is not None)
         if watched:
             return _events.with_events(problem, goal, watched, progress, on_compile)
         return solve(problem, goal, None, progress, on_compile)
     if watched:
         return _accurate_with_events(problem, goal, watched, progress, on_compile)
-    return search.answer(problem, goal, progress, on_compile)
+    return free.answer(problem, goal, progress, on_compile)
+
+
+def _say_what_it_costs(problem: Problem, plan: Plan, *, shown: bool) -> None:
+    """Refuses output that does not fit into memory, and announces a long run whose progress is not shown."""
+    steps = abs(problem.span / plan.step)
+    if problem.every is not None:
+        check_room(int(steps / problem.every) + 1, STATE)
+    if not shown:
+        announce(steps, hint="take longer steps, or rtol= to have them chosen")
 
 
 EVENT_MARGIN = 0.05
@@ -194,7 +208,7 @@ def resume(
     length = plan.step if step is None else _checked_step(step, solution.t_last, end)
     goes_on = same and chosen == plan.method and length == plan.step
     # Only the method itself knows what to do with a quaternion that it left unscaled.
-    q = solution.last_quaternion if goes_on else _check.quaternion("attitude", solution.last_quaternion)
+    q = solution.last_quaternion if goes_on else _check.quaternion("attitude", solution.last_quaternion, again=True)
     m = solution.last_momentum
     begin = Begin(solution.t_last, q, m, solution.memory if goes_on else ())
     problem = old.replace(t_end=end, times=times, every=None if times is not None else old.every, torque=acting)
@@ -239,7 +253,7 @@ def _resumed_within(
         return search.answer(problem, goal, progress, on_compile, inherited)
 
     if not from_start or (error is not None and error <= goal.rtol):
-        q = _check.quaternion("attitude", solution.last_quaternion)
+        q = _check.quaternion("attitude", solution.last_quaternion, again=True)
         rest = old.replace(
             t_start=solution.t_last, t_end=end, quaternion_start=q, momentum_start=solution.last_momentum, times=times,
             every=every, torque=acting,

@@ -55,6 +55,13 @@ class Body:
                 "If this is intended, pass allow_unphysical=True"
             )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restores a pickled or copied body; its arrays come back as ones that can be written to, and must not be."""
+        self.__dict__.update(state)
+        for value in self.__dict__.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
     @classmethod
     def named(cls, name: str) -> "Body":
         """Returns a body from the literature; `polhode.body.NAMED` lists them with their sources."""
@@ -81,11 +88,14 @@ class Body:
     def axes_quaternion(self) -> Floats:
         """The turn from principal axes to the user's, scalar first."""
         if self.aligned:
-            return np.array([1.0, 0.0, 0.0, 0.0])
-        from scipy.spatial.transform import Rotation
+            q = np.array([1.0, 0.0, 0.0, 0.0])
+        else:
+            from scipy.spatial.transform import Rotation
 
-        x, y, z, w = Rotation.from_matrix(self.axes).as_quat()
-        return np.array([w, x, y, z])
+            x, y, z, w = Rotation.from_matrix(self.axes).as_quat()
+            q = np.array([w, x, y, z])
+        q.setflags(write=False)
+        return q
 
     def momentum(self, omega: Floats) -> Floats:
         """Returns I w, in the user's axes, for one rate or a stack of them."""

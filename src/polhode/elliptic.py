@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from polhode import _check
 from polhode.compiled import compiles, program
 from polhode.core import elliptic as kernels
 
@@ -23,8 +24,11 @@ Values = Any
 """A float if every argument is a number, else an array of float64."""
 
 MOST_INTERPRETED = 500
-"""Up to this many values are computed in plain Python: that takes 2 to 35 us a value, against tens of milliseconds to
-load a program and seconds to compile it."""
+"""Values of a function that a process computes in plain Python before it loads the program: at 2 to 35 us a value they
+take as long as that. From then on the program, which gives the same bits, computes all arrays."""
+
+FEW_VALUES = 4
+"""Up to this many values at once are always computed in plain Python: to call the program takes as long."""
 
 
 def jacobi(u: ArrayLike, mc: ArrayLike) -> tuple[Values, Values, Values]:
@@ -80,30 +84,32 @@ for _public in __all__:  # the compiler replaces each function by its kernel
     globals()[_public].py_func = getattr(kernels, _public)
 
 _rows: dict[tuple[str, bool], Callable[..., int]] = {}
+_interpreted: dict[tuple[str, bool], int] = {}
+"""The number of values of each function that were computed in plain Python."""
 
 
 def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> list[Values]:
     """Applies the kernel to every set of arguments, which broadcast."""
     arrays = np.broadcast_arrays(*(_numbers(name, value) for name, value in arguments.items()))
     shape, size = arrays[0].shape, arrays[0].size
-    if size > MOST_INTERPRETED:
+    name = (kernel.__name__, compiles())
+    before = _interpreted.get(name, 0)
+    if size > FEW_VALUES and before + size > MOST_INTERPRETED:
+        _interpreted[name] = MOST_INTERPRETED
         columns = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         found = [np.empty(size) for _ in range(results)]
-        name = (kernel.__name__, compiles())
         if name not in _rows:
             _rows[name] = program(_loop(kernel, len(columns), results), "p" * (len(columns) + results) + "i")
         _rows[name](*columns, *found, size)
     else:
+        _interpreted[name] = min(before + size, MOST_INTERPRETED)
         values = [kernel(*row) for row in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
         found = list(np.array(values, dtype=np.float64).reshape(size, results).T)
     return [float(f[0]) if shape == () else np.ascontiguousarray(f).reshape(shape) for f in found]
 
 
 def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    x = np.asarray(value)
-    if x.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be real numbers, not {value!r}")
-    return x.astype(np.float64, copy=False)
+    return _check.floats(name, value, "be real numbers")
 
 
 def _loop(kernel: Any, arguments: int, results: int) -> Any:

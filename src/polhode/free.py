@@ -30,12 +30,19 @@ EPSILON = 2.0**-52
 NEGLIGIBLE = 1e-302
 """A component of the rate smaller than this times the largest is replaced by zero: its inverse would overflow."""
 
-MOST_INTERPRETED = 500
-"""Up to this many motions are set up in plain Python: that takes less time than loading the compiled program."""
+MOST_INTERPRETED = 50
+"""Motions that a process sets up in plain Python before it loads the compiled program: they take as long as that, some
+15 ms. From then on the program, which gives the same bits, sets up all others."""
 
 HUGE_PAGE_BYTES = 2**21
 """Results at least this large begin on such a boundary. The system then gives memory in pages of this size, where it
 has them (Linux, as NumPy asks it to), instead of 512 small ones, which cost more time than writing the results."""
+
+MOST_RATIO = 1e14
+"""The greatest ratio of two moments: beyond it energies were off by more than round-off (docs/free_motion.md)."""
+
+SMALLEST_SIZE = 1e-306
+"""Rates and momenta that are not zero lie between this and its inverse: below it floats have fewer digits."""
 
 FEW_DIGITS = 2.0
 """If fewer digits of the phase are left, `at` warns."""
@@ -45,6 +52,11 @@ Axis = Literal["short", "long"]
 
 _ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_motions")
 """The arrays of a `FreeMotion` that have one row for each motion."""
+
+
+def is_within_range(moments: Floats) -> bool:
+    """Whether the closed form holds for a body with these moments."""
+    return float(moments.max()) <= MOST_RATIO * float(moments.min())
 
 
 class ObservedPeriods(NamedTuple):
@@ -103,8 +115,9 @@ class FreeMotion:
 
     The state at any time, before or after the start, costs the same and is accurate to the last digits: the error is
     below 4 eps (1 + s), where eps is 2.2e-16 and s is the greatest change of the state per relative change of any of
-    the numbers given; for moments that no body has it is below 16 eps (1 + s). (docs/free_motion.md has the
-    measurements.)
+    the numbers given; for moments that no body has it is below 16 eps (1 + s). Where moments are far apart, errors of
+    rates are relative to the greatest rate of the motion. Moments may be up to 1e14 apart. (docs/free_motion.md has
+    the measurements.)
 
     For many motions at once, give a list of bodies, or a stack of rates or attitudes, or several of these of one
     length. All results then have an axis of motions first, then the axes of the times, then components.
@@ -152,6 +165,7 @@ class FreeMotion:
             return np.broadcast_to(stacked, (count, *stacked.shape[1:]))
 
         moments, axes = of_bodies([b.moments for b in self._bodies]), of_bodies([b.axes for b in self._bodies])
+        self._check_range(moments)
         tilt = of_bodies([b.axes_quaternion for b in self._bodies])
         self._tensor = of_bodies([b.tensor for b in self._bodies])
         aligned = np.array([b.aligned for b in self._bodies])[:, None]
@@ -165,6 +179,32 @@ class FreeMotion:
         self._norm = np.ldexp(np.ldexp(self._c.norm, size), speed)
         self._motions[:, -9:] *= self._norm[:, None]
 
+    def _check_range(self, moments: Floats) -> None:
+        """Raises an error for moments too far apart, and for rates or momenta near the ends of the range of floats."""
+        greatest, least = moments.max(axis=1), moments.min(axis=1)
+        ratios = greatest / least
+        worst = int(np.argmax(ratios))
+        if (ratio := float(ratios[worst])) > MOST_RATIO:
+            raise ValueError(
+                f"the moments{self._of(worst)} are {ratio:.2g} times apart, and the closed form holds up to "
+                f"{MOST_RATIO:g}: give the least of them a greater value"
+            )
+        rates = np.abs(self._omega).max(axis=1)
+        with np.errstate(over="ignore"):
+            sizes = {"rate": rates, "momentum": rates * greatest}
+        for name, size in sizes.items():
+            outside = (size > 0.0) & ~((size > SMALLEST_SIZE) & (size < 1.0 / SMALLEST_SIZE))
+            if outside.any():
+                bad = int(np.argmax(outside))
+                raise ValueError(
+                    f"the {name}{self._of(bad)} is {size[bad]:.2g} in these units, near the "
+                    "end of the range of floats: choose a unit of time or of mass in which it is nearer to one"
+                )
+
+    def _of(self, number: int) -> str:
+        """Returns which motion is meant, for a message; nothing if there is only one."""
+        return f" of motion {number}" if self._shape else ""
+
     # --- the state at any time
 
     def at(self, t: Any) -> FreeState:
@@ -175,6 +215,10 @@ class FreeMotion:
         times, earliest, latest = _times(t)
         if self._shape or max(latest - self.t0, self.t0 - earliest) > self._carefree:
             self._warn_of_lost_digits(times)
+        return self.at_checked(times)
+
+    def at_checked(self, times: Floats) -> FreeState:
+        """Returns the state at times that are finite floats, without a warning: the numbers given are exact."""
         shape = (*self._shape, *times.shape)
         t, q, w, m = self._evaluated(times, self.t0)
         return FreeState(t.reshape(times.shape), q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
@@ -200,6 +244,15 @@ class FreeMotion:
         return self._shaped(self._digits(times.reshape(-1) - self.t0), times.shape)
 
     def _digits(self, elapsed: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            digits: Floats = -np.log10(EPSILON * self.sensitivity(elapsed))
+        return np.maximum(0.0, digits)
+
+    def sensitivity(self, elapsed: Floats) -> Floats:
+        """Returns about how much the state changes per relative change of a number given, after these times.
+
+        There is a row for each motion. This is a guide, not a bound.
+        """
         c = self._c
         spin, lam = self._column("spin"), self._column("lam")
         time = np.abs(elapsed)[None, :]
@@ -214,8 +267,8 @@ class FreeMotion:
             # Before the first flip, deviations grow away from the intermediate axis.
             growth = (np.hypot(c.y1, c.y3) / flat32)[:, None] * np.expm1(np.minimum(lam * time, 700.0))
             extra = np.where(lam > 0.0, lam * time / flat32[:, None] + np.fmin(growth, slip), 0.0)
-            digits: Floats = -np.log10(EPSILON * (1.0 + spin * time + extra))
-        return np.maximum(0.0, digits)
+            sensitivity: Floats = 1.0 + spin * time + extra
+        return sensitivity
 
     @cached_property
     def _carefree(self) -> float:
@@ -233,10 +286,9 @@ class FreeMotion:
         worst = int(np.argmin(left))
         if left[worst] < FEW_DIGITS:
             turns = float(self._column("spin")[worst, 0]) * float(abs(elapsed[far])) / (2.0 * math.pi)
-            which = f" of motion {worst}" if self._shape else ""
             warnings.warn(
-                f"at t = {times.reshape(-1)[far]:g} about {left[worst]:.0f} digits of the phase{which} are left: "
-                f"after {turns:.2g} turns, the others depend on the last bit of the numbers given",
+                f"at t = {times.reshape(-1)[far]:g} about {left[worst]:.0f} digits of the phase{self._of(worst)} are "
+                f"left: after {turns:.2g} turns, the others depend on the last bit of the numbers given",
                 UserWarning,
                 stacklevel=3,
             )
@@ -558,10 +610,7 @@ def _quaternions(attitude: Any) -> Floats:
 
 def _times(t: Any) -> tuple[Floats, float, float]:
     """Returns times, the earliest and the latest; zeros if there are none."""
-    try:
-        times = np.asarray(t, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"t must be a time or an array of times, not {t!r}") from None
+    times = np.asarray(t) if isinstance(t, float) else _check.floats("t", t, "be a time or an array of times")
     if times.size == 0:
         return times, 0.0, 0.0
     if times.ndim == 0:
@@ -577,6 +626,8 @@ def _times(t: Any) -> tuple[Floats, float, float]:
 
 def _count(name: str, value: Any, least: int) -> int:
     try:
+        if isinstance(value, bool):
+            raise TypeError
         n = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number, not {value!r}") from None
@@ -613,13 +664,20 @@ def _program(f: Callable[..., int], signature: str) -> Callable[..., int]:
     return _kept(f, signature, compiles())
 
 
+_interpreted = 0
+"""The number of motions that were set up in plain Python."""
+
+
 def _set_up(given: Floats) -> Floats:
-    """Sets up all motions: few in plain Python, many by the compiled program."""
+    """Sets up all motions: the first few of a process in plain Python, all others by the compiled program."""
+    global _interpreted
     count = len(given)
     motions = np.empty((count, MOTION))
-    if count > MOST_INTERPRETED:
-        _program(set_up_rows, "ppi")(given, motions, count)
+    if _interpreted + count > MOST_INTERPRETED:
+        _interpreted = MOST_INTERPRETED
+        _program(set_up_rows, "ppi")(given.reshape(-1), motions.reshape(-1), count)
     else:
+        _interpreted += count
         numbers = [0.0] * motions.size
         set_up_rows(given.reshape(-1).tolist(), numbers, count)
         motions.reshape(-1)[:] = numbers

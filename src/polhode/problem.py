@@ -17,6 +17,10 @@ from polhode.methods import Method
 from polhode.torques import Torque, checked
 from polhode.torques.free import Free
 
+HARMLESS = 1e50
+"""Sixth powers of numbers between this and its inverse are floats. All methods were right within this range; some are
+wrong without a word from 1e60 on, and most below 1e-150."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -35,6 +39,8 @@ class Problem:
     """The output times, in the order of the run; None: there is output at steps."""
     every: int | None = None
     """The number of steps from one row of output to the next; None: there is output at listed times."""
+    omega_given: Floats | None = None
+    """The angular velocity at the start as the user gave it: the momentum is rounded. None: only that is known."""
 
     @classmethod
     def given(
@@ -51,8 +57,13 @@ class Problem:
             )
         times, stride = _output(t_eval, every, t_start, t_end)
         q = _check.quaternion("attitude", attitude)
-        m = body.momentum(np.array(_check.vector("omega", omega)))
-        return cls(body, acting, q, m, t_start, t_end, times, stride)
+        w = np.array(_check.vector("omega", omega))
+        m = body.momentum(w)
+        small, large = 1.0 / HARMLESS, HARMLESS
+        sizes = [*body.moments.tolist(), max(map(abs, m.tolist())) or 1.0, max(map(abs, w.tolist())) or 1.0]
+        if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
+            check_sizes(body.moments, m, w)
+        return cls(body, acting, q, m, t_start, t_end, times, stride, w)
 
     @property
     def span(self) -> float:
@@ -72,6 +83,8 @@ class Problem:
     def replace(self, **changed: Any) -> Problem:
         """Returns the same problem with other values; quicker than `dataclasses.replace`, as every call does it."""
         other = object.__new__(Problem)
+        if "momentum_start" in changed or "body" in changed:  # another start, of which nothing was given
+            changed.setdefault("omega_given", None)
         object.__setattr__(other, "__dict__", self.__dict__ | changed)
         return other
 
@@ -119,6 +132,31 @@ class Stats:
 
 
 # --- what the user gave, checked -----------------------------------------------------------------------------------
+
+
+def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | None = None) -> None:
+    """Refuses moments, momenta and rates with which methods cannot compute; of many bodies the first has a number.
+
+    The arrays are those of one body, or have a row for each. A body at rest has neither momentum nor rate.
+    """
+    for name, values in (("moment", moments), ("momentum", momentum), ("rate", rates)):
+        sizes = np.abs(np.atleast_2d(values))
+        greatest = sizes.max(axis=1)
+        least = sizes.min(axis=1) if name == "moment" else greatest
+        bad = ((least <= 1.0 / HARMLESS) & (greatest > 0.0)) | (greatest >= HARMLESS)
+        if bad.any():
+            k = int(np.argmax(bad))
+            size = float(greatest[k] if greatest[k] >= HARMLESS else least[k])
+            speed = np.abs(np.atleast_2d(rates))[k % len(np.atleast_2d(rates))].max()
+            power = round(math.log10(size)) if name == "moment" else -round(math.log10(speed))
+            unit = f"mass in which moments are nearer to one, here 1e{power} kg (for torques, too)"
+            if name != "moment":
+                unit = f"time in which the {name} is nearer to one, here 1e{power} s"
+            whose = "" if first is None else f" of body {first + k}"
+            raise ValueError(
+                f"the {name}{whose} is {size:.2g}, and methods compute with sizes from {1.0 / HARMLESS:g} to "
+                f"{HARMLESS:g}: choose a unit of {unit}"
+            )
 
 
 def _span(t_span: Any) -> tuple[float, float]:

@@ -158,7 +158,7 @@ class Attitude(Distribution):
         x, y, z = v.T
         half = np.sqrt(x * x + y * y + z * z)
         turns = (np.cos(half), *(np.sinc(half / np.pi) * v.T))
-        around: Any = tuple(_check.quaternion("around", self.around).tolist())
+        around: Any = tuple(_check.quaternion("around", self.around, again=True).tolist())
         return np.stack(multiply(around, turns), axis=1)
 
 

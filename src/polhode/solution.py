@@ -40,6 +40,9 @@ INTERPRETED_ROWS = 20_000
 FEW_ROWS = 100
 """Up to this number of rows a potential is called for one after the other: to read its code takes as long."""
 
+TURNING_ENERGY = "energy in turning axes"
+"""The name of T + V - n . L, which is conserved under a potential that turns in space at the rate n."""
+
 FORMAT, FORMAT_VERSION = "polhode solution", 2
 """The name and the version of the file format, which every file states. From version 2 on files have a checksum."""
 
@@ -231,7 +234,9 @@ class Solution:
         """The relative change since the start of each quantity that the exact motion conserves.
 
         Energies are relative to kinetic energy plus size of the potential at the start, momenta to the momentum at the
-        start; for a body that starts with none, to the largest kinetic energy and momentum in the rows.
+        start; for a body that starts with none, to the largest kinetic energy and momentum in the rows. Under a
+        potential that turns in space, such as the gravity gradient along an orbit, the "energy in turning axes" is
+        kept: T + V - n . L with n the rate at which the potential turns and L the spatial momentum.
         """
         q, m = self.quaternion, self.momentum
         q_start, m_start = self.problem.quaternion_start[None, :], self.problem.momentum_start[None, :]
@@ -240,14 +245,19 @@ class Solution:
             return {"quaternion norm": norms}
         errors = dict[str, Floats]()
         with np.errstate(over="ignore", invalid="ignore"):  # a run that blew up may have states near the largest number
-            if self.torque.conserves_energy:
+            spatial = to_space(q_start, m_start)
+            if self.torque.conserves_energy or self.torque.turning is not None:
                 kinetic = self._kinetic(m)
                 kinetic_start, potential_start = float(self._kinetic(m_start)[0]), self._potential_at_start()
-                scale = kinetic_start + abs(potential_start) or float(kinetic.max(initial=0.0)) or 1.0
-                errors["energy"] = np.abs((kinetic - kinetic_start) + (self.potential_energy - potential_start)) / scale
+                changes = (kinetic - kinetic_start) + (self.potential_energy - potential_start)
+                size, name = kinetic_start + abs(potential_start), "energy"
+                if self.torque.turning is not None:
+                    turning, name = np.array(self.torque.turning), TURNING_ENERGY
+                    changes = changes - apply_by_blocks(lambda q, m: (to_space(q, m) - spatial) @ turning, q, m)
+                    size += abs(float((spatial @ turning)[0]))
+                errors[name] = np.abs(changes) / (size or float(kinetic.max(initial=0.0)) or 1.0)
             lengths, length = apply_by_blocks(row_lengths, m), float(row_lengths(m_start)[0])
             scale = length or float(lengths.max(initial=0.0)) or 1.0
-            spatial = to_space(q_start, m_start)
             if self.torque.depends is Depends.NOTHING:
                 errors["momentum norm"] = np.abs(lengths - length) / scale
                 errors["spatial momentum"] = (

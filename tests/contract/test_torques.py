@@ -192,11 +192,28 @@ def test_depends_is_true(model: Torque) -> None:
     assert later == bool(model.depends & Depends.TIME)
     assert faster == bool(model.depends & Depends.RATE)
     assert (model.depends is Depends.NOTHING) == bool((torques(model) == 0).all())
+    other = (0.5, -0.5, 0.5, 0.5)
+    turned = any((torque_at(model, t, q, w) != torque_at(model, t, other, w)).any() for t, q, w in states())
+    assert turned == model.reads_attitude
     if model.depends is not Depends.NOTHING:
         assert model.depends & Depends.POSITION  # also where the attitude is not read: see Depends
     if model.potential_kernel is not None and not model.depends & Depends.TIME:
         p = values(model)
         assert all(model.potential_kernel(t, q, p) == model.potential_kernel(t + 1.0, q, p) for t, q, _ in states())
+
+
+@every_model
+def test_turning_is_true(model: Torque) -> None:
+    """A potential that turns at the rate n is the same later for a body that was turned with it."""
+    moves = model.potential_kernel is not None and bool(model.depends & Depends.TIME)
+    assert (model.turning is not None) == moves  # of the models here
+    if model.turning is not None:
+        later, rate, p, potential = 0.7, math.hypot(*model.turning), values(model), model.potential_kernel
+        assert potential is not None
+        along = about(np.array(model.turning) / rate, rate * later)
+        for t, q, _ in states():
+            here, there = potential(t, q, p), potential(t + later, multiply(along, q), p)
+            assert there == pytest.approx(here, abs=20 * EPS * size(model))
 
 
 @every_model

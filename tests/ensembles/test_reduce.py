@@ -198,13 +198,13 @@ def test_bodies_near_the_largest_number_do_not_warn() -> None:
     endless = ph.quantity(lambda many: np.full(len(many), np.inf))
     with interpreted():
         found = ph.ensemble(
-            BODY, omega=[[1e160, 0.0, 1e160], [1.0, 2.0, 3.0]], t_span=(0.0, 0.1), step=0.1, method="RK4",
+            BODY, omega=[[1e49, 0.0, 1e49], [1.0, 2.0, 3.0]], t_span=(0.0, 0.1), step=0.1, method="RK4",
             reduce={"mean": energy.mean("body"), "std": energy.std("body"), "q": energy.quantile(0.1, "body"),
                     "endless": endless.quantile(0.1, "body")},
         )  # fmt: skip
     assert found["endless"] == np.inf
     assert found.failed == 1
-    assert np.isinf(found["mean"][0])
+    assert 1e97 < found["mean"][0] < np.inf
     assert np.isfinite(found["mean"][1])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polhode import simulate
-from polhode.papers._study import Study, Verdict, chosen
+from polhode.papers._study import Data, Size, Study, Verdict, chosen, named
 from polhode.papers.khlistunova2003 import closed_matrices, operations
 from polhode.papers.khlistunova2003._common import BODY, OMEGA, decade
 from polhode.papers.khlistunova2003._momentum import Step, Vector, leapfrog, runge_kutta, short, simpson
@@ -39,6 +39,23 @@ def test_at_a_glance(study: Study) -> None:
     assert all_finite(data)
     assert [c.verdict for c in claims] == VERDICTS.get(study.name, [Verdict.NOT_JUDGED] * len(claims))
     drawn(study, data)
+
+
+def test_errors_are_judged_by_the_bands_of_the_paper() -> None:
+    """Figures 4 to 6, on the numbers that runs of 100 minutes gave: a band has two sides."""
+
+    def verdicts(figure: str, *largest: float) -> list[Verdict]:
+        data = Data(largest=named("figure", largest, "largest errors"))
+        return [c.verdict for c in STUDIES[figure].check(data, Size.FULL)]
+
+    leapfrog, simpson_at_once, simpson_by_h = 6.67e-8, 3.71e-8, 9.3e-9
+    assert verdicts("fig4", leapfrog, simpson_at_once, simpson_by_h) == [READ]
+    assert verdicts("fig4", leapfrog, leapfrog / 8, simpson_by_h) == [R]
+    assert verdicts("fig4", leapfrog, leapfrog / 2, leapfrog / 100) == [NOT]
+    assert verdicts("fig5", leapfrog, 3.6e-8, 7.1e-7) == [NOT, READ]
+    assert verdicts("fig5", 1.2e-6, 1e-7, 7.1e-7) == [R, R]
+    assert verdicts("fig5", 1.2e-5, 5e-6, 7.1e-7) == [NOT, NOT]
+    assert verdicts("fig6", simpson_at_once, 3.6e-9, simpson_by_h) == [R, R]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,12 @@ def test_the_documentation_keeps_a_full_run() -> None:
     assert PAGE.read_text("utf-8") == page()
 
 
+def test_a_method_that_does_what_a_paper_says_of_another_reproduces_nothing() -> None:
+    """SW does not drift as printed; that HSTAGM blows up is no reading of a claim about SW."""
+    (about_sw,) = (j.claim for j in judged() if "SW is symmetric and drifts" in j.claim.says)
+    assert about_sw.verdict is Verdict.NOT
+
+
 def test_the_page_has_every_claim_and_the_refuted_ones_first() -> None:
     text = page()
     places = [text.index(f"## {title}") for title in ("Does not reproduce", *FIGURES)]

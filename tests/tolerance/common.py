@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+
 import polhode as ph
 
 BODY, TOP = ph.Body([1.0, 1.75, 2.5]), ph.HeavyTop(0.01)
-MOTION: dict[str, Any] = {"omega": [0.9, -0.7, 1.1], "attitude": [5, 1, -3, 2], "t_span": (0.0, 20.0)}
+MOTION: dict[str, Any] = {
+    "omega": [0.9, -0.7, 1.1],
+    "attitude": np.array([5, 1, -3, 2]) / 39**0.5,
+    "t_span": (0.0, 20.0),
+}
 
 
 def top(size: float) -> ph.HeavyTop:

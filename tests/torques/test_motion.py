@@ -116,6 +116,12 @@ def test_orbital_gravity_gradient_conserves_the_energy_of_the_orbiting_frame() -
         run = ph.simulate(ph.Body([2, 3, 4]), torque, omega=[0.3, -0.5, 1.1], t_span=(0, 20), step=step, method="RK4")
         frame_energy = run.energy - rate * run.spatial_momentum @ normal
         defects.append(np.abs(frame_energy - frame_energy[0]).max())
+        size = run.kinetic_energy[0] + abs(run.potential_energy[0]) + abs(rate * run.spatial_momentum[0] @ normal)
+        errors = run.invariant_errors
+        np.testing.assert_allclose(
+            errors["energy in turning axes"], np.abs(frame_energy - frame_energy[0]) / size, atol=1e-15
+        )
+        assert "energy" not in errors
         assert np.ptp(run.energy) > 1.0  # by itself the energy is not conserved
     assert defects[1] < 2e-9
     assert math.log2(defects[0] / defects[1]) == pytest.approx(4, abs=0.1)  # the order of the method

@@ -33,7 +33,7 @@ from polhode.integration.loop import CHUNK_SECONDS, UNKNOWN_EVALUATIONS, Integra
 from polhode.integration.nudge import Nudged
 from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
 from polhode.methods import Method
-from polhode.problem import Plan, Problem, Stats
+from polhode.problem import Plan, Problem, Stats, check_sizes
 
 BATCH_SIGNATURE = SIGNATURE + "iiii"
 """The arguments of a loop over bodies: those of the driver, the range of bodies, and two sizes of rows."""
@@ -76,6 +76,7 @@ class Survey:
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
         tilted, kinds, effort = False, set[int](), np.zeros(2)
         for part in starts.parts():
+            check_sizes(part.bodies.moments, part.momentum, np.atleast_2d(part.rates), part.first)
             moments, momentum = columns(part.bodies.moments), columns(part.momentum)
             with np.errstate(over="ignore", invalid="ignore"):  # the driver will say what is wrong
                 speed = dot(momentum, momentum) / least(moments) ** 2

@@ -12,12 +12,15 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode._simulate import checked_goal
+from polhode.core.drive import STATE
 from polhode.ensembles.batch import Batch, Survey, run_batch
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.pilots import Tolerant
 from polhode.ensembles.reduce import BLOCK, Quantity, Reduced, Reductions, checked
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted
 from polhode.integration.binding import OnCompile
+from polhode.integration.buffers import check_room
+from polhode.integration.cost import announce
 from polhode.integration.loop import Progress
 from polhode.methods import Method
 from polhode.problem import Plan, Problem
@@ -132,6 +135,7 @@ def ensemble(
     if t_eval is None and every is None:
         problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
     wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
+    _say_what_it_costs(problem, goal, starts.count, workers, reduced=reduce is not None, shown=progress is not None)
     survey = Survey.of(starts)
     turned: _GivenSteps | Tolerant
     if isinstance(goal, Goal):
@@ -145,6 +149,19 @@ def ensemble(
         made = _reduced(turned, starts, wanted, problem)
     turned.warn()
     return made
+
+
+def _say_what_it_costs(
+    problem: Problem, goal: Plan | Goal, count: int, threads: int, *, reduced: bool, shown: bool
+) -> None:
+    """Refuses output that does not fit into memory, and announces a long run, before all bodies are looked at."""
+    steps = 1.0 if isinstance(goal, Goal) else max(1.0, abs(problem.span / goal.step))
+    if not reduced:
+        rows = int(steps / (problem.every or 1)) + 1 if problem.times is None else problem.times.size
+        check_room(rows, STATE, count)
+    if not shown:
+        hint = "take fewer bodies" if isinstance(goal, Goal) else "take fewer bodies, or longer steps"
+        announce(steps, count, threads, hint=hint)
 
 
 class _GivenSteps:

@@ -202,7 +202,7 @@ def _quaternions(name: str, attitude: Any) -> Floats:
     zero = w & x & y & z
     if zero.any():
         raise ValueError(f"{name}[{int(np.argmax(zero))}] must be a rotation, but the quaternion is zero")
-    return _check.unit(q)
+    return _check.given_unit(name, q)
 
 
 READERS = {"body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters}
@@ -285,6 +285,7 @@ class Start:
         return like.replace(
             body=self.bodies[k], torque=self.torque(k),
             quaternion_start=self.quaternion[k], momentum_start=self.momentum[k],
+            omega_given=self.rates[k if len(self.rates) > 1 else 0],
         )  # fmt: skip
 
     def some(self, which: Any) -> Start:

@@ -29,8 +29,9 @@ from polhode.problem import Problem
 from polhode.tolerance.character import Character, character
 from polhode.tolerance.choice import ANY_TORQUE, Candidate, candidate, choose
 from polhode.tolerance.estimate import COARSER
+from polhode.tolerance.free import answer
 from polhode.tolerance.refine import FINER, History
-from polhode.tolerance.search import Goal, ToleranceNotReached, answer, nodes_compile_together
+from polhode.tolerance.search import Goal, ToleranceNotReached, nodes_compile_together
 
 PILOTS = 16
 """The number of bodies that decide with how many steps all begin; every other one of them decides on the method."""

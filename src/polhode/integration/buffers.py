@@ -1,5 +1,8 @@
 """The arrays that the compiled loop reads and writes."""
 
+import os
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,12 +28,31 @@ class Buffers:
 
 def room(rows: int, width: int, *, bodies: int | None = None) -> Floats:
     """Returns an array for rows of output, of one body or of many; a MemoryError says how to ask for fewer."""
+    check_room(rows, width, bodies)
     try:
         return np.empty((rows, width) if bodies is None else (bodies, rows, width))
     except (MemoryError, ValueError):
-        size = (bodies or 1) * rows * width * 8 / 2**30
-        whose, otherwise = "", ""
-        if bodies is not None:
-            whose, otherwise = f"{bodies} bodies with ", ", or for reductions with reduce="
-        needed = f"{whose}{rows} rows of output need {size:.3g} GiB"
-        raise MemoryError(f"{needed}: ask for fewer with every= or t_eval={otherwise}") from None
+        raise MemoryError(_too_large(rows, width, bodies)) from None
+
+
+def check_room(rows: int, width: int, bodies: int | None = None) -> None:
+    """Raises a MemoryError for output that this machine cannot hold: some systems promise memory that is not there."""
+    if (bodies or 1) * rows * width * 8 > physical_memory():
+        raise MemoryError(_too_large(rows, width, bodies))
+
+
+def _too_large(rows: int, width: int, bodies: int | None) -> str:
+    size = (bodies or 1) * rows * width * 8 / 2**30
+    whose, otherwise = "", ""
+    if bodies is not None:
+        whose, otherwise = f"{bodies} bodies with ", ", or for reductions with reduce="
+    return f"{whose}{rows} rows of output need {size:.3g} GiB: ask for fewer with every= or t_eval={otherwise}"
+
+
+@cache
+def physical_memory() -> float:
+    """Returns the bytes of memory of this machine; infinity where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")

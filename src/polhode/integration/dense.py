@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats
+from polhode._arrays import Floats, dots
 from polhode.core.status import Status
+from polhode.core.types import Depends
+from polhode.free import FreeMotion, is_within_range
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Begin, Integration, SimulationFailed
 from polhode.problem import Plan, Problem
@@ -39,13 +41,35 @@ class Reach:
         return run.frame.outward(states, scaled=method.unscaled)
 
 
+def states_of(motion: FreeMotion, problem: Problem, t: Floats) -> tuple[Floats, Floats]:
+    """Returns states of a free body at times in the order of the run; the sign of a quaternion is that before it."""
+    state = motion.at_checked(t)
+    q, m = state.quaternion, state.momentum
+    at_start = t == problem.t_start
+    q[at_start], m[at_start] = problem.quaternion_start, problem.momentum_start
+    before = np.vstack([problem.quaternion_start, q[:-1]])
+    q *= np.cumprod(np.where(dots(q, before) < 0.0, -1.0, 1.0))[:, None]
+    return q, m
+
+
+def _closed_form(solution: Solution) -> FreeMotion | None:
+    """Returns the exact motion behind a solution; None if its rows were made by steps."""
+    problem = solution.problem
+    if problem.torque.depends is not Depends.NOTHING or solution.error_estimate is None or problem.omega_given is None:
+        return None
+    if not is_within_range(problem.body.moments):
+        return None
+    motion = FreeMotion(problem.body, problem.omega_given, problem.quaternion_start, problem.t_start)
+    _, m = states_of(motion, problem, np.array([solution.t_last]))
+    return motion if (m[0] == solution.last_momentum).all() else None
+
+
 def at(solution: Solution, t: Any) -> Solution:
     """Returns the solution with rows at other times."""
     problem = solution.problem
     if solution.torque_changed:
         raise ValueError("the torque was changed on the way: ask each part for its times before they are joined")
-    given = np.asarray(t)
-    times = _check.array("t", np.atleast_1d(given), (given.size,)) if given.ndim <= 1 else _check.array("t", t, ())
+    times = _check.row("t", t)
     sign = math.copysign(1.0, solution.step)
     outside = (sign * times < sign * problem.t_start) | (sign * times > sign * solution.t_last)
     if outside.any():
@@ -55,6 +79,11 @@ def at(solution: Solution, t: Any) -> Solution:
     known_q = np.vstack([problem.quaternion_start, solution.quaternion])
     known_m = np.vstack([problem.momentum_start, solution.momentum])
     order = np.argsort(sign * times, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    if (motion := _closed_form(solution)) is not None:
+        q, m = states_of(motion, problem, times[order])
+        return replace(solution, t=times, quaternion=q[place], momentum=m[place], saved_potential=None)
     row = np.searchsorted(sign * known_t, sign * times[order], side="right") - 1
     q, m = known_q[row].copy(), known_m[row].copy()
     moving = np.flatnonzero(times[order] != known_t[row])
@@ -65,6 +94,4 @@ def at(solution: Solution, t: Any) -> Solution:
             distinct, back = np.unique(sign * wanted, return_inverse=True)
             a, b = reach.states(float(known_t[k]), known_q[k], known_m[k], sign * distinct)
             q[part], m[part] = a[back], b[back]
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
     return replace(solution, t=times, quaternion=q[place], momentum=m[place], saved_potential=None)

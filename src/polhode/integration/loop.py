@@ -25,7 +25,7 @@ from polhode.integration.nudge import Nudged
 from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
 from polhode.integration.trial import fault_of_torque, size_at_start, what_torque_does
 from polhode.integration.variable import steps_of
-from polhode.problem import Plan, Problem, Stats
+from polhode.problem import HARMLESS, Plan, Problem, Stats
 from polhode.solution import Solution
 
 CHUNK_SECONDS = 0.05
@@ -36,9 +36,6 @@ GROWTH, SHOWN_GROWTH = 64.0, 4.0
 """The longest growth from one chunk to the next; the second where progress is shown, which begins with one step."""
 UNKNOWN_EVALUATIONS = 64
 """Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
-
-HARMLESS = 1e50
-"""Sixth powers of numbers between this and its inverse are floats."""
 
 Progress = Callable[[int, int], None]
 """Called with the steps done and the steps in all."""

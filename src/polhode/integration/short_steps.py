@@ -1,8 +1,8 @@
 """A warning where adaptive steps have become so short that a run would take very long."""
 
-import sys
 from typing import Any
 
+from polhode._check import levels_of_polhode as levels_of_polhode
 from polhode.problem import Plan, Problem
 
 LOOK_STEPS = 10_000
@@ -28,11 +28,3 @@ def about_short_steps(problem: Problem, plan: Plan, length: float) -> str:
         "where the motion is, or changes in such times; smooth a jump, or end the run at it by a terminal event and go "
         "on with another torque (at known times: give its breakpoints)"
     )
-
-
-def levels_of_polhode() -> int:
-    """Returns how far up the stack the user's code is, counted from the caller, for warnings to point at."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("polhode."):
-        level, frame = level + 1, frame.f_back
-    return level

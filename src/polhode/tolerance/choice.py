@@ -264,8 +264,7 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     A free body goes to listed times in one step each; without a list it makes two steps a radian, for rows to look at.
     """
     if c.depends is Depends.NOTHING:
-        steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * c.turn), 1e4)
-        return Candidate(find_method("Exact"), 0.0, steps, Factors())
+        return free_candidate(c.turn, outputs)
     # Equal steps err by where in a step a torque bends, and a companion may err alike; or they are short everywhere for
     # the sake of a pulse.
     if c.may_bend or c.uneven:
@@ -275,6 +274,12 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
         method = method.replace(compensated=False)
     spare = method.replace(compensated=True)
     return candidate(method, c, rtol, None if spare is method else spare)
+
+
+def free_candidate(turn: float, outputs: int | None) -> Candidate:
+    """Returns the exact flow of a free body: in one step to each listed time, or in two steps a radian."""
+    steps = 1.0 if outputs is not None else min(max(1.0, 2.0 * turn), 1e4)
+    return Candidate(find_method("Exact"), 0.0, steps, Factors())
 
 
 def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:

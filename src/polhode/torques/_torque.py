@@ -33,6 +33,9 @@ class Torque(ABC):
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # unknown keys of scenario files are errors
 
     depends: Depends = Depends.POSITION
+    """What a method must be able to do: a torque that acts at all has `Depends.POSITION`, constant or not."""
+    reads_attitude: bool = True
+    """Whether the torque in body axes changes with the attitude, which `depends` does not say."""
     upright: bool = False
     """Whether the kernel is the shorter one for a direction along the third axis of space."""
 
@@ -78,6 +81,14 @@ class Torque(ABC):
     @property
     def axis(self) -> Vec3 | None:
         """The direction in space about which the torque is symmetric, if any: the momentum along it is conserved."""
+        return None
+
+    @property
+    def turning(self) -> Vec3 | None:
+        """The rate in space axes, in rad/s, at which the whole potential turns, if it does nothing else with time.
+
+        Then T + V - n . L is conserved, with n that rate and L the spatial angular momentum.
+        """
         return None
 
     def for_any_direction(self) -> "Torque":

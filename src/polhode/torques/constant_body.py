@@ -22,6 +22,8 @@ class ConstantBodyTorque(Torque):
     vector: Vec3
     """The torque in body axes, in N m."""
 
+    reads_attitude = False
+
     def __post_init__(self) -> None:
         self._settle(vector=_check.vector("vector", self.vector))
 

@@ -29,6 +29,7 @@ class LinearDamping(Torque):
     """D, in N m s: one number, three numbers along the body axes, or the rows of a matrix in body axes."""
 
     depends = Depends.POSITION | Depends.RATE
+    reads_attitude = False
 
     def __post_init__(self) -> None:
         self._settle(coefficient=_coefficient(self.coefficient))

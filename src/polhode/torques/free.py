@@ -22,6 +22,7 @@ class Free(Torque):
     """No torque: the body is free. Energy and spatial momentum are conserved."""
 
     depends = Depends.NOTHING
+    reads_attitude = False
 
     @property
     def torque_kernel(self) -> UserTorque:

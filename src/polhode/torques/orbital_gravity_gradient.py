@@ -91,6 +91,12 @@ class OrbitalGravityGradient(Torque):
         """(3/2) n^2 u . I u."""
         return orbital_potential
 
+    @property
+    def turning(self) -> Vec3:
+        """The orbital rate along the normal of the orbit."""
+        x, y, z = _check.direction("normal", self.normal)
+        return (self.orbital_rate * x, self.orbital_rate * y, self.orbital_rate * z)
+
     def parameters(self, body: Body) -> Sequence[float]:
         """3 n^2 I, the rate, and two directions: to the planet at the start and a quarter of an orbit later."""
         return (*scaled_tensor(body, 3 * self.orbital_rate**2), *self._orbit())

@@ -56,6 +56,7 @@ class PiecewiseTorque(Torque):
             frame=_check.choice("frame", self.frame, ("space", "body")),
             start=_check.number("start", self.start),
         )
+        self._settle(reads_attitude=self.frame == "space")
         rising("start and the ends of the segments", self.breakpoints)
 
     @property

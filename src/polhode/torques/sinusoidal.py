@@ -29,6 +29,7 @@ class SinusoidalTorque(Torque):
     """phi, in rad."""
 
     depends = Depends.POSITION | Depends.TIME
+    reads_attitude = False
 
     def __post_init__(self) -> None:
         self._settle(

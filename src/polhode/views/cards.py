@@ -376,7 +376,7 @@ def _hanging(text: str, indent: int, width: int) -> str:
 def torque_row(model: type[Torque]) -> tuple[str, ...]:
     """Returns the cells of a torque: its parameters, what it depends on, whether it has a potential, its package."""
     listed = ", ".join(map(_parameter, _fields(model))) or "-"
-    return (model.__name__, listed, flags(model.depends), _potential(model), torques.package(model.__name__) or "")
+    return (model.__name__, listed, depends_on(model), _potential(model), torques.package(model.__name__) or "")
 
 
 def torque_card(model: type[Torque]) -> str:
@@ -387,12 +387,19 @@ def torque_card(model: type[Torque]) -> str:
         [
             f"{model.__name__}: {inspect.getdoc(model)}\n",
             *([f"package     {package}"] if package else []),
-            f"depends on  {flags(model.depends)}",
+            f"depends on  {depends_on(model)}",
             f"potential   {_potential(model)}\n",
             *(f"{_parameter(field)}\n    {docs.get(field.name, '')}" for field in _fields(model)),
             f"\nIn a scenario file:\n\n[torque]\n{torque_example(model)}",
         ]
     )
+
+
+def depends_on(model: type[Torque]) -> str:
+    """Returns what a torque in body axes depends on, in words."""
+    words = {Depends.POSITION: "attitude", Depends.TIME: "time", Depends.RATE: "rate"}
+    read = [words[flag] for flag in model.depends if flag is not Depends.POSITION or model.reads_attitude]
+    return ", ".join(read) or "nothing"
 
 
 def _fields(model: type[Torque]) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ Style = tuple[str, float]
 AXES: tuple[Style, ...] = ((BLUE, 2.6), (VERMILION, 1.9), (GREEN, 1.2))
 ERRORS: dict[str, Style] = {
     "energy": (BLACK, 1.2),
+    "energy in turning axes": (BLACK, 1.2),
     "momentum norm": (VERMILION, 2.6),
     "spatial momentum": (BLUE, 1.2),
     "axial momentum": (BLUE, 1.2),

@@ -1,0 +1,208 @@
+"""A free body to a tolerance: its exact motion at the output times, and the error of that from the condition.
+
+No run and no companion is needed. `FreeMotion` errs by a few units in the last place if the numbers given are taken as
+exact, however long the motion is. What enlarges that is known: the phase near the separatrix, the rounding of the
+constants, which are two-doubles, and that of times which do not begin at zero. The principal axes of a tilted tensor
+are rounded when they are found; what that does is seen in the motions of six tensors beside the one given.
+docs/auto.md has the measurements.
+"""
+
+import math
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from polhode._arrays import Floats, dots
+from polhode.body import Body
+from polhode.core.closed_form import Constants
+from polhode.core.status import Status
+from polhode.core.types import Depends
+from polhode.free import FreeMotion, is_within_range
+from polhode.integration.binding import OnCompile
+from polhode.integration.dense import states_of
+from polhode.integration.fixed import FixedSteps
+from polhode.integration.grid import segments_of
+from polhode.integration.loop import Progress
+from polhode.integration.short_steps import levels_of_polhode
+from polhode.problem import Problem, Stats
+from polhode.solution import Solution
+from polhode.tolerance import search
+from polhode.tolerance.choice import free_candidate
+from polhode.tolerance.search import Goal, ToleranceNotReached
+
+EPSILON = 2.0**-52
+ROUNDING = 8.0
+"""The error of a state in units of `EPSILON`, where nothing enlarges it: less than that and K, the phase, was
+seen in all of 1,600 motions."""
+LOW_HALF = 2.0**-105
+"""The relative error of the constants of the motion: up to a third of this was seen near the separatrix."""
+MOST_RADIANS = 2.0**50
+"""Beyond this angle half turns are not counted any more (`core/closed_form.py`), and nothing is known of the phase."""
+TILTED_ROUNDING = 2.0
+"""The relative changes in units of `EPSILON` that a tilted tensor and its rate are tried with."""
+TILTED_FACTOR = 3.0
+"""The factor of the greatest distance to the motions of the changed tensors."""
+
+
+MOST_ROWS = 100
+"""The most rows at which they are compared: what is rounded at the start grows evenly over all of them."""
+BESIDE_SEPARATRIX = 0.1
+"""Where the distances of these motions from the separatrix differ by more than this part of them, errors do not grow in
+proportion to the changes."""
+
+
+def _changes(count: int = 6) -> tuple[Floats, Floats]:
+    """Returns the signs of the changes of tensors, which are symmetric, and of rates: at random, always the same."""
+    signs = np.random.default_rng(17).choice([-1.0, 1.0], (count, 3, 4))
+    upper = np.triu(signs[:, :, :3])
+    return upper + np.triu(upper, 1).transpose(0, 2, 1), signs[:, :, 3]
+
+
+TENSOR_CHANGES, RATE_CHANGES = _changes()
+
+
+def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile) -> Solution:
+    """Returns the motion with an error below the tolerance: in closed form if the body is free, else by a search."""
+    if goal.method is not None or problem.torque.depends is not Depends.NOTHING:
+        return search.answer(problem, goal, progress, on_compile)
+    solution = _in_closed_form(problem, goal.rtol)
+    if solution is None:
+        return search.answer(problem, goal, progress, on_compile)
+    if progress is not None:
+        progress(solution.stats.steps, solution.stats.steps)
+    assert solution.error_estimate is not None
+    if solution.error_estimate > goal.rtol:
+        warnings.warn(
+            f"the tolerance {goal.rtol:g} was not reached: the error is estimated as {solution.error_estimate:.1e}, and"
+            " comes from the last digits of the numbers given",
+            ToleranceNotReached,
+            stacklevel=levels_of_polhode(),
+        )
+    return solution
+
+
+def _in_closed_form(problem: Problem, rtol: float) -> Solution | None:
+    """Returns the exact motion with its error; None where `FreeMotion` does not hold, or its rate is not known."""
+    body, omega, begun = problem.body, problem.omega_given, time.perf_counter()
+    if omega is None or not is_within_range(body.moments):
+        return None
+    motion = FreeMotion(body, omega, problem.quaternion_start, problem.t_start)
+    outputs = None if problem.times is None else problem.times.size
+    c = condition_of(motion, problem.span)
+    if not math.isfinite(c.turn):
+        return None
+    candidate = free_candidate(c.turn, outputs)
+    plan = candidate.plan(problem, candidate.first, rtol).replace(torque_size=0.0)
+    grid = segments_of(problem, plan)
+    t = problem.times
+    if t is None:
+        rows = FixedSteps(grid, None, problem.every)
+        t = rows.times_of_rows(rows.total, rows.rows + rows.ragged)
+    q, m = states_of(motion, problem, np.append(t, problem.t_end))
+    error = _estimate(motion, c, problem, t, q[:-1], m[:-1])
+    if math.isnan(error):
+        return None
+    steps = sum(segment.steps for segment in grid)
+    message = Status.OK.sentence.format(place=f"t = {problem.t_end:.12g} in {steps} steps")
+    return Solution(
+        problem, plan, Stats(steps, 0, time.perf_counter() - begun), t.copy(), q[:-1], m[:-1], Status.OK,
+        f"{message}; the error is estimated as {error:.1e}", problem.t_end, q[-1], m[-1], error_estimate=error,
+        rtol=rtol,
+    )  # fmt: skip
+
+
+# --- the error -----------------------------------------------------------------------------------------------------
+
+
+class Condition(NamedTuple):
+    """The sizes of a free motion that its error depends on."""
+
+    turn: float
+    """The angle through which the body turns, more or less."""
+    phase: float
+    """The greatest phase of the elliptic functions, K; near the separatrix it grows like a logarithm."""
+    sensitivity: float
+    """The change of the state per relative change of a number given, more or less."""
+    frequency: float
+    """The greatest rate at which the phase changes, in rad/s."""
+    peak: float
+    """The greatest rate of the motion at any time, in rad/s."""
+
+
+def condition_of(motion: FreeMotion, span: float) -> Condition:
+    """Returns the condition of a single motion over a time since its start."""
+    k, scale = Constants(*(float(x[0]) for x in motion._c)), float(motion._scale[0])
+    spin = max(k.precession, k.transverse)
+    # The rate is greatest where the momentum crosses a plane of two axes: cn = 1 or sn = 1.
+    ends = (
+        math.hypot(k.amplitude1 * k.response1, k.amplitude3 * k.response3),
+        math.hypot(k.amplitude2 * k.response2, k.amplitude3 * k.complement * k.response3),
+    )
+    return Condition(
+        turn=spin * scale * abs(span),
+        phase=k.quarter or abs(k.u0) + 1.0,
+        sensitivity=float(motion.sensitivity(np.array([span]))[0, 0]),
+        frequency=k.frequency * scale,
+        peak=max(ends) * scale,
+    )
+
+
+def _estimate(motion: FreeMotion, c: Condition, problem: Problem, t: Floats, q: Floats, m: Floats) -> float:
+    """Returns the error of the rows: of the attitude in radians, and of the rate relative to the largest one."""
+    elapsed = t - problem.t_start
+    back = elapsed - t  # the rounding of the difference, exactly, by Knuth's sum
+    lost = (t - (elapsed - back)) + (-problem.t_start - back)
+    rates = problem.body.rate(m)
+    largest = math.sqrt(dots(rates, rates).max(initial=0.0))
+    enlarged = max(1.0, c.peak / largest if largest > 0.0 else 1.0)  # where a slow row is part of a fast motion
+    error = EPSILON * (ROUNDING + c.phase) * enlarged + LOW_HALF * c.sensitivity
+    if lost.any() and largest > 0.0:  # by how much the rows change in the time that is lost
+        changes = np.sqrt(squares(rates)) + np.sqrt(squares(problem.body.rate(np.cross(m, rates)))) / largest
+        error += 2.0 * float((changes * np.abs(lost)).max())
+    if not problem.body.aligned:
+        error += _error_of_axes(motion, c, problem, t, q, rates, largest)
+    most = math.pi if largest == 0.0 else max(math.pi, 2.0 * c.peak / largest)  # no two states are farther apart
+    countable = max(c.turn, c.frequency * abs(problem.span)) < MOST_RADIANS
+    return min(error, most) if countable else most
+
+
+def _error_of_axes(
+    motion: FreeMotion, c: Condition, problem: Problem, t: Floats, q: Floats, rates: Floats, largest: float
+) -> float:
+    """Returns what the rounding of principal axes may do, from motions of tensors that differ in the last digits."""
+    body = problem.body
+    assert problem.omega_given is not None
+    rows = np.unique(np.linspace(0, t.size - 1, min(t.size, MOST_ROWS)).round().astype(int))
+    change = TILTED_ROUNDING * EPSILON
+    try:
+        bodies = [
+            Body(body.tensor + change * float(body.moments.max()) * signs, allow_unphysical=True)
+            for signs in TENSOR_CHANGES
+        ]
+    except ValueError:  # a moment is as small as the rounding of the others
+        return math.nan
+    if not all(is_within_range(b.moments) for b in bodies):
+        return math.nan
+    omegas = problem.omega_given * (1.0 + change * RATE_CHANGES)
+    others = FreeMotion(bodies, omegas, problem.quaternion_start, problem.t_start)
+    other = others.at_checked(t[rows])
+    apart2 = np.minimum(squares(other.quaternion - q[rows]), squares(other.quaternion + q[rows])).max(initial=0.0)
+    error = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
+    if largest > 0.0:
+        error = max(error, math.sqrt(squares(other.omega - rates[rows]).max(initial=0.0)) / largest)
+    error *= TILTED_FACTOR
+    distances = np.append(others.separatrix_distance, motion.separatrix_distance)
+    if np.ptp(distances) > BESIDE_SEPARATRIX * np.abs(distances).min():
+        # The separatrix is as near as they are: the body may stay at the intermediate axis longer than in any of them.
+        error += EPSILON * c.sensitivity
+        # Before the first flip, what is rounded away from that axis grows exponentially.
+        error += change * math.exp(min(c.frequency * abs(problem.span), 700.0))
+    least, *_, most = sorted(body.moments.tolist())
+    return float(error + 4.0 * EPSILON * most / least)
+
+
+def squares(x: Floats) -> Floats:
+    """Returns the squared lengths along the last axis."""
+    return dots(x, x)
