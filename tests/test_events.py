@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 from xarray import open_dataset
 
 import polhode as ph
 from polhode import _events
-from polhode._events import crosses
+from polhode._watch import crosses
 from polhode.cli import app
 from tests.contract._measure import EPS, interpreted, matrices
 
@@ -438,3 +440,173 @@ def test_a_long_span_is_not_prepared_as_a_whole(monkeypatch: pytest.MonkeyPatch)
     )
     assert found.t_last == pytest.approx(0.05)
     assert made[0] == 1
+
+
+# --- nothing is missed
+
+
+def sideways(t: float, q: Any, w: Any) -> float:
+    return ph.to_space(q, (1.0, 0.0, 0.0))[0]
+
+
+def spun_up(t_end: float, **others: Any) -> tuple[ph.Solution, Any]:
+    """A body that is spun up from rest about its third axis, and the zeros of `sideways`: its angle is 0.005 t^2."""
+    zeros = np.sqrt((np.arange(2000) + 0.5) * np.pi / 0.005)
+    torque = ph.ConstantBodyTorque((0.0, 0.0, 0.01))
+    arguments: dict[str, Any] = {"omega": [0.0, 0.0, 0.0], "t_span": (0.0, t_end), "events": sideways} | others
+    return ph.simulate(ph.Body([1.0, 1.2, 1.0]), torque, **arguments), zeros[zeros < t_end]
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_body_that_is_spun_up() -> None:
+    """The rate at the start says nothing; at the end a step turns the body by radians."""
+    for arguments in ({"step": 2.5, "method": "MR2"}, {"step": 5.0, "method": "DOP853(rtol=1e-6)"}):
+        found, zeros = spun_up(150.0, every=1000, **arguments)
+        assert found.events[0].t.size == zeros.size == 36
+        assert np.abs(found.events[0].t - zeros).max() < (1e-9 if arguments["method"] == "MR2" else 1e-4)
+
+
+@pytest.mark.evidence
+def test_all_zeros_of_a_long_spin_up() -> None:
+    found, zeros = spun_up(1000.0, rtol=1e-6)
+    assert found.events[0].t.size == zeros.size == 1592
+    assert np.abs(found.events[0].t - zeros).max() < 1e-6
+
+
+def free(function: Any, t_end: float = 100.0, step: float = 0.5, **others: Any) -> ph.Solution:
+    """A free body that turns about its third axis, by a radian in a second: splittings are exact there."""
+    arguments: dict[str, Any] = {
+        "omega": [0.0, 0.0, 1.0],
+        "t_span": (0.0, t_end),
+        "step": step,
+        "method": "MR2",
+    } | others
+    return ph.simulate(ph.Body([1.0, 1.2, 1.0]), **arguments, events=function)
+
+
+@pytest.mark.parametrize("step", [0.5, 0.05])
+@pytest.mark.parametrize("frequency", [20.0, 2.0 * math.pi / 0.05, 4.0 * math.pi / 0.05])
+def test_a_function_that_is_faster_than_the_body(frequency: float, step: float) -> None:
+    """Also one whose period is a step, which looks constant after every step."""
+    found = free(lambda t, q, w: np.sin(frequency * t + 0.1), 4.0, step).events[0].t
+    zeros = (np.arange(1, 1000) * np.pi - 0.1) / frequency
+    zeros = zeros[zeros < 4.0]
+    assert found == pytest.approx(zeros, abs=1e-12)
+
+
+def test_a_function_of_time_alone_and_a_body_at_rest() -> None:
+    at_rest = free(lambda t, q, w: math.sin(t), omega=[0.0, 0.0, 0.0], step=100.0)
+    assert at_rest.events[0].t == pytest.approx(np.arange(1, 32) * np.pi, abs=1e-12)
+
+
+def test_zeros_that_are_touched() -> None:
+    touched = (2 * np.arange(16) + 1) * np.pi
+
+    def level(t: float, q: Any, w: Any) -> float:
+        return 1.0 + sideways(t, q, w)
+
+    for step in (0.5, 0.05):
+        assert free(level, step=step).events[0].t == pytest.approx(touched, abs=1e-7)  # the square root of round-off
+        assert free(ph.Event(level, direction=-1), step=step).events[0].t.size == 16  # it falls to zero
+        assert free(ph.Event(level, direction=1), step=step).events[0].t.size == 0
+    assert free(ph.Event(level, terminal=True)).t_last == pytest.approx(np.pi, abs=1e-7)
+    assert free(lambda t, q, w: (t - 7.3) ** 2).events[0].t == pytest.approx([7.3], abs=1e-7)
+    assert free(lambda t, q, w: (t - 7.3) ** 2 + 1e-9).events[0].t.size == 0
+    pair = free(lambda t, q, w: (t - 7.3) * (t - 7.30001)).events[0].t
+    assert pair == pytest.approx([7.3, 7.30001], abs=1e-13)
+
+
+def test_looks_are_not_wasted() -> None:
+    """A function that is followed easily is looked at little more often than it must be, and noise is no curve."""
+    looks = [0]
+
+    def counted(function: Any) -> Any:
+        def g(t: Any, q: Any, w: Any) -> Any:
+            looks[0] += np.size(t)
+            return function(t, q, w)
+
+        return g
+
+    for function, most in (
+        (sideways, 900),
+        (lambda t, q, w: w[0], 900),
+        (lambda t, q, w: (w[2] + q[0]) - q[0] - 1.0, 6000),
+        (lambda t, q, w: 0.0, 900),
+        (lambda t, q, w: 1.0 if t > 5.0 else -1.0, 1000),
+    ):
+        looks[0] = 0
+        found = free(counted(function), 100.0)
+        assert looks[0] <= most
+        assert found.stats.steps == 200
+
+
+def test_too_fast_to_be_followed() -> None:
+    with pytest.warns(ph.EventsUnresolved, match="the event <lambda> changes too fast to be followed, from t = 0 on"):
+        free(lambda t, q, w: np.sin(1e6 * t), 2.0)
+
+
+def test_functions_may_be_called_with_arrays() -> None:
+    """Where that gives the same; functions that mean something else then are called with numbers."""
+
+    def norm(t: Any, q: Any, w: Any) -> Any:
+        return np.array(w)[2] / np.linalg.norm(w) - 2.0 + 0.1 * t  # with arrays, the norm of all rows together
+
+    def branches(t: float, q: Any, w: Any) -> float:
+        return float(q[0] if t < 50.0 else -q[0])
+
+    def first(t: Any, q: Any, w: Any) -> Any:
+        return q[0]
+
+    both, single = free(first).events[0].t, free(lambda t, q, w: float(q[0])).events[0].t
+    assert np.array_equal(both, single)
+    assert free(norm).events[0].t == pytest.approx([10.0], abs=1e-13)
+    assert free(branches).events[0].t.size == both.size + 1  # it jumps over zero
+
+
+@given(
+    omega=st.tuples(*[st.floats(-2.0, 2.0)] * 3).filter(lambda w: max(map(abs, w)) > 0.3),
+    axis=st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: max(map(abs, v)) > 0.3),
+    level=st.floats(-0.5, 0.5),
+    frequency=st.floats(0.1, 30.0),
+    step=st.floats(0.05, 0.3),
+    backward=st.booleans(),
+)
+@settings(max_examples=8, deadline=None)
+def test_against_a_search_on_a_fine_grid(
+    omega: Any, axis: Any, level: float, frequency: float, step: float, backward: bool
+) -> None:
+    """Free motions, whose truth is the closed form, at times some hundred times as close as looks are."""
+
+    def g(t: Any, q: Any, w: Any) -> Any:
+        return ph.to_space(q, axis)[2] - level + 0.3 * np.sin(frequency * t)
+
+    sign = -1.0 if backward else 1.0
+    span = (0.0, 10.0 * sign)
+    found = ph.simulate(BODY, omega=omega, t_span=span, step=sign * step, method="KL8", events=g).events[0].t
+    t = np.linspace(0.0, 10.0 * sign, 10_001)
+    exact = ph.FreeMotion(BODY, omega).at(t)
+    values = g(t, tuple(exact.quaternion.T), tuple(exact.omega.T))
+    changes = np.flatnonzero((values[:-1] < 0) != (values[1:] < 0))
+    deepest = np.abs(values[1:-1][(np.diff(values)[:-1] * np.diff(values)[1:]) < 0]).min(initial=1.0)
+    if abs(values[0]) > 1e-6 and deepest > 1e-5:  # where the fine grid can be trusted
+        assert found == pytest.approx(t[changes], abs=1e-3)  # of the grid, and of steps of up to a radian
+
+
+def test_nothing_is_lost_or_found_twice_where_a_run_is_resumed() -> None:
+    whole = run(events=second_rate).events[0].t
+    for seam in (3.0, 7.77, float(whole[2]), float(np.nextafter(whole[3], 0.0)), float(whole[4]) + 1e-9):
+        part = run(seam, events=second_rate)
+        both = ph.resume(part, 20.0, events=second_rate).events[0].t
+        assert both.size == whole.size
+        assert both == pytest.approx(whole, abs=1e-3)  # other steps from the seam on, of order two
+
+
+def test_what_lies_behind_a_terminal_event_is_not_looked_at() -> None:
+    def until_three(t: float, q: Any, w: Any) -> float:
+        if t > 3.5:
+            raise ValueError("too late")
+        return t - 3.0
+
+    found = free([sideways, ph.Event(until_three, terminal=True)])
+    assert found.t_last == 3.0
+    assert found.events[0].t == pytest.approx([np.pi / 2])

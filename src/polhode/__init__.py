@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode._compare import compare as compare
-    from polhode._events import Event as Event
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
+    from polhode._watch import Event as Event
+    from polhode._watch import EventsUnresolved as EventsUnresolved
     from polhode.body import Body as Body
     from polhode.core.ops import where as where
     from polhode.core.quat import to_body as to_body
@@ -57,7 +58,8 @@ _HOME = {
     "CoulombSoftWall": "torques.coulomb_soft_wall",
     "Ensemble": "ensembles.result",
     "EnsembleInterrupted": "ensembles.result",
-    "Event": "_events",
+    "Event": "_watch",
+    "EventsUnresolved": "_watch",
     "Free": "torques.free",
     "FreeMotion": "free",
     "GravityGradient": "torques.gravity_gradient",

@@ -1,13 +1,16 @@
-"""Events: the zeros, along a motion, of a user's function of time and state."""
+"""Runs of one body that are watched for events."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode._watch import FINEST_TURN_RADIANS, Evaluator, Hit, Looks, Row, Watch, warn_of_unresolved
+from polhode._watch import Event as Event
+from polhode._watch import listed as listed
 from polhode.core.status import Status
 from polhode.integration.binding import OnCompile
 from polhode.integration.dense import Reach
@@ -15,75 +18,16 @@ from polhode.integration.grid import Segment, segments_of
 from polhode.integration.loop import Begin, Integration, Progress, SimulationFailed, SimulationInterrupted
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
-from polhode.tolerance.character import character
 
-EventFunction = Callable[[float, tuple[float, ...], tuple[float, ...]], float]
-"""`g(t, q, w)`: time, unit quaternion (body to space, scalar first) and angular velocity in body axes."""
-
-FINEST_TURN_RADIANS = 0.25
-"""Events are evaluated at least once in each turn of the body by this angle, in radians, and after every step."""
+LEAST_LOOKS = 64
+"""A run is looked at at least this number of times, however slowly the body turns."""
+PROBE_EVERY = 16
+"""One in this number of intervals is looked into once more, at an irregular place: a function that repeats itself from
+step to step shows itself there."""
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+"""The part of its length by which the places of probes follow each other: multiples of it are spread evenly."""
 BLOCK = 1 << 14
-"""The number of evaluations of an event whose rows are in memory at once."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """A zero of g(t, q, w), a plain Python function of time, quaternion and angular velocity.
-
-    `direction` 1 means zeros at which g rises along the run, -1 those at which it falls, 0 both. A run stops at the
-    first zero of a `terminal` event.
-    """
-
-    function: EventFunction
-    direction: int = 0
-    terminal: bool = False
-
-    def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise TypeError(f"an event is a function g(t, q, w), not {self.function!r}")
-        if self.direction not in (-1, 0, 1):
-            raise ValueError(f"the direction of an event is 1 (rising), -1 (falling) or 0 (both), not {self.direction}")
-
-    @property
-    def name(self) -> str:
-        """The name of the function."""
-        return getattr(self.function, "__name__", "event")
-
-    def value(self, t: float, q: Floats, w: Floats) -> float:
-        """Returns g(t, q, w), and raises a ValueError if it is no number."""
-        unit = q / math.sqrt(float(q @ q))
-        try:
-            g = float(self.function(t, tuple(unit.tolist()), tuple(w.tolist())))
-        except Exception as problem:  # the user's code may raise anything
-            raise ValueError(
-                f"the event {self.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
-            ) from problem
-        if math.isnan(g):
-            raise ValueError(f"the event {self.name} is not a number at t = {t:g}")
-        return g
-
-
-def listed(events: Any) -> tuple[Event, ...]:
-    """Returns the argument `events` as a tuple: it may be one event or several, functions or Events."""
-    if events is None:
-        return ()
-    several = events if isinstance(events, Sequence) else (events,)
-    return tuple(e if isinstance(e, Event) else Event(e) for e in several)
-
-
-class Row(NamedTuple):
-    """A time, and the state there in the user's axes."""
-
-    t: float
-    q: Floats
-    m: Floats
-
-
-class Hit(NamedTuple):
-    """A zero of an event: the number of the event, and the state there."""
-
-    which: int
-    row: Row
+"""The number of looks whose rows are in memory at once."""
 
 
 class _Stretch(NamedTuple):
@@ -95,6 +39,18 @@ class _Stretch(NamedTuple):
     steps: int
     times: Floats
     wanted: Floats
+
+
+def looks_in(grid: Floats, finer: int, first: int) -> Floats:
+    """Returns the times of looks: the points of a grid, `finer` - 1 others in each step, and now and then a probe.
+
+    `first` is the number of intervals between looks before, by which the places of probes are chosen.
+    """
+    between = (grid[:-1, None] + np.diff(grid)[:, None] * (np.arange(finer) / finer)).reshape(-1)
+    times = np.append(between, grid[-1])
+    k = np.arange(-first % PROBE_EVERY, times.size - 1, PROBE_EVERY)
+    place = 0.2 + 0.6 * np.modf((first + k) // PROBE_EVERY * GOLDEN)[0]
+    return np.concatenate([times, times[k] + place * (times[k + 1] - times[k])])
 
 
 def with_events(
@@ -136,32 +92,32 @@ class _WatchedRun:
         self.problem, self.plan, self.events = problem, plan, events
         self.progress, self.on_compile = progress, on_compile
         self.sign = problem.direction
-        self.hits: list[Hit] = []
         self.rows: list[tuple[Floats, Floats, Floats]] = []
         self.reach: Reach | None = None
         self.reached = -math.inf * self.sign
         self.begin = begin or Begin(problem.t_start, problem.quaternion_start, problem.momentum_start)
-        self.last = start = Row(*self.begin[:3])
-        self.values = [self._value(e, start) for e in events]
+        start = Row(*self.begin[:3])
+        happened = list[int]()
         if as_before(earlier, events):  # what has happened here is not to happen again
-            for k, event in enumerate(earlier):
-                if event.t.size and event.t[-1] == start.t:
-                    self.values[k] = 0.0
-
-    def _value(self, event: Event, row: Row) -> float:
-        return event.value(row.t, row.q, self.problem.body.rate(row.m))
+            happened = [k for k, e in enumerate(earlier) if e.t.size and e.t[-1] == start.t]
+        evaluators = [Evaluator(e) for e in events]
+        self.watch = Watch(events, evaluators, problem.body, start, self.sign, happened)
 
     # --- where events are evaluated
 
     def _stretches(self, pieces: list[Segment]) -> Iterator[_Stretch]:
         """Yields the stretches of the run, each with the times at which events are evaluated, as they are wanted."""
-        rate = character(self.problem.replace(t_start=self.begin.t)).rate
         total, before = sum(p.steps for p in pieces), 0
         for piece in pieces:
-            finer = max(1, math.ceil(abs(piece.h) * rate / FINEST_TURN_RADIANS))
-            for first in range(0, piece.steps, max(1, BLOCK // finer)):
+            first = 0
+            while first < piece.steps:
+                w = self.problem.body.rate(self.watch.last.m)  # a first guess: the motion itself will say more
+                turn = abs(piece.h) * math.sqrt(float(w @ w))
+                finer = max(1, math.ceil(turn / FINEST_TURN_RADIANS), math.ceil(LEAST_LOOKS / total))
+                finer = min(finer, BLOCK)
                 beyond = min(piece.steps, first + max(1, BLOCK // finer))
                 yield self._stretch(piece, first, beyond, finer, before, total)
+                first = beyond
             before += piece.steps
 
     def _stretch(self, piece: Segment, first: int, beyond: int, finer: int, before: int, total: int) -> _Stretch:
@@ -169,14 +125,13 @@ class _WatchedRun:
         grid = piece.t0 + k * piece.h
         if beyond == piece.steps:
             grid[-1] = piece.t1
-        between = (grid[:-1, None] + np.diff(grid)[:, None] * (np.arange(finer) / finer)).reshape(-1)
-        times = np.append(between, grid[-1])
         t0, t1, listed = float(grid[0]), float(grid[-1]), self.problem.times
         if listed is None:
             every, done = self.problem.every or 1, before + k
             wanted = grid[(done % every == 0) | (done == total)]
         else:
             wanted = listed[(self.sign * listed >= self.sign * t0) & (self.sign * listed <= self.sign * t1)]
+        times = looks_in(np.asarray(grid, dtype=np.float64), finer, before + first)
         times = self.sign * np.unique(self.sign * np.concatenate([times, wanted]))
         return _Stretch(t0, t1, beyond - first, times, wanted)
 
@@ -205,7 +160,7 @@ class _WatchedRun:
             begin = Begin(stretch.t1, part.last_quaternion, part.last_momentum, memory)
             stats = stats + part.stats
             try:
-                stop = self._watched(part)
+                stop = self.watch.look(Looks(part.t, part.quaternion, part.momentum), self._between)
             except BaseException as raised:  # by the user's function, or by Ctrl-C
                 failure = raised
             self._keep(part, stretch.wanted, stop)
@@ -219,10 +174,21 @@ class _WatchedRun:
         if stop is not None:
             whole = self._stopped(whole, stop, stretch.t0, part.stats.steps)
         whole = replace(whole, events=tuple(self._of(whole, k) for k in range(len(self.events))))
+        self._warn()
         stopped_before = stop is not None and isinstance(failure, SimulationFailed | SimulationInterrupted)
         if failure is not None and not stopped_before:
             self._raise(failure, whole)
         return whole
+
+    def _between(self, t: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
+        """Returns states at times behind a look, by steps aside."""
+        if self.reach is None:
+            self.reach = Reach(self.problem, self.plan, self.on_compile)
+        return self.reach.states(t, q, m, times)
+
+    def _warn(self) -> None:
+        """Warns of functions that could not be followed."""
+        warn_of_unresolved([(self.events[k].name, t) for k, t in self.watch.unresolved.items()])
 
     def _stopped(self, whole: Solution, stop: Hit, t0: float, made: int) -> Solution:
         """Returns the solution up to a terminal event in its last stretch, which began at t0 and made some steps."""
@@ -263,7 +229,7 @@ class _WatchedRun:
         self.reached = part.t_last
 
     def _of(self, whole: Solution, k: int) -> Solution:
-        rows = [hit.row for hit in self.hits if hit.which == k]
+        rows = [hit.row for hit in self.watch.hits if hit.which == k]
         return replace(
             whole,
             t=np.array([row.t for row in rows]),
@@ -271,52 +237,3 @@ class _WatchedRun:
             momentum=np.array([row.m for row in rows]).reshape(-1, 3),
             metadata={"event": self.events[k].name},
         )
-
-    # --- what happened
-
-    def _watched(self, part: Solution) -> Hit | None:
-        """Notes the events of a stretch; returns the terminal one, if there was one."""
-        for row in map(Row, part.t.tolist(), part.quaternion, part.momentum):
-            if row.t == self.last.t:
-                continue
-            new = [self._value(e, row) for e in self.events]
-            found = [
-                Hit(k, self._located(e, self.last, row, self.values[k], new[k]))
-                for k, e in enumerate(self.events)
-                if crosses(self.values[k], new[k], e.direction)
-            ]
-            found.sort(key=lambda hit: self.sign * hit.row.t)
-            for hit in found:
-                self.hits.append(hit)
-                if self.events[hit.which].terminal:
-                    return hit
-            self.last, self.values = row, new
-        return None
-
-    def _located(self, event: Event, a: Row, b: Row, ga: float, gb: float) -> Row:
-        """Returns the state at the zero between two rows, found by steps aside from the first."""
-        if gb == 0.0:
-            return b
-        from scipy.optimize import brentq
-
-        if self.reach is None:
-            self.reach = Reach(self.problem, self.plan, self.on_compile)
-        reach, seen = self.reach, {a.t: (a, ga), b.t: (b, gb)}
-
-        def value(t: float) -> float:
-            if t not in seen:
-                q, m = reach.states(a.t, a.q, a.m, np.array([t]))
-                row = Row(t, q[0], m[0])
-                seen[t] = (row, self._value(event, row))
-            return seen[t][1]
-
-        tiny = math.ulp(max(abs(a.t), abs(b.t)))
-        t = float(brentq(value, a.t, b.t, xtol=2 * tiny, rtol=4 * 2.0**-52, maxiter=200))
-        value(t)
-        return seen[t][0]
-
-
-def crosses(before: float, after: float, direction: int) -> bool:
-    """Whether a function passes zero in this direction between two values."""
-    rises, falls = before < 0 <= after, before > 0 >= after
-    return (rises and direction >= 0) or (falls and direction <= 0)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -136,6 +136,7 @@ class Batch:
         *, packed: bool = True, like: Batch | None = None,
     ) -> None:  # fmt: skip
         """Tries lanes if bodies may be `packed`; takes over what a batch `like` this one has found out."""
+        self.starts, self.survey = starts, survey
         self.threads, self.on_compile, self.count, self.packed = threads, on_compile, starts.count, packed
         self.variable_steps = plan.method.variable_steps
         if like is None:
@@ -143,7 +144,8 @@ class Batch:
             each = self.lead.stepper.evaluations_per_step
             self.pace = Pace(FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
         else:
-            same = like.lead.problem.replace(times=problem.times, every=problem.every)
+            span = {"t_start": problem.t_start, "t_end": problem.t_end}
+            same = like.lead.problem.replace(times=problem.times, every=problem.every, **span)
             self.lead, self.pace = like.lead.beside(same, plan), like.pace
         self.lanes = 1
         self.share_alone = 0.0
@@ -151,6 +153,12 @@ class Batch:
         self.why_not_packed = ""
         self._run: Callable[..., int] | None = None
         self._run_alone: Callable[..., int] | None = None
+
+    def over(self, t0: float, t1: float, times: Floats) -> Batch:
+        """Returns the same batch over a part of the span, with output at other times."""
+        problem = self.lead.problem.replace(t_start=t0, t_end=t1, times=times, every=None)
+        given = (self.starts, self.survey, self.threads, self.on_compile)
+        return Batch(problem, self.lead.plan, *given, packed=self.packed, like=self)
 
     def _lead(self, problem: Problem, plan: Plan, starts: Starts, survey: Survey) -> Integration:
         """Returns a run of the fastest body that can start: a torque may fail for one body and not for others."""
@@ -259,15 +267,29 @@ def _blames_method(problem: str) -> bool:
 # --- a run of some of them -------------------------------------------------------------------------------------
 
 
+class Midway(NamedTuple):
+    """Where bodies are, if their run does not begin at the start of their motions."""
+
+    quaternion: Floats
+    momentum: Floats
+    memory: Floats | None
+    """(bodies, numbers): what the method carries from step to step; None: it begins anew."""
+
+
 class BatchRun:
     """A run of some bodies, each with a row in every array; threads take them block by block."""
 
-    def __init__(self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None) -> None:
+    def __init__(
+        self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None,
+        begin: Midway | None = None,
+    ) -> None:  # fmt: skip
         """Prepares the arrays; bodies may be companions of others, with slightly different numbers."""
         self.batch, self.start, self.report = batch, start, report
         self.lead = lead = batch.lead
         n = start.count
         q, m = (start.quaternion, start.momentum) if nudged is None else nudged[:2]
+        if begin is not None:
+            q, m = begin.quaternion, begin.momentum
         self.inverses = 1.0 / start.bodies.moments if nudged is None else nudged.inverses
         self.axes = None
         if lead.binding.tilted:
@@ -284,6 +306,8 @@ class BatchRun:
         self.count = np.zeros((n, lead.arrays.count.size), dtype=np.int64)
         self.count[:, AT.values] = start.parameters.shape[1]
         self.count[:, AT.rows] = batch.rows
+        if begin is not None and begin.memory is not None and begin.memory.shape[1] == lead.stepper.memory > 0:
+            self.carried[:], self.count[:, AT.resumed] = begin.memory, 1
         self.out = room(*lead.arrays.out.shape, bodies=n)
         self.steps = np.zeros(n, dtype=np.int64)
         self.evaluations = np.zeros(n, dtype=np.int64)
@@ -318,6 +342,8 @@ class BatchRun:
         for k in (AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished):
             self.count[going, k] = lead.arrays.count[k]
         self.piece[going] = place
+        if place > 0:
+            self.count[:, AT.resumed] = 0
         self.states[going, STATE:] = 0.0
         self.looked[going] = 0.0
         shared, end = lead.setting(segment), lead.steps.end(segment)

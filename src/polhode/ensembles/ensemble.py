@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, overload
@@ -12,12 +12,14 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode._simulate import checked_goal
+from polhode._watch import listed
 from polhode.core.drive import STATE
 from polhode.ensembles.batch import Batch, Survey, run_batch
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.pilots import Tolerant
 from polhode.ensembles.reduce import BLOCK, Quantity, Reduced, Reductions, checked
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted
+from polhode.ensembles.watched import Turned, Watched
 from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.cost import announce
@@ -47,15 +49,15 @@ def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
     parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None, reduce: None = None, threads: int | None = None, progress: Progress | None = None,
-    on_compile: OnCompile = None,
+    every: int | None = None, events: Any = None, reduce: None = None, threads: int | None = None,
+    progress: Progress | None = None, on_compile: OnCompile = None,
 ) -> Ensemble: ...  # fmt: skip
 @overload
 def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
     parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None, reduce: Mapping[str, Quantity], threads: int | None = None,
+    every: int | None = None, events: Any = None, reduce: Mapping[str, Quantity], threads: int | None = None,
     progress: Progress | None = None, on_compile: OnCompile = None,
 ) -> Reduced: ...  # fmt: skip
 
@@ -75,6 +77,7 @@ def ensemble(
     method: str | Method | None = None,
     t_eval: Any = None,
     every: int | None = None,
+    events: Any = None,
     reduce: Mapping[str, Quantity] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -102,6 +105,9 @@ def ensemble(
         get them, and `error_estimate` has an estimate for each.
     t_eval, every
         Output at these times, or after every `every` steps; default: at the start and at the end.
+    events
+        As in `simulate`: functions `g(t, q, w)`, or `Event`s made of them. `ensemble.events` has, for each, the bodies
+        and times of its zeros, and a terminal event ends the motion of its body alone.
     reduce
         Reductions by their names, such as `{"rate": polhode.quantity("omega").mean("body")}`. Nothing else is
         kept, and the result is a `Reduced`; memory does not grow with the number of bodies, unless a value is kept
@@ -137,11 +143,16 @@ def ensemble(
     wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
     _say_what_it_costs(problem, goal, starts.count, workers, reduced=reduce is not None, shown=progress is not None)
     survey = Survey.of(starts)
-    turned: _GivenSteps | Tolerant
+    asked, heard = listed(events), None if progress is None else _Heard(progress)
+    steps: _GivenSteps | Tolerant
     if isinstance(goal, Goal):
-        turned = Tolerant(problem, starts, survey, goal, workers, progress, on_compile)
+        steps = Tolerant(problem, starts, survey, goal, workers, heard, on_compile)
     else:
-        turned = _GivenSteps(problem, goal, starts, survey, workers, progress, on_compile)
+        steps = _GivenSteps(problem, goal, starts, survey, workers, heard, on_compile)
+    turned: Turned = steps
+    if asked:
+        alone = {"rtol": rtol, "method": method, "on_compile": on_compile}
+        turned = Watched(steps, asked, None if heard is None else heard.again, alone)
     made: Ensemble | Reduced
     if wanted is None:
         made = replace(turned(starts.whole), seed=starts.seed)
@@ -162,6 +173,22 @@ def _say_what_it_costs(
     if not shown:
         hint = "take fewer bodies" if isinstance(goal, Goal) else "take fewer bodies, or longer steps"
         announce(steps, count, threads, hint=hint)
+
+
+class _Heard:
+    """A user's `progress` that can be called again, while events are looked for after all steps."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.last = progress, (0, 1)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Calls the function, and remembers with what."""
+        self.last = (done, total)
+        self.progress(done, total)
+
+    def again(self) -> None:
+        """Calls the function as it was called last."""
+        self.progress(*self.last)
 
 
 class _GivenSteps:
@@ -193,8 +220,15 @@ class _GivenSteps:
     def warn(self) -> None:
         """Warns of nothing: a given step promises no error."""
 
+    def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
+        """Yields the places of bodies that were run alike, with the batch by which they can be run again."""
+        yield np.arange(len(made)), self.batch
 
-def _reduced(turned: _GivenSteps | Tolerant, starts: Starts, wanted: dict[str, Quantity], problem: Problem) -> Reduced:
+    def mended(self, bodies: int) -> None:
+        """Does nothing: there is no tolerance to be reached."""
+
+
+def _reduced(turned: Turned, starts: Starts, wanted: dict[str, Quantity], problem: Problem) -> Reduced:
     """Runs and reduces all bodies, batch by batch; the next batch runs while one is reduced."""
     total = Reductions(wanted, starts.count, starts.seed)
     # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.

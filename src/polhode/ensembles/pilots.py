@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.core.types import Depends
-from polhode.ensembles.batch import LANES, Survey, efforts
+from polhode.ensembles.batch import LANES, Batch, Survey, efforts
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.refine import Foresight, Levels, ManyBodies, Task, speeds
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted, of_one
@@ -77,6 +78,8 @@ class Tolerant:
         self.pilots = Pilots(self.task, goal.method)
         self.levels: Levels | None = None
         self.missed, self.worst, self.unknown = 0, 0.0, 0
+        self.kinds: list[tuple[int, bool]] = []
+        """The levels of the plans of the last bodies, and whether iterations went on to round-off."""
 
     def __call__(self, part: Start) -> Ensemble:
         """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
@@ -96,10 +99,26 @@ class Tolerant:
                 raise EnsembleInterrupted(bodies.ensemble()) from None
             raise
         made = bodies.ensemble()
+        self.kinds = bodies.kinds
         late = bodies.error[np.isfinite(bodies.error) & (bodies.error > self.task.rtol)]
         self.missed, self.worst = self.missed + late.size, float(late.max(initial=self.worst))
         self.unknown += int((made.success & np.isinf(bodies.error)).sum())
         return made
+
+    def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
+        """Yields the places of bodies that were run alike, with the batch by which they can be run again."""
+        task = self.task
+        for k, plan in enumerate(made.plans):
+            if task.starts.count == 1:
+                batch = Batch(task.problem, plan, task.starts, task.survey, task.threads, task.on_compile)
+            else:
+                assert self.levels is not None
+                batch = self.levels.batches(*self.kinds[k])[0]
+            yield np.flatnonzero(made.plan_number == k), batch
+
+    def mended(self, bodies: int) -> None:
+        """Takes note that bodies reach the tolerance after all, up to the terminal event that ends their motion."""
+        self.missed = max(0, self.missed - bodies)
 
     def _one(self, part: Start) -> Ensemble:
         """Returns what `simulate` returns for a single body, as an ensemble."""

@@ -199,6 +199,8 @@ class ManyBodies:
         self.spent = np.zeros(n, dtype=np.int64)
         """The torque evaluations of each body, in all its runs."""
         self.seconds = 0.0
+        self.kinds: list[tuple[int, bool]] = []
+        """The levels at which the rows of bodies were made, and whether iterations went on to round-off: each once."""
         self.share_alone: float | None = None
         """The share of the bodies that lanes could not carry on in the first runs, or in their companions."""
 
@@ -288,7 +290,8 @@ class ManyBodies:
         self._mark_interrupted()
         rows = self.rows
         kinds, place = np.unique(2 * self.level + self.to_round_off, return_inverse=True)
-        plans = tuple(self.levels.plan_of_one(kind // 2, kind % 2 == 1) for kind in kinds.tolist())
+        self.kinds = [(kind // 2, kind % 2 == 1) for kind in kinds.tolist()]
+        plans = tuple(self.levels.plan_of_one(*kind) for kind in self.kinds)
         return replace(
             rows,
             plan=plans[0],

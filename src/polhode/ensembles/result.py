@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -47,6 +48,40 @@ class EnsembleInterrupted(KeyboardInterrupt):
     def __reduce__(self) -> tuple[type[EnsembleInterrupted], tuple[Any]]:
         """For pickle, which would call the class with the message: exceptions travel between processes."""
         return type(self), (self.ensemble,)
+
+
+@dataclass(frozen=True, eq=False)
+class EventRows:
+    """The rows at which an event happened, of all bodies: body after body, and for each in the order of its motion."""
+
+    name: str
+    body: Any
+    """(rows,): the number of the body."""
+    t: Floats
+    """(rows,): the times."""
+    quaternion: Floats
+    """(rows, 4), scalar first."""
+    momentum: Floats
+    """(rows, 3), in body axes, kg m^2/s."""
+    bodies: int = field(repr=False)
+    """The number of bodies of the ensemble."""
+
+    @cached_property
+    def count(self) -> Any:
+        """(bodies,): how often it happened to each body."""
+        return np.bincount(self.body, minlength=self.bodies)
+
+    @cached_property
+    def first(self) -> Floats:
+        """(bodies,): when it first happened to each body; NaN: never."""
+        times = np.full(self.bodies, np.nan)
+        times[self.body[::-1]] = self.t[::-1]
+        return times
+
+    def of(self, k: int) -> slice:
+        """Returns the rows of one body."""
+        first, beyond = np.searchsorted(self.body, [k, k + 1]).tolist()
+        return slice(first, beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +129,10 @@ class Ensemble:
     """(bodies,), where a tolerance was asked for: the place in `plans` of the plan that a body has its rows from."""
     seed: int | None = None
     """The seed by which bodies were drawn; None: nothing was drawn."""
+    events: tuple[EventRows, ...] = ()
+    """Where each event happened, of all bodies."""
+    stopped_by: Any = field(default=None, repr=False)
+    """(bodies,), with events: the number of the terminal event that ended a motion; -1 where none did."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -221,15 +260,25 @@ class Ensemble:
         rows = int(self.rows[k])
         reached = f"reached t = {self.t_last[k]:.12g} in {stats.steps} steps"
         failed = f"stopped at t = {self.t_last[k]:.12g}, with the status {self.status[k]}"
+        stop = -1 if self.stopped_by is None else int(self.stopped_by[k])
+        if stop >= 0:
+            name, when = self.events[stop].name, float(self.t_last[k])
+            reached = f"stopped by the event {name} at t = {when:.12g}, in {stats.steps} steps"
         message = self.messages.get(k, reached if self.status[k] == Status.OK else failed)
         estimate = math.nan if self.error_estimate is None else float(self.error_estimate[k])
-        return Solution(
+        one = Solution(
             self.start.problem(k, self.problem), plan, stats, self.t[:rows].copy(), self.quaternion[k, :rows],
             self.momentum[k, :rows], Status(int(self.status[k])), message,
             float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
-            tuple(self.memory[k].tolist()) if stats.steps else (),
+            tuple(self.memory[k].tolist()) if stats.steps and stop < 0 else (),
             error_estimate=None if math.isnan(estimate) else estimate,
         )  # fmt: skip
+        return replace(one, events=tuple(self._event_of(one, e, e.of(k)) for e in self.events)) if self.events else one
+
+    def _event_of(self, one: Solution, event: EventRows, rows: slice) -> Solution:
+        """Returns where an event happened to one body."""
+        q, m = event.quaternion[rows], event.momentum[rows]
+        return replace(one, t=event.t[rows], quaternion=q, momentum=m, metadata={"event": event.name})
 
     def __repr__(self) -> str:
         problem, bad = self.problem, int((~self.success).sum())
@@ -237,6 +286,8 @@ class Ensemble:
         end = f"reached t = {problem.t_end:.6g}"
         also = f", and {stopped:,} were interrupted" if stopped else ""
         ended = f"of which {len(self) - bad:,} {end}{also}: see messages for others" if bad else f"all {end}"
+        if self.stopped_by is not None and (early := int((self.stopped_by >= 0).sum())):
+            ended = f"of which {early:,} were stopped by events" + (f", and {bad:,} failed{also}" if bad else "")
         return "\n".join(
             [
                 "Ensemble",
@@ -246,6 +297,7 @@ class Ensemble:
                 f"  time    {problem.t_start:.6g} to {problem.t_end:.6g} s in {self._steps_in_words()} and "
                 f"{self.t.size:,} rows a body",
                 f"  lanes   {self.lanes}{', the torque one by one' if self.why_not_packed and self.lanes > 1 else ''}",
+                *(f"  event   {e.name}, {e.t.size:,} times, of {(e.count > 0).sum():,} bodies" for e in self.events),
             ]
         )
 
@@ -327,6 +379,28 @@ class Ensemble:
             "status": (("body",), self.status, {"long_name": "0: the end was reached"}),
             "t_last": (("body",), self.t_last, {"long_name": "last time that was reached", "units": "s"}),
             **self._estimates(),
+            **self._event_table(),
+        }  # fmt: skip
+
+    def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        """Returns the rows of all events, one event after the other; nothing if no event happened."""
+        rows = [e.t.size for e in self.events]
+        if not sum(rows):
+            return {}
+        number = np.repeat(np.arange(len(rows)), rows)
+
+        def joined(name: str) -> Any:
+            return np.concatenate([getattr(e, name) for e in self.events])
+
+        at = ("event",)
+        return {
+            "event_number": (at, number, attributes_of("event_number")),
+            "event_body": (at, joined("body"), {"long_name": "number of the body", "units": "1"}),
+            "event_time": (at, joined("t"), attributes_of("event_time")),
+            "event_quaternion": (
+                (*at, "quaternion_component"), joined("quaternion"), attributes_of("event_quaternion"),
+            ),
+            "event_momentum": ((*at, "component"), joined("momentum"), attributes_of("event_momentum")),
         }  # fmt: skip
 
     def _estimates(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
@@ -336,7 +410,10 @@ class Ensemble:
 
     def _about(self) -> dict[str, str | float]:
         plan, torque = self.plan, self.problem.torque
-        return {"method": plan.method.name, "torque": torque.name, "step": plan.step, **seed_attribute(self.seed)}
+        about = {"method": plan.method.name, "torque": torque.name, "step": plan.step, **seed_attribute(self.seed)}
+        if self.events:
+            about["events"] = json.dumps([e.name for e in self.events])
+        return about
 
 
 def seed_attribute(seed: int | None) -> dict[str, str | float]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, dots
+from polhode.core.drive import AT, COUNTERS, STATE
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.free import FreeMotion, is_within_range
@@ -20,15 +21,24 @@ from polhode.solution import Solution
 class Reach:
     """Short runs from given states with the method and the step of a long one, by the same compiled loop."""
 
-    def __init__(self, problem: Problem, plan: Plan, on_compile: OnCompile = None) -> None:
+    def __init__(
+        self, problem: Problem, plan: Plan, on_compile: OnCompile = None, run: Integration | None = None
+    ) -> None:
         """Takes problem and plan of the solution: its scales choose the program, which is there already."""
         self.problem, self.plan = problem.replace(times=np.array([problem.t_start]), every=None), plan
-        self.run = Integration(self.problem, plan, on_compile=on_compile)
+        self.run = Integration(self.problem, plan, on_compile=on_compile) if run is None else run
         self.drive = self.run.compiled()
+        self.setting: Floats | None = None
+        """The fixed numbers of steps aside, if they are the same at all times."""
+        if not plan.method.variable_steps and not problem.torque.breakpoints:
+            self.setting = self.run.setting(self.run.steps.segments[0])
+            self.setting[10:12] = -math.inf, math.inf  # without jumps there is no window to be kept to
 
     def states(self, t0: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
         """Returns quaternions and momenta at times that lie beyond t0 and follow each other."""
         run, method = self.run, self.plan.method
+        if self.setting is not None and (quick := self._aside(self.setting, t0, q, m, times)) is not None:
+            return quick
         carried = run.arrays.carried
         run.restart(self.problem.replace(t_end=float(times[-1]), times=times), self.plan, Begin(t0, q, m))
         carried[:] = 0.0
@@ -39,6 +49,26 @@ class Reach:
                 raise SimulationFailed(run.assembled(status))
         states = run.steps.output(run.arrays, run.before, run.problem.t_end, ended=True)[1]
         return run.frame.outward(states, scaled=method.unscaled)
+
+    def _aside(
+        self, setting: Floats, t0: float, q: Floats, m: Floats, times: Floats
+    ) -> tuple[Floats, Floats] | None:  # fmt: skip
+        """Does the same for times within a step, in half the time; returns None if that does not work."""
+        run, h = self.run, self.plan.step * self.plan.method.advance
+        offset = times - t0
+        length = float(offset[-1])
+        if abs(length) > abs(h):
+            return None
+        n, count, carried = times.size, np.zeros(COUNTERS, dtype=np.int64), np.zeros(run.arrays.carried.size)
+        count[AT.values], count[AT.steps], count[AT.rows], count[AT.times] = run.values.size, 1, n, n
+        state, index, out = run.frame.inward(q, m), np.zeros(n, dtype=np.int64), np.empty(STATE * n)
+        try:
+            status = self.drive(setting, run.values, state, carried, offset, out, index, count, t0, h, length, 0)
+        except Exception:  # of the torque, in plain Python or compiled: the longer way says what happened
+            return None
+        if status != Status.OK:
+            return None
+        return run.frame.outward(out.reshape(n, STATE), scaled=self.plan.method.unscaled)
 
 
 def states_of(motion: FreeMotion, problem: Problem, t: Floats) -> tuple[Floats, Floats]:

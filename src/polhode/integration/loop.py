@@ -140,6 +140,18 @@ class Integration:
             other._bind()
         return other
 
+    def with_body(self, problem: Problem, values: Floats) -> "Integration":
+        """Returns a run of another body, for which this one stands, under a torque with other parameters."""
+        other = object.__new__(Integration)
+        other.__dict__.update(self.__dict__)
+        a, b, c = triple(problem.body.moments)
+        other.body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
+        other.frame, other.values = Frame.of(problem.body), np.array(values)
+        carried = np.zeros(self.arrays.carried.size)
+        other.restart(problem, self.plan)
+        other.arrays.carried = carried
+        return other
+
     def restart(self, problem: Problem, plan: Plan, begin: Begin | None = None) -> None:
         """Goes back to the start of the problem, or to where the run begins."""
         self.problem, self.plan = problem, plan
