@@ -100,7 +100,7 @@ def test_nudged() -> None:
         assert np.sign(found.inverses * moments - 1.0).tolist() == list(signs)
         down = np.array(moments) == max(moments)
         assert np.array_equal(found.momentum < momentum, down)
-        assert 1e-16 < np.linalg.norm(found.quaternion - attitude) < 4e-16
+        assert 1e-16 < np.linalg.norm(found.quaternion - attitude) < 1e-15
 
 
 def test_compared_rows() -> None:

@@ -17,6 +17,7 @@ from polhode._arrays import Floats
 from polhode.compiled import compiles
 from polhode.core.status import Status
 from polhode.integration.binding import ById, OnCompile
+from polhode.integration.cost import announce
 from polhode.integration.loop import Integration, Progress, SimulationInterrupted, StepFailed
 from polhode.integration.short_steps import levels_of_polhode
 from polhode.methods import Method
@@ -126,6 +127,8 @@ class OneBody:
             compared = asked.times[rows]
             if asked.times.size > MANY_MORE * compared.size:  # what is tried need not be shown as a whole
                 shown, rows = asked.replace(times=compared), slice(None)
+        if self.first is None and self.progress is None:
+            announce(n * candidate.effort, hint="choose a wider tolerance or a shorter span")
         main = self._begin(shown, plan)
         worth = rows is not None and n * candidate.effort >= WORTH_A_THREAD_FLOWS
         others = list[Solution]()
