@@ -5,8 +5,10 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple, final
 
-from polhode.compiled import CompilationFailed, compiles, program
+from polhode.compiled import CompilationFailed, Locatable, compiles, locatable, program
+from polhode.core.bends import board_size
 from polhode.core.flows import principal_torque
+from polhode.core.located import located, padded
 from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
 from polhode.problem import Plan, Problem
 
@@ -80,6 +82,14 @@ def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depen
     return made
 
 
+@lru_cache(maxsize=128)
+def _located(torque: Locatable, tilted: bool) -> Stepper:
+    """Binds the steps that end at the bends of a torque."""
+    return located(torque_in_principal_axes(torque.kernel, tilted=tilted, windowed=False), torque.decisions)
+
+
+_padded = lru_cache(maxsize=128)(padded)
+
 torque_in_principal_axes = lru_cache(maxsize=128)(principal_torque)
 
 
@@ -91,6 +101,8 @@ class Binding:
         self.problem, self.plan, self.others, self.driver = problem, plan, others, driver
         self.tilted = others.tilted or not problem.body.aligned
         self.native, self.scales = compiles(), scales_of(problem, plan, others)
+        bends = self._bends()
+        self.located = None if bends is None else _located(bends, self.tilted)
         self.stepper = self._bind()
         self._loop: Callable[..., int] | None = None
 
@@ -101,7 +113,31 @@ class Binding:
     def _bind(self, form: int | None = None) -> Stepper:
         torque, scales = self.problem.torque, self.scales if form is None else self.scales._replace(form=form)
         kind = (torque.torque_kernel, self.tilted, len(torque.breakpoints) > 0, torque.depends)
-        return _bound(ById(self.plan.method.scheme), *kind, scales)
+        stepper = _bound(ById(self.plan.method.scheme), *kind, scales)
+        if self.located is None:
+            return stepper
+        return _padded(stepper, self.located.memory) if self.native else self.located
+
+    def _bends(self) -> Locatable | None:
+        """Returns the torque in the form whose bends can be located, if the method makes use of it."""
+        torque = self.problem.torque
+        if not (self.plan.method.locates_bends and torque.may_bend):
+            return None
+        bends = locatable(torque.torque_kernel)
+        return bends if bends is None or self.native or self._agrees(bends) else None
+
+    def _agrees(self, bends: Locatable) -> bool:
+        """Whether plain Python can evaluate that form at the start; what is compiled, the compiler checks."""
+        problem = self.problem
+        values = list(problem.torque.parameters(problem.body))
+        w = triple(problem.body.rate(problem.momentum_start))
+        q = tuple(problem.quaternion_start.tolist())
+        try:
+            board = [0.5] * board_size(bends.decisions)
+            bends.kernel(problem.t_start, q, w, (values, board))
+        except Exception:  # the user's code may raise anything
+            return False
+        return True
 
     def loop(self, on_compile: OnCompile) -> Callable[..., int]:
         """Returns the compiled loop over steps; it is made when it is first wanted."""
@@ -113,6 +149,9 @@ class Binding:
         self, drive_with: Callable[[Stepper], Any], signature: str, on_compile: OnCompile
     ) -> Callable[..., int]:
         """Compiles a loop around the step, in the first form of the scheme that compiles."""
+        if self.located is not None:
+            with suppress(CompilationFailed):
+                return program(drive_with(self.located), signature, on_compile, tentative=True)
         for form in range(self.forms):
             with suppress(CompilationFailed):
                 return program(drive_with(self._bind(form)), signature, on_compile, tentative=True)

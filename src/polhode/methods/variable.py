@@ -93,6 +93,7 @@ def _dop853(rtol: float, atol: float, largest: bool) -> Method:
         keeps_when_free=Keeps.NOTHING,
         variable_steps=True,
         adaptive=True,
+        locates_bends=True,
         tuning=(relative, -1.0 if largest else absolute),
         estimate_factor=3.0,
     )
