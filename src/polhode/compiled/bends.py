@@ -145,8 +145,9 @@ def _found(f: types.FunctionType) -> _Kept:
     first, counted = bends.FIRST, bends.counted
 
     def kernel(t: float, q: Any, w: Any, p: Any) -> Any:
-        counted(p[1])
-        return inside(p[1], first, t, q, w, p[0])
+        n = inside(p[1], first, t, q, w, p[0])
+        counted(p[1], count)
+        return n
 
     return _Kept(Locatable(kernel, count), tuple(seen))
 

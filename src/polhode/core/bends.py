@@ -16,9 +16,9 @@ FREE, COUNT = 0, 1
 evaluations since the start of a step."""
 FIRST = 2
 """The index of the first cell. A cell has, at these offsets: the margin, the side, and the margins in the course of a
-step, at its start, at its eleven stages and at its end."""
+step, at the moments of `NODES`."""
 MARGIN, SIDE, COURSE = 0, 1, 2
-MOMENTS = 13
+MOMENTS = 6
 CELL = COURSE + MOMENTS
 YES, NO = 0.25, -0.25
 """The sides of a decision between two outcomes. Sides of others are whole numbers."""
@@ -37,7 +37,7 @@ Course = tuple[float, float, float, float, float, float]
 def decided(b: Any, k: int, d: float, holds: Any) -> bool:
     """Returns the outcome of a decision: whether it `holds`, or what it was when it was made; d > 0 where it holds."""
     side = b[k + SIDE]
-    if b[FREE] != 0.0 or side == UNDECIDED:
+    if side == UNDECIDED:
         side = YES if holds else NO
         b[k + SIDE] = side
     noted(b, k, side * d)
@@ -47,13 +47,30 @@ def decided(b: Any, k: int, d: float, holds: Any) -> bool:
 def noted(b: Any, k: int, margin: float) -> None:
     """Writes down the margin of a decision."""
     b[k + MARGIN] = margin
-    b[k + COURSE + int(b[COUNT])] = margin
 
 
-def counted(b: Any) -> None:
-    """Counts an evaluation, before it is made."""
-    after = b[COUNT] + 1.0
-    b[COUNT] = after if after < MOMENTS else 0.0
+def counted(b: Any, decisions: int) -> None:
+    """Counts an evaluation after it was made; at some of them margins are written down for the course of the step."""
+    if b[FREE] != 0.0:
+        for i in range(decisions):
+            b[FIRST + CELL * i + SIDE] = UNDECIDED
+    count = b[COUNT] + 1.0
+    b[COUNT] = count
+    if count == 3.0:
+        moment = 1
+    elif count == 5.0:
+        moment = 2
+    elif count == 9.0:
+        moment = 3
+    elif count == 10.0:
+        moment = 4
+    elif count == 12.0:
+        moment = 5
+    else:
+        return
+    for i in range(decisions):
+        k = FIRST + CELL * i
+        b[k + COURSE + moment] = b[k + MARGIN]
 
 
 def less(b: Any, k: int, x: Any, y: Any) -> bool:
@@ -121,7 +138,7 @@ def heaviside(b: Any, k: int, x: Any, at_zero: Any) -> float:
 
 def whole(b: Any, k: int, n: float) -> float:
     """Returns the whole number that is held, or n if none is."""
-    if b[FREE] != 0.0 or b[k + SIDE] == UNDECIDED:
+    if b[k + SIDE] == UNDECIDED:
         b[k + SIDE] = n
     held: float = b[k + SIDE]
     return held
@@ -197,10 +214,10 @@ def forget(b: Any, decisions: int) -> None:
 
 
 def has_crossed(b: Any, decisions: int) -> bool:
-    """Whether a margin was negative in the course of a step."""
+    """Whether a margin was negative, or none, in the course of a step."""
     for i in range(decisions):
         for j in range(MOMENTS):
-            if b[FIRST + CELL * i + COURSE + j] < 0.0:
+            if not b[FIRST + CELL * i + COURSE + j] >= 0.0:
                 return True
     return False
 
@@ -225,7 +242,7 @@ class Crossing(NamedTuple):
 def course(b: Any, k: int) -> Course:
     """Returns the margins at the moments of `NODES`."""
     v = k + COURSE
-    return (b[v], b[v + 3], b[v + 5], b[v + 9], b[v + 10], b[v + 12])
+    return (b[v], b[v + 1], b[v + 2], b[v + 3], b[v + 4], b[v + 5])
 
 
 NODES = (0.0, 0.1183503419072274, 1.0 / 3.0, 0.6, 6.0 / 7.0, 1.0)

@@ -47,7 +47,7 @@ LEAST = 2e-15
 """The least step, relative to the time: the driver refuses shorter ones."""
 AT_ONCE = 1e-5
 """The part of a step in which a crossing is not waited for: the next step begins on the other side."""
-MOST_TURNS, FREE_STEPS = 4, 100.0
+MOST_TURNS, FREE_STEPS = 3, 100.0
 """After as many such crossings the motion is held at the bend, and goes on for some steps with decisions made anew."""
 
 
@@ -114,7 +114,10 @@ def located(pull: Pull, decisions: int) -> Stepper:
         following, tried, target, fall = length, length, -1, 0.0
         rejected, aims = False, 0
         for _ in range(MOST_ATTEMPTS):
-            b[FREE], b[COUNT] = 1.0 if free else 0.0, 0.0
+            b[FREE], b[COUNT] = 0.0, 0.0
+            if free:
+                forget(b, n)
+                b[FREE] = 1.0
             new, error = attempt(body, pb, t, s, length, k, p.tuning[0], p.tuning[1])
             spent += EVALUATIONS
             if not error <= 1.0:  # NaN is an error too
@@ -129,8 +132,7 @@ def located(pull: Pull, decisions: int) -> Stepper:
                 following, tried = factor * length, length
                 if factor > 1.0 and abs(following) < abs(memory[1]):
                     following = memory[1]  # this step was short only because it was not allowed to be longer
-            if free:
-                forget(b, n)
+            b[FREE] = 0.0  # at the end decisions are made and kept
             end = slope(body, pb, t + length, new)
             spent += 1.0
             if free:
@@ -197,8 +199,8 @@ def located(pull: Pull, decisions: int) -> Stepper:
                         if rate * h < 0.0:
                             fall = rate
                     aims = MOST_AIMS + 1
-            if aims > MOST_AIMS:  # it cannot be located: the step is made with decisions made anew
-                free, length, aims = True, tried, 0
+            if aims > MOST_AIMS:  # it cannot be located, as it is where the motion is held at a bend
+                free, left, length, aims = True, FREE_STEPS, tried, 0
         return s, kept(b, length, length, k, 0.0, memory[turns], spent), STALLED
 
     def exactly(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
@@ -206,16 +208,19 @@ def located(pull: Pull, decisions: int) -> Stepper:
         b = scratch(numbers)
         load(b, memory)
         pb = Params((p.values, b), p.axes, p.window, p.tuning)
-        b[FREE] = 1.0 if memory[loose] > 0.0 else 0.0
+        free = memory[loose] > 0.0
         k = State((memory[2], memory[3], memory[4], memory[5]), (memory[6], memory[7], memory[8]))
         new, spent = s, memory[spent_at]
         for _ in range(2):
-            b[COUNT] = 0.0
+            b[FREE], b[COUNT] = 0.0, 0.0
+            if free:
+                forget(b, n)
+                b[FREE] = 1.0
             new, error = attempt(body, pb, t, s, h, k, p.tuning[0], p.tuning[1])
             spent += EVALUATIONS
             if error < 1e300:
                 break
-            b[FREE] = 1.0
+            free = True
         return new, kept_at_start(h, memory[1], memory, spent), OK
 
     return Stepper(start, step, spent_at + 1, 0, None, exactly, again, limited=True)
