@@ -204,7 +204,7 @@ def _is_inside(code: types.CodeType, node: ast.FunctionDef | ast.Lambda) -> bool
         return False
     first, last = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
     places = [(a, c, b, d) for a, b, c, d in code.co_positions() if None not in (a, b, c, d) and b != 0 and d != 0]
-    return all(first <= (a, c) and (b, d) <= last for a, c, b, d in places)  # type: ignore[operator]
+    return all(first <= (a, c) and (b, d) <= last for a, c, b, d in places)
 
 
 def _bare(node: ast.FunctionDef | ast.Lambda) -> ast.FunctionDef:
@@ -254,9 +254,7 @@ def _content(code: types.CodeType) -> tuple[Any, ...]:
 # --- the rewriting
 
 
-def _rewritten(
-    f: types.FunctionType, seen: list[_Seen], callers: tuple[types.FunctionType, ...]
-) -> tuple[Any, int]:
+def _rewritten(f: types.FunctionType, seen: list[_Seen], callers: tuple[types.FunctionType, ...]) -> tuple[Any, int]:
     """Returns f with the board and the index of its first cell in front of its arguments, and its number of cells."""
     if f in callers:
         raise _Unknown("recursion")
@@ -412,7 +410,8 @@ class _Rewriter(ast.NodeTransformer):
         node.iter = self.visit(node.iter)
         rounds = self.rounds(node)
         if rounds is None:
-            return self.again_and_again(node)
+            self.again_and_again(node)
+            return node
         # Each round has cells of its own: they follow those of the round before.
         self.loops += 1
         outside, before = self.origin, self.count

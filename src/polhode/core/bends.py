@@ -36,7 +36,7 @@ Course = tuple[float, float, float, float, float, float]
 
 def decided(b: Any, k: int, d: float, holds: Any) -> bool:
     """Returns the outcome of a decision: whether it `holds`, or what it was when it was made; d > 0 where it holds."""
-    side = b[k + SIDE]
+    side: float = b[k + SIDE]
     if side == UNDECIDED:
         side = YES if holds else NO
         b[k + SIDE] = side

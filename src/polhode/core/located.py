@@ -54,8 +54,8 @@ MOST_TURNS, FREE_STEPS = 3, 100.0
 def located(pull: Pull, decisions: int) -> Stepper:
     """Returns the steps of order 8 that end at bends, for a torque with a board of this number of decisions.
 
-    The memory is: length made, length to try next, slope, sides and margins of all decisions, steps left without holding
-    them, crossings that followed each other at once, evaluations.
+    The memory is: length made, length to try next, slope, sides and margins of all decisions, steps left in which they
+    are not held, crossings that followed each other at once, evaluations.
     """
     slope, attempt = pair(pull)
     n, numbers = decisions, board_size(decisions)
@@ -140,29 +140,27 @@ def located(pull: Pull, decisions: int) -> Stepper:
             allowed = NEGLIGIBLE * (p.tuning[0] * max(dot(s.m, s.m), dot(new.m, new.m)) ** 0.5 + p.tuning[1])
             seen = first_crossing(b, n)
             cell = seen.cell
-            if cell >= 0 and b[cell + MARGIN] >= 0.0:  # an excursion within the step, of which there is only a guess
-                y = between(s, k, new, end, length, seen.deep)
-                jump, there, _ = sides_at(b3, memory, body, pb3, t + seen.deep * length, y, cell)
+            ends_there = cell >= 0 and b[cell + MARGIN] < 0.0  # else there is only a guess, at an excursion inside
+            rest, cost, other = (1.0 - seen.place) * abs(length), 0.0, end
+            passes = cell >= 0 and not ends_there
+            if ends_there and aims == 0:
+                forget(b2, n)
+                other = slope(body, pb2, t + length, new)
+                spent += 1.0
+                cost = distance(other.m, end.m) * rest / 6.0
+                passes = cost <= allowed and seen.once and changes(b2, memory) == 1
+            if passes:  # both sides are compared inside the step, before a bend is passed without being located
+                c = 0.5 * (1.0 + seen.place) if ends_there else seen.deep
+                y = between(s, k, new, end, length, c)
+                jump, margin, changed = sides_at(b3, memory, body, pb3, t + c * length, y, cell)
                 spent += 2.0
-                if there >= 0.0 or jump * abs(length) <= allowed:
+                if ends_there:
+                    if cost + jump * rest / 1.5 <= allowed and changed <= 1:  # by Simpson's rule
+                        return new, kept(b2, length, following, other, 0.0, 0.0, spent), OK
+                elif margin >= 0.0 or jump * rest <= allowed:
                     cell = -1
-            if aims == 0:
-                if cell < 0:
-                    return new, kept(b, length, following, end, 0.0, 0.0, spent), OK
-                if b[cell + MARGIN] < 0.0:
-                    forget(b2, n)
-                    other = slope(body, pb2, t + length, new)
-                    spent += 1.0
-                    rest = (1.0 - seen.place) * abs(length)
-                    cost = distance(other.m, end.m) * rest / 6.0
-                    if cost <= allowed and seen.once and changes(b2, memory) == 1:
-                        c = 0.5 * (1.0 + seen.place)
-                        y = between(s, k, new, end, length, c)
-                        jump, _, changed = sides_at(b3, memory, body, pb3, t + c * length, y, cell)
-                        cost += jump * rest / 1.5  # by Simpson's rule
-                        spent += 2.0
-                        if cost <= allowed and changed <= 1:
-                            return new, kept(b2, length, following, other, 0.0, 0.0, spent), OK
+            if cell < 0 and aims == 0:
+                return new, kept(b, length, following, end, 0.0, 0.0, spent), OK
             least = LEAST * max(abs(t), abs(t + tried))
             if aims == 0 or (cell >= 0 and seen.place < 1.0 - CLOSE):
                 target, fall, aims = cell, seen.fall / length, aims + 1

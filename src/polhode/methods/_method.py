@@ -154,7 +154,7 @@ class Method:
     adaptive: bool = False
     """Whether its steps are as long as a tolerance of its own allows; the tolerances are its `tuning`."""
     locates_bends: bool = False
-    """Whether a step ends where the torque bends, if its code says where: then the torque is seen one side at a time."""
+    """Whether a step ends where the torque bends, if its code says where that is."""
     collocation: bool = False
     """Whether it solves for the points of a step by iteration, up to an error that its option `tolerance` allows."""
     tuning: tuple[float, float] = (0.0, 0.0)
