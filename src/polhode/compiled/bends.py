@@ -15,7 +15,7 @@ import inspect
 import math
 import operator
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -123,8 +123,27 @@ class _Kept(NamedTuple):
 _answers: WeakKeyDictionary[types.FunctionType, _Kept] = WeakKeyDictionary()
 
 
-def locatable(f: Any) -> Locatable | None:
-    """Returns f in the form whose bends can be located; None if there is none."""
+def locatable(f: Any, p: Sequence[float] = ()) -> Locatable | None:
+    """Returns f in the form whose bends can be located; None if there is none, with these parameters."""
+    answer = _known(f)
+    return answer if answer is None or _decides_on_numbers(answer, p) else None
+
+
+def _decides_on_numbers(torque: Locatable, p: Sequence[float]) -> bool:
+    """Whether its decisions are between numbers, not arrays, at some place at least; the compiler sees them all."""
+    board = [0.0] * bends.board_size(torque.decisions)
+    bends.forget(board, torque.decisions)
+    try:
+        torque.kernel(0.0, (0.8, 0.0, 0.6, 0.0), (0.1, 0.2, 0.3), (np.array(p), board))
+    except TypeError:
+        return False
+    except Exception:  # at that place the torque may have no value
+        return True
+    return True
+
+
+def _known(f: Any) -> Locatable | None:
+    """Returns the form of f whose bends can be located, found now or before."""
     function = plain(f)
     if not isinstance(function, types.FunctionType):
         return None

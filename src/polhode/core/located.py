@@ -47,8 +47,9 @@ LEAST = 2e-15
 """The least step, relative to the time: the driver refuses shorter ones."""
 AT_ONCE = 1e-5
 """The part of a step in which a crossing is not waited for: the next step begins on the other side."""
-MOST_TURNS, FREE_STEPS = 3, 100.0
-"""After as many such crossings the motion is held at the bend, and goes on for some steps with decisions made anew."""
+MOST_TURNS, FREE_STEPS, QUIET_STEPS = 3, 100.0, 9.0
+"""After as many such crossings the motion is held at the bend, and goes on for some steps with decisions made anew; one
+of them that meets no bend counts as ten."""
 
 
 def located(pull: Pull, decisions: int) -> Stepper:
@@ -136,6 +137,8 @@ def located(pull: Pull, decisions: int) -> Stepper:
             end = slope(body, pb, t + length, new)
             spent += 1.0
             if free:
+                if not rejected and changes(b, memory) == 0:  # the motion may have left the bend
+                    left = max(left - QUIET_STEPS, 0.0)
                 return new, kept(b, length, following, end, left, 0.0, spent), OK
             allowed = NEGLIGIBLE * (p.tuning[0] * max(dot(s.m, s.m), dot(new.m, new.m)) ** 0.5 + p.tuning[1])
             seen = first_crossing(b, n)
@@ -162,7 +165,7 @@ def located(pull: Pull, decisions: int) -> Stepper:
             if cell < 0 and aims == 0:
                 return new, kept(b, length, following, end, 0.0, 0.0, spent), OK
             least = LEAST * max(abs(t), abs(t + tried))
-            if aims == 0 or (cell >= 0 and seen.place < 1.0 - CLOSE):
+            if aims == 0 or (cell >= 0 and seen.place < 1.0 - CLOSE and abs(length) > 1.5 * least):
                 target, fall, aims = cell, seen.fall / length, aims + 1
                 length = bounded((seen.place + BEYOND) * length if seen.place > AT_ONCE else 0.0, least, length)
             else:

@@ -1,12 +1,12 @@
 """A method bound to a torque: its step, and the compiled loop around it."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple, final
 
 from polhode.compiled import CompilationFailed, Locatable, compiles, locatable, program
-from polhode.core.bends import board_size
 from polhode.core.flows import principal_torque
 from polhode.core.located import located, padded
 from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
@@ -83,9 +83,23 @@ def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depen
 
 
 @lru_cache(maxsize=128)
-def _located(torque: Locatable, tilted: bool) -> Stepper:
+def _located(torque: Locatable, tilted: bool, native: bool) -> Stepper:
     """Binds the steps that end at the bends of a torque."""
-    return located(torque_in_principal_axes(torque.kernel, tilted=tilted, windowed=False), torque.decisions)
+    kernel = torque.kernel if native else _without_exceptions(torque.kernel)
+    return located(torque_in_principal_axes(kernel, tilted=tilted, windowed=False), torque.decisions)
+
+
+def _without_exceptions(kernel: UserTorque) -> UserTorque:
+    """Returns a torque that is NaN where plain Python raises, as compiled code is: a held branch may have no value."""
+
+    def torque(t: float, q: Any, w: Any, p: Any) -> Vec3:
+        try:
+            x, y, z = (float(n) for n in kernel(t, q, w, p))
+        except (ArithmeticError, TypeError, ValueError):
+            return (math.nan, math.nan, math.nan)
+        return (x, y, z)
+
+    return torque
 
 
 _padded = lru_cache(maxsize=128)(padded)
@@ -102,7 +116,7 @@ class Binding:
         self.tilted = others.tilted or not problem.body.aligned
         self.native, self.scales = compiles(), scales_of(problem, plan, others)
         bends = self._bends()
-        self.located = None if bends is None else _located(bends, self.tilted)
+        self.located = None if bends is None else _located(bends, self.tilted, self.native)
         self.stepper = self._bind()
         self._loop: Callable[..., int] | None = None
 
@@ -123,21 +137,7 @@ class Binding:
         torque = self.problem.torque
         if not (self.plan.method.locates_bends and torque.may_bend):
             return None
-        bends = locatable(torque.torque_kernel)
-        return bends if bends is None or self.native or self._agrees(bends) else None
-
-    def _agrees(self, bends: Locatable) -> bool:
-        """Whether plain Python can evaluate that form at the start; what is compiled, the compiler checks."""
-        problem = self.problem
-        values = list(problem.torque.parameters(problem.body))
-        w = triple(problem.body.rate(problem.momentum_start))
-        q = tuple(problem.quaternion_start.tolist())
-        try:
-            board = [0.5] * board_size(bends.decisions)
-            bends.kernel(problem.t_start, q, w, (values, board))
-        except Exception:  # the user's code may raise anything
-            return False
-        return True
+        return locatable(torque.torque_kernel, torque.parameters(self.problem.body))
 
     def loop(self, on_compile: OnCompile) -> Callable[..., int]:
         """Returns the compiled loop over steps; it is made when it is first wanted."""

@@ -166,7 +166,7 @@ class CustomTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether the code of the function says where it bends, if it may; else it must be found by trying."""
-        return not self.may_bend or locatable(self.function) is not None
+        return not self.may_bend or locatable(self.function, self.values) is not None
 
     @property
     def py_func(self) -> UserTorque:
