@@ -97,7 +97,7 @@ class Board:
     @property
     def sides(self) -> list[float]:
         """The sides of all decisions."""
-        return self.b[FIRST + SIDE :: CELL].tolist()
+        return list(map(float, self.b[FIRST + SIDE :: CELL]))
 
     @property
     def margins(self) -> Any:
