@@ -55,24 +55,24 @@ of them that meets no bend counts as ten."""
 def located(pull: Pull, decisions: int) -> Stepper:
     """Returns the steps of order 8 that end at bends, for a torque with a board of this number of decisions.
 
-    The memory is: length made, length to try next, slope, sides and margins of all decisions, steps left in which they
-    are not held, crossings that followed each other at once, evaluations.
+    The memory is: length made, length to try next, largest momentum before the step, slope, sides and margins of all
+    decisions, steps left in which they are not held, crossings that followed each other at once, evaluations.
     """
     slope, attempt = pair(pull)
     n, numbers = decisions, board_size(decisions)
-    sides, loose, turns, spent_at = 9, 9 + 2 * n, 10 + 2 * n, 11 + 2 * n
-    load, kept, changes, kept_at_start = _memory_of(n, sides, spent_at)
+    sides, loose, turns, spent_at = 10, 10 + 2 * n, 11 + 2 * n, 12 + 2 * n
+    load, kept, changes, changed = _memory_of(n, sides, spent_at)
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Any:
         b = scratch(numbers)
         b[FREE], b[COUNT] = 0.0, 0.0
         forget(b, n)
         k = slope(body, Params((p.values, b), p.axes, p.window, p.tuning), t, s)
-        return kept(b, 0.0, 0.0, k, 0.0, 0.0, 1.0)
+        return kept(b, 0.0, 0.0, 0.0, k, 0.0, 0.0, 1.0)
 
     def again(body: Rotor, p: Params, t: float, s: State, memory: Any) -> Any:
         fresh = start(body, p, t, s)
-        return kept_at_start(0.0, memory[1], fresh, 1.0)
+        return changed(0.0, memory[1], memory[2], fresh, 1.0)
 
     def correct(
         body: Rotor, p: Params, t: float, x: State, k: State, length: float, t_end: float
@@ -109,8 +109,10 @@ def located(pull: Pull, decisions: int) -> Stepper:
         b2[FREE] = b2[COUNT] = b3[FREE] = b3[COUNT] = 0.0
         free = memory[loose] > 0.0
         left = max(memory[loose] - 1.0, 0.0)
-        k = State((memory[2], memory[3], memory[4], memory[5]), (memory[6], memory[7], memory[8]))
+        k = State((memory[3], memory[4], memory[5], memory[6]), (memory[7], memory[8], memory[9]))
         spent = memory[spent_at]
+        largest = max(memory[2], dot(s.m, s.m) ** 0.5)
+        absolute = p.tuning[1] if p.tuning[1] >= 0.0 else p.tuning[0] * largest
         length = h if memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
         following, tried, target, fall = length, length, -1, 0.0
         rejected, aims = False, 0
@@ -119,7 +121,7 @@ def located(pull: Pull, decisions: int) -> Stepper:
             if free:
                 forget(b, n)
                 b[FREE] = 1.0
-            new, error = attempt(body, pb, t, s, length, k, p.tuning[0], p.tuning[1])
+            new, error = attempt(body, pb, t, s, length, k, p.tuning[0], absolute)
             spent += EVALUATIONS
             if not error <= 1.0:  # NaN is an error too
                 if not error < 1e300 and abs(length) < 2.0 * abs(memory[0]) and has_crossed(b, n):
@@ -139,8 +141,8 @@ def located(pull: Pull, decisions: int) -> Stepper:
             if free:
                 if not rejected and changes(b, memory) == 0:  # the motion may have left the bend
                     left = max(left - QUIET_STEPS, 0.0)
-                return new, kept(b, length, following, end, left, 0.0, spent), OK
-            allowed = NEGLIGIBLE * (p.tuning[0] * max(dot(s.m, s.m), dot(new.m, new.m)) ** 0.5 + p.tuning[1])
+                return new, kept(b, length, following, largest, end, left, 0.0, spent), OK
+            allowed = NEGLIGIBLE * (p.tuning[0] * max(dot(s.m, s.m), dot(new.m, new.m)) ** 0.5 + absolute)
             seen = first_crossing(b, n)
             cell = seen.cell
             ends_there = cell >= 0 and b[cell + MARGIN] < 0.0  # else there is only a guess, at an excursion inside
@@ -159,11 +161,11 @@ def located(pull: Pull, decisions: int) -> Stepper:
                 spent += 2.0
                 if ends_there:
                     if cost + jump * rest / 1.5 <= allowed and changed <= 1:  # by Simpson's rule
-                        return new, kept(b2, length, following, other, 0.0, 0.0, spent), OK
+                        return new, kept(b2, length, following, largest, other, 0.0, 0.0, spent), OK
                 elif margin >= 0.0 or jump * rest <= allowed:
                     cell = -1
             if cell < 0 and aims == 0:
-                return new, kept(b, length, following, end, 0.0, 0.0, spent), OK
+                return new, kept(b, length, following, largest, end, 0.0, 0.0, spent), OK
             least = LEAST * max(abs(t), abs(t + tried))
             if aims == 0 or (cell >= 0 and seen.place < 1.0 - CLOSE and abs(length) > 1.5 * least):
                 target, fall, aims = cell, seen.fall / length, aims + 1
@@ -186,7 +188,7 @@ def located(pull: Pull, decisions: int) -> Stepper:
                             if precise or i == MOST_CORRECTIONS or distance(other.m, end.m) * abs(ahead) <= allowed:
                                 count = memory[turns] + 1.0 if abs(length) < AT_ONCE * abs(tried) else 0.0
                                 anew = FREE_STEPS if count >= MOST_TURNS else 0.0
-                                return new, kept(b2, length, following, other, anew, count, spent), OK
+                                return new, kept(b2, length, following, largest, other, anew, count, spent), OK
                         there = length + ahead + (resolution if h > 0.0 else -resolution)
                         there = max(length - CLOSE * abs(tried), min(there, length + CLOSE * abs(tried)))
                         there = bounded(there, least, tried)
@@ -202,7 +204,7 @@ def located(pull: Pull, decisions: int) -> Stepper:
                     aims = MOST_AIMS + 1
             if aims > MOST_AIMS:  # it cannot be located, as it is where the motion is held at a bend
                 free, left, length, aims = True, FREE_STEPS, tried, 0
-        return s, kept(b, length, length, k, 0.0, memory[turns], spent), STALLED
+        return s, kept(b, length, length, largest, k, 0.0, memory[turns], spent), STALLED
 
     def exactly(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         """Makes a step aside. No step is longer than it may be, so that none is replaced by this one."""
@@ -210,19 +212,19 @@ def located(pull: Pull, decisions: int) -> Stepper:
         load(b, memory)
         pb = Params((p.values, b), p.axes, p.window, p.tuning)
         free = memory[loose] > 0.0
-        k = State((memory[2], memory[3], memory[4], memory[5]), (memory[6], memory[7], memory[8]))
+        k = State((memory[3], memory[4], memory[5], memory[6]), (memory[7], memory[8], memory[9]))
         new, spent = s, memory[spent_at]
         for _ in range(2):
             b[FREE], b[COUNT] = 0.0, 0.0
             if free:
                 forget(b, n)
                 b[FREE] = 1.0
-            new, error = attempt(body, pb, t, s, h, k, p.tuning[0], p.tuning[1])
+            new, error = attempt(body, pb, t, s, h, k, p.tuning[0], max(p.tuning[1], 0.0))
             spent += EVALUATIONS
             if error < 1e300:
                 break
             free = True
-        return new, kept_at_start(h, memory[1], memory, spent), OK
+        return new, changed(h, memory[1], memory[2], memory, spent), OK
 
     return Stepper(start, step, spent_at + 1, 0, None, exactly, again, limited=True)
 
@@ -235,19 +237,19 @@ def _memory_of(n: int, sides: int, last: int) -> tuple[Any, Any, Any, Any]:
     load = function("load(b, memory)", ["forget(b, n)", *loaded], {"forget": forget, "n": n})
     board = ", ".join([*(f"b[{k + SIDE}]" for k in cells), *(f"b[{k + MARGIN}]" for k in cells)])
     kept = function(
-        "kept(b, length, following, k, loose, turns, spent)",
+        "kept(b, length, following, largest, k, loose, turns, spent)",
         [
             "q, m = k.q, k.m",
-            f"return (length, following, q[0], q[1], q[2], q[3], m[0], m[1], m[2], {board}, loose, turns, spent)",
+            "first = (length, following, largest, q[0], q[1], q[2], q[3], m[0], m[1], m[2])",
+            f"return first + ({board}, loose, turns, spent)",
         ],
         {},
     )
     differing = " + ".join(f"change(b[{k + SIDE}], memory[{sides + i}])" for i, k in enumerate(cells))
     changes = function("changes(b, memory)", [f"return {differing}"], {"change": change})
-    rest = ", ".join(f"memory[{i}]" for i in range(2, last))
-    changed = function(
-        "changed(length, following, memory, spent)", [f"return (length, following, {rest}, spent)"], {}
-    )  # fmt: skip
+    rest = ", ".join(f"memory[{i}]" for i in range(3, last))
+    head = "changed(length, following, largest, memory, spent)"
+    changed = function(head, [f"return (length, following, largest, {rest}, spent)"], {})
     return load, kept, changes, changed
 
 
@@ -281,10 +283,10 @@ def bounded(length: float, least: float, most: float) -> float:
 
 
 def padded(stepper: Stepper, memory: int) -> Stepper:
-    """Returns a stepper with a memory of three numbers as one with more: for a program that takes another's place."""
+    """Returns a stepper with a memory of four numbers as one with more: for a program that takes another's place."""
     last = memory - 1
-    zeros = "0.0, " * (memory - 3)
-    few, many = f"(memory[0], memory[1], memory[{last}])", f"(m[0], m[1], {zeros}m[2])"
+    zeros = "0.0, " * (memory - 4)
+    few, many = f"(memory[0], memory[1], memory[2], memory[{last}])", f"(m[0], m[1], m[2], {zeros}m[3])"
     step, exactly = (
         function(
             "step(body, p, t, s, h, memory)",
