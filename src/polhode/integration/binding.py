@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, final
 
 from polhode.compiled import CompilationFailed, Locatable, compiles, locatable, program
+from polhode.core.bends import CELL, FIRST, MARGIN
 from polhode.core.flows import principal_torque
 from polhode.core.located import located, padded
 from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
@@ -90,12 +91,14 @@ def _located(torque: Locatable, tilted: bool, native: bool) -> Stepper:
 
 
 def _without_exceptions(kernel: UserTorque) -> UserTorque:
-    """Returns a torque that is NaN where plain Python raises, as compiled code is: a held branch may have no value."""
+    """Returns a torque that is NaN where plain Python raises beyond a bend: a held branch may have no value there."""
 
     def torque(t: float, q: Any, w: Any, p: Any) -> Vec3:
         try:
             x, y, z = (float(n) for n in kernel(t, q, w, p))
         except (ArithmeticError, TypeError, ValueError):
+            if min(p[1][FIRST + MARGIN :: CELL]) >= 0.0:
+                raise
             return (math.nan, math.nan, math.nan)
         return (x, y, z)
 
