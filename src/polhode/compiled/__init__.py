@@ -1,8 +1,12 @@
 """Compiles the mathematics to machine code and keeps that code in files. Numba is imported on a cache miss only."""
 
 from polhode.compiled.arithmetic import all_rows_at_once
+from polhode.compiled.bends import Locatable, locatable
 from polhode.compiled.digest import named
 from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, program
 from polhode.compiled.smoothness import may_bend
 
-__all__ = ["CompilationFailed", "KernelRaised", "all_rows_at_once", "compiles", "may_bend", "named", "program"]
+__all__ = [
+    "CompilationFailed", "KernelRaised", "Locatable", "all_rows_at_once", "compiles", "locatable", "may_bend", "named",
+    "program",
+]  # fmt: skip

@@ -6,6 +6,7 @@
 from typing import Any
 
 from numba import types
+from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 
@@ -35,6 +36,18 @@ def _beginning_at(typing_context: Any, x: Any, k: Any) -> Any:
         return builder.gep(pointer, [offset])
 
     return x(x, k), emit
+
+
+@intrinsic(prefer_literal=True)
+def _scratch(typing_context: Any, n: Any) -> Any:
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        room = cgutils.alloca_once(builder, lanes.DOUBLE, size=n.literal_value)
+        return lanes.view_of(context, builder, room, context.get_constant(types.intp, n.literal_value))
+
+    return types.Array(types.float64, 1, "C")(n), emit
 
 
 @overload(ops.two_product)
@@ -87,6 +100,7 @@ COMPILED: dict[Any, Any] = {
     ops.fma: fma,
     ops.view: _view,
     ops.beginning_at: _beginning_at,
+    ops.scratch: _scratch,
     ops.columns: lanes.columns,
     ops.views: lanes.views,
     ops.lane: lanes.extracted,

@@ -13,8 +13,10 @@ from polhode.compiled.digest import captured, is_foreign, is_primitive, names_re
 from polhode.core.ops import where
 
 BENT = frozenset({
-    where, builtins.abs, builtins.max, builtins.min, builtins.round, math.ceil, math.copysign, math.fabs, math.floor,
-    math.fmod, math.remainder, math.trunc, np.abs, np.ceil, np.clip, np.floor, np.maximum, np.minimum, np.sign,
+    where, builtins.abs, builtins.divmod, builtins.int, builtins.max, builtins.min, builtins.round, math.ceil,
+    math.copysign, math.fabs, math.floor, math.fmod, math.modf, math.remainder, math.trunc, np.abs, np.ceil, np.clip,
+    np.copysign, np.digitize, np.fabs, np.floor, np.floor_divide, np.fmax, np.fmin, np.fmod, np.heaviside, np.interp,
+    np.maximum, np.minimum, np.mod, np.piecewise, np.rint, np.round, np.searchsorted, np.select, np.sign, np.trunc,
     np.where,
 })  # fmt: skip
 """Functions that are not smooth everywhere: they jump or have a kink."""
@@ -22,7 +24,7 @@ BENT = frozenset({
 
 @lru_cache(maxsize=256)
 def may_bend(f: Any) -> bool:
-    """Whether f, or a function that it calls, branches or calls one of `BENT`."""
+    """Whether f, or a function that it calls, branches, divides with a remainder or calls one of `BENT`."""
     seen, to_see = set[int](), [f]
     while to_see:
         function = plain(to_see.pop())
@@ -43,10 +45,18 @@ def may_bend(f: Any) -> bool:
 
 
 def _branches(code: types.CodeType) -> bool:
-    """Whether the code, or code nested in it, jumps on a condition. Comprehensions are nested up to Python 3.11."""
+    """Whether the code, or code nested in it, has a jump. Comprehensions are nested up to Python 3.11."""
     nested = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
-    jumps = ("JUMP" in i.opname and "IF" in i.opname for i in dis.get_instructions(code))
-    return any(jumps) or any(map(_branches, nested))
+    return any(map(_jumps, dis.get_instructions(code))) or any(map(_branches, nested))
+
+
+def _jumps(i: dis.Instruction) -> bool:
+    """Whether an instruction jumps on a condition, or its result does: of a comparison, of a division to remainders."""
+    if i.opname == "BINARY_OP":
+        return i.argrepr.rstrip("=") in ("%", "//")
+    if i.opname == "COMPARE_OP":  # its result may be used as a number
+        return "<" in i.argrepr or ">" in i.argrepr
+    return "JUMP" in i.opname and "IF" in i.opname
 
 
 def _reached(f: types.FunctionType) -> list[Any]:

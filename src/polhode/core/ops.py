@@ -61,6 +61,12 @@ def beginning_at(x: Any, k: int) -> Any:
 
 
 @primitive
+def scratch(n: int) -> Any:
+    """Returns n numbers to write to, for a literal n. Compiled, they live while the function does that asked."""
+    return [0.0] * n
+
+
+@primitive
 def triple(x: Any) -> Vec3:
     """Returns the three numbers of any sequence that a torque returned as a tuple of floats."""
     return (float(x[0]), float(x[1]), float(x[2]))

@@ -1,12 +1,15 @@
 """A method bound to a torque: its step, and the compiled loop around it."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple, final
 
-from polhode.compiled import CompilationFailed, compiles, program
+from polhode.compiled import CompilationFailed, Locatable, compiles, locatable, program
+from polhode.core.bends import CELL, FIRST, MARGIN
 from polhode.core.flows import principal_torque
+from polhode.core.located import located, padded
 from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
 from polhode.problem import Plan, Problem
 
@@ -80,6 +83,30 @@ def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depen
     return made
 
 
+@lru_cache(maxsize=128)
+def _located(torque: Locatable, tilted: bool, native: bool) -> Stepper:
+    """Binds the steps that end at the bends of a torque."""
+    kernel = torque.kernel if native else _without_exceptions(torque.kernel)
+    return located(torque_in_principal_axes(kernel, tilted=tilted, windowed=False), torque.decisions)
+
+
+def _without_exceptions(kernel: UserTorque) -> UserTorque:
+    """Returns a torque that is NaN where plain Python raises beyond a bend: a held branch may have no value there."""
+
+    def torque(t: float, q: Any, w: Any, p: Any) -> Vec3:
+        try:
+            x, y, z = (float(n) for n in kernel(t, q, w, p))
+        except (ArithmeticError, TypeError, ValueError):
+            if min(p[1][FIRST + MARGIN :: CELL]) >= 0.0:
+                raise
+            return (math.nan, math.nan, math.nan)
+        return (x, y, z)
+
+    return torque
+
+
+_padded = lru_cache(maxsize=128)(padded)
+
 torque_in_principal_axes = lru_cache(maxsize=128)(principal_torque)
 
 
@@ -91,6 +118,8 @@ class Binding:
         self.problem, self.plan, self.others, self.driver = problem, plan, others, driver
         self.tilted = others.tilted or not problem.body.aligned
         self.native, self.scales = compiles(), scales_of(problem, plan, others)
+        bends = self._bends()
+        self.located = None if bends is None else _located(bends, self.tilted, self.native)
         self.stepper = self._bind()
         self._loop: Callable[..., int] | None = None
 
@@ -101,7 +130,17 @@ class Binding:
     def _bind(self, form: int | None = None) -> Stepper:
         torque, scales = self.problem.torque, self.scales if form is None else self.scales._replace(form=form)
         kind = (torque.torque_kernel, self.tilted, len(torque.breakpoints) > 0, torque.depends)
-        return _bound(ById(self.plan.method.scheme), *kind, scales)
+        stepper = _bound(ById(self.plan.method.scheme), *kind, scales)
+        if self.located is None:
+            return stepper
+        return _padded(stepper, self.located.memory) if self.native else self.located
+
+    def _bends(self) -> Locatable | None:
+        """Returns the torque in the form whose bends can be located, if the method makes use of it."""
+        torque = self.problem.torque
+        if not (self.plan.method.locates_bends and torque.may_bend):
+            return None
+        return locatable(torque.torque_kernel, torque.parameters(self.problem.body))
 
     def loop(self, on_compile: OnCompile) -> Callable[..., int]:
         """Returns the compiled loop over steps; it is made when it is first wanted."""
@@ -113,6 +152,9 @@ class Binding:
         self, drive_with: Callable[[Stepper], Any], signature: str, on_compile: OnCompile
     ) -> Callable[..., int]:
         """Compiles a loop around the step, in the first form of the scheme that compiles."""
+        if self.located is not None:
+            with suppress(CompilationFailed):
+                return program(drive_with(self.located), signature, on_compile, tentative=True)
         for form in range(self.forms):
             with suppress(CompilationFailed):
                 return program(drive_with(self._bind(form)), signature, on_compile, tentative=True)

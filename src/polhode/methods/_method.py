@@ -153,6 +153,8 @@ class Method:
     """Whether its steps choose their length; the user's step is then the longest, or the first."""
     adaptive: bool = False
     """Whether its steps are as long as a tolerance of its own allows; the tolerances are its `tuning`."""
+    locates_bends: bool = False
+    """Whether a step ends where the torque bends, if its code says where that is."""
     collocation: bool = False
     """Whether it solves for the points of a step by iteration, up to an error that its option `tolerance` allows."""
     tuning: tuple[float, float] = (0.0, 0.0)

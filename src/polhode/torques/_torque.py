@@ -21,7 +21,7 @@ from typing import Any, ClassVar, overload
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import may_bend
+from polhode.compiled import locatable, may_bend
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 
 UserPotential = Callable[[float, Quat, Any], float]
@@ -77,6 +77,11 @@ class Torque(ABC):
     def may_bend(self) -> bool:
         """Whether the torque may jump or have a kink at places that are not declared as breakpoints."""
         return False
+
+    @property
+    def bends_known(self) -> bool:
+        """Whether methods with steps of their own length can locate each such place, and end a step at it."""
+        return True
 
     @property
     def axis(self) -> Vec3 | None:
@@ -157,6 +162,11 @@ class CustomTorque(Torque):
     def may_bend(self) -> bool:
         """Whether the code of the function branches, and there are no breakpoints that would explain it."""
         return not self.jumps and may_bend(self.function)
+
+    @property
+    def bends_known(self) -> bool:
+        """Whether the code of the function says where it bends, if it may; else it must be found by trying."""
+        return not self.may_bend or locatable(self.function, self.values) is not None
 
     @property
     def py_func(self) -> UserTorque:
