@@ -25,6 +25,7 @@ from polhode.tolerance.estimate import (
     COARSER,
     STEPS_WITH_ROWS,
     apart_from_start,
+    companions,
     compared_rows,
     estimate,
     least_error,
@@ -63,11 +64,6 @@ class Task:
         """Returns the rows in which a run of n steps and its companion are compared."""
         steps = STEPS_WITH_ROWS if candidate.method.adaptive else n
         return compared_rows(self.times, self.problem.t_start, steps)
-
-    @property
-    def companions(self) -> int:
-        """The number of companions of a run: two where the torque may bend."""
-        return 2 if self.problem.torque.may_bend else 1
 
 
 # --- levels --------------------------------------------------------------------------------------------------------
@@ -170,10 +166,10 @@ class Levels:
             plan = self.plan(level, to_round_off)
             fine = Batch(task.problem, plan, *given, packed=packed, like=self.like)
             times = task.times[self.rows(level)]
-            companions, batches = task.problem.replace(times=times), [fine]
-            for k in range(1, 1 + task.companions):
+            compared, batches = task.problem.replace(times=times), [fine]
+            for k in range(1, 1 + companions(task.problem)):
                 plan = apart_from_start(self.plan(level, to_round_off, coarser=k), task.problem.t_start, times)
-                batches.append(Batch(companions, plan, *given, packed=packed, like=fine))
+                batches.append(Batch(compared, plan, *given, packed=packed, like=fine))
             self.like, self.last = fine, ((level, to_round_off), batches)
         return self.last[1]
 

@@ -109,6 +109,15 @@ def compared_rows(times: Floats, t_start: float, steps: float) -> NDArray[np.int
     return np.flatnonzero(last) + first
 
 
+def companions(problem: Problem) -> int:
+    """Returns the number of companions of a run: two where it may err by where in a step the torque bends.
+
+    One could err alike by chance. Where bends are located no step has one inside.
+    """
+    torque = problem.torque
+    return 2 if torque.may_bend and not torque.bends_known else 1
+
+
 def apart_from_start(plan: Plan, t_start: float, times: Floats) -> Plan:
     """Returns the plan of a companion that reaches none of the times by one step from the start, as the run might."""
     ahead = float(times[0]) - t_start

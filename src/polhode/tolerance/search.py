@@ -31,6 +31,7 @@ from polhode.tolerance.estimate import (
     MANY_ROWS,
     STEPS_WITH_ROWS,
     apart_from_start,
+    companions,
     compared_rows,
     distance,
     estimate,
@@ -76,8 +77,7 @@ class OneBody:
         self.floor = float(least_error(problem, c.rate, 0.0 if problem.body.aligned else most / least))
         self.round_off = float(least_error(problem, c.rate))
         self.turn = c.turn
-        self.companions = 2 if problem.torque.may_bend else 1
-        """Two where a run may err by where in a step the torque bends: one companion could err alike by chance."""
+        self.companions = companions(problem)
         self.spent = Stats()
         self.first: Integration | None = None
         """The first run of all, which has tried the torque."""
