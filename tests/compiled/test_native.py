@@ -179,7 +179,7 @@ def test_what_has_no_name_is_compiled_once_a_process(empty_cache: Path) -> None:
         assert program(make(), "pi") is first
     assert native.compilations == 1
     assert not empty_cache.exists()
-    assert any(value is shape for value in native._alive)  # its identity cannot pass to another value
+    assert any(value is shape for held in native._unnamed.values() for value in held)  # its identity cannot pass to another value
 
 
 # --- parts that programs share ----------------------------------------------------------------------------------------
@@ -194,8 +194,8 @@ def parts(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """What programs to come may share, empty to begin with."""
     from polhode.compiled import link
 
-    monkeypatch.setattr(link, "_shared", {})
-    return link._shared
+    monkeypatch.setattr(link, "_shared_of_users", {})
+    return link._shared_of_users
 
 
 def value_of(kernel: Any) -> float:

@@ -292,6 +292,7 @@ class BatchRun:
         self.seconds = 0.0
         self.stopped = threading.Event()
         self.report_raised, self.reported = False, -1
+        self.raised = dict[int, str]()  # what the torques of bodies have raised
 
     def run(self) -> None:
         """Runs all bodies to the end; if anything stops it, the arrays hold what was computed."""
@@ -460,7 +461,7 @@ class BatchRun:
                 if compiles() and not isinstance(problem, KernelRaised):
                     raise
                 if stop - done == 1:
-                    self.count[k, AT.status] = Status.RAISED
+                    self.count[k, AT.status], self.raised[k] = Status.RAISED, str(problem)
                     return
                 stop = done + (stop - done) // 2
 
@@ -563,6 +564,7 @@ class BatchRun:
         alone.arrays.state, alone.arrays.count, alone.arrays.carried = self.states[k], self.count[k], self.carried[k]
         alone.segment = alone.steps.segments[int(self.piece[k])]
         alone.before = int(self.steps[k] - self.count[k, AT.done])
+        alone.raised = self.raised.get(k, alone.raised)
         return alone
 
 
