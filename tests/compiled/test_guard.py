@@ -285,7 +285,7 @@ def inverse(t: float, p: Any) -> Any:
 
 def test_what_has_no_result_among_integers_is_an_error() -> None:
     for f in (divided, remainder):
-        with pytest.raises(KernelRaised, match="ZeroDivisionError: integer (//|%) by zero"):
+        with pytest.raises(KernelRaised, match=r"ZeroDivisionError: integer (//|%) by zero"):
             value(f, 1.0, 0.0)
     with pytest.raises(KernelRaised, match=r"ValueError: an integer to a negative power is no integer: write a float"):
         value(inverse, 1.0, 2.0)
@@ -317,7 +317,7 @@ def fails(x: float) -> float:
 
 
 CALLBACK = PROTOTYPE(fails)
-AGAIN = PROTOTYPE(ctypes.cast(CALLBACK, ctypes.c_void_p).value)
+AGAIN = PROTOTYPE(ctypes.cast(CALLBACK, ctypes.c_void_p).value or 0)
 ERF = ctypes.CDLL(None).erf
 ERF.restype, ERF.argtypes = ctypes.c_double, [ctypes.c_double]
 

@@ -1,6 +1,7 @@
 """Programs that no one holds are freed."""
 
 import gc
+import inspect
 import threading
 import weakref
 from pathlib import Path
@@ -53,8 +54,9 @@ def test_the_last_used_are_kept() -> None:
 @pytest.mark.usefixtures("two")
 def test_a_program_lives_as_long_as_someone_holds_it() -> None:
     held = program(kernel(1.0), "pi")
-    left = weakref.ref(program(kernel(2.0), "pi"))
-    engine = weakref.ref(left().__closure__[0].cell_contents.alive[0])  # type: ignore[union-attr,misc]
+    other: Any = program(kernel(2.0), "pi")
+    left, engine = weakref.ref(other), weakref.ref(inspect.getclosurevars(other).nonlocals["call"].alive[0])
+    del other
     for offset in (3.0, 4.0):
         program(kernel(offset), "pi")
     gc.collect()

@@ -4,6 +4,8 @@ Numba would also make machine code of every part and load it into an engine of i
 of a program are inlined, and only the whole is wanted, as an object file. It is loaded by `compiled/native.py`.
 """
 
+# mypy: disable-error-code="no-untyped-call, misc, attr-defined"
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -54,7 +56,7 @@ class Assembly(NativeLowering):
         return True
 
 
-class Compiler(CompilerBase):  # type: ignore[misc]
+class Compiler(CompilerBase):
     """Numba's compiler for the parts of programs."""
 
     def define_pipelines(self) -> list[Any]:

@@ -21,8 +21,8 @@ INTERPRETED = "print and objmode"
 SMALLER = "beyond the 64 bits of compiled code: write floats, as in 2.0 ** 70"
 """What users are to do about an integer that is too large."""
 WRITES = (
-    "parameters, and arrays from outside the function, cannot be written to, because how often a torque is evaluated is "
-    "chance: write to a copy, as in own = p.copy()"
+    "parameters, and arrays from outside the function, cannot be written to, because it is evaluated any number of "
+    "times: write to a copy, as in own = p.copy()"
 )
 """Why an array cannot be written to."""
 _PLAINER = (

@@ -1,11 +1,11 @@
-"""What the compiler looks at in a user's function that it would otherwise pass in silence. Imported on a cache miss only.
+"""Checks in users' functions of what would go wrong in silence. Imported on a cache miss only.
 
 Numba computes with integers of 64 bits, which wrap where Python's grow, and reads and writes arrays without a look at
 their ends. Here a pass over the typed code of a user's function puts checked operations in their place: where Python
 has another result, the compiled function raises an exception instead. Polhode's own kernels are compiled without it.
 """
 
-# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, call-arg, no-any-return, untyped-decorator"
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, call-arg, no-any-return, attr-defined"
 # Numba compares the signatures of an overload and of what it returns, annotations included: so overloads have none.
 
 import ctypes
@@ -207,7 +207,7 @@ POINTER = (
 class _Symbol(ctypes.Structure):
     """What the loader knows of an address."""
 
-    _fields_ = (("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("name", ctypes.c_char_p), ("at", ctypes.c_void_p))
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("file", "base", "name", "address"))
 
 
 def is_in_library(address: int) -> bool:
@@ -268,8 +268,39 @@ class Guard(FunctionPass):
                 elif isinstance(statement, ir.SetItem | ir.StaticSetItem):
                     self._refuse_writing(state, state.typemap[statement.target.name], statement.loc)
                 body.append(statement)
-            block.body = body
+            block.body = self._farthest_first(state, block.scope, body)
         return changed
+
+    def _farthest_first(self, state: Any, scope: Any, body: list[Any]) -> list[Any]:
+        """Returns the statements of a block with a look at the farthest of the constant indices before the nearest.
+
+        LLVM then finds that the others are within bounds. A check between two operations would keep it from computing
+        them together: seven parameters took 4 % more time.
+        """
+        read: dict[str, dict[int, int]] = {}  # the constant indices of each array, and where they are
+        for place, statement in enumerate(body):
+            value = statement.value if isinstance(statement, ir.Assign) else None
+            if isinstance(value, ir.Expr) and value.op == "static_getitem" and type(value.index) is int:
+                kind = state.typemap[value.value.name]
+                if isinstance(kind, types.Array) and kind.ndim == 1:
+                    read.setdefault(value.value.name, {}).setdefault(value.index, place)
+        looks: dict[int, list[Any]] = {}
+        for indices in read.values():
+            for farthest in {max(indices), min(indices)}:
+                first = min(indices.values())
+                if (indices[farthest] > first) and (farthest > 0 or farthest < -1):
+                    looks.setdefault(first, []).extend(self._copied(state, scope, body[indices[farthest]]))
+        return [s for place, statement in enumerate(body) for s in (*looks.get(place, ()), statement)]
+
+    def _copied(self, state: Any, scope: Any, statement: Any) -> list[Any]:
+        """Returns the statements that read an item as this one does, for nothing but the check."""
+        value, loc = statement.value, statement.loc
+        index, item = scope.redefine("$index", loc), scope.redefine("$item", loc)
+        copy = ir.Expr.static_getitem(value.value, value.index, index, loc)
+        state.typemap[index.name] = state.typemap[value.index_var.name]
+        state.typemap[item.name] = state.typemap[statement.target.name]
+        state.calltypes[copy] = state.calltypes[value]
+        return [ir.Assign(ir.Const(value.index, loc), index, loc), ir.Assign(copy, item, loc)]
 
     def _operation(self, state: Any, expression: Any) -> bool:
         sig = state.calltypes[expression]
@@ -309,7 +340,7 @@ class Guard(FunctionPass):
             value = guard(state.func_ir.infer_constant, expression.func.name)
             if kind.requires_gil or value is None or not is_in_library(kind.get_pointer(value)):
                 raise TypingError(POINTER, loc=expression.loc)
-        function = getattr(kind, "typing_key", None)
+        function: Any = getattr(kind, "typing_key", None)
         if function in UNBOUNDED:
             raise TypingError(f"{function.__name__} makes arrays that may end anywhere: use slices", loc=expression.loc)
         place = WRITTEN.get(function)
@@ -319,7 +350,8 @@ class Guard(FunctionPass):
 
     def _becomes_integer(self, state: Any, expression: Any) -> bool:
         sig = state.calltypes[expression]
-        return isinstance(sig.return_type, types.Integer) and len(sig.args) == 1 and isinstance(sig.args[0], types.Float)
+        kinds = sig.args
+        return isinstance(sig.return_type, types.Integer) and len(kinds) == 1 and isinstance(kinds[0], types.Float)
 
     def _looked_at(self, state: Any, scope: Any, expression: Any) -> list[Any]:
         """Returns the statements that call `fits` for the argument of a conversion."""

@@ -507,7 +507,7 @@ def align_stack(builder: Any) -> None:
 
 
 def view_of(context: Any, builder: Any, pointer: Any, length: Any) -> Any:
-    """Returns a read-only array over numbers in memory. Numba's own `carray` needs its runtime, which a warm start lacks."""
+    """Returns numbers in memory as a read-only array. Numba's `carray` needs its runtime, which a warm start lacks."""
     array = make_array(PARAMETERS)(context, builder)
     item = context.get_constant(types.intp, 8)
     populate_array(array, data=pointer, shape=(length,), strides=(item,), itemsize=item, meminfo=None)

@@ -118,7 +118,7 @@ class _Linker:
         if is_record(type(value)):
             return value._make(self.value(v, attributes, inside) for v in value)
         if type(value) is np.ndarray and not value.dtype.hasobject:
-            copy = np.array(value, order="C")  # as it is now: large arrays are not copied into the code
-            copy.flags.writeable = False  # so that its type is that of a constant, wherever it is found
-            return copy
+            constant = np.array(value, order="C")  # as it is now: large arrays are not copied into the code
+            constant.flags.writeable = False  # so that its type is that of a constant, wherever it is found
+            return constant
         return value

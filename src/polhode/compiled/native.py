@@ -31,7 +31,7 @@ from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_
 from polhode.compiled.raised import exception_at
 from polhode.compiled.recent import Recent
 
-MOST_PROGRAMS = 256
+MOST_PROGRAMS = 128
 """Programs that stay loaded although they may not be in use: about 0.1 MB each."""
 KEPT_PROGRAMS = 1000
 """Beyond this number, the files that were used least recently are removed."""
@@ -245,7 +245,7 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
     # Numba's calling convention: a place for the result, a place for an exception, then the arguments.
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *[_C_TYPES[k] for k in signature])
     call = prototype(engine.get_function_address(code.symbol))
-    call.alive = engine, code.refers_to  # the engine owns the memory of the code
+    call.alive = engine, code.refers_to  # type: ignore[attr-defined]  # the engine owns the memory of the code
     items = [_ITEMS.get(k) for k in signature]
 
     def run(*args: Any) -> int:

@@ -68,7 +68,7 @@ def _overload_triple(x):
     if isinstance(x, types.BaseTuple):
         if len(x) != 3:
             raise TypingError(f"a torque returns three numbers, not a tuple of {len(x)}")
-        for k, kind in enumerate(x):
+        for k, kind in enumerate(x.types):
             _refuse_unless_real(kind, f"item {k}")
         return lambda x: (float(x[0]), float(x[1]), float(x[2]))
     if isinstance(x, types.List) or (isinstance(x, types.Array) and x.ndim == 1):

@@ -30,7 +30,9 @@ class Recent(OrderedDict[K, V]):
 
     def get(self, key: K, default: Any = None) -> Any:
         """Returns the value, which counts as a use."""
-        return self[key] if key in self else default
+        if key not in self:
+            return default
+        return self[key]
 
     def setdefault(self, key: K, default: Any = None) -> Any:
         """Returns the value, which counts as a use; it is set first if it is missing."""

@@ -33,7 +33,7 @@ class Status(enum.IntEnum):
 
     @property
     def sentence(self) -> str:
-        """The sentence to be filled in with `method`, `torque`, `raised`, `step`, `remedy` and `place` (steps, time)."""
+        """The sentence to be filled in: `method`, `torque`, `raised`, `step`, `remedy` and `place` (steps and time)."""
         return _SENTENCES[self]
 
 

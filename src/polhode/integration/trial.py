@@ -49,8 +49,10 @@ def _size(name: str, n: Any, t: float) -> float:
         return size
     if n is None:
         raise ValueError(f"the torque {name} must return three numbers, not None: does it end without return?")
-    if not isinstance(n, tuple | list | np.ndarray) or np.shape(n) == () or len(n) != 3:
-        raise ValueError(f"the torque {name} must return three numbers, as a tuple, list or array, not {n!r}")
+    row = isinstance(n, tuple | list) or (isinstance(n, np.ndarray) and n.ndim > 0)
+    if not row or len(n) != 3:
+        form = "" if row else ", as a tuple, list or array"
+        raise ValueError(f"the torque {name} must return three numbers{form}, not {n!r}")
     items = [_plain_item(x) for x in n]
     given = f"the torque {name} returned {tuple(items)} at t = {t:g}"
     for item in items:
@@ -75,8 +77,10 @@ def _no_real_number(x: Any) -> str | None:
         return f"{x} is complex, but they must all be real numbers; write .real, or what was meant"
     if isinstance(x, int | float):
         return None
-    remedy = "give it a value in every branch" if x is None else "write one of its items" if np.shape(x) else ""
-    return f"{x!r} is no number" + (f"; {remedy}" if remedy else "")
+    if x is None:
+        return "None is no number; give it a value in every branch"
+    remedy = "; write one of its items" if isinstance(x, tuple | list | np.ndarray) else ""
+    return f"{x!r} is no number{remedy}"
 
 
 def _try_potential(name: str, potential: Any, values: Floats, t: float, q: Quat) -> None:
