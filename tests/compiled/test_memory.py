@@ -164,5 +164,5 @@ report(each=(resident() - before) / 40)
 @pytest.mark.evidence
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of the process from there")
 def test_torques_that_are_not_used_again_leave_little_behind(fresh: Fresh) -> None:
-    """They left 2.9 MB each. What is left is below 0.35 MB, of which 0.1 MB is for the 256 programs that stay."""
+    """They left 2.9 MB each. What is left is 0.3 MB, of which 0.1 MB is for the programs that stay loaded."""
     assert fresh.code(GROWTH)["each"] < 0.7  # twice what was measured: pages are counted, not bytes
