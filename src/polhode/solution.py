@@ -7,6 +7,8 @@ import html
 import json
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -17,8 +19,9 @@ from polhode import _check
 from polhode._arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode._arrays import lengths as row_lengths
 from polhode.body import Body
-from polhode.compiled import all_rows_at_once, program
+from polhode.compiled import KernelRaised, all_rows_at_once, program
 from polhode.core.drive import potential_rows
+from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
@@ -69,6 +72,15 @@ _NAMES = {
 """The long names and the units of arrays in files and tables."""
 
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
+
+
+@contextmanager
+def blaming_potential(torque: str) -> Iterator[None]:
+    """Names the torque whose potential has raised an exception in compiled code."""
+    try:
+        yield
+    except KernelRaised as problem:
+        raise ValueError(f"the potential of {torque} raised {problem}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,16 +225,18 @@ class Solution:
         if t.size <= INTERPRETED_ROWS:
             if (
                 t.size > FEW_ROWS
-                and (at_once := all_rows_at_once(potential, t, columns(q), values, t.shape)) is not None
+                and (at_once := all_rows_at_once(potential, t, columns(q), read_only(values), t.shape)) is not None
             ):
                 return at_once
-            rows = zip(t.tolist(), map(tuple, q.tolist()), strict=True)
-            return np.array([potential(t, q, values) for t, q in rows], dtype=np.float64)
+            p, rows = read_only(values), zip(t.tolist(), map(tuple, q.tolist()), strict=True)
+            return np.array([potential(t, q, p) for t, q in rows], dtype=np.float64)
         fill = program(potential_rows(potential), "ppppii")
 
         def block(t: Floats, q: Floats) -> Floats:
             out = np.empty(t.size)
-            fill(values, np.ascontiguousarray(t), np.ascontiguousarray(q).reshape(-1), out, values.size, out.size)
+            flat = np.ascontiguousarray(t), np.ascontiguousarray(q).reshape(-1)
+            with blaming_potential(self.torque.name):
+                fill(values, *flat, out, values.size, out.size)
             return out
 
         return apply_by_blocks(block, t, q)

@@ -179,7 +179,8 @@ def test_what_has_no_name_is_compiled_once_a_process(empty_cache: Path) -> None:
         assert program(make(), "pi") is first
     assert native.compilations == 1
     assert not empty_cache.exists()
-    assert any(value is shape for value in native._alive)  # its identity cannot pass to another value
+    held = [value for values in native._unnamed.values() for value in values]
+    assert any(value is shape for value in held)  # its identity cannot pass to another value
 
 
 # --- parts that programs share ----------------------------------------------------------------------------------------
@@ -194,8 +195,8 @@ def parts(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """What programs to come may share, empty to begin with."""
     from polhode.compiled import link
 
-    monkeypatch.setattr(link, "_shared", {})
-    return link._shared
+    monkeypatch.setattr(link, "_shared_of_users", {})
+    return link._shared_of_users
 
 
 def value_of(kernel: Any) -> float:
@@ -311,6 +312,26 @@ def nothing(t: Any) -> Any:  # here
     t + 1.0
 
 
+def sometimes_nothing(t: Any) -> Any:  # here
+    return (t, 0.0, 0.0) if t < 1.0 else None
+
+
+def truth(t: Any) -> Any:  # here
+    return (0.0, t > 1.0, 0.0)
+
+
+def truths(t: Any) -> Any:  # here
+    return np.array([t, t, t]) > 1.0
+
+
+def a_tuple(t: Any) -> Any:  # here
+    return ((t, t), 0.0, 0.0)
+
+
+def matrix(t: Any) -> Any:  # here
+    return np.zeros((3, 1))
+
+
 def unstable(t: Any) -> Any:
     x: Any = 0.0
     if t > 1.0:
@@ -378,7 +399,12 @@ def complex_numbers(t: Any) -> Any:  # here
         (scipy_call, r"unsupported opcode \(IMPORT_NAME\)"),
         (undefined, r"name 'gravity' is not defined"),
         (wrong_length, r"a torque returns three numbers, not a tuple of 2"),
-        (nothing, r"a torque returns three numbers, as a tuple, list or array, not none"),
+        (nothing, r"a torque returns three numbers, as a tuple, list or array, not None: does it end without return"),
+        (sometimes_nothing, r"a torque returns three numbers in every branch, never None"),
+        (truth, r"a torque returns numbers, but item 1 is a bool: write 1.0 if ... else 0.0"),
+        (truths, r"a torque returns numbers, but every item is a bool"),
+        (a_tuple, r"a torque returns numbers, but item 0 is a tuple"),
+        (matrix, r"a torque returns three numbers in a row, not an array of 2 dimensions"),
         (unstable, r"Cannot unify float64 and UniTuple\(float64 x 2\)"),
         (mixed, r"append"),
         (method_call, r"'TABLE': Cannot determine Numba type of <class '.*Table'>"),
@@ -389,7 +415,7 @@ def complex_numbers(t: Any) -> Any:  # here
         (too_far, r"tuple index out of range"),
         (file_access, r"context manager"),
         (printing, r"print and objmode call the interpreter"),
-        (complex_numbers, r"float\(\) does not support complex"),
+        (complex_numbers, r"a torque returns real numbers, but item 0 is complex: write .real"),
     ],
     ids=lambda v: getattr(v, "__name__", ""),
 )
@@ -457,8 +483,9 @@ def test_the_private_names_and_the_calling_convention(empty_cache: Path) -> None
     dispatcher.compile((pointer(types.float64), pointer(types.int64), types.float64, types.int64))
     (result,) = dispatcher.overloads.values()
     library = result.library
-    assert isinstance(library._compiled_object, bytes)
-    assert result.fndesc.llvm_func_name.encode() in library._compiled_object
+    code = library.object_code()
+    assert isinstance(code, bytes)
+    assert result.fndesc.llvm_func_name.encode() in code
     assert re.search(r"everything_[0-9a-f]{16}", result.fndesc.llvm_func_name)  # the symbol carries the content
     assert not library.has_dynamic_globals
     assert "erf" in [g.name for g in library._final_module.functions if g.is_declaration]
@@ -468,7 +495,7 @@ def test_the_private_names_and_the_calling_convention(empty_cache: Path) -> None
     assert f(x, k, 2.5, 3) == 2**40 + 3  # the result is 64 bits wide
     assert x[0] == 2.5 + math.erf(0.5)
     assert k[0] == 8
-    with pytest.raises(KernelRaised):
+    with pytest.raises(KernelRaised, match="ValueError: negative"):
         f(x, k, -1.0, 3)
 
 

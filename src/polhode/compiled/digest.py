@@ -75,8 +75,9 @@ def names_read(code: types.CodeType) -> Names:
 
 
 def plain(value: Any) -> Any:
-    """Returns the Python function behind a Numba dispatcher; any other value unchanged."""
-    function = getattr(value, "py_func", None)
+    """Returns the Python function behind a Numba dispatcher or `numba.cfunc`; any other value unchanged."""
+    callback = type(value).__module__ == "numba.core.ccallback"
+    function = getattr(value, "__wrapped__" if callback else "py_func", None)
     return function if isinstance(function, types.FunctionType) else value
 
 
@@ -101,6 +102,12 @@ def is_foreign(value: Any) -> bool:
     """Whether Numba knows the function, class or module by its name."""
     name = home(value)
     return name is not None and name.partition(".")[0] in FOREIGN
+
+
+def is_ours(f: types.FunctionType) -> bool:
+    """Whether the function is one of this package's own; all others are users'."""
+    # The globals say where f was defined: after functools.wraps, `__module__` may name another module.
+    return str(f.__globals__.get("__name__")).partition(".")[0] == "polhode"
 
 
 def is_record(kind: Any) -> bool:
@@ -236,8 +243,7 @@ class Walk:
             parts.append(f"{name}={self.value(value, attributes)}")
         del self.open[f]
         name = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-        # The globals say where f was defined: after functools.wraps, `__module__` may name another module.
-        if str(f.__globals__.get("__name__")).partition(".")[0] != "polhode":
+        if not is_ours(f):
             return Named(name, {f: name})
         found = Named(name, reached)
         if not self.volatile:

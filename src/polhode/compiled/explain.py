@@ -18,6 +18,20 @@ _CONTEXT = re.compile(r'^(?:During: |File ")', re.MULTILINE)
 INTERPRETED = "print and objmode"
 """These call the Python interpreter. Numba would need an environment for that, which a bare program does not have."""
 
+SMALLER = "beyond the 64 bits of compiled code: write floats, as in 2.0 ** 70"
+"""What users are to do about an integer that is too large."""
+WRITES = (
+    "parameters, and arrays from outside the function, cannot be written to, because it is evaluated any number of "
+    "times: write to a copy, as in own = p.copy()"
+)
+"""Why an array cannot be written to."""
+_PLAINER = (
+    (r"Cannot modify readonly array.*|.*explicit output that is read-only.*", WRITES),
+    (r"AttributeError, 'NoneType' object has no attribute 'args'", WRITES),  # Numba 0.68 says this of p += 1.0
+    (r"Int value is too large: (\d+).*", rf"the integer \1 is {SMALLER}"),
+)
+"""Reasons of Numba's that say too little, and better ones."""
+
 _NOISE = (
     (r"type Module\(<module '(\S+)'.*?>\)", r"module \1"),
     (r"Literal\[(\w+)\]\([^)]*\)", r"\1"),
@@ -73,6 +87,9 @@ def _reason(text: str) -> str:
         reason = f"there is no compiled form of {call[1]}"
     else:
         reason = " ".join(_PLACE.sub("", head).split())
+    for pattern, plainly in _PLAINER:
+        if found := re.fullmatch(pattern, reason):
+            return found.expand(plainly)
     for pattern, plainly in _NOISE:
         reason = re.sub(pattern, plainly, reason)
     return reason

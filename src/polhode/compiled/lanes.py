@@ -27,6 +27,8 @@ from numba.np.arrayobj import make_array, populate_array
 
 BRANCH = "several bodies at once cannot take different branches: in place of if, polhode.where can choose for each"
 """The error message for an `if` on lanes."""
+PARAMETERS = types.Array(types.float64, 1, "C", readonly=True)
+"""The type of a torque's parameters: a torque that writes to them is a typing error."""
 DOUBLE, BIT, INT32 = ir.DoubleType(), ir.IntType(1), ir.IntType(32)
 
 
@@ -480,8 +482,7 @@ def _overload_setitem(x, k, value):
 @intrinsic
 def views(typing_context: Any, x: Any, n: Any) -> Any:
     """Returns the first n numbers of each body as arrays."""
-    array = types.Array(types.float64, 1, "C")
-    kind = types.UniTuple(array, x.count)
+    kind = types.UniTuple(PARAMETERS, x.count)
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         zero = context.get_constant(types.intp, 0)
@@ -506,8 +507,8 @@ def align_stack(builder: Any) -> None:
 
 
 def view_of(context: Any, builder: Any, pointer: Any, length: Any) -> Any:
-    """Returns an array over numbers in memory. Numba's own `carray` needs its runtime, which a warm start lacks."""
-    array = make_array(types.Array(types.float64, 1, "C"))(context, builder)
+    """Returns numbers in memory as a read-only array. Numba's `carray` needs its runtime, which a warm start lacks."""
+    array = make_array(PARAMETERS)(context, builder)
     item = context.get_constant(types.intp, 8)
     populate_array(array, data=pointer, shape=(length,), strides=(item,), itemsize=item, meminfo=None)
     return array._getvalue()

@@ -12,18 +12,22 @@ from typing import Any
 import numba
 import numpy as np
 
+from polhode.compiled.assemble import Compiler
 from polhode.compiled.digest import (
     UNSET,
     Walk,
     builtins_of,
     captured,
     is_foreign,
+    is_ours,
     is_primitive,
     is_record,
     names_read,
     plain,
 )
+from polhode.compiled.guard import GuardedCompiler
 from polhode.compiled.primitives import COMPILED
+from polhode.compiled.recent import Recent
 
 OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -34,8 +38,15 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-_shared: dict[tuple[Any, ...], Any] = {}
+MOST_SHARED = 1000
+"""Functions of this package whose compiled forms are kept for later programs: about 0.1 MB each."""
+MOST_SHARED_OF_USERS = 64
+"""Functions that are a user's, or call one: every torque brings about five, and few torques are used again."""
+
+_shared: dict[tuple[Any, ...], Any] = Recent(MOST_SHARED)
 """The dispatchers of functions in earlier programs, for later ones to use again."""
+_shared_of_users: dict[tuple[Any, ...], Any] = Recent(MOST_SHARED_OF_USERS)
+"""The same for functions that reach a user's."""
 _records: dict[str, type] = {}
 """The NamedTuple classes in them, by the texts that describe them in the digest."""
 
@@ -53,16 +64,20 @@ class _Linker:
         # Equal names mean equal functions, but a value named by its identity may have changed since, and a class that
         # was defined again is another one to Numba.
         same = all(_records.setdefault(name, kind) is kind for name, kind in self.walk.records.items())
-        self.made = _shared if same and not self.walk.volatile else {}
+        self.shares = same and not self.walk.volatile
+        self.own: dict[tuple[Any, ...], Any] = {}
 
     def linked(self, f: types.FunctionType) -> Any:
         """Returns the dispatcher that replaces f where it is called."""
         code = f.__code__
         # error messages show the file and line of a function, which its name does not cover
         key = (self.walk.function(f), code.co_filename, code.co_firstlineno, self.runtime)
-        if key not in self.made:
-            self.made[key] = self.dispatcher(f, inline=True)
-        return self.made[key]
+        made = self.own
+        if self.shares:
+            made = _shared_of_users if self.walk.known[f].others else _shared
+        if (found := made.get(key)) is None:
+            found = made[key] = self.dispatcher(f, inline=True)
+        return found
 
     def dispatcher(self, f: types.FunctionType, *, inline: bool) -> Any:
         """Returns a copy of f as a Numba dispatcher, in which names stand for linked values."""
@@ -80,7 +95,9 @@ class _Linker:
         )
         copy.__kwdefaults__ = f.__kwdefaults__
         copy.__module__, copy.__qualname__ = __name__, symbol
-        return numba.njit(**{**OPTIONS, "_nrt": self.runtime, "forceinline": inline})(copy)
+        guarded = not is_ours(f)
+        options = {**OPTIONS, "_nrt": self.runtime, "forceinline": inline, "boundscheck": guarded}
+        return numba.njit(**options, pipeline_class=GuardedCompiler if guarded else Compiler)(copy)
 
     def value(self, value: Any, attributes: frozenset[str], inside: dict[Any, Any] | None = None) -> Any:
         """Returns the value that a name has in the linked copy."""
@@ -101,5 +118,7 @@ class _Linker:
         if is_record(type(value)):
             return value._make(self.value(v, attributes, inside) for v in value)
         if type(value) is np.ndarray and not value.dtype.hasobject:
-            return np.array(value, order="C")  # as it is now: large arrays are not copied into the code
+            constant = np.array(value, order="C")  # as it is now: large arrays are not copied into the code
+            constant.flags.writeable = False  # so that its type is that of a constant, wherever it is found
+            return constant
         return value

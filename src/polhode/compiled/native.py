@@ -28,7 +28,11 @@ import numpy as np
 
 from polhode.compiled.digest import Recursion, digest, plain
 from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_of
+from polhode.compiled.raised import exception_at
+from polhode.compiled.recent import Recent
 
+MOST_PROGRAMS = 128
+"""Programs that stay loaded although they may not be in use: about 0.1 MB each."""
 KEPT_PROGRAMS = 1000
 """Beyond this number, the files that were used least recently are removed."""
 
@@ -44,7 +48,7 @@ class CompilationFailed(TypeError):
 
 
 class KernelRaised(ArithmeticError):
-    """Compiled code raised an exception; the arrays it was given are as they were."""
+    """Compiled code raised the exception in the message; the arrays it was given are as they were."""
 
 
 class _Code(NamedTuple):
@@ -56,6 +60,8 @@ class _Code(NamedTuple):
     symbol: str
     externals: tuple[str, ...]
     object: bytes
+    refers_to: Any = None
+    """What the code has addresses of; the code of a file has none."""
 
     @classmethod
     def refused(cls, complaint: Complaint) -> Self:
@@ -91,8 +97,10 @@ def cache_directory() -> Path | None:
         return None
 
 
-_programs: dict[tuple[str, str], Program | Complaint] = {}
-_alive: list[Any] = []  # engines own the memory of their code; values named by identity must not be freed
+_unnamed: dict[tuple[str, str], tuple[Any, ...]] = {}
+"""The values named by their identity, for each program: no other value may have it while the program has its name."""
+_programs: Recent[tuple[str, str], Program | Complaint] = Recent(MOST_PROGRAMS, lambda key: _unnamed.pop(key, None))
+"""The programs that were used last. Any other is freed when no one holds it any more."""
 _lock = threading.RLock()
 compilations = 0
 """How many programs this process had to compile."""
@@ -127,7 +135,7 @@ def program(f: Any, signature: str, on_compile: OnCompile = None, *, tentative: 
                 elif path and not volatile:
                     _write(path, code)
                 made = _load(code, signature)
-            _alive.extend(unnamed)
+            _unnamed[key] = unnamed
             _programs[key] = made
         found = _programs[key]
     if isinstance(found, Complaint):
@@ -146,7 +154,7 @@ def _here() -> str:
     """Describes everything that decides the machine code of a program, except the program."""
     import llvmlite.binding as llvm
 
-    makers = ["digest.py", "lanes.py", "link.py", "native.py", "primitives.py"]
+    makers = ["assemble.py", "digest.py", "guard.py", "lanes.py", "link.py", "native.py", "primitives.py"]
     contents = [hashlib.sha256(Path(__file__).with_name(n).read_bytes()).hexdigest() for n in makers]
     versions = [version(n) for n in ("numba", "llvmlite", "numpy")]
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
@@ -164,12 +172,13 @@ def _compile(f: Any, signature: str, on_compile: OnCompile, volatile: str | None
         on_compile()
     from numba import types
 
+    from polhode.compiled.assemble import passes_freed
     from polhode.compiled.lanes import BRANCH
     from polhode.compiled.link import link
 
     pointer: Any = types.CPointer
     kinds = {"p": pointer(types.float64), "n": pointer(types.int64), "d": types.float64, "i": types.int64}
-    with warnings.catch_warnings(), _without_garbage_collection():
+    with warnings.catch_warnings(), _without_garbage_collection(), passes_freed():
         warnings.simplefilter("ignore")  # Numba's advice on style is not for our users
         for runtime in (False, True):  # Numba's runtime library is needed by torques that make arrays, and only by them
             dispatcher = link(f, runtime=runtime)
@@ -183,15 +192,15 @@ def _compile(f: Any, signature: str, on_compile: OnCompile, volatile: str | None
     (result,) = dispatcher.overloads.values()
     library = result.library
     if library.has_dynamic_globals:  # the code contains addresses of this process
-        _alive.append(dispatcher)
         volatile = volatile or "it reads an array of more than a megabyte, which is not kept in a file"
-    code = library._compiled_object
+    code = library.object_code()
     declared = [g.name for g in library._final_module.functions if g.is_declaration]
     externals = sorted(name for name in declared if name.encode() in code)  # most declarations are never used
     if "numba_gil_release" in externals:
         why = f"{INTERPRETED} call the interpreter, which compiled code cannot; NUMBA_DISABLE_JIT=1 runs it in Python"
         return _Code.refused(explained(CompilationFailed(why), f)), volatile
-    return _Code(result.fndesc.llvm_func_name, tuple(externals), code), volatile
+    refers_to = dispatcher if library.has_dynamic_globals else None
+    return _Code(result.fndesc.llvm_func_name, tuple(externals), code, refers_to), volatile
 
 
 @contextmanager
@@ -233,17 +242,17 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # its own engine: no shared symbols
     engine.add_object_file(llvm.ObjectFileRef.from_data(code.object))
     engine.finalize_object()
-    _alive.append(engine)
     # Numba's calling convention: a place for the result, a place for an exception, then the arguments.
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *[_C_TYPES[k] for k in signature])
     call = prototype(engine.get_function_address(code.symbol))
+    call.alive = engine, code.refers_to  # type: ignore[attr-defined]  # the engine owns the memory of the code
     items = [_ITEMS.get(k) for k in signature]
 
     def run(*args: Any) -> int:
         raw = [a if item is None else _address(a, item) for a, item in zip(args, items, strict=True)]
         result, error = ctypes.c_int64(), ctypes.c_void_p()  # new ones for each call: threads share the function
         if call(ctypes.addressof(result), ctypes.addressof(error), *raw):
-            raise KernelRaised("compiled code raised an exception")
+            raise KernelRaised(exception_at(error.value))
         return result.value
 
     return run

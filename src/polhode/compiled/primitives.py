@@ -25,7 +25,7 @@ def _view(typing_context: Any, x: Any, n: Any) -> Any:
         lanes.align_stack(builder)  # only the outermost function reads the caller's arrays
         return lanes.view_of(context, builder, *args)
 
-    return types.Array(types.float64, 1, "C")(x, n), emit
+    return lanes.PARAMETERS(x, n), emit
 
 
 @intrinsic
@@ -59,13 +59,33 @@ def _overload_two_product(a, b):
     return product
 
 
+def _refuse_unless_real(kind: Any, where: str) -> None:
+    """Raises an error that says what a torque should have returned, unless it was a real number."""
+    if isinstance(kind, (types.Float, types.Integer, lanes.Lanes)):
+        return
+    if isinstance(kind, types.Boolean | lanes.Mask):
+        raise TypingError(f"a torque returns numbers, but {where} is a bool: write 1.0 if ... else 0.0")
+    if isinstance(kind, types.Complex):
+        raise TypingError(f"a torque returns real numbers, but {where} is complex: write .real, or what was meant")
+    if isinstance(kind, types.NoneType | types.Optional):
+        raise TypingError(f"a torque returns numbers, but {where} may be None: give it a value in every branch")
+    if isinstance(kind, types.Array):
+        raise TypingError(f"a torque returns numbers, but {where} is an array: write one of its items, as in x[0]")
+    kinds = {types.UnicodeType: "a string", types.BaseTuple: "a tuple", types.List: "a list"}
+    said = next((text for base, text in kinds.items() if isinstance(kind, base)), str(kind))
+    raise TypingError(f"a torque returns numbers, but {where} is {said}")
+
+
 @overload(ops.triple)
 def _overload_triple(x):
     if isinstance(x, types.BaseTuple):
         if len(x) != 3:
             raise TypingError(f"a torque returns three numbers, not a tuple of {len(x)}")
+        for k, kind in enumerate(x.types):
+            _refuse_unless_real(kind, f"item {k}")
         return lambda x: (float(x[0]), float(x[1]), float(x[2]))
     if isinstance(x, types.List) or (isinstance(x, types.Array) and x.ndim == 1):
+        _refuse_unless_real(x.dtype, "every item")
 
         def from_sequence(x):
             if len(x) != 3:
@@ -73,7 +93,12 @@ def _overload_triple(x):
             return (float(x[0]), float(x[1]), float(x[2]))
 
         return from_sequence
-    raise TypingError(f"a torque returns three numbers, as a tuple, list or array, not {x}")
+    if isinstance(x, types.Array):
+        raise TypingError(f"a torque returns three numbers in a row, not an array of {x.ndim} dimensions")
+    if isinstance(x, types.Optional):
+        raise TypingError("a torque returns three numbers in every branch, never None")
+    said = "None: does it end without return?" if isinstance(x, types.NoneType) else str(x)
+    raise TypingError(f"a torque returns three numbers, as a tuple, list or array, not {said}")
 
 
 @overload(ops.where)

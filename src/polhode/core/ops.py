@@ -48,10 +48,17 @@ def where(condition: Any, a: Any, b: Any) -> Any:
     return a if condition else b
 
 
+def read_only(x: Any) -> Any:
+    """Returns a view of an array that cannot be written to: what torques get."""
+    seen = x[:]
+    seen.flags.writeable = False
+    return seen
+
+
 @primitive
 def view(x: Any, n: int) -> Any:
-    """Returns the first n numbers at x as an array."""
-    return x[:n]
+    """Returns the first n numbers at x as an array that cannot be written to."""
+    return read_only(x[:n])
 
 
 @primitive
@@ -120,8 +127,8 @@ def columns(x: Any, offsets: tuple[int, ...]) -> Any:
 
 @primitive
 def views(x: Any, n: int) -> tuple[Any, ...]:
-    """Returns the first n numbers of each body in such columns as arrays."""
-    return (x[:n],)
+    """Returns the first n numbers of each body in such columns as arrays that cannot be written to."""
+    return (read_only(x[:n]),)
 
 
 @primitive

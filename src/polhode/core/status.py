@@ -33,7 +33,7 @@ class Status(enum.IntEnum):
 
     @property
     def sentence(self) -> str:
-        """The sentence to be filled in with `method`, `torque`, `step`, `place` (steps and time) and `remedy`."""
+        """The sentence to be filled in: `method`, `torque`, `raised`, `step`, `remedy` and `place` (steps and time)."""
         return _SENTENCES[self]
 
 
@@ -41,7 +41,7 @@ _SENTENCES = {
     Status.OK: "reached {place}",
     Status.UNSOUND: "{method} produced NaN or infinity with step {step:g} {place}: {remedy}",
     Status.NO_CONVERGENCE: "{method} could not solve its step equation with step {step:g} {place}: {remedy}",
-    Status.RAISED: "the torque {torque} raised an exception {place}",
+    Status.RAISED: "the torque {torque} raised {raised} {place}",
     Status.INTERRUPTED: "interrupted {place}",
     Status.UNCOVERED: "the formulas of {method} do not cover this motion (it is too close to a steady rotation or to "
     "the separatrix, or the body to a sphere) {place}: use Exact",

@@ -317,6 +317,7 @@ class BatchRun:
         self.seconds = 0.0
         self.stopped = threading.Event()
         self.report_raised, self.reported = False, -1
+        self.raised = dict[int, str]()  # what the torques of bodies have raised
 
     def run(self) -> None:
         """Runs all bodies to the end; if anything stops it, the arrays hold what was computed."""
@@ -487,7 +488,7 @@ class BatchRun:
                 if compiles() and not isinstance(problem, KernelRaised):
                     raise
                 if stop - done == 1:
-                    self.count[k, AT.status] = Status.RAISED
+                    self.count[k, AT.status], self.raised[k] = Status.RAISED, str(problem)
                     return
                 stop = done + (stop - done) // 2
 
@@ -590,6 +591,7 @@ class BatchRun:
         alone.arrays.state, alone.arrays.count, alone.arrays.carried = self.states[k], self.count[k], self.carried[k]
         alone.segment = alone.steps.segments[int(self.piece[k])]
         alone.before = int(self.steps[k] - self.count[k, AT.done])
+        alone.raised = self.raised.get(k, alone.raised)
         return alone
 
 

@@ -21,7 +21,7 @@ from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.ensembles.initial import Start
 from polhode.problem import Plan, Problem, Stats
-from polhode.solution import FEW_ROWS, INTERPRETED_ROWS, Solution, attributes_of
+from polhode.solution import FEW_ROWS, INTERPRETED_ROWS, Solution, attributes_of, blaming_potential
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -224,7 +224,8 @@ class Ensemble:
             if (at_once := all_rows_at_once(potential, t[None, :], columns(q), p, out.shape)) is not None:
                 at_once[unknown] = np.nan
                 return at_once
-        fill(values.reshape(-1), t, q.reshape(-1), out.reshape(-1), values.shape[1], t.size, len(out))
+        with blaming_potential(self.problem.torque.name):
+            fill(values.reshape(-1), t, q.reshape(-1), out.reshape(-1), values.shape[1], t.size, len(out))
         out[unknown] = np.nan
         return out
 

@@ -13,6 +13,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.compiled import KernelRaised
 from polhode.core.drive import AT, SETTING, STATE
+from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Params, Rotor, State
 from polhode.core.vec import times as products
@@ -101,6 +102,8 @@ class Integration:
     """Whether a warning says that steps have become absurdly short; of several runs in a call one does."""
     cancelled = False
     """Whether the run is to end after the current chunk; another thread sets it."""
+    raised = "an exception"
+    """What compiled code has raised, where plain Python does not: an integer that is too large, for one."""
 
     def __init__(
         self, problem: Problem, plan: Plan, begin: Begin | None = None,
@@ -235,6 +238,7 @@ class Integration:
                     continue
                 if not isinstance(problem, KernelRaised) and not self._fault(self._time()):
                     raise
+                self.raised = str(problem)
                 self._save_rows_before_failure(to, done)
                 return Status.RAISED
             spent = time.perf_counter() - clock
@@ -365,14 +369,16 @@ class Integration:
             return f"the torque {torque} {fault} {place}"
         usual = "choose a wider tolerance or another method" if status == Status.STALLED else "take a shorter step"
         remedy = self._remedy(usual) if status == Status.INTERRUPTED else self._seen(t) or self._remedy(usual)
-        return status.sentence.format(method=method, torque=torque, step=self.plan.step, place=place, remedy=remedy)
+        return status.sentence.format(
+            method=method, torque=torque, raised=self.raised, step=self.plan.step, place=place, remedy=remedy
+        )
 
     def _seen(self, t: float) -> str | None:
         """Returns what the torque was doing in the step that failed, if it changes the momentum within that time."""
         s = self._state()
         q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
         steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
-        return what_torque_does(self.problem.torque, self.values, t, q, w, math.hypot(*s.m), abs(steps))
+        return what_torque_does(self.problem.torque, read_only(self.values), t, q, w, math.hypot(*s.m), abs(steps))
 
     def _remedy(self, usual: str) -> str:
         """Returns what to try, unless products of the numbers given leave the range of floats whatever the step."""
@@ -387,7 +393,7 @@ class Integration:
 
     def _fault(self, t: float) -> str | None:
         """Returns what the torque did wrong in the step that failed, if it did."""
-        p = Params(self.values, self.frame.axes, self.segment.window, self.plan.method.tuning)
+        p = Params(read_only(self.values), self.frame.axes, self.segment.window, self.plan.method.tuning)
         lengths = self.steps.lengths_from_here(self.segment, self.arrays)
         return fault_of_torque(
             self.problem.torque, self.plan.method, self.binding.scales, self.body, p, t, self._state(), lengths,
@@ -407,7 +413,7 @@ class Integration:
         if torque.breakpoints:
             low, high = self.segment.window
             t_seen = min(max(t, low), high)
-        return size_at_start(torque, self.values, t, t_seen, q, w)
+        return size_at_start(torque, read_only(self.values), t, t_seen, q, w)
 
 
 def solve(

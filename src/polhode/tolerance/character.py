@@ -10,6 +10,7 @@ import numpy as np
 from polhode._arrays import Floats, lengths
 from polhode.compiled import named
 from polhode.core.exact import effort, finest
+from polhode.core.ops import read_only
 from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
@@ -239,7 +240,7 @@ def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, floa
         return 0.0, False, 1.0
     torque, kernel, potential = problem.torque, problem.torque.torque_kernel, problem.torque.potential_kernel
     w = tuple(problem.omega_start.tolist())
-    p = np.array(torque.parameters(problem.body), dtype=float)
+    p = read_only(np.array(torque.parameters(problem.body), dtype=float))
     start = tuple(problem.quaternion_start.tolist())
     here = size_or_zero(kernel, problem.t_start, start, w, p)
     content = (named(kernel), named(potential) if potential else "none")

@@ -238,8 +238,9 @@ def torque(
 
     The function is called as `f(t, q, w, p)`: time, quaternion (body to space, scalar first), angular velocity in
     rad/s and parameter array, in your body axes. It returns the torque in N m as three numbers. `q` and `w` are
-    tuples; once the function is compiled, an index beyond the end of `p` is not noticed. It may use `math`, arithmetic,
-    branches, helpers of your own, and `polhode.to_body` and `polhode.to_space`.
+    tuples. It may use `math`, arithmetic, branches, helpers of your own, and `polhode.to_body` and `polhode.to_space`.
+    It cannot write to `p`, nor to arrays from outside; an index beyond the end of an array, and an integer of more than
+    64 bits, end the run with an error.
 
     Use it bare (`@torque`) or with arguments (`@torque(parameters=[...], potential=..., breakpoints=[...])`).
     A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which the
