@@ -61,7 +61,7 @@ class _Linker:
         # error messages show the file and line of a function, which its name does not cover
         key = (self.walk.function(f), code.co_filename, code.co_firstlineno, self.runtime)
         if key not in self.made:
-            self.made[key] = self.dispatcher(f, inline=True)
+            self.made[key] = self.dispatcher(f, inline=not hasattr(f, "__apart__"))
         return self.made[key]
 
     def dispatcher(self, f: types.FunctionType, *, inline: bool) -> Any:
