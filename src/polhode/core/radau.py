@@ -1,14 +1,14 @@
 """Radau's collocation with steps chosen by a tolerance, for torques that are stiff.
 
 Within a step the unknowns are the rotation vector r since its start, in body axes, and the momentum in body axes:
-r' = w + r x w / 2 + ..., m' = m x w + torque. So attitudes stay on the sphere, a steady rotation is followed exactly, and
-a strong damping that is fixed in the body is a constant matrix. The equations of a step are solved by simplified Newton
-iterations with a matrix of derivatives by differences; the linear equations fall apart into a real and some complex
-ones of the size of the state. [hairer1996, sec. IV.8; hairer1999]
+r' = w + r x w / 2 + ..., m' = m x w + torque. So attitudes stay on the sphere, a steady rotation is followed exactly,
+and a strong damping that is fixed in the body is a constant matrix. The equations of a step are solved by simplified
+Newton iterations with a matrix of derivatives by differences; the linear equations fall apart into a real and some
+complex ones of the size of the state. [hairer1996, sec. IV.8; hairer1999]
 """
 
 from collections.abc import Callable, Sequence
-from math import sin, sqrt, cos
+from math import cos, sin, sqrt
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -20,7 +20,7 @@ from polhode.core.radau_tableau import radau_tableau
 from polhode.core.rotor import exponential
 from polhode.core.status import NO_CONVERGENCE, OK, STALLED
 from polhode.core.text import function
-from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scales, State, Stepper, Vec3
+from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper
 from polhode.core.vec import combine, cross, dot, times
 
 UNKNOWNS = 6
@@ -132,7 +132,7 @@ def estimate_tolerance(rtol: float, nodes: int) -> float:
 
 
 def slope_of(pull: Pull) -> Callable[[Rotor, Params, float, Quat, Any, int, int], None]:
-    """Returns `slope(body, p, t, q, x, at, to)`, which computes the slopes of the numbers at x[at] and puts them at x[to].
+    """Returns `slope(body, p, t, q, x, at, to)`, which puts the slopes of the numbers at x[at] into x[to].
 
     The rotation vector begins at the attitude q.
     """
@@ -151,7 +151,7 @@ def slope_of(pull: Pull) -> Callable[[Rotor, Params, float, Quat, Any, int, int]
 
 
 def bracket_weight(square: float) -> float:
-    """(1 - a cot a) / r^2 with a = r / 2, from r^2: the weight of r x (r x w) in the derivative of a rotation vector."""
+    """(1 - a cot a) / r^2 with a = r / 2, from r^2: the weight of r x (r x w) in the slope of a rotation vector."""
     if square < 0.01:
         return 1 / 12 + square * (1 / 720 + square * (1 / 30240 + square * (1 / 1209600)))
     if not square < 39.0:  # near a whole turn and beyond it, where no step ends
@@ -167,7 +167,7 @@ def error_size(x: Any, at: int, attitude: float, momentum: float) -> float:
 
 
 def steps_of(pull: Pull, n: int, s: int) -> Go:
-    """Returns `go(body, p, t, y, h, memory, chooses)`: a step of a length of its own, or steps to exactly the length h."""
+    """Returns `go(body, p, t, y, h, memory, chooses)`: a step that chooses its length, or steps over exactly h."""
     tableau, at = radau_tableau(s), Layout.of(n, s)
     slope, pairs = slope_of(pull), s // 2
     nodes, forth, back = np.array(tableau.nodes), np.array(tableau.forth), np.array(tableau.back)
@@ -336,9 +336,7 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
         return error, spent
 
     @apart
-    def go(
-        body: Rotor, p: Params, t: float, y: State, h: float, memory: Any, chooses: float
-    ) -> tuple[State, Any, int]:
+    def go(body: Rotor, p: Params, t: float, y: State, h: float, memory: Any, chooses: float) -> tuple[State, Any, int]:
         x = scratch(size)
         load(x, memory)
         rest, spent = h, memory[-1]
@@ -388,7 +386,9 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                     rejected, has_matrix, before = True, is_fresh, 0.0
                     continue
                 factor = safety * max(error, LEAST_ERROR) ** -power
-                if last_error > 0.0 and memory[0] != 0.0:  # how fast the error has grown from step to step [gustafsson1994]
+                if (
+                    last_error > 0.0 and memory[0] != 0.0
+                ):  # how fast the error has grown from step to step [gustafsson1994]
                     grown = abs(length / memory[0]) * (last_error / max(error, LEAST_ERROR) ** 2) ** power
                     factor = min(factor, safety * grown)
                 factor = max(SHRINK, min(factor, 1.0 if rejected else GROW))
@@ -411,6 +411,6 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
 
 
 def factor_of(length: float, factor: float, planned: float) -> float:
-    """Returns the length to try next: a step that was short only because it was not allowed to be longer is forgotten."""
+    """Returns the length to try next; one that was shortened only by what was allowed is not the measure."""
     following = factor * length
     return planned if factor > 1.0 and abs(following) < abs(planned) else following

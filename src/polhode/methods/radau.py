@@ -23,7 +23,18 @@ def _radau(order: int, rtol: float, atol: float) -> Method:
         "Radau",
         SCHEMES[order],
         summary="Radau collocation with steps chosen by a tolerance, for stiff torques",
-        about="...",
+        about="Collocation at Radau's nodes, of order 5, 9 or 13, whose steps are L-stable: what a strong damping or a "
+        "stiff controller has damped away does not limit their length. The unknowns of a step are the rotation "
+        "vector since its start and the momentum in body axes, so attitudes stay on the sphere. The equations are "
+        "solved by Newton's iteration with derivatives by differences: 6 torque evaluations for these, which are "
+        "kept while they are good, and 3, 5 or 7 an iteration, with one to three iterations in most steps. The "
+        "estimate of the error has a lower order than the step; a step is accepted if it is below 0.1 rtol^a, "
+        "with a = 2/3, 3/5 or 4/7, which makes the error of a step about rtol in the attitude, and about rtol in "
+        "the momentum relative to its largest size so far. Where the torque is very stiff and its target moves, "
+        "the order of the step falls to that of the estimate, and errors are larger than rtol; `rtol` of simulate "
+        "sees that. No step is longer than the user's, nor turns the body by much more than 2.5 radians. "
+        "Iterations that do not converge halve the step. Keeps nothing. Takes any torque; for one that is not "
+        "stiff DOP853 and G8 cost less.",
         cite="hairer1996,hairer1999",
         order=order,
         attitude_order=order,
