@@ -1,8 +1,9 @@
 """Linear equations of a few unknowns, in numbers that lie one after the other in scratch memory.
 
 A matrix of n rows begins at x[a] and lies row by row; a complex one has its imaginary part n n numbers further on. The
-number of unknowns is a parameter: a state with more numbers needs no other code. Nothing is divided by a zero pivot,
-and nothing raises: a matrix without an inverse is reported.
+number of unknowns is a parameter: a state with more numbers needs no other code. Rows may have different units; weights
+make them comparable, so that a change of units changes no pivot. Nothing is divided by a zero pivot, and nothing
+raises: a matrix without an inverse is reported.
 """
 
 from typing import Any
@@ -11,18 +12,24 @@ from polhode.core.ops import apart
 
 
 @apart
-def factorise(x: Any, a: int, n: int, pivots: int) -> bool:
-    """Factorises a matrix in its place, by elimination with row exchanges, which are noted; returns whether it can."""
+def factorise(x: Any, a: int, n: int, pivots: int, weights: int) -> bool:
+    """Factorises a matrix in its place, by elimination with row exchanges, which are noted; returns whether it can.
+
+    The weights of the rows, at x[weights], are exchanged with them.
+    """
     for k in range(n):
-        best, most = k, abs(x[a + n * k + k])
+        best, most = k, abs(x[a + n * k + k]) * x[weights + k]
         for i in range(k + 1, n):
-            size = abs(x[a + n * i + k])
+            size = abs(x[a + n * i + k]) * x[weights + i]
             if size > most:
                 best, most = i, size
         x[pivots + k] = float(best)
         if not 0.0 < most < 1e300:
             return False
         if best != k:
+            weight = x[weights + k]
+            x[weights + k] = x[weights + best]
+            x[weights + best] = weight
             for j in range(k, n):  # not the factors before: they are applied between the exchanges
                 upper = x[a + n * k + j]
                 x[a + n * k + j] = x[a + n * best + j]
@@ -56,28 +63,32 @@ def solve(x: Any, a: int, n: int, pivots: int, b: int) -> None:
 
 
 @apart
-def factorise_complex(x: Any, a: int, n: int, pivots: int) -> bool:
+def factorise_complex(x: Any, a: int, n: int, pivots: int, weights: int) -> bool:
     """Does the same for a complex matrix."""
     square = n * n
     for k in range(n):
         best, most = k, 0.0
         for i in range(k, n):
             at = a + n * i + k
-            size = abs(x[at]) + abs(x[at + square])
+            size = (abs(x[at]) + abs(x[at + square])) * x[weights + i]
             if size > most:
                 best, most = i, size
         x[pivots + k] = float(best)
-        if not 0.0 < most < 1e150:  # squares follow
+        if not 0.0 < most < 1e300:
             return False
         if best != k:
+            weight = x[weights + k]
+            x[weights + k] = x[weights + best]
+            x[weights + best] = weight
             for j in range(k, n):  # not the factors before: they are applied between the exchanges
                 for part in (a, a + square):
                     upper = x[part + n * k + j]
                     x[part + n * k + j] = x[part + n * best + j]
                     x[part + n * best + j] = upper
         at = a + n * k + k
-        re, im = x[at] / most, x[at + square] / most
-        size = (re * re + im * im) * most
+        largest = max(abs(x[at]), abs(x[at + square]))
+        re, im = x[at] / largest, x[at + square] / largest
+        size = (re * re + im * im) * largest
         re, im = re / size, -im / size
         x[at], x[at + square] = re, im
         for i in range(k + 1, n):

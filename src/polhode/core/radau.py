@@ -66,6 +66,8 @@ class Layout(NamedTuple):
     right: int
     """The right-hand side of linear equations, real and imaginary."""
     pivots: int
+    weights: int
+    """The weights that make the rows of the matrices comparable."""
     factors: int
     """The factorised matrices: the real one, then the complex ones."""
     size: int
@@ -73,7 +75,7 @@ class Layout(NamedTuple):
     @classmethod
     def of(cls, n: int, s: int) -> "Layout":
         """Returns the layout."""
-        lengths = (n, n * n, s * n, s * n, s * n, s * n, n, 2 * n, n * (s + 1) // 2, s * n * n)
+        lengths = (n, n * n, s * n, s * n, s * n, s * n, n, 2 * n, n * (s + 1) // 2, n, s * n * n)
         places = [0]
         for length in lengths:
             places.append(places[-1] + length)
@@ -185,6 +187,8 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
         """Computes the slope at the start, and the derivatives of the slope if they are wanted."""
         w = times(y.m, body.inverse)
         rate = max(sqrt(dot(w, w)), SLOW_TURN / abs(h))
+        if h < 0.0:
+            rate = -rate  # as the film played backward
         for k in range(n + 1 if all_of_them else 1):
             for i in range(3):
                 x[at.point + i], x[at.point + 3 + i] = 0.0, y.m[i]
@@ -202,7 +206,7 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 else:
                     x[at.matrix + n * i + k - 1] = (x[at.right + i] - x[at.slope + i]) / change
 
-    def prepare(h: float, x: Any) -> bool:
+    def prepare(body: Rotor, h: float, x: Any) -> bool:
         """Factorises the matrices of the linear equations; returns whether that can be done."""
         good = True
         for k in range(pairs + 1):
@@ -212,10 +216,14 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 if k > 0:
                     x[a + n * n + i] = 0.0
             for i in range(n):
+                x[at.weights + i] = 1.0 if i < 3 else abs(h) * body.inverse[i - 3]
                 x[a + n * i + i] += eigen[2 * k] / h
                 if k > 0:
                     x[a + n * n + n * i + i] = -eigen[2 * k + 1] / h
-            done = factorise(x, a, n, at.pivots) if k == 0 else factorise_complex(x, a, n, at.pivots + n * k)
+            if k == 0:
+                done = factorise(x, a, n, at.pivots, at.weights)
+            else:
+                done = factorise_complex(x, a, n, at.pivots + n * k, at.weights)
             good = good and done
         return good
 
@@ -362,7 +370,7 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 elif speed * abs(length) > LONGEST_TURN:
                     length = LONGEST_TURN / speed if length > 0.0 else -LONGEST_TURN / speed
             guess(length / before if before != 0.0 else 0.0, x)
-            done = prepare(length, x)
+            done = prepare(body, length, x)
             rate, k = 1.0, most
             if done:
                 done, rate, k = iterate(body, p, t, y, length, x, scale, enough)
