@@ -6,7 +6,6 @@ import pytest
 
 from polhode.core.adams import Adams
 from polhode.core.polished import PolishedSplitting
-from polhode.core.variable import Adaptive
 from polhode.methods import Method, catalogue, find
 from tests.authorities.problems import RECIPES
 from tests.contract._measure import HIGHEST_ORDER, accepted, errors, floor_of, observed_order
@@ -43,7 +42,7 @@ def test_variant_is_found_by_its_name(method: Method) -> None:
 @VARIANTS
 @pytest.mark.parametrize("name", ["free", "weight"])
 def test_orders_of_variants(method: Method, name: str) -> None:
-    if name not in accepted(method) or isinstance(method.scheme, Adaptive):
+    if name not in accepted(method) or method.adaptive:
         pytest.skip(f"{method.name} does not take {name}, or its steps follow a tolerance")
     if (method.order or 0) > HIGHEST_ORDER or isinstance(method.scheme, Adams):
         pytest.skip(f"the order of {method.name} shows at longer steps, or in longer runs")

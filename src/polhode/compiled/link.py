@@ -76,7 +76,7 @@ class _Linker:
         if self.shares:
             made = _shared_of_users if self.walk.known[f].others else _shared
         if (found := made.get(key)) is None:
-            found = made[key] = self.dispatcher(f, inline=True)
+            found = made[key] = self.dispatcher(f, inline=not hasattr(f, "__apart__"))
         return found
 
     def dispatcher(self, f: types.FunctionType, *, inline: bool) -> Any:

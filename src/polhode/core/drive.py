@@ -438,7 +438,7 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
             if not (last or abs(length) > 1e-15 * abs(t0 + t)):
                 status = STALLED
                 break
-            if last and length != rest:
+            if not limited and last and length != rest:
                 length = rest
                 new, fresh, status = exactly(body, p, t0 + t, s, rest, recounted(memory, fresh))
                 if status == OK and not sound(new):

@@ -19,6 +19,12 @@ def primitive(f: F) -> F:
     return f
 
 
+def apart(f: F) -> F:
+    """Marks a function that is compiled once and called, where others become part of their callers: a large one."""
+    f.__apart__ = True  # type: ignore[attr-defined]
+    return f
+
+
 @primitive
 def fma(a: float, b: float, c: float) -> float:
     """a b + c, rounded once when compiled. The compiler fuses nothing by itself, so that bits are always the same."""

@@ -10,6 +10,7 @@ INTERRUPTED = 4
 UNCOVERED = 5
 STALLED = 6
 ALONE = 7
+STIFF = 8
 
 
 class Status(enum.IntEnum):
@@ -30,6 +31,8 @@ class Status(enum.IntEnum):
     """A step that chooses its own length cannot go on: the length has fallen below the resolution of the time."""
     ALONE = ALONE
     """Among many bodies: several at a time cannot go on with this one. Seen by no user."""
+    STIFF = STIFF
+    """Steps are limited by stability. Reported by the caller of a driver where another method is to go on."""
 
     @property
     def sentence(self) -> str:
@@ -46,5 +49,7 @@ _SENTENCES = {
     Status.UNCOVERED: "the formulas of {method} do not cover this motion (it is too close to a steady rotation or to "
     "the separatrix, or the body to a sphere) {place}: use Exact",
     Status.STALLED: "the steps of {method} became too short {place}: {remedy}",
+    Status.STIFF: "the torque {torque} is stiff: the steps of {method} are limited by stability, not by accuracy, "
+    "{place}; use Radau",
     Status.ALONE: "waits to go on outside the lanes {place}",
 }

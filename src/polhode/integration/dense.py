@@ -17,14 +17,24 @@ from polhode.integration.loop import Begin, Integration, SimulationFailed
 from polhode.problem import Plan, Problem
 from polhode.solution import Solution
 
+LARGEST = 2
+"""The place of the largest momentum so far in the memory of an adaptive method."""
+
 
 class Reach:
     """Short runs from given states with the method and the step of a long one, by the same compiled loop."""
 
     def __init__(
-        self, problem: Problem, plan: Plan, on_compile: OnCompile = None, run: Integration | None = None
-    ) -> None:
-        """Takes problem and plan of the solution: its scales choose the program, which is there already."""
+        self, problem: Problem, plan: Plan, on_compile: OnCompile = None, run: Integration | None = None,
+        memory: tuple[float, ...] = (),
+    ) -> None:  # fmt: skip
+        """Takes problem and plan of the solution: its scales choose the program, which is there already.
+
+        `Radau` has the largest momentum of the run in its memory, to which errors are relative: without it a body that
+        has come to rest would be followed to ever smaller rates.
+        """
+        keeps_largest = plan.method.adaptive and not plan.method.locates_bends
+        self.largest = memory[LARGEST] if keeps_largest and memory else 0.0
         self.problem, self.plan = problem.replace(times=np.array([problem.t_start]), every=None), plan
         self.run = Integration(self.problem, plan, on_compile=on_compile) if run is None else run
         self.drive = self.run.compiled()
@@ -42,6 +52,8 @@ class Reach:
         carried = run.arrays.carried
         run.restart(self.problem.replace(t_end=float(times[-1]), times=times), self.plan, Begin(t0, q, m))
         carried[:] = 0.0
+        if self.largest:
+            carried[0], carried[LARGEST] = 1.0, self.largest  # as after an earlier step
         run.arrays.carried = carried
         for segment in run.steps.segments:
             status = run.run_segment(segment, self.drive)
@@ -118,7 +130,7 @@ def at(solution: Solution, t: Any) -> Solution:
     q, m = known_q[row].copy(), known_m[row].copy()
     moving = np.flatnonzero(times[order] != known_t[row])
     if moving.size:
-        reach = Reach(problem, solution.plan)
+        reach = Reach(problem, solution.plan, memory=solution.memory)
         for part in np.split(moving, np.flatnonzero(np.diff(row[moving])) + 1):
             k, wanted = int(row[part[0]]), times[order][part]
             distinct, back = np.unique(sign * wanted, return_inverse=True)

@@ -17,13 +17,14 @@ from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Params, Rotor, State
 from polhode.core.vec import times as products
-from polhode.integration import short_steps
+from polhode.integration import short_steps, stiffness
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, Others, triple
 from polhode.integration.buffers import Buffers
 from polhode.integration.frame import Frame
 from polhode.integration.grid import Segment
 from polhode.integration.nudge import Nudged
 from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
+from polhode.integration.stiffness import are_limited, fastest_decay, is_stiff
 from polhode.integration.trial import fault_of_torque, size_at_start, what_torque_does
 from polhode.integration.variable import steps_of
 from polhode.problem import HARMLESS, Plan, Problem, Stats
@@ -100,6 +101,10 @@ class Integration:
     """Steps made before and to be made after it, if it is a stretch of a longer run: for progress and messages."""
     warns_of_short_steps = True
     """Whether a warning says that steps have become absurdly short; of several runs in a call one does."""
+    stops_if_stiff = False
+    """Whether the run ends where its steps are limited by stability: another method is to take its place."""
+    is_limited = False
+    """Whether steps were found to be limited by stability."""
     cancelled = False
     """Whether the run is to end after the current chunk; another thread sets it."""
     raised = "an exception"
@@ -169,6 +174,7 @@ class Integration:
         self.starts = 0
         self.seconds = 0.0
         self.looked, self.short = (0, self.t_begin), 0.0
+        self.measured, self.is_limited = (0, self.t_begin), False
 
     def _bind(self) -> None:
         """Binds the method to the torque, with nothing to remember yet."""
@@ -244,10 +250,14 @@ class Integration:
             spent = time.perf_counter() - clock
             self.seconds += spent
             steps.collect(arrays)
-            if self.plan.method.adaptive and not self.short:
-                self._look_at_lengths()
+            if self.plan.method.adaptive:
+                self._look_at_stability()
+                if not self.short:
+                    self._look_at_lengths()
             if status != Status.OK:
                 return Status(status)
+            if self.is_limited and self.stops_if_stiff:
+                return Status.STIFF
             made = int(count[AT.done]) - done  # which may be less than the chunk, if the output had no more room
             chunk = max(1, int(made * min(growth, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
@@ -285,6 +295,32 @@ class Integration:
         share = (self._time() - self.t_begin) / (self.problem.t_end - self.t_begin)
         return self.steps.steps_in_all(self.done, share)
 
+    def _look_at_stability(self) -> None:
+        """Notes whether the steps of an explicit method are as long as its stability allows, and many are to come."""
+        stable, done, passed = self.plan.method.stable_decay, self.done, self._time()
+        made, length = done - self.measured[0], abs(passed - self.measured[1])
+        if self.is_limited or not math.isfinite(stable) or made < stiffness.LOOK_STEPS:
+            return
+        self.measured = (done, passed)
+        rest = self.problem.t_end - passed
+        if length == 0.0 or abs(rest) * made < stiffness.LOOK_STEPS * length:
+            return
+        decay, rate = self.decay_here(rest)
+        self.is_limited = is_stiff(decay, rate, rest) and are_limited(length / made, decay, stable)
+
+    def decay_here(self, span: float) -> tuple[float, float]:
+        """Returns the fastest decay at the last state, over a span from there, and the rate."""
+        problem = self.problem
+        q, m = self.frame.outward_one(self.arrays.state)
+        w = problem.body.rate(m)
+        return fastest_decay(problem.body, problem.torque, self._time(), q, w, span), math.hypot(*w.tolist())
+
+    def is_stiff_here(self) -> bool:
+        """Whether the rest of the motion is stiff: for a run that has failed."""
+        rest = self.problem.t_end - self._time()
+        decay, rate = self.decay_here(rest)
+        return is_stiff(decay, rate, rest)
+
     def _look_at_lengths(self) -> None:
         """Warns while the run goes on, if its steps have become so short that it may never end."""
         done, passed = self.done, self._time()
@@ -307,7 +343,7 @@ class Integration:
                 raise
 
     def _about_lengths(self) -> str:
-        return about_short_steps(self.problem, self.plan, self.short)
+        return about_short_steps(self.problem, self.plan, self.short, stiff=self.is_limited)
 
     def setting(self, segment: Segment) -> Floats:
         """Returns the fixed numbers of a segment, as the loop takes them."""

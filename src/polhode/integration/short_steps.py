@@ -21,10 +21,12 @@ def are_absurdly_short(plan: Plan, steps: Any, length: Any, rate: Any) -> Any:
     return (rate * length < SHORT_TURN_RADIANS * steps) & (length < 0.1 * abs(plan.step) * steps)
 
 
-def about_short_steps(problem: Problem, plan: Plan, length: float) -> str:
+def about_short_steps(problem: Problem, plan: Plan, length: float, *, stiff: bool = False) -> str:
     """Returns what short steps mean, in a sentence."""
+    short = f"steps of {plan.method.name} have become as short as {length:.1e}: the torque {problem.torque.name}"
+    if stiff:
+        return f"{short} is stiff, and they are limited by stability, not by accuracy; use method='Radau'"
     return (
-        f"steps of {plan.method.name} have become as short as {length:.1e}: the torque {problem.torque.name} jumps "
-        "where the motion is, or changes in such times; smooth a jump, or end the run at it by a terminal event and go "
-        "on with another torque (at known times: give its breakpoints)"
+        f"{short} jumps where the motion is, or changes in such times; smooth a jump, or end the run at it by a "
+        "terminal event and go on with another torque (at known times: give its breakpoints)"
     )

@@ -6,6 +6,7 @@ promise.
 """
 
 import enum
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -155,6 +156,9 @@ class Method:
     """Whether its steps are as long as a tolerance of its own allows; the tolerances are its `tuning`."""
     locates_bends: bool = False
     """Whether a step ends where the torque bends, if its code says where that is."""
+    stable_decay: float = math.inf
+    """How fast a disturbance may die out in a step, as its rate times the step, before adaptive steps are limited by
+    stability; infinite: they never are."""
     collocation: bool = False
     """Whether it solves for the points of a step by iteration, up to an error that its option `tolerance` allows."""
     tuning: tuple[float, float] = (0.0, 0.0)

@@ -29,6 +29,7 @@ START_HERE: dict[str, dict[str, str]] = {
     },
     "Steps that choose their own length": {
         "DOP853": "Torques that jump or bend at unknown times; its tolerance is for a step, `rtol` is for the answer.",
+        "Radau": "Stiff torques: strong damping, a stiff controller; implicit steps as long as the slow motion allows.",
         "HLR": "Motions that are slow here and fast there: MR2 with variable steps that stay reversible.",
     },
     "From the papers, to compare with": {

@@ -96,6 +96,7 @@ def _dop853(rtol: float, atol: float, largest: bool) -> Method:
         variable_steps=True,
         adaptive=True,
         locates_bends=True,
+        stable_decay=6.1,
         tuning=(relative, -1.0 if largest else absolute),
         estimate_factor=3.0,
     )

@@ -15,6 +15,7 @@ from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
 from polhode.integration.grid import segments
+from polhode.integration.stiffness import fastest_decay, is_stiff
 from polhode.integration.trial import size_or_zero
 from polhode.methods import Method
 from polhode.problem import Problem
@@ -62,6 +63,8 @@ class Sizes(NamedTuple):
     """The number of equal parts of the span at whose ends all listed times lie; 0: there are none."""
     may_bend: bool = False
     """Whether the torque may jump or bend where no breakpoint says so."""
+    stiff: bool = False
+    """Whether disturbances die out so much faster than the motion goes on that implicit steps pay."""
     uneven: bool = False
     """Whether the torque is hundreds of times as large at a few attitudes or times as at the others: a wall, which the
     body may never reach, or a pulse."""
@@ -112,7 +115,9 @@ def character(problem: Problem) -> Character:
     rate2, nutation2 = effort(rotor, start)
     free_rate = math.sqrt(max(rate2, 0.0))
     steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
-    rate, torque_ratio = math.hypot(free_rate, math.sqrt(size * max(j))), _ratio(size, twice_kinetic)
+    stiff = starts_stiff(problem)
+    swing = 0.0 if stiff else math.sqrt(size * max(j))  # a stiff torque ends the motion where it begins
+    rate, torque_ratio = math.hypot(free_rate, swing), _ratio(size, twice_kinetic)
     span, pieces = abs(problem.span), narrow
     if torque.breakpoints:
         stretches = segments(problem.t_start, problem.t_end, problem.span, torque.breakpoints)
@@ -130,8 +135,15 @@ def character(problem: Problem) -> Character:
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
-        equal_parts(problem), torque.may_bend, uneven, leverage, comoving,
+        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, comoving,
     )  # fmt: skip
+
+
+def starts_stiff(problem: Problem) -> bool:
+    """Whether the problem is stiff at its start."""
+    w = problem.omega_start
+    decay = fastest_decay(problem.body, problem.torque, problem.t_start, problem.quaternion_start, w, problem.span)
+    return is_stiff(decay, math.hypot(*w.tolist()), problem.span)
 
 
 def _ratio(size: float, twice_kinetic: float) -> float:

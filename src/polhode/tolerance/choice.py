@@ -29,6 +29,8 @@ MOST_INVERSE_TOLERANCE = 100.0
 
 ANY_TORQUE = "DOP853"
 """A method that takes every torque."""
+STIFF = "Radau"
+"""A method for torques whose disturbances die out fast."""
 CORRECTED = "Strang(corrector=17)"
 MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
@@ -81,7 +83,7 @@ class Candidate:
         if self.method.adaptive:
             n = COARSER**coarser * n
             longest = problem.span * self.first / (self.least_steps * n)  # a bound that binds must differ, too
-            return Plan(_with_tolerance(n), longest)
+            return Plan(_with_tolerance(self.method, n), longest)
         steps = on_grid(max(1, math.ceil(n)), self.parts)
         if problem.times is None and steps > MANY_ROWS:
             steps = -(-steps // ALIKE) * ALIKE
@@ -129,8 +131,9 @@ def on_grid(steps: int, parts: int) -> int:
     return even if even <= WORTH_A_GRID * steps else steps
 
 
-def _with_tolerance(n: float) -> Method:
-    return find_method(ANY_TORQUE, rtol=float(f"{n**-8.0:.3g}"), largest=True)
+def _with_tolerance(method: Method, n: float) -> Method:
+    method = method.replace(rtol=float(f"{n**-8.0:.3g}"))
+    return method.replace(largest=True) if method.bare_name == ANY_TORQUE else method
 
 
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
@@ -265,6 +268,8 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     """
     if c.depends is Depends.NOTHING:
         return free_candidate(c.turn, outputs)
+    if c.stiff:
+        return candidate(find_method(STIFF), c, rtol)
     # Equal steps err by where in a step a torque bends, and a companion may err alike; or they are short everywhere for
     # the sake of a pulse.
     if c.may_bend or c.uneven:

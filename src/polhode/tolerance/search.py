@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from polhode._arrays import Floats
 from polhode.compiled import compiles
 from polhode.core.status import Status
+from polhode.core.types import Depends
 from polhode.integration.binding import ById, OnCompile
 from polhode.integration.cost import announce
 from polhode.integration.loop import Integration, Progress, SimulationInterrupted, StepFailed
@@ -25,7 +26,7 @@ from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
 from polhode.tolerance.character import Character, character
-from polhode.tolerance.choice import ANY_TORQUE, Candidate, candidate, choose
+from polhode.tolerance.choice import ANY_TORQUE, STIFF, Candidate, candidate, choose
 from polhode.tolerance.estimate import (
     ALIKE,
     MANY_ROWS,
@@ -63,6 +64,10 @@ class Goal(NamedTuple):
     """The method to be used; None: it is chosen."""
 
 
+class Stiff(Exception):
+    """The problem turned out to be stiff on the way."""
+
+
 class OneBody:
     """All runs of one body on the way to a tolerance, and what they took."""
 
@@ -79,6 +84,8 @@ class OneBody:
         self.turn = c.turn
         self.companions = companions(problem)
         self.spent = Stats()
+        self.may_be_stiff = False
+        """Whether a run that turns out to be stiff is given up, so that another method takes its place."""
         self.first: Integration | None = None
         """The first run of all, which has tried the torque."""
         self.best: tuple[Solution, float] | None = None
@@ -114,6 +121,8 @@ class OneBody:
             return self._pair(candidate, n, to_round_off)
         except StepFailed as problem:
             self.failed = problem
+            if self.may_be_stiff and (problem.status == Status.STIFF or problem.stopped.is_stiff_here()):
+                raise Stiff from None
             return math.inf, 0.0
 
     def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
@@ -155,6 +164,7 @@ class OneBody:
             other.warns_of_short_steps = not self.warned_of_short_steps
             return other
         self.first = Integration(problem, plan, None, self.progress, self.on_compile)
+        self.first.stops_if_stiff = self.may_be_stiff
         return self.first
 
     def _companion(self, candidate: Candidate, plan: Plan, times: Floats) -> Integration:
@@ -203,6 +213,9 @@ class OneBody:
             self.refine(candidate)
             if self.best is None:
                 assert self.failed is not None
+                reads_rate = bool(self.problem.torque.depends & Depends.RATE)
+                if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
+                    raise Stiff  # within the step that cannot be solved, if not at its start
                 raise self.failed.failure() from None
             spare = candidate.compensated(self.best_steps)
             if self.rtol < self.best[1] < HOPELESS and spare is not None:
@@ -259,7 +272,13 @@ def answer(
     The start of the problem may have inherited an error: the estimate tells what becomes of it.
     """
     c, chosen = _begun(problem, goal, on_compile)
-    return OneBody(problem, goal.rtol, c, progress, on_compile, inherited).answer(chosen)
+    body = OneBody(problem, goal.rtol, c, progress, on_compile, inherited)
+    body.may_be_stiff = goal.method is None and chosen.method.bare_name != STIFF
+    try:
+        return body.answer(chosen)
+    except Stiff:
+        body.may_be_stiff, body.first = False, None
+        return body.answer(candidate(find_method(STIFF), c, goal.rtol))
 
 
 def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:

@@ -1,0 +1,97 @@
+"""Stiff torques: how fast the fastest disturbance of a motion dies out, compared with the motion itself.
+
+A strong damping or a stiff controller makes disturbances die out in a time that is far shorter than that of the motion.
+Explicit steps must be as short as that time for ever, although nothing is left to see; implicit ones need not be.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polhode._arrays import Floats
+from polhode.body import Body
+from polhode.core.quat import multiply, slight_turn
+from polhode.core.types import Depends, Quat, Vec3
+from polhode.torques import Torque
+
+STIFF_RADIANS = 3000.0
+"""A decay this many times as fast as the span is long makes a problem stiff: explicit steps, of which each may be as
+long as two to six decays, would be that many, where implicit ones are a few hundred."""
+STIFF_RATIO = 50.0
+"""The decay must be this many times as fast as the body turns: steps that follow the turning are not stiff."""
+SHORT_LIVED = 30.0
+"""What has fallen by this many powers of e within the span is a transient."""
+DIFFERENCE = 2.0**-26
+"""Derivatives are differences over this part of a radian, and of the rate: the root of the rounding error."""
+LOOK_STEPS = 1000
+"""The number of steps between two looks at whether stability limits their length."""
+LIMITED = (0.25, 1.5)
+"""Steps whose length, times the fastest decay, lies between these parts of what is stable are limited by stability.
+Their mean is 0.6 to 1 of it, as measured."""
+
+
+def fastest_decay(body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float) -> float:
+    """Returns the rate of the fastest disturbance that dies out within the span; 0: there is none, or it is not known.
+
+    A disturbance that oscillates counts with its frequency as well, since steps must be short against both.
+    `q` and `w` are the attitude and the rate in the axes of the user. The torque is evaluated four to seven times, and
+    not at all if it does not depend on the rate.
+    """
+    if not torque.depends & Depends.RATE or span == 0.0:
+        return 0.0
+    try:
+        with np.errstate(all="ignore"):
+            found = _fastest(body, torque, t, q, w, span)
+    except Exception:  # the user's code may raise anything
+        return 0.0
+    return found if math.isfinite(found) else 0.0
+
+
+def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float) -> float:
+    kernel, p = torque.torque_kernel, np.array(torque.parameters(body), dtype=float)
+    attitude: Quat = tuple(q.tolist())
+    rate: Vec3 = tuple(w.tolist())
+    small = DIFFERENCE * max(math.hypot(*rate), 1.0 / abs(span))
+
+    def at(q: Quat, w: Vec3) -> Floats:
+        return np.array(kernel(t, q, w, p), dtype=float)
+
+    here = at(attitude, rate)
+    by_rate = _columns(lambda d: (at(attitude, _added(rate, d)) - here) / small, small)
+    inverse = body.axes @ np.diag(1.0 / body.moments) @ body.axes.T
+    damping = by_rate @ inverse
+    if not float(np.sqrt((damping * damping).sum())) * abs(span) > STIFF_RADIANS:
+        return 0.0
+    half = 0.5 * DIFFERENCE
+    by_turn = _columns(lambda d: (at(multiply(attitude, slight_turn(d)), rate) - here) / DIFFERENCE, half)
+    momentum = np.linalg.solve(inverse, w)
+    spin, gyration = _cross(w), _cross(momentum) @ inverse
+    matrix = np.block([[-spin, inverse], [by_turn, damping - spin + gyration]])
+    values = np.linalg.eigvals(matrix)
+    transient = -values.real * math.copysign(1.0, span) * abs(span) > SHORT_LIVED
+    return float(np.abs(values[transient]).max(initial=0.0))
+
+
+def _columns(change: Any, size: float) -> Floats:
+    return np.stack([change((size, 0.0, 0.0)), change((0.0, size, 0.0)), change((0.0, 0.0, size))], axis=1)
+
+
+def _added(a: Vec3, b: Vec3) -> Vec3:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def _cross(a: NDArray[Any]) -> Floats:
+    x, y, z = a.tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def is_stiff(decay: float, rate: float, span: float) -> bool:
+    """Whether a decay is so much faster than the motion, and than the span is long, that implicit steps pay."""
+    return decay * abs(span) > STIFF_RADIANS and decay > STIFF_RATIO * rate
+
+
+def are_limited(length: float, decay: float, stable: float) -> bool:
+    """Whether steps of this mean length are limited by stability, in a method that bears `stable` decays a step."""
+    return LIMITED[0] * stable < length * decay < LIMITED[1] * stable
