@@ -79,7 +79,7 @@ def test_the_shell_lists_them_with_their_package(example: Path) -> None:
     code, out, err = run(example, "torques")
     assert (code, err) == (0, "")
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["Spring"])
-    assert line.split() == ["Spring", "stiffness", "position", "no", "polhode-example", "1.2"]
+    assert line.split() == ["Spring", "stiffness", "attitude", "no", "polhode-example", "1.2"]
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["HeavyTop"])
     assert line.split()[-1] == "yes"
 

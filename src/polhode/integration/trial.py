@@ -9,7 +9,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.core.flows import principal_torque
-from polhode.core.types import Params, Quat, Rotor, Scales, State, UserTorque, Vec3
+from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.methods import Method
 from polhode.torques import Torque
 
@@ -105,7 +105,7 @@ def what_torque_does(
     """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less."""
     size = size_or_zero(torque.torque_kernel, t, q, w, values)
     rate = math.hypot(*w)
-    if not (size * step > momentum > 0.0 and math.isfinite(rate)):
+    if not torque.depends & Depends.RATE or not (size * step > momentum > 0.0 and math.isfinite(rate)):
         return None
     n = torque.torque_kernel(t, q, w, values)
     along, within = sum(float(a) * b for a, b in zip(n, w, strict=True)) / (size * rate), momentum / size
