@@ -250,9 +250,12 @@ def _resumed_within(
     def answered(problem: Problem, inherited: float) -> Solution:
         if watched:
             return _accurate_with_events(problem, goal, watched, progress, on_compile, inherited)
+        if not inherited:
+            return free.answer(problem, goal, progress, on_compile)
         return search.answer(problem, goal, progress, on_compile, inherited)
 
-    if not from_start or (error is not None and error <= goal.rtol):
+    is_free = acting.depends is Depends.NOTHING  # then the whole motion costs no more than a part of it
+    if not from_start or (not is_free and error is not None and error <= goal.rtol):
         q = _check.quaternion("attitude", solution.last_quaternion, again=True)
         rest = old.replace(
             t_start=solution.t_last, t_end=end, quaternion_start=q, momentum_start=solution.last_momentum, times=times,
@@ -271,7 +274,8 @@ def _resumed_within(
             return _joined(solution, replace(part, problem=start), solution.torque_changed or not same)
     shown = None if times is None else np.concatenate([solution.t, times[times != solution.t_last]])
     whole = answered(old.replace(t_end=end, times=shown, every=every, torque=acting), 0.0)
-    return replace(whole, metadata=solution.metadata)
+    whole = replace(whole, metadata=solution.metadata)
+    return whole if watched else replace(whole, events=_events.joined(whole, solution.events, ()))
 
 
 def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
