@@ -71,6 +71,8 @@ class Sizes(NamedTuple):
     leverage: float = 1.0
     """How much larger an error of the momentum is in the rate, both relative to their sizes: a slender body feels a
     small momentum along its axis."""
+    free_rate: float = 0.0
+    """The greatest rate of the free motion."""
     comoving: tuple[float, float] | None = None
     """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
     and the torque ratio by that measure."""
@@ -135,7 +137,7 @@ def character(problem: Problem) -> Character:
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
-        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, comoving,
+        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, comoving,
     )  # fmt: skip
 
 

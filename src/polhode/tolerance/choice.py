@@ -39,7 +39,12 @@ SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
 """The splittings that are candidates, for many bodies or for one: ABA1064 is hardly ever the cheapest for one body
 (docs/decisions/0010-less.md)."""
 
-ITERATION_SHARE = 0.03
+COMPENSATED_FACTOR = 2.0
+"""The factor of round-off of compensated collocation."""
+FACTOR_AT_BENDS = 5.0
+"""The factor of the estimate where a torque may bend: an error in the place of a bend is of the first order, of which a
+companion with steps longer by a quarter shows one quarter."""
+ITERATION_SHARE = 0.01
 """The part of the tolerance that iterations may use up."""
 WORTH_ALLOWING = 1e-15
 """Iterations that are to leave less go on to round-off."""
@@ -158,7 +163,7 @@ def _factors(method: Method) -> Factors:
     """Returns the factors of the estimate; compensated collocation has less rounding that two runs could share."""
     compensated = dict(method.settings).get("compensated", False)
     if method.collocation and compensated:
-        return Factors(method.estimate_factor, method.estimate_factor)
+        return Factors(method.estimate_factor, COMPENSATED_FACTOR)
     return Factors(method.estimate_factor)
 
 
@@ -166,6 +171,8 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
     """Returns a method with a first guess of its steps."""
     c = c.seen_by(method)
     factors = _factors(method)
+    if c.may_bend:
+        factors = factors._replace(truncation=max(factors.truncation, FACTOR_AT_BENDS))
     if method.adaptive:
         first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
         return Candidate(method, 8.0, first, factors, least_steps=max(LEAST_VARIABLE_STEPS, 2 * c.pieces))

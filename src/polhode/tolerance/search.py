@@ -36,6 +36,7 @@ from polhode.tolerance.estimate import (
     compared_rows,
     distance,
     estimate,
+    largest_rate,
     least_error,
     nudged,
 )
@@ -79,8 +80,9 @@ class OneBody:
         self.inherited = inherited
         """The estimate of the error that the start of the problem has from what was before."""
         least, *_, most = sorted(problem.body.moments.tolist())
-        self.floor = float(least_error(problem, c.rate, 0.0 if problem.body.aligned else most / least))
-        self.round_off = float(least_error(problem, c.rate))
+        self.unequal = 0.0 if problem.body.aligned else most / least
+        self.free_rate = c.free_rate
+        self._lower_bounds(c.free_rate)
         self.turn = c.turn
         self.companions = companions(problem)
         self.spent = Stats()
@@ -153,10 +155,16 @@ class OneBody:
         others += [self._made(self._companion(candidate, plan, run.t[rows])) for plan in coarser]
         rounding, left = candidate.unseen(run.plan.method, n)
         apart = max(distance(run, rows, other) for other in others)
+        self._lower_bounds(max(self.free_rate, largest_rate(run.omega, run.problem.omega_start)))
         error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited)
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
         return error, rounding
+
+    def _lower_bounds(self, rate: float) -> None:
+        """Finds the least error that is believed at such a rate, and what round-off leaves if the axes are known."""
+        self.floor = float(least_error(self.problem, rate, self.unequal))
+        self.round_off = float(least_error(self.problem, rate))
 
     def _begin(self, problem: Problem, plan: Plan) -> Integration:
         if self.first is not None:
