@@ -117,13 +117,18 @@ def imported(name: str) -> Any:
     if module is not None and not getattr(module.__spec__, "_initializing", True):
         return module
 
+    return undivided(lambda: importlib.import_module(name))
+
+
+def undivided(work: Callable[[], T]) -> T:
+    """Returns what the work returns, which may import something: neither a signal nor a fork cuts it in two."""
     _watch_forks()
 
-    def work() -> Any:
+    def alone() -> T:
         with _importing:
-            return importlib.import_module(name)
+            return work()
 
-    return uninterrupted(work)
+    return uninterrupted(alone)
 
 
 _locks: list[Callable[[], list[Any]]] = [lambda: [_importing]]

@@ -11,7 +11,8 @@ from scipy.spatial.transform import Rotation
 import polhode as ph
 from tests.faults.trial import Bench, Tally, trial
 
-number = st.floats(-3.0, 3.0, allow_subnormal=False)
+number = st.floats(-3.0, 3.0).map(lambda x: x if abs(x) > 1e-9 else 0.0)
+"""Sizes far below those of the motion are refused."""
 vector = st.tuples(number, number, number)
 quaternion = st.tuples(number, number, number, number).filter(lambda q: sum(x * x for x in q) > 0.1)
 ratio = st.floats(0.0, 1.0)

@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from polhode._interrupts import hold_over_forks, imported, is_from_handler, stop_if_ending, uninterrupted
+from polhode._interrupts import hold_over_forks, imported, is_from_handler, stop_if_ending, undivided, uninterrupted
 from polhode.compiled.announce import PATIENCE_SECONDS, announce
 from polhode.compiled.digest import Recursion, digest, plain
 from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_of
@@ -235,7 +235,12 @@ hold_over_forks(_locks_of_others)
 @cache
 def _here() -> str:
     """Describes everything that decides the machine code of a program, except the program."""
-    llvm = imported("llvmlite.binding")
+    return undivided(_described)
+
+
+def _described() -> str:
+    import llvmlite.binding as llvm
+
     makers = ["assemble.py", "digest.py", "guard.py", "lanes.py", "link.py", "native.py", "primitives.py"]
     contents = [hashlib.sha256(Path(__file__).with_name(n).read_bytes()).hexdigest() for n in makers]
     versions = [version(n) for n in ("numba", "llvmlite", "numpy")]
