@@ -2,7 +2,7 @@
 #   make demo    install, run two examples, leave results and pictures in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint evidence bench bench-quick each-peer pins clean kept-python
+.PHONY: help demo test test-all lint evidence faults bench bench-quick each-peer pins clean kept-python
 
 # Which Python makes the environments: PYTHON if it is given, else the newest tested one (requirements/find_python.sh).
 FIND_PYTHON := sh requirements/find_python.sh
@@ -16,7 +16,8 @@ WORKERS ?= 2
 help:
 	@sed -n 's/^#   //p' Makefile
 	@echo "make test-all  the checks on every tested Python that is installed"
-	@echo "make evidence  the long tests    make bench  speed beside seven others, into bench/"
+	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/reliability.md"
+	@echo "make bench  speed beside seven others, into bench/"
 	@echo "make pins  new requirements    make clean"
 
 # An environment without a working Python is made anew; one that works is kept, whatever made it.
@@ -87,6 +88,10 @@ test-all:
 
 evidence: $(VENV)/test.stamp
 	$(PYTEST) -m evidence
+
+# The same attempts as in the tests of `make evidence`, counted; the table in the documentation is written anew.
+faults: $(VENV)/test.stamp
+	$(BIN)/python -m tests.faults
 
 # The peers bring a Java and an LLVM of their own: they live in an environment of their own.
 PEERS := .venv-peers

@@ -1,6 +1,7 @@
 """Properties are tried on the same examples every time: what passes here passes elsewhere."""
 
 import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.news import News
 
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile("fixed")
+os.environ.setdefault("POLHODE_QUIET", "1")  # what is compiled depends on the cache, and output is compared
 
 
 def pytest_configure(config: pytest.Config) -> None:

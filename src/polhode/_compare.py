@@ -15,7 +15,7 @@ from polhode import _check
 from polhode._arrays import Floats, lengths
 from polhode._simulate import checked_arguments, checked_goal
 from polhode.body import Body
-from polhode.compiled import CompilationFailed
+from polhode.compiled import CompilationFailed, announced_once
 from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion
@@ -266,6 +266,7 @@ class ComparisonInterrupted(KeyboardInterrupt):
 OnCompile = Callable[[str], None]
 
 
+@announced_once
 def compare(
     body: Body,
     torque: Torque | None = None,

@@ -11,6 +11,7 @@ import numpy as np
 from polhode import _check, _events
 from polhode._arrays import Floats
 from polhode.body import Body
+from polhode.compiled import announced_once
 from polhode.core.drive import STATE
 from polhode.core.types import Depends
 from polhode.integration.binding import OnCompile
@@ -27,6 +28,7 @@ from polhode.tolerance import free, search
 from polhode.torques import Torque, checked
 
 
+@announced_once
 def simulate(
     body: Body,
     torque: Torque | None = None,
@@ -75,14 +77,16 @@ def simulate(
         Called with (steps done, steps in all) about twenty times a second. An exception in it ends the run, and has
         what was computed as its `solution`.
     on_compile
-        Called before a compilation, which takes seconds.
+        Called before a compilation, which takes seconds. Without it, one that takes more than half a second is
+        announced on standard error; POLHODE_QUIET=1 in the environment hides that.
 
     Raises
     ------
     SimulationFailed
         If a step cannot be made. Everything computed so far is in its `solution`.
     SimulationInterrupted
-        A `KeyboardInterrupt` with a `solution`.
+        A `KeyboardInterrupt` with a `solution`. What the handler of another signal raises comes out as it is, and has a
+        `solution`, too.
     """
     problem, goal = checked_arguments(
         body, torque, omega=omega, attitude=attitude, t_span=t_span, rtol=rtol, step=step, method=method,
@@ -155,6 +159,7 @@ def is_auto(method: str | Method | None) -> bool:
     return method is None or (isinstance(method, str) and method.strip().lower() == "auto")
 
 
+@announced_once
 def resume(
     solution: Solution,
     t_end: float,
@@ -232,7 +237,7 @@ def resume(
         raise SimulationFailed(whole(failure.solution)) from None
     except SimulationInterrupted as stopped:
         raise SimulationInterrupted(whole(stopped.solution)) from None
-    except Exception as raised:  # by the user's `progress`
+    except BaseException as raised:  # by the user's `progress`, or by the handler of a signal
         if isinstance(part := getattr(raised, "solution", None), Solution):
             raised.solution = whole(part)  # type: ignore[attr-defined]
         raise

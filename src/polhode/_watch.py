@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode._interrupts import is_from_handler
 from polhode.body import Body
 from polhode.integration.short_steps import levels_of_polhode
 
@@ -76,6 +77,8 @@ class Event:
         try:
             g = float(self.function(t, q, w))
         except Exception as problem:  # the user's code may raise anything
+            if is_from_handler(problem):
+                raise
             raise ValueError(
                 f"the event {self.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
             ) from problem
@@ -136,7 +139,11 @@ class Evaluator:
                     return None
                 single = np.array([self.event.function(float(t[k]), *_tuples(q[k], w[k])) for k in some])
                 close = np.abs(found[some] - single) <= 1e-12 * np.abs(single).max()
-        except Exception:  # a function of numbers may do anything with arrays; single calls will say what is wrong
+        except (
+            Exception
+        ) as problem:  # a function of numbers may do anything with arrays; single calls say what is wrong
+            if is_from_handler(problem):
+                raise
             return None
         g = found.astype(np.float64)
         return g if bool(close.all()) and not np.isnan(g).any() else None

@@ -99,7 +99,8 @@ def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> l
         columns = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
         found = [np.empty(size) for _ in range(results)]
         if name not in _rows:
-            _rows[name] = program(_loop(kernel, len(columns), results), "p" * (len(columns) + results) + "i")
+            signature = "p" * (len(columns) + results) + "i"
+            _rows[name] = program(_loop(kernel, len(columns), results), signature, what=f"elliptic.{kernel.__name__}")
         _rows[name](*columns, *found, size)
     else:
         _interpreted[name] = min(before + size, MOST_INTERPRETED)

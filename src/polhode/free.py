@@ -656,7 +656,7 @@ def _block(count: int) -> Floats:
 
 @cache
 def _kept(f: Callable[..., int], signature: str, compiled: bool) -> Callable[..., int]:
-    return program(f, signature)
+    return program(f, signature, what="the motion of free bodies")
 
 
 def _program(f: Callable[..., int], signature: str) -> Callable[..., int]:

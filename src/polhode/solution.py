@@ -18,6 +18,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode._arrays import lengths as row_lengths
+from polhode._interrupts import is_from_handler
 from polhode.body import Body
 from polhode.compiled import KernelRaised, all_rows_at_once, program
 from polhode.core.drive import potential_rows
@@ -230,7 +231,7 @@ class Solution:
                 return at_once
             p, rows = read_only(values), zip(t.tolist(), map(tuple, q.tolist()), strict=True)
             return np.array([potential(t, q, p) for t, q in rows], dtype=np.float64)
-        fill = program(potential_rows(potential), "ppppii")
+        fill = program(potential_rows(potential), "ppppii", what=f"the potential of {self.torque.name}")
 
         def block(t: Floats, q: Floats) -> Floats:
             out = np.empty(t.size)
@@ -353,6 +354,8 @@ class Solution:
         try:
             errors = {k: float(e.max(initial=0.0)) for k, e in seen.invariant_errors.items()}
         except Exception as problem:  # the potential is the user's code, and to look at a solution must not fail
+            if is_from_handler(problem):
+                raise
             return f"unknown: {type(problem).__name__}: {problem}"
         return f"{', '.join(f'{name} {e:.1e}' for name, e in errors.items())} (relative, {when})"
 
@@ -385,6 +388,8 @@ class Solution:
             try:
                 _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
             except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
+                if is_from_handler(problem):
+                    raise
                 failed = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
                 warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=2)
                 events = tuple(e._without_potential() for e in self.events)

@@ -209,7 +209,7 @@ def instructions(kernel: Any) -> list[bytes]:
     """The machine code without the names in it, in which Numba counts."""
     import llvmlite.binding as llvm
 
-    code, _ = native._compile(kernel, "pi", None, None)
+    code, _, _ = native._compile(kernel, "pi", None)
     sections = llvm.ObjectFileRef.from_data(code.object).sections()
     found = [s.data() for s in sections if s.is_text() and s.size()]
     assert found
@@ -510,5 +510,5 @@ def test_the_stack_begins_on_a_cache_line() -> None:
         return int(beginning_at(x, n)[0])
 
     for f in (first_of_view, first_from_beginning):
-        code, _ = native._compile(f, "pi", None, None)
+        code, _, _ = native._compile(f, "pi", None)
         assert b"\x48\x83\xe4\xc0" in code.object  # and rsp, -64

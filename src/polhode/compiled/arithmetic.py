@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode._interrupts import is_from_handler
 from polhode.compiled.digest import captured, names_read, plain
 
 _SAME_FOR_ARRAYS = frozenset({"+", "-", "*", "/", "[]"})
@@ -67,6 +68,8 @@ def all_rows_at_once(kernel: Callable[..., Any], t: Any, q: Any, p: Any, shape: 
     try:
         with np.errstate(divide="raise", invalid="raise", over="ignore", under="ignore"):
             made = np.asarray(kernel(t, q, p), dtype=np.float64)
-    except Exception:  # the user's code may raise anything, and does so again for the row that is the cause
+    except Exception as problem:  # the user's code may raise anything, and does so again for the row that is the cause
+        if is_from_handler(problem):
+            raise
         return None
     return np.array(np.broadcast_to(made, shape)) if made.shape in ((), shape) else None

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from polhode._interrupts import is_from_handler
 from polhode.compiled.digest import builtins_of, captured, is_foreign, is_record, plain
 from polhode.compiled.smoothness import may_bend
 from polhode.core import bends
@@ -135,9 +136,13 @@ def _decides_on_numbers(torque: Locatable, p: Sequence[float]) -> bool:
     bends.forget(board, torque.decisions)
     try:
         torque.kernel(0.0, (0.8, 0.0, 0.6, 0.0), (0.1, 0.2, 0.3), (np.array(p), board))
-    except TypeError:
+    except TypeError as problem:
+        if is_from_handler(problem):
+            raise
         return False
-    except Exception:  # at that place the torque may have no value
+    except Exception as problem:  # at that place the torque may have no value
+        if is_from_handler(problem):
+            raise
         return True
     return True
 

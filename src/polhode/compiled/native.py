@@ -3,7 +3,8 @@
 A program is a function over raw pointers and numbers that returns an integer. Its machine code is kept in one file,
 named by all that decides it: the digest of the function, the versions of the tools, the processor. A file is written
 whole or not at all, never changed, and carries a checksum; a bad or missing one costs a compilation, nothing else.
-Numba itself is imported only to compile, so that a warm start is quick.
+Numba itself is imported only to compile, so that a warm start is quick. It works in a thread of its own, where no
+signal can leave it half done, and no fork happens meanwhile.
 """
 
 import ctypes
@@ -19,13 +20,15 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from polhode._interrupts import hold_over_forks, imported, is_from_handler, stop_if_ending, undivided, uninterrupted
+from polhode.compiled.announce import PATIENCE_SECONDS, announce
 from polhode.compiled.digest import Recursion, digest, plain
 from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_of
 from polhode.compiled.raised import exception_at
@@ -89,28 +92,67 @@ def cache_directory() -> Path | None:
     """
     if chosen := os.environ.get("POLHODE_CACHE_DIR"):
         return Path(chosen)
-    import platformdirs  # it costs milliseconds, and only here is it needed
-
+    platformdirs = imported("platformdirs")  # it costs milliseconds, and only here is it needed
     try:
-        return platformdirs.user_cache_path("polhode", appauthor=False)
+        place: Path = platformdirs.user_cache_path("polhode", appauthor=False)
+        return place
     except RuntimeError:
         return None
+
+
+_distrusted: set[Path] = set()
+"""The folders that the user was warned of."""
+
+
+def trusted_directory() -> Path | None:
+    """Returns the folder of the programs; None, with a warning, if others could put code there that would be run."""
+    directory = cache_directory()
+    if directory is None:
+        return None
+    try:
+        found = directory.stat()
+    except OSError as problem:
+        if is_from_handler(problem):
+            raise
+        return directory  # it will be made, or nothing will be kept
+    if fault := _distrust(found):
+        if directory not in _distrusted:
+            _distrusted.add(directory)
+            remedy = "chmod go-w, or set POLHODE_CACHE_DIR to a folder of your own"
+            warnings.warn(f"compiled programs are not kept: {directory} {fault} ({remedy})", UserWarning, stacklevel=3)
+        return None
+    return directory
+
+
+def _distrust(found: os.stat_result) -> str:
+    """Returns why a file or folder may hold what others have put there; empty if only this user and root can."""
+    if not hasattr(os, "getuid"):  # on Windows a user's folders are the user's
+        return ""
+    if found.st_uid not in (os.getuid(), 0):
+        return f"belongs to another user (number {found.st_uid})"
+    return "can be written to by other users" if found.st_mode & 0o022 else ""
 
 
 _unnamed: dict[tuple[str, str], tuple[Any, ...]] = {}
 """The values named by their identity, for each program: no other value may have it while the program has its name."""
 _programs: Recent[tuple[str, str], Program | Complaint] = Recent(MOST_PROGRAMS, lambda key: _unnamed.pop(key, None))
 """The programs that were used last. Any other is freed when no one holds it any more."""
+_compiling = threading.RLock()
+"""Held while Numba is at work, and over a fork, so that no child inherits a compiler in the middle of its work."""
 _lock = threading.RLock()
+"""Held for moments only, while functions are named and programs loaded; the one above is never waited for meanwhile."""
 compilations = 0
 """How many programs this process had to compile."""
 
 
-def program(f: Any, signature: str, on_compile: OnCompile = None, *, tentative: bool = False) -> Program:
+def program(
+    f: Any, signature: str, on_compile: OnCompile = None, *, tentative: bool = False, what: str = "a program"
+) -> Program:
     """Returns f as machine code. In the signature p and n are arrays of floats and of integers, d and i numbers.
 
-    `on_compile` is called before a compilation, which takes seconds. A tentative program is one that
-    may fail to compile and has an alternative: then the failure is kept in the file, so that no process tries again.
+    `on_compile` is called before a compilation, which takes seconds; without it, a line on standard error says `what`
+    is compiled, if that takes longer than a moment. A tentative program is one that may fail to compile and has an
+    alternative: what the compiler says against it is kept in the file, so that no process tries again.
     """
     f = plain(f)
     if not compiles():
@@ -121,26 +163,53 @@ def program(f: Any, signature: str, on_compile: OnCompile = None, *, tentative: 
         except Recursion as why:
             raise CompilationFailed(str(why)) from None
         key = (name, signature)
-        if key not in _programs:
-            directory = None if volatile else cache_directory()
-            file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
-            path = directory and directory / f"{file}.code"
-            made = _kept(path, signature) if path else None
-            if made is None:
-                code, volatile = _compile(f, signature, on_compile, volatile)
-                if code.complaint and not tentative:
-                    raise CompilationFailed(message_of(code.complaint, f))
-                if volatile and code.symbol:
-                    warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=3)
-                elif path and not volatile:
-                    _write(path, code)
-                made = _load(code, signature)
-            _unnamed[key] = unnamed
-            _programs[key] = made
-        found = _programs[key]
+        found: Program | Complaint | None = _programs.get(key)
+    if found is None:
+        directory = None if volatile else trusted_directory()
+        file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
+        path = directory and directory / f"{file}.code"
+        found = _kept(path, signature) if path else None
+        if found is not None:
+            _remember(key, found, unnamed)
+    if found is None:
+        on_wait = None
+        if on_compile:
+            on_compile()
+        else:
+            on_wait = partial(announce, what, kept=path is not None)
+        with _undisturbed():
+            made = partial(_make, f, key, path, volatile, unnamed, tentative=tentative)
+            found, volatile = uninterrupted(made, PATIENCE_SECONDS, on_wait)
+        if volatile and not isinstance(found, Complaint):
+            warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=2)
     if isinstance(found, Complaint):
         raise CompilationFailed(message_of(found, f))
     return found
+
+
+def _make(
+    f: Any, key: tuple[str, str], path: Path | None, volatile: str | None, unnamed: Any, *, tentative: bool
+) -> tuple[Program | Complaint, str | None]:
+    """Has f compiled, and keeps what comes of it; returns it, and why it is good for this process only, if it is."""
+    signature = key[1]
+    with _compiling:
+        with _lock:
+            if key in _programs:  # another thread was first
+                return _programs[key], None
+        code, volatile, keep = _compile(f, signature, volatile)
+        if code.complaint and (not tentative or keep == "nowhere"):
+            return code.complaint, None
+        if path and not volatile and keep == "on disk":
+            _write(path, code)
+        made = _load(code, signature)
+        _remember(key, made, unnamed)
+    return made, volatile
+
+
+def _remember(key: tuple[str, str], made: Program | Complaint, unnamed: Any) -> None:
+    with _lock:
+        _unnamed[key] = unnamed
+        _programs[key] = made
 
 
 def _kept(path: Path, signature: str) -> Program | Complaint | None:
@@ -149,9 +218,27 @@ def _kept(path: Path, signature: str) -> Program | Complaint | None:
     return _load(code, signature) if code and (not code.symbol or _resolved(code)) else None
 
 
+def _locks_of_others() -> list[Any]:
+    """Returns the locks of Numba and llvmlite, once they are there: others may compile with them."""
+    numbas = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+    llvms = getattr(getattr(library, "_lock", None), "_lock", None)
+    return [lock for lock in (numbas, llvms) if lock is not None]
+
+
+hold_over_forks(lambda: [_compiling, _lock])
+hold_over_forks(_locks_of_others)
+
+# --- the compiler ----------------------------------------------------------------------------------------------------
+
+
 @cache
 def _here() -> str:
     """Describes everything that decides the machine code of a program, except the program."""
+    return undivided(_described)
+
+
+def _described() -> str:
     import llvmlite.binding as llvm
 
     makers = ["assemble.py", "digest.py", "guard.py", "lanes.py", "link.py", "native.py", "primitives.py"]
@@ -162,32 +249,50 @@ def _here() -> str:
     return repr((sys.version, versions, cpu, settings, contents))
 
 
-def _compile(f: Any, signature: str, on_compile: OnCompile, volatile: str | None) -> tuple[_Code, str | None]:
-    """Returns Numba's object code for f or its complaint, and why it is good for this process only, if it is.
+Keep = Literal["on disk", "in memory", "nowhere"]
+"""How long the outcome of a compilation holds."""
+PASSING = (MemoryError, OSError, RecursionError)
+"""These say nothing of the program: the next attempt may succeed."""
+
+
+def _compile(f: Any, signature: str, volatile: str | None) -> tuple[_Code, str | None, Keep]:
+    """Returns Numba's object code for f or its complaint, why it is good for this process only, and where to keep it.
 
     This is the only place that uses private names of Numba (docs/decisions/0001).
     """
     global compilations
-    if on_compile:
-        on_compile()
     from numba import types
+    from numba.core import event
+    from numba.core.errors import NumbaError
 
     from polhode.compiled.assemble import passes_freed
     from polhode.compiled.lanes import BRANCH
     from polhode.compiled.link import link
 
+    class Watch(event.Listener):
+        """Gives up between two of Numba's passes if the process is about to end."""
+
+        def on_start(self, event: Any) -> None:
+            stop_if_ending()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
     pointer: Any = types.CPointer
     kinds = {"p": pointer(types.float64), "n": pointer(types.int64), "d": types.float64, "i": types.int64}
-    with warnings.catch_warnings(), _without_garbage_collection(), passes_freed():
-        warnings.simplefilter("ignore")  # Numba's advice on style is not for our users
-        for runtime in (False, True):  # Numba's runtime library is needed by torques that make arrays, and only by them
-            dispatcher = link(f, runtime=runtime)
-            try:
+    for runtime in (False, True):  # Numba's runtime library is needed by torques that make arrays, and only by them
+        dispatcher = link(f, runtime=runtime)
+        try:
+            with event.install_listener("numba:run_pass", Watch()), passes_freed():
                 dispatcher.compile(tuple(kinds[k] for k in signature))
-                break
-            except Exception as problem:  # Numba's passes raise other exceptions than its own
-                if runtime or BRANCH in str(problem):
-                    return _Code.refused(explained(problem, f)), volatile
+            break
+        except (MemoryError, OSError):
+            raise
+        except Exception as problem:  # Numba's passes raise other exceptions than its own
+            passing = _has_passed(problem)
+            if runtime or passing or BRANCH in str(problem):
+                keep: Keep = "nowhere" if passing else "on disk" if isinstance(problem, NumbaError) else "in memory"
+                return _Code.refused(explained(problem, f)), volatile, keep
     compilations += 1
     (result,) = dispatcher.overloads.values()
     library = result.library
@@ -198,21 +303,63 @@ def _compile(f: Any, signature: str, on_compile: OnCompile, volatile: str | None
     externals = sorted(name for name in declared if name.encode() in code)  # most declarations are never used
     if "numba_gil_release" in externals:
         why = f"{INTERPRETED} call the interpreter, which compiled code cannot; NUMBA_DISABLE_JIT=1 runs it in Python"
-        return _Code.refused(explained(CompilationFailed(why), f)), volatile
+        return _Code.refused(explained(CompilationFailed(why), f)), volatile, "on disk"
     refers_to = dispatcher if library.has_dynamic_globals else None
-    return _Code(result.fndesc.llvm_func_name, tuple(externals), code, refers_to), volatile
+    return _Code(result.fndesc.llvm_func_name, tuple(externals), code, refers_to), volatile, "on disk"
+
+
+def _has_passed(problem: BaseException) -> bool:
+    """Whether a failure, or one that Numba has wrapped in it or put into words, says nothing of the program."""
+    chain: BaseException | None = problem
+    while chain is not None:
+        if isinstance(chain, PASSING) or not isinstance(chain, Exception):
+            return True
+        chain = chain.__cause__ or chain.__context__
+    return any(f"{kind.__name__}:" in str(problem) for kind in PASSING)
+
+
+_waiting = 0
+_usual: "tuple[warnings.catch_warnings[None], bool] | None" = None
+"""The settings of the process before it began to wait for compilations: those of warnings and of garbage."""
 
 
 @contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Numba allocates so much that Python looks for garbage again and again: that is an eighth of a compilation."""
-    enabled = gc.isenabled()
-    gc.disable()
+def _undisturbed() -> Iterator[None]:
+    """Silences Numba's advice on style, which is not for our users, and lets the search for garbage rest.
+
+    Numba allocates so much that Python looks for garbage again and again: that is an eighth of a compilation. Both are
+    settings of the whole process: they are changed by the first thread that waits, and changed back by the last.
+    """
+    global _waiting, _usual
+    with _lock:
+        _waiting += 1
+        if _usual is None:
+            _usual = warnings.catch_warnings(), gc.isenabled()
+            _usual[0].__enter__()
+            warnings.simplefilter("ignore")
+            gc.disable()
     try:
         yield
     finally:
-        if enabled:
+        with _lock:
+            _waiting -= 1
+            if _waiting == 0:
+                _as_usual()
+
+
+def _as_usual() -> None:
+    global _waiting, _usual
+    _waiting = 0
+    if _usual is not None:
+        filters, collects = _usual
+        _usual = None
+        filters.__exit__(None, None, None)
+        if collects:
             gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_as_usual)  # the threads that wait are not there
 
 
 def _resolved(code: _Code) -> bool:
@@ -225,10 +372,15 @@ def _resolved(code: _Code) -> bool:
         return all(hasattr(process, s) or llvm.address_of_symbol(s) for s in code.externals)
 
     if not known():
-        import numba.core.registry  # what is missing is Numba's own runtime, for torques that make arrays
-
-        numba.core.registry.cpu_target.target_context.refresh()
+        uninterrupted(_refresh)  # what is missing is Numba's own runtime, for torques that make arrays
     return known()
+
+
+def _refresh() -> None:
+    import numba.core.registry
+
+    with _compiling:
+        numba.core.registry.cpu_target.target_context.refresh()
 
 
 def _load(code: _Code, signature: str) -> Program | Complaint:
@@ -236,12 +388,13 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
         return code.complaint
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # its own engine: no shared symbols
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code.object))
-    engine.finalize_object()
+    with _lock:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # its own engine: no shared symbols
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code.object))
+        engine.finalize_object()
     # Numba's calling convention: a place for the result, a place for an exception, then the arguments.
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *[_C_TYPES[k] for k in signature])
     call = prototype(engine.get_function_address(code.symbol))
@@ -279,8 +432,13 @@ def _sealed(path: Path, body: bytes) -> bytes:
 def _read(path: Path) -> _Code | None:
     """Returns the code in the file; None if there is no file or it is damaged."""
     try:
-        data = path.read_bytes()
-    except OSError:
+        with open(path, "rb") as file:
+            if _distrust(os.fstat(file.fileno())):
+                return None
+            data = file.read()
+    except OSError as problem:
+        if is_from_handler(problem):  # a TimeoutError is an OSError
+            raise
         return None
     if _sealed(path, data[32:]) != data[:32]:
         return None

@@ -6,7 +6,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
+from polhode._interrupts import Work, is_from_handler
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core.drive import AT, STATE, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
@@ -203,7 +203,7 @@ class Batch:
             lanes = most if together else min(most, LANES)
             loop = _packed_of(lanes, scheme, *kind, scales, together)
             try:
-                made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True)
+                made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
             except CompilationFailed as problem_met:
                 self.why_not_packed = str(problem_met)
                 if _blames_method(self.why_not_packed):
@@ -396,20 +396,34 @@ class BatchRun:
                 self.evaluations[going] += self.carried[going, -1].astype(np.int64)
 
     def _run_on_threads(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
-        """Runs the blocks on several threads."""
-        with ThreadPoolExecutor(self.batch.threads) as pool:
-            waiting = [pool.submit(run, block) for block in blocks]
+        """Runs the blocks on several threads, each of which takes the next one when it has done one."""
+        left = iter(blocks)
+
+        def work() -> None:
             try:
-                for job in waiting:
-                    while not job.done():
-                        self._report()
-                        self._warn_of_short_steps()
-                        _wait(job)
-                    job.result()
+                for block in left:
+                    if self.stopped.is_set():
+                        return
+                    run(block)
             except BaseException:
                 self.stopped.set()
-                pool.shutdown(cancel_futures=True)
                 raise
+
+        begun = list[Work[None]]()
+        try:
+            for _ in range(min(self.batch.threads, len(blocks))):
+                begun.append(Work(work))
+            for one in begun:
+                while not one.wait(CHUNK_SECONDS):
+                    self._report()
+                    self._warn_of_short_steps()
+            for one in begun:
+                one.result()
+        except BaseException:
+            self.stopped.set()
+            for one in begun:
+                one.wait()
+            raise
 
     def _run_block(self, segment: Segment, to: Callable[[int, int, int], None], first: int, beyond: int) -> None:
         """Runs the bodies of a block in chunks of steps, each of which takes about `CHUNK_SECONDS`."""
@@ -428,7 +442,7 @@ class BatchRun:
             try:
                 to(stop, first, beyond)
             except Exception as problem:
-                if compiles() and not isinstance(problem, KernelRaised):  # plain Python says what the torque has raised
+                if not _is_of_torque(problem):
                     raise
                 count = self.count[first:beyond]
                 behind = (count[:, AT.done] < stop) & (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
@@ -485,7 +499,7 @@ class BatchRun:
                 to(stop, k, k + 1)
                 return  # it was another step; the caller goes on
             except Exception as problem:
-                if compiles() and not isinstance(problem, KernelRaised):
+                if not _is_of_torque(problem):
                     raise
                 if stop - done == 1:
                     self.count[k, AT.status], self.raised[k] = Status.RAISED, str(problem)
@@ -604,8 +618,8 @@ def run_batch(
         run.run()
     except KeyboardInterrupt:
         raise EnsembleInterrupted(run.ensemble()) from None
-    except Exception as problem:
-        if run.report_raised:
+    except BaseException as problem:
+        if run.report_raised or is_from_handler(problem):
             problem.ensemble = run.ensemble()  # type: ignore[attr-defined]
         raise
     return run.ensemble(messages)
@@ -621,6 +635,11 @@ def _turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Fl
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
 
 
+def _is_of_torque(problem: Exception) -> bool:
+    """Whether the torque has raised it: compiled code says KernelRaised, plain Python what was raised."""
+    return isinstance(problem, KernelRaised) if compiles() else not is_from_handler(problem)
+
+
 def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:
     """Yields blocks of bodies for threads to take in turn, smaller towards the end, so that no thread waits long."""
     first = 0
@@ -629,12 +648,3 @@ def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:
         beyond = min(n, first + lanes * max(1, -(-min(LARGEST_BLOCK, share) // lanes)))
         yield first, beyond
         first = beyond
-
-
-def _wait(job: Any) -> None:
-    from concurrent.futures import TimeoutError as StillGoing
-
-    try:
-        job.exception(timeout=CHUNK_SECONDS)
-    except StillGoing:
-        return

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode._interrupts import Work
 from polhode._simulate import checked_goal
 from polhode._watch import listed
+from polhode.compiled import announced_once
 from polhode.core.drive import STATE
 from polhode.ensembles.batch import Batch, Survey, run_batch
 from polhode.ensembles.initial import Start, Starts
@@ -62,6 +64,7 @@ def ensemble(
 ) -> Reduced: ...  # fmt: skip
 
 
+@announced_once
 def ensemble(
     body: Any,
     torque: Torque | Sequence[Torque] | None = None,
@@ -118,7 +121,8 @@ def ensemble(
         Called with (steps done, steps in all), counting all bodies. An exception in it ends the run, and has what was
         computed as its `ensemble`.
     on_compile
-        Called before a compilation, which takes seconds.
+        Called before a compilation, which takes seconds. Without it, one that takes more than half a second is
+        announced on standard error; POLHODE_QUIET=1 in the environment hides that.
 
     An argument with a row for each body sets their number. A body that fails stops alone: its rows from then on are
     NaN, and its `status` and `ensemble[k].message` say why.
@@ -232,25 +236,25 @@ def _reduced(turned: Turned, starts: Starts, wanted: dict[str, Quantity], proble
     """Runs and reduces all bodies, batch by batch; the next batch runs while one is reduced."""
     total = Reductions(wanted, starts.count, starts.seed)
     # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.
-    with ThreadPoolExecutor(1) as pool:
-        adding: Future[None] | None = None
-        try:
-            for part in starts.parts(_batch_size(turned.rows, turned.steps)):
-                made = turned(part)
-                if adding is not None:
-                    adding.result()
-                adding = pool.submit(total.add, made)
-            assert adding is not None
-            adding.result()
-        except BaseException as raised:
-            pool.shutdown()
-            if isinstance(raised, KeyboardInterrupt):
-                raise EnsembleInterrupted(total.result(problem, turned.t)) from None
-            if hasattr(raised, "ensemble") or (isinstance(raised, Exception) and total.count):
-                if not hasattr(raised, "ensemble"):
-                    raised.add_note("what was reduced before is the `ensemble` of this exception")
-                raised.ensemble = total.result(problem, turned.t)
-            raise
+    adding: Work[None] | None = None
+    try:
+        for part in starts.parts(_batch_size(turned.rows, turned.steps)):
+            made = turned(part)
+            if adding is not None:
+                adding.result()
+            adding = Work(partial(total.add, made))
+        assert adding is not None
+        adding.result()
+    except BaseException as raised:
+        if adding is not None:
+            adding.wait()
+        if isinstance(raised, KeyboardInterrupt):
+            raise EnsembleInterrupted(total.result(problem, turned.t)) from None
+        if hasattr(raised, "ensemble") or (isinstance(raised, Exception) and total.count):
+            if not hasattr(raised, "ensemble"):
+                raised.add_note("what was reduced before is the `ensemble` of this exception")
+            raised.ensemble = total.result(problem, turned.t)
+        raise
     return total.result(problem, turned.t)
 
 

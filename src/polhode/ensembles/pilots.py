@@ -91,7 +91,7 @@ class Tolerant:
             bodies = ManyBodies(self.levels, part, self.progress)
             bodies.refine()
             bodies.explain_failures()
-        except (KeyboardInterrupt, Exception) as problem:
+        except BaseException as problem:
             if hasattr(problem, "ensemble"):  # of what it has stopped; also one of the user's `progress`
                 bodies = bodies or ManyBodies(self.pilots.guesses[0], part, None)
                 problem.ensemble = bodies.ensemble()
@@ -129,7 +129,7 @@ class Tolerant:
             return of_one(failure.solution, part, task.times)
         except SimulationInterrupted as stopped:
             raise EnsembleInterrupted(of_one(stopped.solution, part, task.times)) from None
-        except Exception as problem:  # of the user's `progress`
+        except BaseException as problem:  # of the user's `progress`, or of the handler of a signal
             if hasattr(problem, "solution"):
                 problem.ensemble = of_one(problem.solution, part, task.times)  # type: ignore[attr-defined]
             raise

@@ -436,7 +436,8 @@ class Reduced(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.arrays:
-            raise KeyError(f"{name!r}; there is {', '.join(self.arrays) or 'nothing'}")
+            none = "nothing: the run was stopped before the first batch of bodies was reduced"
+            raise KeyError(f"{name!r}; there is {', '.join(self.arrays) or none}")
         return self.arrays[name]
 
     def __iter__(self) -> Iterator[str]:

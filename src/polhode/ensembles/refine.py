@@ -210,7 +210,7 @@ class ManyBodies:
         fine, *coarser = self.levels.batches(level, to_round_off)
         try:
             run = run_batch(fine, part, self._report(fine, part), messages=0)
-        except (KeyboardInterrupt, Exception) as problem:
+        except BaseException as problem:
             if hasattr(problem, "ensemble"):
                 self._keep(problem.ensemble, which)
             raise

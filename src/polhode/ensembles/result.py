@@ -42,7 +42,9 @@ class EnsembleInterrupted(KeyboardInterrupt):
     """
 
     def __init__(self, ensemble: Any) -> None:
-        super().__init__("interrupted; what was computed is in the ensemble")
+        nothing = getattr(ensemble, "count", None) == 0  # of reductions
+        fate = " before the first batch of bodies was reduced" if nothing else "; what was computed is in the ensemble"
+        super().__init__(f"interrupted{fate}")
         self.ensemble = ensemble
 
     def __reduce__(self) -> tuple[type[EnsembleInterrupted], tuple[Any]]:
@@ -218,7 +220,7 @@ class Ensemble:
         fill, out = potential_of_many(potential), np.empty(q.shape[:2])
         values = np.ascontiguousarray(start.parameters)
         if out.size > INTERPRETED_ROWS:
-            fill = program(fill, "ppppiii")
+            fill = program(fill, "ppppiii", what=f"the potential of {self.problem.torque.name}")
         elif out.size > FEW_ROWS:
             p = tuple(values.T[:, :, None])
             if (at_once := all_rows_at_once(potential, t[None, :], columns(q), p, out.shape)) is not None:

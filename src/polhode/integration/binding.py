@@ -152,17 +152,22 @@ class Binding:
         self, drive_with: Callable[[Stepper], Any], signature: str, on_compile: OnCompile
     ) -> Callable[..., int]:
         """Compiles a loop around the step, in the first form of the scheme that compiles."""
+        what = self.what
         if self.located is not None:
             with suppress(CompilationFailed):
-                return program(drive_with(self.located), signature, on_compile, tentative=True)
+                return program(drive_with(self.located), signature, on_compile, tentative=True, what=what)
         for form in range(self.forms):
             with suppress(CompilationFailed):
-                return program(drive_with(self._bind(form)), signature, on_compile, tentative=True)
+                return program(drive_with(self._bind(form)), signature, on_compile, tentative=True, what=what)
         try:
-            return program(drive_with(self.stepper), signature, on_compile)
+            return program(drive_with(self.stepper), signature, on_compile, what=what)
         except CompilationFailed as problem:
-            name = self.problem.torque.name
-            raise CompilationFailed(f"{self.plan.method.name} with {name} cannot be compiled:\n{problem}") from None
+            raise CompilationFailed(f"{what} cannot be compiled:\n{problem}") from None
+
+    @property
+    def what(self) -> str:
+        """What is compiled, in words."""
+        return f"{self.plan.method.name} with {self.problem.torque.name}"
 
     @property
     def forms(self) -> int:
@@ -174,7 +179,7 @@ class Binding:
         if self.forms == 0:
             return False
         try:
-            program(self.driver(self._bind(0)), SIGNATURE, on_compile, tentative=True)
+            program(self.driver(self._bind(0)), SIGNATURE, on_compile, tentative=True, what=self.what)
         except CompilationFailed:
             return False
         return True

@@ -8,6 +8,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, dots
+from polhode._interrupts import is_from_handler
 from polhode.core.drive import AT, COUNTERS, STATE
 from polhode.core.status import Status
 from polhode.core.types import Depends
@@ -76,7 +77,9 @@ class Reach:
         state, index, out = run.frame.inward(q, m), np.zeros(n, dtype=np.int64), np.empty(STATE * n)
         try:
             status = self.drive(setting, run.values, state, carried, offset, out, index, count, t0, h, length, 0)
-        except Exception:  # of the torque, in plain Python or compiled: the longer way says what happened
+        except Exception as problem:  # of the torque, in plain Python or compiled: the longer way says what happened
+            if is_from_handler(problem):
+                raise
             return None
         if status != Status.OK:
             return None

@@ -4,13 +4,13 @@ import math
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NamedTuple, final
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.compiled import KernelRaised
 from polhode.core.drive import AT, SETTING, STATE
 from polhode.core.ops import read_only
@@ -38,6 +38,8 @@ GROWTH, SHOWN_GROWTH = 64.0, 4.0
 """The longest growth from one chunk to the next; the second where progress is shown, which begins with one step."""
 UNKNOWN_EVALUATIONS = 64
 """Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
+
+FROM_HANDLER = "raised by the handler of a signal; what was computed is the `solution` of this exception"
 
 Progress = Callable[[int, int], None]
 """Called with the steps done and the steps in all."""
@@ -197,6 +199,11 @@ class Integration:
             status = self._run()
         except KeyboardInterrupt:
             raise SimulationInterrupted(self.assembled(Status.INTERRUPTED)) from None
+        except BaseException as problem:
+            if is_from_handler(problem) and not hasattr(problem, "solution"):
+                problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
+                problem.add_note(FROM_HANDLER)
+            raise
         if status != Status.OK:
             raise StepFailed(self, status)
         return self.assembled(status)
@@ -239,6 +246,8 @@ class Integration:
             try:
                 status = to(stop)
             except Exception as problem:  # compiled code says KernelRaised, plain Python what the torque has raised
+                if is_from_handler(problem):
+                    raise
                 if stop - done > 1:
                     chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
                     continue
@@ -273,7 +282,7 @@ class Integration:
         """Saves, row by row, what is due before the step or the step aside that raises."""
         count = self.arrays.count
         rows = int(count[AT.rows])
-        with suppress(Exception):
+        with faults_ignored():
             while (row := int(count[AT.row])) < rows:
                 count[AT.rows] = row + 1
                 to(done)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
+from polhode._interrupts import is_from_handler
 from polhode.body import Body
 from polhode.core.quat import multiply, slight_turn
 from polhode.core.types import Depends, Quat, Vec3
@@ -44,7 +45,9 @@ def fastest_decay(body: Body, torque: Torque, t: float, q: Floats, w: Floats, sp
     try:
         with np.errstate(all="ignore"):
             found = _fastest(body, torque, t, q, w, span)
-    except Exception:  # the user's code may raise anything
+    except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem):
+            raise
         return 0.0
     return found if math.isfinite(found) else 0.0
 

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.methods import Method
@@ -19,7 +19,7 @@ _FLOATS = frozenset({float, np.float64})
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
     """Returns the size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
-    with suppress(Exception):  # the user's code may raise anything
+    with faults_ignored():
         x, y, z = kernel(t, q, w, p)
         size = math.hypot(x, y, z)
         if math.isfinite(size):
@@ -33,6 +33,8 @@ def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Qu
     try:
         n = kernel(t_seen, q, w, values)
     except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem):
+            raise
         raise ValueError(
             f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
         ) from problem
@@ -87,6 +89,8 @@ def _try_potential(name: str, potential: Any, values: Floats, t: float, q: Quat)
     try:
         energy = _plain_item(potential(t, q, values))
     except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem):
+            raise
         kind = type(problem).__name__
         raise ValueError(f"the potential of {name} raised {kind} at t = {t:g}: {problem}") from problem
     if reason := _no_real_number(energy):
@@ -136,7 +140,7 @@ def fault_of_torque(
     watched = _watched(torque.torque_kernel, note)
     pull = principal_torque(watched, tilted=tilted, windowed=bool(torque.breakpoints))
     stepper = method.scheme.bind(pull, torque.depends, scales)
-    with np.errstate(all="ignore"), suppress(Exception):  # in plain Python a division by zero raises, also of ours
+    with np.errstate(all="ignore"), faults_ignored():  # in plain Python a division by zero raises, also of ours
         for length in lengths:
             inside = s if stepper.enter is None else stepper.enter(body, p, t, s, length)
             memory = stepper.start(body, p, t, inside)
@@ -155,6 +159,8 @@ def _watched(kernel: UserTorque, note: Callable[[str, float], None]) -> UserTorq
         try:
             n = kernel(t, q, w, p)
         except Exception as problem:  # the user's code may raise anything
+            if is_from_handler(problem):
+                raise
             note(f"raised {type(problem).__name__}: {problem}", t)
             raise
         if any(isinstance(x, complex) for x in n):

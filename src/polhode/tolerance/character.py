@@ -1,13 +1,13 @@
 """The character of a problem: the sizes that decide on method and step."""
 
 import math
-from contextlib import suppress
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from polhode._arrays import Floats, lengths
+from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.compiled import named
 from polhode.core.exact import effort, finest
 from polhode.core.ops import read_only
@@ -195,7 +195,7 @@ def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, 
     for k in range(LOOKS_AROUND):
         half = math.pi * k / LOOKS_AROUND
         x, y, z = (math.sin(half) * axis).tolist()
-        with suppress(Exception):  # the user's code may raise anything
+        with faults_ignored():
             n = kernel(t, multiply(start, (math.cos(half), x, y, z)), (0.0, 0.0, 0.0), values)
             rows.append((float(n[0]), float(n[1]), float(n[2])))
     around = np.array(rows)
@@ -238,7 +238,9 @@ def _ignores_spin(
             if not math.dist(here, back) <= 1e-12 * math.hypot(*here):
                 return False
             seen = seen or any(here)
-        except Exception:  # the user's code may raise anything
+        except Exception as problem:  # the user's code may raise anything
+            if is_from_handler(problem):
+                raise
             return False
     return seen  # a torque that is zero everywhere has shown nothing
 
@@ -319,6 +321,6 @@ def _sizes_and_potentials(
 
 
 def _potential_or_nan(potential: UserPotential | None, q: Quat, p: Floats) -> float:
-    with suppress(Exception):  # the user's code may raise anything
+    with faults_ignored():
         return float(potential(0.0, q, p)) if potential else 0.0
     return math.nan

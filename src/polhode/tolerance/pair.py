@@ -41,6 +41,9 @@ def both(first: Integration, second: Integration) -> tuple[Solution, Solution | 
                 pass
         except KeyboardInterrupt:
             raise SimulationInterrupted(solution) from None
+        except BaseException as raised:  # by the handler of a signal
+            raised.solution = solution  # type: ignore[attr-defined]
+            raise
     except BaseException:
         second.cancelled = True
         with running:

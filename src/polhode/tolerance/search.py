@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
+from polhode._interrupts import is_from_handler
 from polhode.compiled import compiles
 from polhode.core.status import Status
 from polhode.core.types import Depends
@@ -236,6 +237,10 @@ class OneBody:
             if whole.status != Status.OK:
                 raise
             raise SimulationInterrupted(self._unfinished(whole, None)) from None
+        except BaseException as raised:
+            if self.best is not None and is_from_handler(raised):
+                raised.solution = self._unfinished(*self.best)  # type: ignore[attr-defined]
+            raise
 
     def _unfinished(self, solution: Solution, error: float | None) -> Solution:
         """Returns a whole solution, but a coarse one, and maybe not at all of the listed times."""
