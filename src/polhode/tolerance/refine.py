@@ -60,6 +60,8 @@ ROUNDED = 30.0
 TELLING_NEAR_ROUND_OFF = 1.3
 """An error as small as round-off may be is judged after this many times as many steps. After 1.25 times, the least
 rise, chance would hide the power; so rises are 1.56 there at least."""
+FAR_FROM_ROUND_OFF = 1e3
+"""An error of more than this many times the least one is judged so only if two rises were in vain."""
 TELLING = 4.0
 """A larger error, for which the motion would have to make round-off grow, is judged after this many times as many
 steps: up to there a phase, or terms that cancel, may have the same effect."""
@@ -99,7 +101,8 @@ Attempt = Callable[[Any, Any, bool], Tried]
 
 def steps_at(level: float, candidate: Candidate, most: float) -> float:
     """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
-    return float(min(candidate.first * FINER**level, most))
+    n = float(min(candidate.first * FINER**level, most))
+    return n if candidate.method.adaptive else float(math.ceil(n))  # of few steps a fraction counts
 
 
 class Search:
@@ -239,7 +242,10 @@ class History:
         n, e = self.steps[:, which], np.where(telling, self.error[:, which], np.nan)
         with np.errstate(invalid="ignore"):
             slow = e[1:] * n[1:] > e[:-1] * n[:-1]
-            round_off = slow[-1] & (n[-1] > TELLING_NEAR_ROUND_OFF * n[-2]) & (e[-1] < NEAR_ROUND_OFF)
+            telling_rise = slow & (n[1:] > TELLING_NEAR_ROUND_OFF * n[:-1])
+            # Far above the least error the motion must have made round-off grow: once may be chance.
+            near = (e[-1] < FAR_FROM_ROUND_OFF * self.least[which]) | telling_rise[-2]
+            round_off = telling_rise[-1] & near & (e[-1] < NEAR_ROUND_OFF)
             grown = (slow & (n[1:] > TELLING * n[:-1]) & (e[:-1] < FOLLOWS_ITS_ORDER))[-patience:].all(axis=0)
             first = -4 * patience
             flat = (n[-1] > LONG_FLAT * n[first]) & (e[-1] > FLAT * e[first]) & np.isfinite(e[-1])
