@@ -601,6 +601,23 @@ def test_nothing_is_lost_or_found_twice_where_a_run_is_resumed() -> None:
         assert both == pytest.approx(whole, abs=1e-3)  # other steps from the seam on, of order two
 
 
+@pytest.mark.parametrize("rtol", [None, 1e-6, 1e-10])
+def test_a_stop_within_a_tolerance_is_passed_when_a_run_is_resumed(rtol: float | None) -> None:
+    """Also if the tolerance is a stricter one, for which the motion is computed anew."""
+    watched, arguments = ph.Event(second_rate, terminal=True), MOTION | {"t_span": (0.0, 20.0)}
+    whole = ph.simulate(BODY, TOP, **arguments, rtol=1e-10, events=second_rate).events[0].t
+    part = first = ph.simulate(BODY, TOP, **arguments, rtol=1e-6, events=watched)
+    for stops in (2, 3, 4):
+        part = ph.resume(part, 20.0, rtol=rtol, events=watched)
+        assert part.events[0].t == pytest.approx(whole[:stops], abs=1e-5)
+        assert part.t_last == part.events[0].t[-1]
+    kept = ph.resume(first, 9.0, rtol=rtol).events[0]
+    assert kept.t.tolist() == first.events[0].t.tolist()
+    assert kept.t_last == 9.0
+    other = ph.resume(first, 9.0, rtol=rtol, events=ph.Event(at_seven, terminal=True))
+    assert [e.t.tolist() for e in other.events] == [first.events[0].t.tolist(), pytest.approx([7.123456789])]
+
+
 def test_what_lies_behind_a_terminal_event_is_not_looked_at() -> None:
     def until_three(t: float, q: Any, w: Any) -> float:
         if t > 3.5:

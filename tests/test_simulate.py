@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,58 @@ def test_an_error_that_grows_is_computed_anew() -> None:
     assert resumed.error_estimate <= 1e-6
     truth = ph.simulate(body, torque, **start, t_span=(0.0, 20.0), t_eval=[5.0, 20.0], rtol=1e-10)
     assert apart(resumed, truth) <= resumed.error_estimate
+
+
+def test_the_end_of_a_first_part_may_lie_behind_its_rows() -> None:
+    """Then its estimate says nothing of the state from which the run goes on."""
+    body, torque, omega = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0), (0.02, 2.0, 0.0)
+    truth = ph.simulate(body, torque, omega=omega, t_span=(0.0, 31.0), t_eval=[0.0, 30.0, 31.0], rtol=1e-10)
+    first = ph.simulate(body, torque, omega=omega, t_span=(0.0, 30.0), t_eval=[0.0], rtol=1e-3)
+    for changed in (None, ph.HeavyTop(1.0 + 1e-14)):
+        resumed = ph.resume(first, 31.0, t_eval=[30.0, 31.0], torque=changed)
+        assert resumed.error_estimate is not None
+        assert apart(resumed, truth) <= resumed.error_estimate <= 1e-3
+    assert ph.resume(first, 31.0, t_eval=[30.0, 31.0], rtol=1e-9).t.tolist() == [0.0, 30.0, 31.0]
+
+
+def test_a_body_that_has_come_to_rest_drifts_by_what_is_left_of_its_rate() -> None:
+    """The error of the rate is one of the rate that the body had, also where it is at rest and goes on."""
+    rest = (0.0, 0.0, 1e-6)  # what a run to the end of a slew may have left of a rate of one
+    first = ph.simulate(ph.Body([1, 1.3, 1.7]), omega=(0, 0, 1), t_span=(0.0, 1.0), t_eval=[1.0], rtol=1e-6)
+    slewed = replace(first, last_momentum=np.array(rest) * 1.7, error_estimate=1e-6)
+    drifts = ph.resume(slewed, 1001.0, t_eval=[1001.0], torque=ph.HeavyTop(0.0), rtol=0.1)
+    assert drifts.error_estimate is not None
+    assert 0.5e-3 < drifts.error_estimate < 0.1
+
+
+def test_what_stops_a_resumed_tolerance_has_the_whole_motion() -> None:
+    body, torque, omega = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0), (0.3, 0.1, 4.0)
+    first = ph.simulate(body, torque, omega=omega, t_span=(0.0, 10.0), rtol=1e-6)
+
+    def interrupt(done: int, steps: int) -> None:
+        raise KeyboardInterrupt
+
+    for rtol in (1e-6, 1e-9):  # goes on, and would begin anew
+        with pytest.raises(ph.SimulationInterrupted) as stopped:
+            ph.resume(first, 2000.0, rtol=rtol, progress=interrupt)
+        solution = stopped.value.solution
+        assert solution.t_last >= 10.0
+        assert np.array_equal(solution.t[: first.t.size], first.t)
+        assert solution.problem.t_start == 0.0
+        assert "interrupted" in solution.message
+
+
+def test_what_was_inherited_is_not_searched_for_shorter_steps() -> None:
+    """One run shows that it grows above the tolerance; all evaluations are counted."""
+    body, torque, omega = ph.Body([1.0, 1.4, 2.1]), ph.HeavyTop(0.5), (0.3, 0.2, 2.0)
+    times: list[tuple[int, float]] = []
+    first = ph.simulate(body, torque, omega=omega, t_span=(0.0, 300.0), t_eval=[300.0], rtol=1e-4)
+    whole = ph.simulate(body, torque, omega=omega, t_span=(0.0, 600.0), t_eval=[600.0], rtol=1e-4)
+    resumed = ph.resume(first, 600.0, t_eval=[600.0], progress=lambda done, steps: times.append((steps, done)))
+    assert resumed.error_estimate is not None
+    assert resumed.error_estimate <= 1e-4
+    assert first.nfev + whole.nfev < resumed.nfev < 2.5 * whole.nfev
+    assert max(steps for steps, _ in times) < 1.5 * whole.stats.steps  # it was up to 30 times as many
 
 
 def test_a_failure_says_what_the_torque_does() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode._watch import FINEST_TURN_RADIANS, Evaluator, Hit, Looks, Row, Watch, warn_of_unresolved
+from polhode._watch import Earlier as Earlier
 from polhode._watch import Event as Event
 from polhode._watch import listed as listed
 from polhode.core.status import Status
@@ -55,9 +56,9 @@ def looks_in(grid: Floats, finer: int, first: int) -> Floats:
 
 def with_events(
     problem: Problem, plan: Plan, events: tuple[Event, ...], progress: Progress | None, on_compile: OnCompile,
-    begin: Begin | None = None, earlier: tuple[Solution, ...] = (),
+    begin: Begin | None = None, earlier: Earlier | None = None,
 ) -> Solution:  # fmt: skip
-    """Runs a plan stretch by stretch, and finds its events; `earlier` has the events before it began."""
+    """Runs a plan stretch by stretch, and finds its events; `earlier` is what is known of them beforehand."""
     return _WatchedRun(problem, plan, events, progress, on_compile, begin, earlier).solution()
 
 
@@ -65,6 +66,23 @@ def as_before(old: Sequence[Solution], new: Sequence[Solution | Event]) -> bool:
     """Whether the same events were watched earlier, judged by their names, which is all that a solution keeps."""
     names = [e.name if isinstance(e, Event) else e.metadata.get("event") for e in new]
     return [e.metadata.get("event") for e in old] == names
+
+
+def going_on(solution: Solution, events: tuple[Event, ...]) -> Earlier:
+    """Returns what is known where a solution goes on: what has happened there is not to happen again."""
+    if not as_before(solution.events, events):
+        return Earlier()
+    return Earlier([k for k, e in enumerate(solution.events) if e.t.size and e.t[-1] == solution.t_last])
+
+
+def anew(solution: Solution, events: tuple[Event, ...]) -> Earlier:
+    """Returns what is known where a solution is made anew and goes on: where it was not stopped it is not stopped now.
+
+    Events that were not watched before are watched from its end on.
+    """
+    if not as_before(solution.events, events):
+        return Earlier(since=solution.t_last)
+    return Earlier(passed={k: e.t.size for k, e in enumerate(solution.events)})
 
 
 def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) -> tuple[Solution, ...]:
@@ -87,7 +105,7 @@ class _WatchedRun:
 
     def __init__(
         self, problem: Problem, plan: Plan, events: tuple[Event, ...], progress: Progress | None,
-        on_compile: OnCompile, begin: Begin | None, earlier: tuple[Solution, ...],
+        on_compile: OnCompile, begin: Begin | None, earlier: Earlier | None,
     ) -> None:  # fmt: skip
         self.problem, self.plan, self.events = problem, plan, events
         self.progress, self.on_compile = progress, on_compile
@@ -97,11 +115,8 @@ class _WatchedRun:
         self.reached = -math.inf * self.sign
         self.begin = begin or Begin(problem.t_start, problem.quaternion_start, problem.momentum_start)
         start = Row(*self.begin[:3])
-        happened = list[int]()
-        if as_before(earlier, events):  # what has happened here is not to happen again
-            happened = [k for k, e in enumerate(earlier) if e.t.size and e.t[-1] == start.t]
         evaluators = [Evaluator(e) for e in events]
-        self.watch = Watch(events, evaluators, problem.body, start, self.sign, happened)
+        self.watch = Watch(events, evaluators, problem.body, start, self.sign, earlier)
 
     # --- where events are evaluated
 

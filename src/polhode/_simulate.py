@@ -2,7 +2,8 @@
 
 import math
 import warnings
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats, checked_times
 from polhode.solution import Solution
 from polhode.tolerance import free, search
+from polhode.tolerance.estimate import largest_rate
 from polhode.torques import Torque, checked
 
 
@@ -119,7 +121,8 @@ EVENT_MARGIN = 0.05
 
 def _accurate_with_events(
     problem: Problem, goal: search.Goal, events: tuple[_events.Event, ...], progress: Progress | None,
-    on_compile: OnCompile, inherited: float = 0.0,
+    on_compile: OnCompile, inherited: search.Inherited = search.NOTHING_INHERITED,
+    earlier: _events.Earlier | None = None,
 ) -> Solution:  # fmt: skip
     """Returns the motion with an error below the tolerance, from the start to the end or to a terminal event."""
     ends, spent = [problem.t_end], Stats()
@@ -127,7 +130,7 @@ def _accurate_with_events(
         first = search.first_plan(problem, goal, on_compile)
         with suppress(SimulationFailed):  # steps that are too long will be seen again, and mended
             only_end = problem.replace(times=np.array([problem.t_end]), every=None)
-            pilot = _events.with_events(only_end, first, events, progress, on_compile)
+            pilot = _events.with_events(only_end, first, events, progress, on_compile, earlier=earlier)
             spent = pilot.stats
             early = pilot.t_last + EVENT_MARGIN * (pilot.t_last - problem.t_start)
             if problem.t_start != early and (problem.t_end - early) * problem.direction > 0:
@@ -140,7 +143,7 @@ def _accurate_with_events(
             if not inside.size or inside[-1] != t_end:  # the tolerance holds to the end
                 asked = problem.replace(t_end=t_end, times=np.append(inside, t_end))
         found = search.answer(asked, goal, progress, on_compile, inherited)
-        seen = _events.with_events(shown, found.plan, events, progress, on_compile)
+        seen = _events.with_events(shown, found.plan, events, progress, on_compile, earlier=earlier)
         spent = spent + found.stats + seen.stats
         if seen.t_last != t_end:
             break
@@ -229,10 +232,18 @@ def resume(
     def whole(part: Solution) -> Solution:
         return _joined(solution, part, changed)
 
-    try:
+    with _as_part_of(whole):
         if watched:
-            return whole(_events.with_events(problem, plan, watched, progress, on_compile, begin, solution.events))
+            earlier = _events.going_on(solution, watched)
+            return whole(_events.with_events(problem, plan, watched, progress, on_compile, begin, earlier))
         return whole(solve(problem, plan, begin, progress, on_compile))
+
+
+@contextmanager
+def _as_part_of(whole: Callable[[Solution], Solution]) -> Iterator[None]:
+    """Lets exceptions have the whole motion, where they have a part of it."""
+    try:
+        yield
     except SimulationFailed as failure:
         raise SimulationFailed(whole(failure.solution)) from None
     except SimulationInterrupted as stopped:
@@ -249,38 +260,84 @@ def _resumed_within(
 ) -> Solution:  # fmt: skip
     """Goes on to `end` with a tolerance that holds for the whole motion."""
     old, watched = solution.problem, _events.listed(events)
-    error, every = solution.error_estimate, None if times is not None else old.every
+    every = None if times is not None else old.every
     from_start = same and not solution.torque_changed
 
-    def answered(problem: Problem, inherited: float) -> Solution:
+    def answered(problem: Problem, inherited: search.Inherited, earlier: _events.Earlier) -> Solution:
         if watched:
-            return _accurate_with_events(problem, goal, watched, progress, on_compile, inherited)
-        if not inherited:
+            return _accurate_with_events(problem, goal, watched, progress, on_compile, inherited, earlier)
+        if inherited.error == 0.0:
             return free.answer(problem, goal, progress, on_compile)
         return search.answer(problem, goal, progress, on_compile, inherited)
 
+    if not same and not solution.torque_changed and solution.error_estimate is not None:
+        solution = _estimated_to_its_end(solution, goal, progress, on_compile)
+    error, best, spent = solution.error_estimate, solution, solution.stats
     is_free = acting.depends is Depends.NOTHING  # then the whole motion costs no more than a part of it
-    if not from_start or (not is_free and error is not None and error <= goal.rtol):
+    is_good = error is not None and error <= goal.rtol and _end_is_estimated(solution)
+    if not from_start or (not is_free and is_good):
         q = _check.quaternion("attitude", solution.last_quaternion, again=True)
         rest = old.replace(
             t_start=solution.t_last, t_end=end, quaternion_start=q, momentum_start=solution.last_momentum, times=times,
             every=every, torque=acting,
         )  # fmt: skip
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            part = answered(rest, error or 0.0)
-        assert part.error_estimate is not None
-        if part.error_estimate <= goal.rtol or not from_start:
-            for one in said:
-                warnings.warn(one.message, stacklevel=levels_of_polhode())
+        rate = largest_rate(old.body.rate(solution.momentum), old.omega_start)
+
+        def whole(part: Solution) -> Solution:
             start = (old if same else rest).replace(
                 t_start=old.t_start, t_end=end, times=part.problem.times, every=every
             )
             return _joined(solution, replace(part, problem=start), solution.torque_changed or not same)
-    shown = None if times is None else np.concatenate([solution.t, times[times != solution.t_last]])
-    whole = answered(old.replace(t_end=end, times=shown, every=every, torque=acting), 0.0)
-    whole = replace(whole, metadata=solution.metadata)
-    return whole if watched else replace(whole, events=_events.joined(whole, solution.events, ()))
+
+        with warnings.catch_warnings(record=True) as said, _as_part_of(whole):
+            warnings.simplefilter("always")
+            part = answered(rest, search.Inherited(error or 0.0, rate), _events.going_on(solution, watched))
+        assert part.error_estimate is not None
+        if part.error_estimate <= goal.rtol or not from_start:
+            for one in said:
+                warnings.warn(one.message, stacklevel=levels_of_polhode())
+            return whole(part)
+        best, spent = whole(part), solution.stats + part.stats
+
+    def farther(anew: Solution) -> Solution:
+        return anew if (anew.t_last - best.t_last) * old.direction >= 0 else replace(
+            best, status=anew.status, message=f"{best.message}; {anew.message}"
+        )  # fmt: skip
+
+    shown = times
+    if times is not None:
+        again = solution.t.size > 0 and times.size > 0 and times[0] == solution.t[-1]
+        shown = np.concatenate([solution.t, times[int(again) :]])
+    with _as_part_of(farther):
+        made = answered(
+            old.replace(t_end=end, times=shown, every=every, torque=acting), search.NOTHING_INHERITED,
+            _events.anew(solution, watched),
+        )  # fmt: skip
+    kept = () if _events.as_before(solution.events, watched) else solution.events
+    made = replace(made, metadata=solution.metadata, stats=replace(spent + made.stats, steps=made.stats.steps))
+    return replace(made, events=_events.joined(replace(made, events=()), kept, made.events))
+
+
+def _end_is_estimated(solution: Solution) -> bool:
+    """Whether the estimate of a solution is one of its last state, too, which may lie behind all listed times."""
+    return any(rows.t.size > 0 and rows.t[-1] == solution.t_last for rows in (solution, *solution.events))
+
+
+def _estimated_to_its_end(
+    solution: Solution, goal: search.Goal, progress: Progress | None, on_compile: OnCompile
+) -> Solution:
+    """Returns a solution whose last state is within its estimate: that of another run, if it lies behind all rows."""
+    if _end_is_estimated(solution):
+        return solution
+    to_end = solution.problem.replace(t_end=solution.t_last, times=np.append(solution.t, solution.t_last), every=None)
+    other = search.answer(to_end, goal._replace(method=None), progress, on_compile)
+    assert other.error_estimate is not None
+    assert solution.error_estimate is not None
+    return replace(
+        solution, stats=replace(solution.stats + other.stats, steps=solution.stats.steps),
+        last_quaternion=other.last_quaternion, last_momentum=other.last_momentum, memory=(),
+        error_estimate=max(solution.error_estimate, other.error_estimate),
+    )  # fmt: skip
 
 
 def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:

@@ -7,7 +7,7 @@ describe it, or where they come near to zero without passing it.
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -241,6 +241,17 @@ class Hit(NamedTuple):
     row: Row
 
 
+class Earlier(NamedTuple):
+    """What is known of events when a motion that was watched before goes on, or is made anew."""
+
+    happened: Sequence[int] = ()
+    """The numbers of the events that are at their zeros at the start."""
+    passed: Mapping[int, int] = {}
+    """How often events, by their numbers, do not end the run although they are terminal: it went on behind them."""
+    since: float | None = None
+    """The time from which on the run is watched; None: from the start."""
+
+
 class Looks(NamedTuple):
     """Times in the order of the run, and the states there in the user's axes."""
 
@@ -279,9 +290,12 @@ class Watch:
 
     def __init__(
         self, events: tuple[Event, ...], evaluators: list[Evaluator], body: Body, start: Row, sign: float,
-        happened: Sequence[int] = (),
+        earlier: Earlier | None = None,
     ) -> None:  # fmt: skip
-        """Looks at the start; the events with the numbers in `happened` are at their zeros there."""
+        """Looks at the start."""
+        self.earlier = earlier or Earlier()
+        self.passed = dict(self.earlier.passed)
+        happened = self.earlier.happened
         self.events, self.evaluators, self.body, self.sign = events, evaluators, body, sign
         self.hits: list[Hit] = []
         self.last = start
@@ -328,9 +342,14 @@ class Watch:
             for k, g in enumerate(values):
                 hits += self._zeros(k, first, looks, g[: looks.t.size], between)
             hits.sort(key=lambda hit: self.sign * hit.row.t)
+            since = self.earlier.since
             for hit in hits:
+                if since is not None and self.sign * hit.row.t <= self.sign * since:
+                    continue
                 self.hits.append(hit)
-                if self.events[hit.which].terminal:
+                if self.passed.get(hit.which, 0) > 0:
+                    self.passed[hit.which] -= 1
+                elif self.events[hit.which].terminal:
                     return hit
             self.last = looks.row(-1)
         if problem is not None:

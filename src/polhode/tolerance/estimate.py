@@ -50,11 +50,12 @@ class Factors(NamedTuple):
 
 
 def nudged(
-    quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats, inherited: float = 0.0
+    quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats, inherited: float = 0.0, rate: float = 0.0
 ) -> Nudged:  # fmt: skip
     """Returns the start of a companion, of one body or of many: numbers that differ in the last digit.
 
-    Where the start has an error of its own, it differs by that.
+    Where the start has inherited an error, it differs by that; the error of the rate is relative to the rate that the
+    body had, or else a body that has come to rest would inherit none.
 
     The component of the momentum on the axis of the greatest moment changes the other way: if all changed alike, or the
     two outer ones did, the distance to the separatrix would keep its relative size, and what grows with its inverse
@@ -65,7 +66,10 @@ def nudged(
     between = (moments > moments.min(axis=-1, keepdims=True)) & ~is_greatest
     down = between | (is_greatest & ~between.any(axis=-1, keepdims=True))
     signs = np.where(is_greatest, -1.0, 1.0)
-    changes: Floats = axes @ (signs * (momentum[..., None, :] @ axes)[..., 0, :])[..., None]
+    along = (momentum[..., None, :] @ axes)[..., 0, :]
+    if inherited > NUDGE:
+        along = np.copysign(np.maximum(np.abs(along), moments * (rate / math.sqrt(3.0))), along)
+    changes: Floats = axes @ (signs * along)[..., None]
     inverses = (1.0 + NUDGE * np.where(down, -1.0, 1.0)) / moments
     turn, by = TURN, NUDGE
     if inherited > NUDGE:
@@ -131,11 +135,14 @@ def largest_rate(rate: Floats, start: Floats) -> float:
     return math.sqrt(max(dots(rate, rate).max(initial=0.0), float(start @ start)))
 
 
-def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
-    """Returns the largest difference in the attitude, in radians, and in the rate, relative to the largest one."""
+def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution, before: float = 0.0) -> float:
+    """Returns the largest difference in the attitude, in radians, and in the rate, relative to the largest one.
+
+    `before` is the largest rate of the same motion before the run began.
+    """
     q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
     differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
     apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
     angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
-    largest = largest_rate(rate, run.problem.omega_start)
+    largest = max(largest_rate(rate, run.problem.omega_start), before)
     return max(angle, math.sqrt(dots(rates, rates).max()) / largest if largest > 0 else 0.0)

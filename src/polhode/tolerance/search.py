@@ -7,6 +7,7 @@ the rate relative to the largest rate. It is estimated from the distance to a se
 
 import math
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -50,6 +51,8 @@ MANY_MORE = 8
 """If there are more than this many listed times for one at which runs are compared, tries leave the others out."""
 HOPELESS = 0.1
 """Errors above this remain where motions part exponentially: less rounding would not help."""
+MOSTLY = 0.5
+"""An error of which this part is inherited is not searched for shorter steps."""
 KEPT_ANSWERS = 1000
 """The number of torques for which it is remembered whether their nodes compile together."""
 
@@ -66,6 +69,22 @@ class Goal(NamedTuple):
     """The method to be used; None: it is chosen."""
 
 
+class Inherited(NamedTuple):
+    """The error that the start of a problem has from what was before."""
+
+    error: float = 0.0
+    """Its estimate."""
+    rate: float = 0.0
+    """The largest rate before, to which it is relative, in rad/s."""
+
+
+NOTHING_INHERITED = Inherited()
+
+
+class InheritedTooMuch(Exception):
+    """What the start has inherited grows above the tolerance: shorter steps would not lower that."""
+
+
 class Stiff(Exception):
     """The problem turned out to be stiff on the way."""
 
@@ -75,11 +94,11 @@ class OneBody:
 
     def __init__(
         self, problem: Problem, rtol: float, c: Character, progress: Progress | None, on_compile: OnCompile,
-        inherited: float = 0.0,
+        inherited: Inherited = NOTHING_INHERITED,
     ) -> None:  # fmt: skip
         self.problem, self.rtol, self.progress, self.on_compile = problem, rtol, progress, on_compile
         self.inherited = inherited
-        """The estimate of the error that the start of the problem has from what was before."""
+        """The error that the start of the problem has from what was before."""
         least, *_, most = sorted(problem.body.moments.tolist())
         self.unequal = 0.0 if problem.body.aligned else most / least
         self.free_rate = c.free_rate
@@ -155,11 +174,17 @@ class OneBody:
                 rows = self._rows_at_steps(candidate, run)
         others += [self._made(self._companion(candidate, plan, run.t[rows])) for plan in coarser]
         rounding, left = candidate.unseen(run.plan.method, n)
-        apart = max(distance(run, rows, other) for other in others)
+        before = self.inherited.rate
+        apart = max(distance(run, rows, other, before) for other in others)
         self._lower_bounds(max(self.free_rate, largest_rate(run.omega, run.problem.omega_start)))
-        error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited)
+        error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
+        if error > self.rtol and self.inherited.error > 0.0:
+            alike = self._made(self._companion(candidate, plan, run.t[rows]))  # it differs in its start alone
+            grown = max(candidate.factors.truncation * distance(run, rows, alike, before), self.inherited.error)
+            if grown > max(self.rtol, MOSTLY * error):
+                raise InheritedTooMuch
         return error, rounding
 
     def _lower_bounds(self, rate: float) -> None:
@@ -178,8 +203,11 @@ class OneBody:
 
     def _companion(self, candidate: Candidate, plan: Plan, times: Floats) -> Integration:
         assert self.first is not None
-        body, inherited = self.problem.body, self.inherited / candidate.factors.truncation
-        others = nudged(self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes, inherited)
+        body, inherited = self.problem.body, self.inherited.error / candidate.factors.truncation
+        others = nudged(
+            self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes, inherited,
+            self.inherited.rate,
+        )  # fmt: skip
         plan = apart_from_start(plan, self.problem.t_start, times)
         companion = self.first.beside(self.problem.replace(times=times, every=None), plan, others)
         companion.warns_of_short_steps = False
@@ -219,16 +247,18 @@ class OneBody:
     def answer(self, candidate: Candidate) -> Solution:
         """Returns the best solution; where the user does not wait for it, raises with the best so far."""
         try:
-            self.refine(candidate)
-            if self.best is None:
-                assert self.failed is not None
-                reads_rate = bool(self.problem.torque.depends & Depends.RATE)
-                if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
-                    raise Stiff  # within the step that cannot be solved, if not at its start
-                raise self.failed.failure() from None
-            spare = candidate.compensated(self.best_steps)
-            if self.rtol < self.best[1] < HOPELESS and spare is not None:
-                self.refine(spare)
+            with suppress(InheritedTooMuch):  # then there is a best solution
+                self.refine(candidate)
+                if self.best is None:
+                    assert self.failed is not None
+                    reads_rate = bool(self.problem.torque.depends & Depends.RATE)
+                    if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
+                        raise Stiff  # within the step that cannot be solved, if not at its start
+                    raise self.failed.failure() from None
+                spare = candidate.compensated(self.best_steps)
+                if self.rtol < self.best[1] < HOPELESS and spare is not None:
+                    self.refine(spare)
+            assert self.best is not None
             return self._finished(*self.best)
         except SimulationInterrupted as stopped:
             if self.best is not None:
@@ -278,7 +308,8 @@ class OneBody:
 
 
 def answer(
-    problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile, inherited: float = 0.0
+    problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile,
+    inherited: Inherited = NOTHING_INHERITED,
 ) -> Solution:  # fmt: skip
     """Returns the motion with an error below the tolerance, by the method of the goal or by the one that suits best.
 
