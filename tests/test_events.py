@@ -1,6 +1,7 @@
 """Events and states between the rows."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,37 @@ def test_a_stop_before_what_cannot_be_done() -> None:
     early = ph.simulate(BODY, ph.HeavyTop(30.0), **chaotic, events=ph.Event(second_rate, terminal=True))
     assert early.error_estimate is not None
     assert early.error_estimate < 1e-9
+
+
+@ph.torque(parameters=[0.0])
+def above(t: float, q: Any, w: Any, p: Any) -> Any:
+    z = ph.to_body(q, (0.0, 0.0, 1.0))
+    return (math.nan if z[2] < p[0] else z[1], -z[0], 0.0)
+
+
+def height(t: float, q: Any, w: Any) -> float:
+    return float(ph.to_space(q, (0.0, 0.0, 1.0))[2]) - 0.3
+
+
+@pytest.mark.parametrize("fails_at", [0.2, 0.28, 0.299])
+def test_a_stop_shortly_before_what_cannot_be_done(fails_at: float) -> None:
+    """It is found between the last look and the failure, for one body and for many."""
+    body, torque, stop = ph.Body([1.0, 1.4, 2.1]), replace(above, values=(fails_at,)), ph.Event(height, terminal=True)
+    start: dict[str, Any] = {"omega": (0.8, 0.2, 0.3), "t_span": (0.0, 20.0)}
+    known = 1.238447655110163  # the same with a torque that does not fail
+    found = ph.simulate(body, torque, **start, rtol=1e-7, events=stop)
+    assert found.t_last == pytest.approx(known, abs=1e-7)
+    assert found.error_estimate is not None
+    assert found.error_estimate < 1e-7
+    stepped = ph.simulate(body, torque, **start, step=0.05, method="DOP853", events=stop)
+    assert stepped.t_last == pytest.approx(known, abs=1e-5)
+    many = ph.ensemble(
+        body, torque, omega=[(0.8, 0.2, 0.3), (0.9, 0.1, 0.3), (0, 0, 0.3)], t_span=(0.0, 20.0), t_eval=[1.0, 20.0],
+        rtol=1e-7, events=stop,
+    )  # fmt: skip
+    assert many.stopped_by.tolist() == [0, 0, -1]
+    assert many.t_last.tolist() == pytest.approx([known, 1.158243675, 20.0], abs=1e-7)
+    assert many.success.all()
 
 
 def test_a_stop_that_a_first_run_sees_too_early() -> None:

@@ -175,7 +175,10 @@ class _WatchedRun:
             begin = Begin(stretch.t1, part.last_quaternion, part.last_momentum, memory)
             stats = stats + part.stats
             try:
-                stop = self.watch.look(Looks(part.t, part.quaternion, part.momentum), self._between)
+                looks = Looks(part.t, part.quaternion, part.momentum)
+                if part.status != Status.OK:  # the last state may lie behind the last look
+                    looks = looks.and_then(part.t_last, part.last_quaternion, part.last_momentum, self.sign)
+                stop = self.watch.look(looks, self._between)
             except BaseException as raised:  # by the user's function, or by Ctrl-C
                 failure = raised
             self._keep(part, stretch.wanted, stop)

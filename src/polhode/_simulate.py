@@ -115,8 +115,9 @@ def _say_what_it_costs(problem: Problem, plan: Plan, *, shown: bool) -> None:
         announce(steps, hint="take longer steps, or rtol= to have them chosen")
 
 
-EVENT_MARGIN = 0.05
-"""Accurate runs go this fraction beyond the first run's terminal event."""
+EVENT_MARGINS = (0.05, 1e-4)
+"""Accurate runs go this fraction beyond the first run's terminal event; the second if the torque fails so far behind
+it."""
 
 
 def _accurate_with_events(
@@ -132,17 +133,25 @@ def _accurate_with_events(
             only_end = problem.replace(times=np.array([problem.t_end]), every=None)
             pilot = _events.with_events(only_end, first, events, progress, on_compile, earlier=earlier)
             spent = pilot.stats
-            early = pilot.t_last + EVENT_MARGIN * (pilot.t_last - problem.t_start)
-            if problem.t_start != early and (problem.t_end - early) * problem.direction > 0:
-                ends.insert(0, early)
-    for t_end in ends:
+            early = [pilot.t_last + margin * (pilot.t_last - problem.t_start) for margin in EVENT_MARGINS]
+            ends = [t for t in early if t != problem.t_start and (problem.t_end - t) * problem.direction > 0] + ends
+    failed = False
+    for number, t_end in enumerate(ends):
+        if number == 1 and len(ends) > 2 and not failed:
+            continue  # the first went farther
         asked = shown = problem.replace(t_end=t_end)
         if problem.times is not None:
             inside = problem.times[(t_end - problem.times) * problem.direction >= 0]
             shown = problem.replace(t_end=t_end, times=inside)
             if not inside.size or inside[-1] != t_end:  # the tolerance holds to the end
                 asked = problem.replace(t_end=t_end, times=np.append(inside, t_end))
-        found = search.answer(asked, goal, progress, on_compile, inherited)
+        try:
+            found = search.answer(asked, goal, progress, on_compile, inherited)
+        except SimulationFailed:
+            if number > 0 or len(ends) < 3:
+                raise
+            failed = True
+            continue
         seen = _events.with_events(shown, found.plan, events, progress, on_compile, earlier=earlier)
         spent = spent + found.stats + seen.stats
         if seen.t_last != t_end:

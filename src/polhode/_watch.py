@@ -263,6 +263,12 @@ class Looks(NamedTuple):
         """Returns some of the looks."""
         return Looks(self.t[which], self.q[which], self.m[which])
 
+    def and_then(self, t: float, q: Floats, m: Floats, sign: float) -> "Looks":
+        """Returns the looks with one more, if it lies behind the last of them."""
+        if self.t.size and sign * t <= sign * self.t[-1]:
+            return self
+        return Looks(np.append(self.t, t), np.vstack([self.q, q]), np.vstack([self.m, m]))
+
     def row(self, k: int) -> Row:
         """Returns one of the looks."""
         return Row(float(self.t[k]), self.q[k], self.m[k])

@@ -19,6 +19,7 @@ from polhode.ensembles.initial import Start
 from polhode.ensembles.result import MOST_MESSAGES, Ensemble, EnsembleInterrupted, EventRows
 from polhode.integration.dense import Reach
 from polhode.integration.grid import Segment, segments_of
+from polhode.integration.loop import SimulationFailed
 from polhode.solution import Solution
 
 BODIES_TOGETHER = 64
@@ -123,7 +124,11 @@ class Watched:
             going = np.ones(len(bodies), dtype=bool)
             for k, body in enumerate(bodies):
                 rows = int(part.rows[k])
-                ended = body.look(Looks(part.t[:rows], part.quaternion[k, :rows], part.momentum[k, :rows]))
+                looks = Looks(part.t[:rows], part.quaternion[k, :rows], part.momentum[k, :rows])
+                if part.status[k] != Status.OK:  # the last state may lie behind the last look
+                    last = float(part.t_last[k]), part.last_quaternion[k], part.last_momentum[k]
+                    looks = looks.and_then(*last, problem.direction)
+                ended = body.look(looks)
                 going[k] = not ended and part.status[k] == Status.OK
                 if not going[k]:
                     findings.seen(body.place)
@@ -164,10 +169,13 @@ class Watched:
         for place in np.flatnonzero(late & (findings.stopped_by >= 0)).tolist():
             start = made.start
             problem = start.problem(place, made.problem)
-            alone = simulate(
-                problem.body, problem.torque, omega=problem.omega_start, attitude=problem.quaternion_start,
-                t_span=(problem.t_start, problem.t_end), t_eval=made.t, events=self.events, **self.simple,
-            )  # fmt: skip
+            try:
+                alone = simulate(
+                    problem.body, problem.torque, omega=problem.omega_start, attitude=problem.quaternion_start,
+                    t_span=(problem.t_start, problem.t_end), t_eval=made.t, events=self.events, **self.simple,
+                )  # fmt: skip
+            except SimulationFailed:  # what the body has is left to it, without an estimate
+                continue
             findings.replace_by(place, alone)
             mended += alone.error_estimate is not None and alone.error_estimate <= rtol
         self.turned.mended(mended)
