@@ -225,6 +225,12 @@ def has_crossed(b: Any, decisions: int) -> bool:
 # --- the course of a margin in a step
 
 
+TOUCH = 0.03
+"""The part of its range within which a margin that is foreseen may be wrong in its sign."""
+EDGE = 0.05
+"""The part of a step, at its ends, in which no such place is looked for: the ends themselves are known."""
+
+
 class Crossing(NamedTuple):
     """Where a margin becomes negative, as parts of a step."""
 
@@ -237,6 +243,8 @@ class Crossing(NamedTuple):
     """Where it is most negative."""
     once: bool
     """Whether it stays negative up to the end of the step."""
+    near: float
+    """Where a margin comes so near to zero inside the step that it may be negative there; 0: nowhere."""
 
 
 def course(b: Any, k: int) -> Course:
@@ -292,7 +300,7 @@ def newton_value(a: Course, c: float) -> float:
 
 def first_crossing(b: Any, decisions: int) -> Crossing:
     """Returns the first place in a step at which a margin becomes negative, as a polynomial through it says."""
-    found = Crossing(-1, 1.0, 0.0, 1.0, True)
+    found, near = Crossing(-1, 1.0, 0.0, 1.0, True, 0.0), 0.0
     for i in range(decisions):
         k = FIRST + CELL * i
         v = course(b, k)
@@ -301,6 +309,7 @@ def first_crossing(b: Any, decisions: int) -> Crossing:
         if low >= FAR or low > 2.0 * (high - low):  # it was not met, or is far from negative
             continue
         left, right, f_right, deep, deepest, once = 0.0, -1.0, 0.0, 1.0, 0.0, True
+        lowest, low_at = TOUCH * (high - low), 0.0
         for look in TABLE:
             c, f = look[0], interpolated(v, look[1])
             if f < 0.0 and right < 0.0:
@@ -310,6 +319,10 @@ def first_crossing(b: Any, decisions: int) -> Crossing:
             once = once and (right < 0.0 or f < 0.0)
             if f < deepest:
                 deep, deepest = c, f
+            if f < lowest:
+                lowest, low_at = f, c
+        if EDGE < low_at < 1.0 - EDGE:
+            near = low_at
         if right < 0.0 or left >= found.place:
             continue
         a = newton_form(v)
@@ -324,5 +337,5 @@ def first_crossing(b: Any, decisions: int) -> Crossing:
         if right < found.place or found.cell < 0:
             h = 1e-4
             fall = (newton_value(a, right + h) - newton_value(a, right - h)) / (2.0 * h)
-            found = Crossing(k, right, fall if fall < 0.0 else span, deep, once)
-    return found
+            found = Crossing(k, right, fall if fall < 0.0 else span, deep, once, 0.0)
+    return Crossing(found.cell, found.place, found.fall, found.deep, found.once, near)

@@ -115,7 +115,7 @@ def located(pull: Pull, decisions: int) -> Stepper:
         absolute = p.tuning[1] if p.tuning[1] >= 0.0 else p.tuning[0] * largest
         length = h if memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
         following, tried, target, fall = length, length, -1, 0.0
-        rejected, aims = False, 0
+        rejected, aims, may_cut = False, 0, True
         for _ in range(MOST_ATTEMPTS):
             b[FREE], b[COUNT] = 0.0, 0.0
             if free:
@@ -146,6 +146,10 @@ def located(pull: Pull, decisions: int) -> Stepper:
             seen = first_crossing(b, n)
             cell = seen.cell
             ends_there = cell >= 0 and b[cell + MARGIN] < 0.0  # else there is only a guess, at an excursion inside
+            if aims == 0 and may_cut and not ends_there and seen.near > 0.0:
+                # A margin may become negative and positive again: a step that ends there shows it.
+                length, may_cut = seen.near * length, False
+                continue
             rest, cost, other = (1.0 - seen.place) * abs(length), 0.0, end
             passes = cell >= 0 and not ends_there
             if ends_there and aims == 0:
