@@ -442,7 +442,7 @@ def of_integers(t: Any) -> Any:
         (counting, r"global variables cannot be written to"),
         (of_integers, r"@ takes arrays of one type: write floats"),
         (in_a_helper, r"Unknown attribute 'nothing' of type float64"),
-        (keyword_only, r"Cannot bind"),
+        (keyword_only, r"arguments by keyword only have no compiled form: write the definition without"),
         (unsupported, r"unsupported NumPy function 'numpy.einsum'"),
         (too_far, r"tuple index out of range"),
         (file_access, r"context manager"),

@@ -42,6 +42,10 @@ _PLAINER = (
         r"Use of unsupported opcode \((?:STORE|DELETE)_GLOBAL\).*",
         "global variables cannot be written to, because the function is evaluated any number of times",
     ),
+    (
+        r"Cannot bind .* to signature '\((?:.*, )?\*, .*\)'.*",
+        "arguments by keyword only have no compiled form: write the definition without the *",
+    ),
     (r"'@' arguments must all have the same dtype", "@ takes arrays of one type: write floats, as in 1.0 for 1"),
 )
 """Reasons of Numba's that say too little, and better ones."""
