@@ -205,3 +205,16 @@ def test_jumps_without_branches_bend() -> None:
     ):
         assert may_bend(f)
         assert locatable(f) is not None
+
+
+def without_end(t: float, q: Any, w: Any, p: Any) -> Any:
+    """Has remainders of a period that never ends, and subtracts comparisons."""
+    never = math.inf
+    sign = (w[1] > 0.0) - (w[1] < 0.0)
+    return (0.1 if t % never < 0.5 else w[0], math.fmod(w[0], never) + sign, math.remainder(w[2], never))
+
+
+@pytest.mark.parametrize("t", [0.3, 0.7])
+def test_remainders_of_an_infinite_period_and_differences_of_comparisons(t: float) -> None:
+    x = (t, 0.8, 0.0, 0.6, 0.0, -0.4, 0.2, 0.3)
+    assert Board(without_end).decide(x) == without_end(t, x[1:5], x[5:], P)

@@ -392,6 +392,33 @@ def complex_numbers(t: Any) -> Any:  # here
     return (1j * t, 0.0, 0.0)
 
 
+CHANGING = [1.0, 2.0]
+evaluations = 0
+
+
+def changing(t: Any) -> Any:
+    return (t, CHANGING[0], 0.0)  # here
+
+
+def generator(t: Any) -> Any:
+    return (t, sum(x * t for x in (1.0, 2.0)), 0.0)  # here
+
+
+def starred(t: Any) -> Any:
+    a, *rest = (t, 1.0, 2.0)  # here
+    return (a, rest[0], 0.0)
+
+
+def counting(t: Any) -> Any:
+    global evaluations
+    evaluations += 1  # here
+    return (t, 0.0, 0.0)
+
+
+def of_integers(t: Any) -> Any:
+    return np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) @ np.array([t, 0.0, 0.0])  # here
+
+
 @pytest.mark.parametrize(
     ("torque", "reason"),
     [
@@ -407,10 +434,15 @@ def complex_numbers(t: Any) -> Any:  # here
         (matrix, r"a torque returns three numbers in a row, not an array of 2 dimensions"),
         (unstable, r"Cannot unify float64 and UniTuple\(float64 x 2\)"),
         (mixed, r"append"),
-        (method_call, r"'TABLE': Cannot determine Numba type of <class '.*Table'>"),
-        (dictionary, r"'SETTINGS': Cannot determine Numba type of <class 'dict'>"),
+        (method_call, r"TABLE, of type Table, has no compiled form: take numbers, tuples"),
+        (dictionary, r"SETTINGS, of type dict, has no compiled form: take numbers, tuples"),
+        (changing, r"CHANGING is a list, which may change: take numbers, tuples"),
+        (generator, r"generators have no compiled form: write \[... for ...\]"),
+        (starred, r"a, \*b = c has no compiled form: write a, b = c\[0\], c\[1:\]"),
+        (counting, r"global variables cannot be written to"),
+        (of_integers, r"@ takes arrays of one type: write floats"),
         (in_a_helper, r"Unknown attribute 'nothing' of type float64"),
-        (keyword_only, r"Cannot bind"),
+        (keyword_only, r"arguments by keyword only have no compiled form: write the definition without"),
         (unsupported, r"unsupported NumPy function 'numpy.einsum'"),
         (too_far, r"tuple index out of range"),
         (file_access, r"context manager"),

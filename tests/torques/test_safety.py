@@ -74,8 +74,22 @@ def test_a_torque_that_writes_to_its_parameters_is_refused() -> None:
     with pytest.raises(CompilationFailed, match=r"parameters, .* cannot be written to"):
         ph.ensemble(BODY, writing, omega=[W] * 3, **PROBLEM)
     at_once = ph.torque(lambda t, q, w, p: (p.fill(1.0), 0.0, 0.0), parameters=[0.3])
-    with pytest.raises(ValueError, match=r"raised ValueError at t = 0: assignment destination is read-only"):
+    told = r"raised ValueError at t = 0: assignment destination is read-only; .* write to a copy"
+    with pytest.raises(ValueError, match=told):
         ph.simulate(BODY, at_once, omega=W, **PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("f", "told"),
+    [
+        (lambda t, q, w, p: (p[1], 0.0, 0.0), r"out of bounds .*; the torque has 1 parameter: give more, as in"),
+        (lambda t, q, w, p: -p[0] * w, r"; q and w are tuples: write np.array\(w\)"),
+        (lambda t, q, w, p: -w, r"; q and w are tuples: write np.array\(w\)"),
+    ],
+)
+def test_usual_mistakes_are_told_with_a_remedy(f: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ph.simulate(BODY, ph.torque(f, parameters=[0.3]), omega=W, **PROBLEM)
 
 
 def test_an_integer_that_overflows_ends_the_run() -> None:

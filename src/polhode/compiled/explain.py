@@ -25,10 +25,28 @@ WRITES = (
     "times: write to a copy, as in own = p.copy()"
 )
 """Why an array cannot be written to."""
+TAKEN = "take numbers, tuples, NamedTuples or arrays from outside the function, or give numbers as parameters"
+"""What users are to do about values that cannot be compiled."""
 _PLAINER = (
     (r"Cannot modify readonly array.*|.*explicit output that is read-only.*", WRITES),
     (r"AttributeError, 'NoneType' object has no attribute 'args'", WRITES),  # Numba 0.68 says this of p += 1.0
     (r"Int value is too large: (\d+).*", rf"the integer \1 is {SMALLER}"),
+    (
+        r"Untyped \w+ name '(\w+)': Cannot determine Numba type of <class '(?:\w+\.)*(\w+)'>",
+        rf"\1, of type \2, has no compiled form: {TAKEN}",
+    ),
+    (r"The use of a reflected list.*assigned to variable '(\w+)'.*", rf"\1 is a list, which may change: {TAKEN}"),
+    (r"The use of yield in a closure.*", "generators have no compiled form: write [... for ...], or a loop"),
+    (r"Use of unsupported opcode \(UNPACK_EX\).*", "a, *b = c has no compiled form: write a, b = c[0], c[1:]"),
+    (
+        r"Use of unsupported opcode \((?:STORE|DELETE)_GLOBAL\).*",
+        "global variables cannot be written to, because the function is evaluated any number of times",
+    ),
+    (
+        r"Cannot bind .* to signature '\((?:.*, )?\*, .*\)'.*",
+        "arguments by keyword only have no compiled form: write the definition without the *",
+    ),
+    (r"'@' arguments must all have the same dtype", "@ takes arrays of one type: write floats, as in 1.0 for 1"),
 )
 """Reasons of Numba's that say too little, and better ones."""
 

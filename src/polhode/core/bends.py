@@ -41,7 +41,7 @@ def decided(b: Any, k: int, d: float, holds: Any) -> bool:
         side = YES if holds else NO
         b[k + SIDE] = side
     noted(b, k, side * d)
-    return side > 0.0
+    return bool(side > 0.0)  # in plain Python the board is an array, and booleans of NumPy cannot be subtracted
 
 
 def noted(b: Any, k: int, margin: float) -> None:
@@ -177,22 +177,27 @@ def floor_divide(b: Any, k: int, x: Any, y: Any) -> float:
     return floor(b, k, x / y)
 
 
+def without(x: Any, y: Any, n: float) -> float:
+    """Returns x - y n, which is x for n = 0, also where y is infinite: a period that never ends."""
+    return float(x - y * n) if n != 0.0 else float(x)
+
+
 def modulo(b: Any, k: int, x: Any, y: Any) -> float:
     """x % y, with the sign of y."""
     n = floor(b, k, x / y)
-    return float(x - y * n)
+    return without(x, y, n)
 
 
 def fmod(b: Any, k: int, x: Any, y: Any) -> float:
     """fmod(x, y), with the sign of x."""
     n = trunc(b, k, x / y)
-    return float(x - y * n)
+    return without(x, y, n)
 
 
 def remainder(b: Any, k: int, x: Any, y: Any) -> float:
     """remainder(x, y), at most y / 2."""
     n = rounded(b, k, x / y)
-    return float(x - y * n)
+    return without(x, y, n)
 
 
 # --- the board

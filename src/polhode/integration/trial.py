@@ -8,6 +8,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode._interrupts import faults_ignored, is_from_handler
+from polhode.compiled.explain import WRITES
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.methods import Method
@@ -35,13 +36,23 @@ def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Qu
     except Exception as problem:  # the user's code may raise anything
         if is_from_handler(problem):
             raise
-        raise ValueError(
-            f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {problem}"
-        ) from problem
+        told = f"{problem}{_remedy(problem, values)}"
+        raise ValueError(f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
     size = _size(torque.name, n, t)
     if torque.potential_kernel is not None:
         _try_potential(torque.name, torque.potential_kernel, values, t_seen, q)
     return size
+
+
+def _remedy(problem: Exception, values: Floats) -> str:
+    """Returns what to do about the usual mistakes."""
+    text = str(problem)
+    if isinstance(problem, IndexError) and f"with size {len(values)}" in text:
+        number = "1 parameter" if len(values) == 1 else f"{len(values)} parameters"
+        return f"; the torque has {number}: give more, as in @torque(parameters=[...])"
+    if isinstance(problem, TypeError) and ("multiply sequence" in text or "'tuple'" in text):
+        return "; q and w are tuples: write np.array(w) to compute with all of it"
+    return f"; {WRITES}" if isinstance(problem, ValueError) and "read-only" in text else ""
 
 
 def _size(name: str, n: Any, t: float) -> float:
