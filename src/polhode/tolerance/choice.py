@@ -40,7 +40,7 @@ SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
 (docs/decisions/0010-less.md)."""
 
 COMPENSATED_FACTOR = 2.0
-"""The factor of round-off of compensated collocation."""
+"""The factor of compensated collocation, whose error is mostly made of round-off, and of what iterations leave."""
 FACTOR_AT_BENDS = 5.0
 """The factor of the estimate where a torque may bend: an error in the place of a bend is of the first order, of which a
 companion with steps longer by a quarter shows one quarter."""
@@ -163,7 +163,7 @@ def _factors(method: Method) -> Factors:
     """Returns the factors of the estimate; compensated collocation has less rounding that two runs could share."""
     compensated = dict(method.settings).get("compensated", False)
     if method.collocation and compensated:
-        return Factors(method.estimate_factor, COMPENSATED_FACTOR)
+        return Factors(max(method.estimate_factor, COMPENSATED_FACTOR), COMPENSATED_FACTOR)
     return Factors(method.estimate_factor)
 
 
