@@ -219,7 +219,8 @@ class OneBody:
             return compared_rows(run.t, self.problem.t_start, run.t.size / 3)
         if run.stats.steps <= MANY_ROWS or run.problem.torque.breakpoints:
             return compared_rows(run.t, self.problem.t_start, run.t.size / ALIKE)
-        rows = np.arange(ALIKE, run.t.size, ALIKE)
+        stride = ALIKE // math.gcd(ALIKE, self.problem.every or 1)
+        rows = np.arange(stride, run.t.size, stride)
         return rows if rows.size and rows[-1] == run.t.size - 1 else np.append(rows, run.t.size - 1)
 
     def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
