@@ -934,14 +934,14 @@ def _show_one(result: Path, rows: int, plot: bool) -> Figure | None:
     import numpy as np
 
     import polhode
-    from polhode.io.records import describe_torque
+    from polhode.io.records import TorqueFromFile, describe_torque
     from polhode.torques import get
 
     solution = polhode.load(result)
     if title := solution.metadata.get("title"):
         _say(f"{one_line(str(title))}\n")
     torque = describe_torque(solution.torque)
-    if get(solution.torque.name) is None:
+    if isinstance(solution.torque, TorqueFromFile) and get(solution.torque.name) is None:
         torque += ", a function of the user, which the file does not keep"
     _field("body", solution.body)
     _field("torque", torque)

@@ -12,6 +12,8 @@
     [torque]                            # optional; `polhode torques` lists the models
     model = "HeavyTop"                  # or "file.py:function", with parameters = [...]
     weight = 20.0
+    scale = 0.5                         # optional, for every model: times a number,
+    during = [0.0, 5.0]                 # and only between these times; [[torque]] tables, several, are a sum
 
     [run]
     t_span = [0.0, 10.0]                # s
@@ -195,6 +197,13 @@ class _Torque(_Table):
     model_config = ConfigDict(extra="allow")  # the model's own fields, which the model checks
 
     model: str
+    scale: float | None = None
+    during: tuple[float, float] | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the model is a function in a Python file."""
+        return ":" in self.model or self.model.endswith(".py")
 
 
 class _Run(_Table):
@@ -266,6 +275,22 @@ class _File(_Table):
     run: _Run
     output: _Output = _Output()
     ensemble: _Ensemble | None = None
+
+    @property
+    def torques(self) -> dict[str, _Torque]:
+        """The tables of torques, by the names that they have in messages."""
+        return {"torque": self.torque}
+
+
+class _FileOfSum(_File):
+    """A file with several torques, as [[torque]] tables."""
+
+    torque: tuple[_Torque, ...]  # type: ignore[assignment]
+
+    @property
+    def torques(self) -> dict[str, _Torque]:
+        """The tables of torques, by the names that they have in messages."""
+        return {f"torque[{k}]": table for k, table in enumerate(self.torque)}
 
 
 _KEYS: dict[tuple[str, ...], type[_Table]] = {
@@ -368,7 +393,8 @@ def check_scenario(path: str | Path, *, trust: bool = False) -> Draft:
     """
     path = Path(path)
     with _problems_of(path):
-        file = _validated(_File, _tree(_text(path)))
+        tree = _tree(_text(path))
+        file = _validated(_FileOfSum if isinstance(tree.get("torque"), list) else _File, tree)
         return Draft(_scenario(path, file, trust), file, trust)
 
 
@@ -383,11 +409,12 @@ class Draft:
 
     def scenario(self) -> Scenario:
         """Returns the scenario with its torque; executes the Python file that it may name."""
-        model, path = self.tables.torque.model, self.checked.path
-        if not _is_file(model):
+        path, tables = self.checked.path, self.tables.torques
+        if not any(table.is_file for table in tables.values()):
             return self.checked
         with _problems_of(path):
-            acting = _torque_from_file(self.tables.torque, path.parent, self.trust)
+            modules: dict[Path, Any] = {}
+            acting = _sum(tables, lambda key, table: _torque_from_file(key, table, path.parent, self.trust, modules))
             scenario = replace(self.checked, torque=acting)
             _checked("", lambda: checked_arguments(**scenario.arguments()))
             many = self.tables.ensemble
@@ -424,14 +451,16 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         raise _Problems(
             f"run: {rows:.3g} rows of output are more than the {MOST_ROWS:.0e} allowed: set run.every or run.samples"
         )
-    from_file = _is_file(file.torque.model)
-    if from_file:
-        _checked_file(file.torque, path.parent, trust)
+    from_file = any(table.is_file for table in file.torques.values())
+    for key, table in file.torques.items():
+        if table.is_file:
+            _checked_file(key, table, path.parent, trust)
+    acting = _sum(file.torques, lambda key, table: Free())
     scenario = Scenario(
         path=path,
         title=file.title,
         body=body,
-        torque=Free() if from_file else _torque(file.torque),
+        torque=Free() if from_file else acting,
         omega=file.initial.rate(body),
         attitude=file.initial.attitude(),
         t_span=run.t_span,
@@ -537,60 +566,77 @@ def _checked(key: str, make: Callable[[], Any]) -> Any:
 # --- the torque ----------------------------------------------------------------------------------------------------
 
 
-def _is_file(model: str) -> bool:
-    """Whether the model is a function in a Python file."""
-    return ":" in model or model.endswith(".py")
+def _sum(tables: dict[str, _Torque], from_file: Callable[[str, _Torque], Torque]) -> Torque:
+    """Returns the sum of the torques in these tables; `from_file` makes those that are in Python files."""
+    total: Torque = Free()
+    for key, table in tables.items():
+        total = total + _limited(key, table, from_file(key, table) if table.is_file else _torque(key, table))
+    return total
 
 
-def _torque(table: _Torque) -> Torque:
-    model = _checked("torque.model", lambda: find_torque(table.model))
-    return _checked("torque", lambda: _validated(model, table.model_extra or {}, "torque"))  # type: ignore[no-any-return]
+def _limited(key: str, table: _Torque, acting: Torque) -> Torque:
+    """Returns the torque times its scale, for the time during which it acts."""
+    if table.scale is not None:
+        acting = table.scale * acting
+    if (during := table.during) is not None:
+        acting = _checked(f"{key}.during", lambda: acting.during(*during))
+    return acting
 
 
-def _checked_file(table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
+def _torque(key: str, table: _Torque) -> Torque:
+    model = _checked(f"{key}.model", lambda: find_torque(table.model))
+    return _checked(key, lambda: _validated(model, table.model_extra or {}, key))  # type: ignore[no-any-return]
+
+
+def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
     """Returns the Python file and the name of the function in it, checked as far as possible without executing it."""
     settings = table.model_extra or {}
     file, _, name = table.model.rpartition(":")
     if not file.endswith(".py") or not name.isidentifier() or "\0" in file:
-        raise _Problems(f"torque.model: {table.model!r} must be like 'magnetic.py:torque_function'")
+        raise _Problems(f"{key}.model: {table.model!r} must be like 'magnetic.py:torque_function'")
     path = directory / file
     try:
         real, folder, exists = path.resolve(), directory.resolve(), path.is_file()
     except OSError as problem:
-        raise _Problems(f"torque.model: {path} cannot be read: {problem.strerror}") from None
+        raise _Problems(f"{key}.model: {path} cannot be read: {problem.strerror}") from None
     if not exists:
-        raise _Problems(f"torque.model: there is no file {path}; it is looked for beside the scenario")
+        raise _Problems(f"{key}.model: there is no file {path}; it is looked for beside the scenario")
     if not (trust or real.is_relative_to(folder)):
         raise _Problems(
-            f"torque.model: {real} lies outside the folder of the scenario, and to run the scenario would execute it: "
+            f"{key}.model: {real} lies outside the folder of the scenario, and to run the scenario would execute it: "
             "if you trust that file, allow it with --trust (in Python: trust=True)"
         )
     if unknown := settings.keys() - {"parameters"}:
-        raise _Problems(*(f"torque.{k}: {_unknown(k, ['parameters'])}" for k in sorted(unknown)))
-    _parameters(settings)
+        raise _Problems(*(f"{key}.{k}: {_unknown(k, ['parameters'])}" for k in sorted(unknown)))
+    _parameters(key, settings)
     return path, name
 
 
-def _parameters(settings: dict[str, Any]) -> tuple[float, ...]:
-    return _validated(tuple[float, ...], settings.get("parameters", ()), "torque", "parameters")  # type: ignore[no-any-return]
+def _parameters(key: str, settings: dict[str, Any]) -> tuple[float, ...]:
+    return _validated(tuple[float, ...], settings.get("parameters", ()), key, "parameters")  # type: ignore[no-any-return]
 
 
-def _torque_from_file(table: _Torque, directory: Path, trust: bool) -> Torque:
-    """Returns the torque made from a function in a Python file of the user's, which is executed like any script."""
-    path, name = _checked_file(table, directory, trust)
+def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any]) -> Torque:
+    """Returns the torque made from a function in a Python file of the user's, which is executed like any script.
+
+    A file that several torques name is executed for the first of them; `modules` has those that were.
+    """
+    path, name = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
-    found = getattr(_module(path), name, None)
+    if path not in modules:
+        modules[path] = _module(key, path)
+    found = getattr(modules[path], name, None)
     if found is None:
-        raise _Problems(f"torque.model: {path} has no {name}")
-    values = _parameters(settings)
+        raise _Problems(f"{key}.model: {path} has no {name}")
+    values = _parameters(key, settings)
     if isinstance(found, CustomTorque):
         return found.with_parameters(values) if "parameters" in settings else found
     if isinstance(found, Torque) and not settings:
         return found
-    return _checked("torque.model", lambda: torque(found, parameters=values))  # type: ignore[no-any-return]
+    return _checked(f"{key}.model", lambda: torque(found, parameters=values))  # type: ignore[no-any-return]
 
 
-def _module(path: Path) -> Any:
+def _module(key: str, path: Path) -> Any:
     """Executes the file and returns it as a module, under a name that no package has."""
     name = f"polhode-scenario:{path.resolve()}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -603,7 +649,7 @@ def _module(path: Path) -> Any:
     except (Exception, SystemExit) as problem:  # the user's code may raise anything
         line = problem.lineno if isinstance(problem, SyntaxError) else _last_line(problem, path)
         where = f", line {line}" if line else ""
-        raise _Problems(f"torque.model: {path}{where} raised {type(problem).__name__}: {problem}") from None
+        raise _Problems(f"{key}.model: {path}{where} raised {type(problem).__name__}: {problem}") from None
     return module
 
 
@@ -708,7 +754,7 @@ def _real(e: Any, tree: Any) -> tuple[Any, ...]:
 
 
 def _known(kind: Any, table: tuple[Any, ...]) -> list[str]:
-    if kind is _File:
+    if kind in (_File, _FileOfSum):
         return list(_KEYS[table].model_fields)
     return [f.name for f in fields(kind)]
 

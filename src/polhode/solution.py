@@ -21,7 +21,7 @@ from polhode._arrays import lengths as row_lengths
 from polhode._interrupts import is_from_handler
 from polhode.body import Body
 from polhode.compiled import KernelRaised, all_rows_at_once, program
-from polhode.core.drive import potential_rows
+from polhode.core.drive import potential_rows, torque_rows
 from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Depends
@@ -202,6 +202,44 @@ class Solution:
     def energy(self) -> Floats:
         """The kinetic plus the potential energy, in J; NaN where the torque has no potential."""
         return self.kinetic_energy + self.potential_energy
+
+    def torque_of(self, part: str | int | None = None) -> Floats:
+        """Returns the torque on the body in each row, in body axes, in N m, (rows, 3): all of it, or one part of a sum.
+
+        A part is named as in `solution.torque.parts`, or by its number from 0 on. At the time of a jump it is the
+        torque after it.
+        """
+        acting = self.torque if part is None else self._part(part)
+        kernel, values = acting.torque_kernel, np.array(acting.parameters(self.body), dtype=np.float64)
+        if self.t.size <= INTERPRETED_ROWS:
+            p = read_only(values)
+            rows = zip(self.t.tolist(), self.quaternion.tolist(), self.omega.tolist(), strict=True)
+            found = [kernel(t, (a, b, c, d), (x, y, z), p) for t, (a, b, c, d), (x, y, z) in rows]
+            return np.array(found, dtype=np.float64).reshape(-1, 3)
+        fill = program(torque_rows(kernel), "pppppii", what=f"the torque {acting.name}")
+
+        def block(t: Floats, q: Floats, w: Floats) -> Floats:
+            out = np.empty((t.size, 3))
+            flat = (np.ascontiguousarray(x).reshape(-1) for x in (t, q, w))
+            try:
+                fill(values, *flat, out.reshape(-1), values.size, t.size)
+            except KernelRaised as problem:
+                raise ValueError(f"the torque {acting.name} raised {problem}") from None
+            return out
+
+        return apply_by_blocks(block, self.t, self.quaternion, self.omega)
+
+    def _part(self, part: str | int) -> Torque:
+        """Returns a part of the torque."""
+        parts = self.torque.parts
+        if isinstance(part, str):
+            return parts[part] if part in parts else parts[_check.choice("part of the torque", part, parts)]
+        if isinstance(part, bool) or not isinstance(part, int | np.integer) or not -len(parts) <= part < len(parts):
+            raise ValueError(
+                f"part must be a name or a number from 0 to {len(parts) - 1}, not {part!r}: the parts are "
+                f"{', '.join(parts)}"
+            )
+        return list(parts.values())[part]
 
     @property
     def _has_potential(self) -> bool:

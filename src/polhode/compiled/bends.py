@@ -3,7 +3,8 @@
 `locatable(f)` takes the source of a user's function and of the helpers that it calls, and makes from it the same
 function with a board: comparisons, `max`, `abs` and their like go through the functions of `core/bends.py`. What the
 rewriter does not know, such as a comparison in a loop of unknown length, has no such form: then the answer is None. The
-source is believed only if it compiles to the very code that the function has.
+source is believed only if it compiles to the very code that the function has. Functions that f names as `__smooth__`
+are left as they are: the parts of a sum of torques that jump at breakpoints only.
 """
 
 import __future__
@@ -182,8 +183,8 @@ def _found(f: types.FunctionType) -> _Kept:
 def _definition(f: types.FunctionType) -> ast.FunctionDef:
     """Returns the syntax tree of a function without decorators, defaults and annotations."""
     code = f.__code__
-    lines, _ = inspect.findsource(f)
-    source = _read("".join(lines), code.co_flags & FUTURE)
+    text = f.__text__ if hasattr(f, "__text__") else "".join(inspect.findsource(f)[0])
+    source = _read(text, code.co_flags & FUTURE)
     if (code.co_firstlineno, _content(code)) in source.codes:
         for node in reversed(source.definitions.get(code.co_firstlineno, [])):  # from the inside out
             named = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
@@ -418,7 +419,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def helper(self, function: types.FunctionType, call: ast.Call) -> ast.expr:
         """Writes the call of a helper, which is rewritten too if it may bend."""
-        if not may_bend(function):
+        if not may_bend(function) or function in getattr(self.f, "__smooth__", ()):
             return call
         inside, count = _rewritten(function, self.seen, self.callers)
         if count == 0:

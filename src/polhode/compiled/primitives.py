@@ -9,6 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array
 
 from polhode.compiled import lanes
 from polhode.core import ops
@@ -17,6 +18,7 @@ from polhode.core.status import OK
 fma: Any = lanes.fma
 select: Any = lanes.select
 broken: Any = lanes.broken
+extracted: Any = lanes.extracted
 
 
 @intrinsic
@@ -36,6 +38,27 @@ def _beginning_at(typing_context: Any, x: Any, k: Any) -> Any:
         return builder.gep(pointer, [offset])
 
     return x(x, k), emit
+
+
+@intrinsic(prefer_literal=True)
+def _section(typing_context: Any, x: Any, k: Any, n: Any) -> Any:
+    if not isinstance(k, types.IntegerLiteral) or not isinstance(n, types.IntegerLiteral):
+        return None
+    first, length = k.literal_value, n.literal_value
+    if isinstance(x, types.BaseTuple):
+        kind = types.Tuple(x.types[first : first + length])
+
+        def take(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return context.make_tuple(builder, kind, cgutils.unpack_tuple(builder, args[0])[first : first + length])
+
+        return kind(x, k, n), take
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = make_array(x)(context, builder, args[0]).data
+        begin = builder.gep(data, [context.get_constant(types.intp, first)])
+        return lanes.view_of(context, builder, begin, context.get_constant(types.intp, length))
+
+    return lanes.PARAMETERS(x, k, n), emit
 
 
 @intrinsic(prefer_literal=True)
@@ -108,6 +131,11 @@ def _overload_where(condition, a, b):
     return lambda condition, a, b: a if condition else b
 
 
+@overload(ops.is_between)
+def _overload_is_between(t, start, end):
+    return lambda t, start, end: extracted(start, 0) <= extracted(t, 0) < extracted(end, 0)
+
+
 @overload(ops.verdict)
 def _overload_verdict(status, good):
     if isinstance(good, lanes.Mask):
@@ -125,6 +153,7 @@ COMPILED: dict[Any, Any] = {
     ops.fma: fma,
     ops.view: _view,
     ops.beginning_at: _beginning_at,
+    ops.section: _section,
     ops.scratch: _scratch,
     ops.columns: lanes.columns,
     ops.views: lanes.views,
@@ -134,7 +163,7 @@ COMPILED: dict[Any, Any] = {
     ops.halves: lanes.halves,
     ops.joined: lanes.joined,
     ops.exchanged: lanes.exchanged,
-    **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.verdict)},
+    **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.is_between, ops.verdict)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not
 return an array that it was not given."""

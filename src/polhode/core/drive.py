@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.core.dd import two_sum
-from polhode.core.ops import all_of, beginning_at, columns, lane, verdict, view
+from polhode.core.ops import all_of, beginning_at, columns, lane, triple, verdict, view
 from polhode.core.quat import norm2
 from polhode.core.status import ALONE, OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
-from polhode.core.types import Packing, Params, Quat, Rotor, State, Stepper, Vec3
+from polhode.core.types import Packing, Params, Quat, Rotor, State, Stepper, UserTorque, Vec3
 
 
 class Counters(NamedTuple):
@@ -494,6 +494,20 @@ def potential_rows(potential: Any) -> Callable[..., int]:
         for i in range(rows):
             k = 4 * i
             out[i] = potential(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), p)
+        return OK
+
+    return fill
+
+
+def torque_rows(torque: UserTorque) -> Callable[..., int]:
+    """Returns the loop that evaluates a torque in the user's axes at every saved state."""
+
+    def fill(values: Any, t: Any, q: Any, w: Any, out: Any, count: int, rows: int) -> int:
+        p = view(values, count)
+        for i in range(rows):
+            j, k = 3 * i, 4 * i
+            n = triple(torque(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2]), p))
+            out[j], out[j + 1], out[j + 2] = n
         return OK
 
     return fill

@@ -74,6 +74,18 @@ def beginning_at(x: Any, k: int) -> Any:
 
 
 @primitive
+def section(x: Any, k: int, n: int) -> Any:
+    """Returns the n parameters from x[k] on, for literal k and n: a view of an array, or a part of a tuple."""
+    return x[k : k + n]
+
+
+@primitive
+def is_between(t: float, start: float, end: float) -> bool:
+    """Whether start <= t < end. Lanes agree on that, because no step reaches beyond a breakpoint: the first decides."""
+    return start <= t < end
+
+
+@primitive
 def scratch(n: int) -> Any:
     """Returns n numbers to write to, for a literal n. Compiled, they live while the function does that asked."""
     return [0.0] * n

@@ -9,7 +9,8 @@ from typing import Any
 def function(head: str, lines: Sequence[str], names: dict[str, Any]) -> Any:
     """Makes a function from its text. It captures the names that it reads, so its digest covers them.
 
-    The same text with the same names gives the same function object, so that its digest is computed once.
+    The same text with the same names gives the same function object, so that its digest is computed once. The
+    function keeps the text as `__text__`.
     """
     text = "\n    ".join([f"def {head}:", *lines])
     if all(type(value) in _EQUAL_IF_THE_SAME for value in names.values()):
@@ -29,7 +30,9 @@ def _shared(head: str, text: str, names: tuple[tuple[str, type, Any], ...]) -> A
 def _made(head: str, text: str, names: dict[str, Any]) -> Any:
     scope = {"__name__": __name__, **names}
     exec(_code(text, f"<{head}>"), scope)
-    return scope[head.partition("(")[0]]
+    made = scope[head.partition("(")[0]]
+    made.__text__ = text
+    return made
 
 
 @lru_cache(maxsize=1024)

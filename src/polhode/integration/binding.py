@@ -84,10 +84,10 @@ def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depen
 
 
 @lru_cache(maxsize=128)
-def _located(torque: Locatable, tilted: bool, native: bool) -> Stepper:
+def _located(torque: Locatable, tilted: bool, windowed: bool, native: bool) -> Stepper:
     """Binds the steps that end at the bends of a torque."""
     kernel = torque.kernel if native else _without_exceptions(torque.kernel)
-    return located(torque_in_principal_axes(kernel, tilted=tilted, windowed=False), torque.decisions)
+    return located(torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed), torque.decisions)
 
 
 def _without_exceptions(kernel: UserTorque) -> UserTorque:
@@ -117,9 +117,10 @@ class Binding:
     def __init__(self, problem: Problem, plan: Plan, others: Others, driver: Callable[[Stepper], Callable[..., int]]):
         self.problem, self.plan, self.others, self.driver = problem, plan, others, driver
         self.tilted = others.tilted or not problem.body.aligned
+        self.windowed = len(problem.torque.breakpoints) > 0
         self.native, self.scales = compiles(), scales_of(problem, plan, others)
         bends = self._bends()
-        self.located = None if bends is None else _located(bends, self.tilted, self.native)
+        self.located = None if bends is None else _located(bends, self.tilted, self.windowed, self.native)
         self.stepper = self._bind()
         self._loop: Callable[..., int] | None = None
 
@@ -129,7 +130,7 @@ class Binding:
 
     def _bind(self, form: int | None = None) -> Stepper:
         torque, scales = self.problem.torque, self.scales if form is None else self.scales._replace(form=form)
-        kind = (torque.torque_kernel, self.tilted, len(torque.breakpoints) > 0, torque.depends)
+        kind = (torque.torque_kernel, self.tilted, self.windowed, torque.depends)
         stepper = _bound(ById(self.plan.method.scheme), *kind, scales)
         if self.located is None:
             return stepper

@@ -30,18 +30,21 @@ def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> f
 
 def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3) -> float:
     """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
-    kernel = torque.torque_kernel  # one from a file has none, and says so
-    try:
-        n = kernel(t_seen, q, w, values)
-    except Exception as problem:  # the user's code may raise anything
-        if is_from_handler(problem):
-            raise
-        told = f"{problem}{_remedy(problem, values)}"
-        raise ValueError(f"the torque {torque.name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
-    size = _size(torque.name, n, t)
-    if torque.potential_kernel is not None:
-        _try_potential(torque.name, torque.potential_kernel, values, t_seen, q)
-    return size
+    for name, part, own in torque.acting(t_seen, values):  # so that the error names the part of a sum
+        kernel = part.torque_kernel  # one from a file has none, and says so
+        try:
+            n = kernel(t_seen, q, w, own)
+        except Exception as problem:  # the user's code may raise anything
+            if is_from_handler(problem):
+                raise
+            told = f"{problem}{_remedy(problem, own)}"
+            raise ValueError(f"the torque {name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
+        size = _size(name, n, t)
+        if part.potential_kernel is not None:
+            _try_potential(name, part.potential_kernel, own, t_seen, q)
+        if part is torque:
+            return size
+    return _size(torque.name, torque.torque_kernel(t_seen, q, w, values), t)
 
 
 def _remedy(problem: Exception, values: Floats) -> str:
@@ -148,7 +151,7 @@ def fault_of_torque(
         beyond = f" at t = {t:.12g}, beyond the ends of the span, where correctors look (take a method without one)"
         faults.append(what if stepper.enter is None or min(span) <= t <= max(span) else what + beyond)
 
-    watched = _watched(torque.torque_kernel, note)
+    watched = _watched(torque, note)
     pull = principal_torque(watched, tilted=tilted, windowed=bool(torque.breakpoints))
     stepper = method.scheme.bind(pull, torque.depends, scales)
     with np.errstate(all="ignore"), faults_ignored():  # in plain Python a division by zero raises, also of ours
@@ -163,22 +166,34 @@ def fault_of_torque(
     return faults[0] if faults else None
 
 
-def _watched(kernel: UserTorque, note: Callable[[str, float], None]) -> UserTorque:
+def _watched(torque: Torque, note: Callable[[str, float], None]) -> UserTorque:
     """Returns the torque, wrapped so that `note` is called with anything wrong that it returns or raises."""
+    kernel = torque.torque_kernel
 
-    def torque(t: float, q: Any, w: Any, p: Any) -> Any:
+    def watched(t: float, q: Any, w: Any, p: Any) -> Any:
         try:
             n = kernel(t, q, w, p)
         except Exception as problem:  # the user's code may raise anything
             if is_from_handler(problem):
                 raise
-            note(f"raised {type(problem).__name__}: {problem}", t)
+            note(f"raised {type(problem).__name__}{_in_part(torque, t, q, w, p)}: {problem}", t)
             raise
         if any(isinstance(x, complex) for x in n):
             note(f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers", t)
         # A torque is not to blame for what it returns at a state that is no state.
         elif np.isfinite(w).all() and all(abs(x) < 10.0 for x in q) and not np.isfinite(np.asarray(n, float)).all():
-            note(f"returned ({', '.join(f'{x:g}' for x in n)})", t)
+            note(f"returned ({', '.join(f'{x:g}' for x in n)}){_in_part(torque, t, q, w, p)}", t)
         return n
 
-    return torque
+    return watched
+
+
+def _in_part(torque: Torque, t: float, q: Any, w: Any, p: Any) -> str:
+    """Names the first part of a sum that raises an error or returns something other than finite numbers."""
+    for name, part, own in torque.acting(t, p):
+        if part is not torque:
+            with faults_ignored():
+                if np.isfinite(np.asarray(part.torque_kernel(t, q, w, own), float)).all():
+                    continue
+            return f" in its part {name}"
+    return ""

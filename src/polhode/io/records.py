@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from polhode.body import Body
 from polhode.core.types import Depends, UserTorque, Vec3
 from polhode.methods import Keeps, Method
 from polhode.methods import find as find_method
-from polhode.torques import CustomTorque, Torque
+from polhode.torques import CustomTorque, SumTorque, Term, Torque
 from polhode.torques import get as get_torque
+from polhode.torques._sums import joined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,15 +64,34 @@ class TorqueFromFile(Torque):
         return self.constant_energy
 
 
-def torque_record(torque: Torque, body: Body) -> str:
-    """Returns a torque as JSON: the fields of a model, and for all torques what can be kept without their functions."""
-    record: dict[str, Any] = {
+def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
+    """Returns what can be kept of a torque without its functions."""
+    return {
         "parameters": [float(x) for x in torque.parameters(body)],
         "depends": torque.depends.value,
         "breakpoints": torque.breakpoints,
         "axis": torque.axis,
         "conserves_energy": torque.conserves_energy,
     }
+
+
+def torque_record(torque: Torque, body: Body) -> str:
+    """Returns a torque as JSON: the fields of a model or the parts of a sum, and what all torques have.
+
+    The latter is what can be kept without their functions.
+    """
+    record = _numbers(torque, body)
+    if isinstance(torque, SumTorque):
+        terms = [
+            {
+                "name": t.torque.name,
+                "record": torque_record(t.torque, body),
+                "scale": t.scale,
+                "window": _ends(t.window),
+            }
+            for t in torque.terms
+        ]
+        return json.dumps(record | {"terms": terms})
     if get_torque(torque.name) is type(torque):
         fields = {f.name: getattr(torque, f.name) for f in dataclasses.fields(torque)}  # type: ignore[arg-type]
         return json.dumps(record | {"fields": fields})
@@ -78,8 +99,11 @@ def torque_record(torque: Torque, body: Body) -> str:
 
 
 def read_torque(name: str, record: str) -> Torque:
-    """Returns the torque of such a record: the model itself if there is one, else a stand-in."""
+    """Returns the torque of such a record: the model itself if there is one, a sum of models, else a stand-in."""
     kept = json.loads(record)
+    terms = tuple(map(_term, kept.get("terms", ())))
+    if terms and not any(isinstance(term.torque, TorqueFromFile) for term in terms):
+        return SumTorque(terms)
     if "fields" in kept and (model := get_torque(name)):
         with suppress(TypeError, ValueError):  # the model may have changed since
             return model(**{k: _tuples(v) for k, v in kept["fields"].items()})
@@ -93,6 +117,21 @@ def read_torque(name: str, record: str) -> Torque:
     )
 
 
+def _ends(window: tuple[float, float] | None) -> list[float | None] | None:
+    """Returns the ends of a window for JSON, which has no infinite numbers."""
+    return None if window is None else [t if math.isfinite(t) else None for t in window]
+
+
+def _term(kept: dict[str, Any]) -> Term:
+    """Returns a term of a sum; its torque may be a stand-in."""
+    window = kept["window"]
+    if window is not None:
+        start, end = window
+        window = (-math.inf if start is None else float(start), math.inf if end is None else float(end))
+    scale = None if kept["scale"] is None else float(kept["scale"])
+    return Term(read_torque(kept["name"], kept["record"]), scale, window)
+
+
 def _tuples(value: Any) -> Any:
     """Returns lists as tuples: JSON has only lists, and frozen fields are tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
@@ -101,6 +140,8 @@ def _tuples(value: Any) -> Any:
 def is_same_torque(old: Torque, new: Torque, body: Body) -> bool:
     """Tells whether both are one torque. The functions of one from a file are lost: only the rest of it is compared."""
     if isinstance(old, TorqueFromFile):
+        if isinstance(new, SumTorque):
+            return old.name == new.name and _numbers(old, body) == _numbers(new, body)
         return old.name == new.name and torque_record(old, body) == torque_record(new, body)
     return old is new or old == new
 
@@ -109,6 +150,8 @@ def describe_torque(torque: Torque) -> str:
     """Returns the name and the numbers of a torque, for people to read."""
     if isinstance(torque, CustomTorque | TorqueFromFile):
         return f"{torque.name}({', '.join(f'{x:g}' for x in torque.values)})"
+    if isinstance(torque, SumTorque):
+        return joined(term.text(describe_torque(term.torque)) for term in torque.terms)
     return repr(torque)
 
 

@@ -12,9 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from polhode import _check, _entry_points
+from polhode.torques._sums import SumTorque, Term
 from polhode.torques._torque import CustomTorque, Torque, checked, torque
 
-__all__ = ["CustomTorque", "Torque", "catalogue", "checked", "find", "get", "package", "torque"]
+__all__ = ["CustomTorque", "SumTorque", "Term", "Torque", "catalogue", "checked", "find", "get", "package", "torque"]
 
 
 @cache

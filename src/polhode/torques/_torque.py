@@ -112,6 +112,69 @@ class Torque(ABC):
         """Whether kinetic plus potential energy stays constant."""
         return self.potential_kernel is not None and not self.depends & (Depends.TIME | Depends.RATE)
 
+    # --- sums (`_sums.py`)
+
+    @property
+    def parts(self) -> "dict[str, Torque]":
+        """The torques of which this one is the sum, by their names; one that is no sum has itself as its only part."""
+        return {self.name: self}
+
+    def acting(self, t: float, p: Any) -> "list[tuple[str, Torque, Any]]":
+        """Returns the torques that act at the time t and are no sums: their names in `parts`, and their share of p."""
+        return [(self.name, self, p)]
+
+    def during(self, start: float, end: float) -> "Torque":
+        """Returns this torque, switched on for start <= t < end; steps end where it is switched.
+
+        Either may be infinite: `torque.during(10.0, math.inf)` acts from t = 10 s on.
+        """
+        from polhode.torques._sums import limited
+
+        return limited(self, start, end)
+
+    def __add__(self, other: Any) -> "Torque":
+        """Returns the sum of two torques."""
+        from polhode.torques._sums import added
+
+        return added(self, other)
+
+    def __radd__(self, other: Any) -> "Torque":
+        """Returns this torque if the other is 0, with which `sum` begins."""
+        from polhode.torques._sums import added
+
+        return self if type(other) is int and other == 0 else added(other, self)
+
+    def __sub__(self, other: Any) -> "Torque":
+        """Returns the sum of this torque and another one with the opposite sign."""
+        from polhode.torques._sums import added, scaled
+
+        return added(self, scaled(checked_part(other), -1.0))
+
+    def __rsub__(self, other: Any) -> "Torque":
+        """Raises TypeError: the other is no torque."""
+        return checked_part(other) - self
+
+    def __neg__(self) -> "Torque":
+        """Returns this torque with the opposite sign."""
+        return -1.0 * self
+
+    def __mul__(self, factor: Any) -> "Torque":
+        """Returns this torque times a number."""
+        from polhode.torques._sums import scaled
+
+        return scaled(self, factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> "Torque":
+        """Returns this torque divided by a number."""
+        number = _check.number("what a torque is divided by", divisor)
+        if number == 0.0:
+            raise ValueError("a torque cannot be divided by zero")
+        return (1.0 / number) * self
+
+    __array_ufunc__ = None  # so that np.float64(0.5) * torque is a torque, not an array of one object
+
 
 def is_upright(direction: Vec3) -> bool:
     """Whether the direction is along the third axis, up or down."""
@@ -286,6 +349,18 @@ def checked(torque: Any) -> Torque:
         problem = f"torque must be a torque, not the class {torque.__name__}"
         raise TypeError(f"{problem}: write {torque.__name__}(...) with its parameters")
     raise TypeError(f"torque must be a polhode torque, not {torque!r}: decorate a function with @polhode.torque")
+
+
+def checked_part(torque: Any) -> Torque:
+    """Returns a part of a sum, or raises an error that says what was probably meant."""
+    if isinstance(torque, Torque):
+        return torque
+    if isinstance(torque, type) and issubclass(torque, Torque):
+        raise TypeError(
+            f"a torque is added to torques, not to the class {torque.__name__}: write {torque.__name__}(...)"
+        )
+    remedy = "decorate the function with @polhode.torque" if callable(torque) else "write it as a torque"
+    raise TypeError(f"a torque is added to torques, not to {torque!r}: {remedy}")
 
 
 def rising(name: str, values: Any) -> tuple[float, ...]:

@@ -1,0 +1,317 @@
+"""Sums of torques: parts that act together, each scaled by a number or switched on for a time if that is wanted.
+
+The kernel of a sum is one function that calls the kernels of its parts, each with its own stretch of p. It depends on
+the kernels and on how many numbers they read, not on the numbers: torques that differ in these share a program.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.body import Body
+from polhode.compiled import locatable
+from polhode.core.ops import is_between, section, triple
+from polhode.core.text import function
+from polhode.core.types import Depends, UserTorque, Vec3
+from polhode.core.vec import cross
+from polhode.torques._torque import CustomTorque, Torque, UserPotential, checked_part
+from polhode.torques.free import Free
+
+PARALLEL_TOLERANCE = 1e-12
+"""The greatest sine of the angle between two directions of unit length that are taken for the same: their round-off."""
+
+_ANY_BODY = Body((1.0, 1.0, 1.0))
+"""The body for which the parameters of a part are counted: their number does not depend on it."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A torque in a sum, with what was done to it."""
+
+    torque: Torque
+    """The torque, which is no sum itself."""
+    scale: float | None = None
+    """The number by which it is multiplied; None: it is not."""
+    window: tuple[float, float] | None = None
+    """The times between which it acts; None: it always does."""
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """The numbers that stand in p before those of the torque: the scale and the window."""
+        # Parameters are finite: an endless window ends with the largest number.
+        ends = (
+            ()
+            if self.window is None
+            else tuple(max(-sys.float_info.max, min(sys.float_info.max, x)) for x in self.window)
+        )
+        return (*(() if self.scale is None else (self.scale,)), *ends)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of parameters of the torque."""
+        if isinstance(self.torque, CustomTorque):
+            return len(self.torque.values)
+        return len(self.torque.parameters(_ANY_BODY))
+
+    @property
+    def breakpoints(self) -> Iterator[float]:
+        """The times at which it jumps."""
+        start, end = self.window or (-math.inf, math.inf)
+        yield from (t for t in (start, end) if math.isfinite(t))
+        yield from (t for t in self.torque.breakpoints if start < t < end)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing was done to the torque."""
+        return self.scale is None and self.window is None
+
+    def text(self, torque: str) -> str:
+        """Writes the term as in Python, with this text for its torque."""
+        scale = {None: "", -1.0: "-"}.get(self.scale, f"{self.scale!r} * ")
+        return f"{scale}{torque}" + ("" if self.window is None else ".during({!r}, {!r})".format(*self.window))
+
+
+@dataclass(frozen=True, repr=False)
+class SumTorque(Torque):
+    """The sum of torques. The operators of torques make it: `a + b`, `0.5 * a`, `a.during(0, 10)`."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def name(self) -> str:
+        """The names of the parts, with plus signs in between."""
+        return " + ".join(self.parts)
+
+    @cached_property
+    def parts(self) -> dict[str, Torque]:
+        """The parts by their names, each a torque for itself. The second part of one name is called `name_2`."""
+        found: dict[str, Torque] = {}
+        for term in self.terms:
+            name, k = term.torque.name, 1
+            while (label := name if k == 1 else f"{name}_{k}") in found:
+                k += 1
+            found[label] = term.torque if term.is_plain else SumTorque((term,)) if len(self.terms) > 1 else self
+        return found
+
+    def acting(self, t: float, p: Any) -> list[tuple[str, Torque, Any]]:
+        """Returns the torques that act at the time t: their names in `parts`, and their share of p."""
+        found, place = [], 0
+        for name, term in zip(self.parts, self.terms, strict=True):
+            own = place + len(term.settings)
+            place = own + term.count
+            if term.window is None or is_between(t, *term.window):
+                found.append((name, term.torque, p[own:place]))
+        return found
+
+    @cached_property
+    def depends(self) -> Depends:  # type: ignore[override]
+        """All that the parts depend on."""
+        found = Depends.NOTHING
+        for term in self.terms:
+            found |= term.torque.depends | (Depends.NOTHING if term.window is None else Depends.TIME)
+        return found
+
+    @property
+    def reads_attitude(self) -> bool:  # type: ignore[override]
+        """Whether a part in body axes changes with the attitude."""
+        return any(term.torque.reads_attitude for term in self.terms)
+
+    @property
+    def upright(self) -> bool:  # type: ignore[override]
+        """Whether the kernel of a part is the shorter one for a direction along the third axis of space."""
+        return any(term.torque.upright for term in self.terms)
+
+    def for_any_direction(self) -> "SumTorque":
+        """Returns the same sum, with the same bits, by kernels for any direction."""
+        terms = (Term(t.torque.for_any_direction(), t.scale, t.window) if t.torque.upright else t for t in self.terms)
+        return SumTorque(tuple(terms))
+
+    @cached_property
+    def torque_kernel(self) -> UserTorque:
+        """The sum of the parts, from the first to the last."""
+        kernels = [term.torque.torque_kernel for term in self.terms]
+        lines = self._lines("triple({f}(t, q, w, {p}))", "xyz")
+        names = {self._label(k): kernel for k, kernel in enumerate(kernels)}
+        made: UserTorque = function(
+            "torques_together(t, q, w, p)", [*lines, "return (x, y, z)"],
+            {**names, "triple": triple, "section": section, "is_between": is_between},
+        )  # fmt: skip
+        made.__smooth__ = tuple(f for name, f in names.items() if name.startswith("smooth"))  # type: ignore[attr-defined]
+        return made
+
+    @cached_property
+    def potential_kernel(self) -> UserPotential | None:
+        """The sum of the potentials; None if a part has none. A part has none while it is switched off."""
+        potentials = [term.torque.potential_kernel for term in self.terms]
+        if None in potentials:
+            return None
+        lines = self._lines("{f}(t, q, {p})", "v")
+        names = {self._label(k): potential for k, potential in enumerate(potentials)}
+        made: UserPotential = function(
+            "potentials_together(t, q, p)", [*lines, "return v"],
+            {**names, "section": section, "is_between": is_between},
+        )  # fmt: skip
+        return made
+
+    def _label(self, k: int) -> str:
+        """Returns the name under which the kernel of the sum calls that of a part."""
+        return f"{'bent' if self.terms[k].torque.may_bend else 'smooth'}{k}"
+
+    def _lines(self, call: str, totals: str) -> list[str]:
+        """Writes the body of a kernel that adds up the parts in `totals`."""
+        lines, place, begun = [], 0, False
+        for k, term in enumerate(self.terms):
+            own = place + len(term.settings)
+            scale = "" if term.scale is None else f"p[{place}] * "
+            window = own - 2
+            one = f"n{k} = {call.format(f=self._label(k), p=f'section(p, {own}, {term.count})')}"
+            sign = "+=" if begun else "="
+            items = [f"n{k}"] if len(totals) == 1 else [f"n{k}[{i}]" for i in range(3)]
+            sums = [one, *(f"{a} {sign} {scale}{item}" for a, item in zip(totals, items, strict=True))]
+            if term.window is not None:
+                if not begun:
+                    lines += [f"{a} = 0.0" for a in totals]
+                lines.append(f"if is_between(t, p[{window}], p[{window + 1}]):")
+                sums = [f"    {line}" for line in sums]
+            lines += sums
+            place, begun = own + term.count, True
+        return lines
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """For each part its scale, its window and its own parameters."""
+        found: list[float] = []
+        for term in self.terms:
+            own = term.torque.parameters(body)
+            self._check_count(term, len(own))
+            found += (*term.settings, *own)
+        return found
+
+    def parameter_rows(self, tensors: Floats) -> Floats:
+        """Returns the same for many bodies, one row each."""
+        blocks: list[Floats] = []
+        for term in self.terms:
+            rows = term.torque.parameter_rows(tensors)
+            self._check_count(term, rows.shape[1])
+            blocks += [np.array([term.settings]), rows]
+        count = max(len(rows) for rows in blocks)
+        return np.concatenate([np.broadcast_to(rows, (count, rows.shape[1])) for rows in blocks], axis=1)
+
+    def _check_count(self, term: Term, count: int) -> None:
+        if count != term.count:
+            raise ValueError(
+                f"{term.torque.name} has {count} parameters for this body, but {term.count} for another: in a sum "
+                "their number must be the same for all bodies"
+            )
+
+    @cached_property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times at which any part jumps, or is switched."""
+        return tuple(sorted({t for term in self.terms for t in term.breakpoints}))
+
+    @property
+    def may_bend(self) -> bool:
+        """Whether a part may bend."""
+        return any(term.torque.may_bend for term in self.terms)
+
+    @property
+    def bends_known(self) -> bool:
+        """Whether each place can be located at which a part bends."""
+        return not self.may_bend or locatable(self.torque_kernel, self.parameters(_ANY_BODY)) is not None
+
+    @property
+    def axis(self) -> Vec3 | None:
+        """The direction in space about which all parts are symmetric, if there is one."""
+        axes = [term.torque.axis for term in self.terms]
+        first = axes[0]
+        return first if all(_are_parallel(first, axis) for axis in axes) else None
+
+    @property
+    def turning(self) -> Vec3 | None:
+        """The rate at which the potentials of all parts turn, those that are symmetric about it included."""
+        rate = next((term.torque.turning for term in self.terms if term.torque.turning is not None), None)
+        if rate is None or any(term.window is not None for term in self.terms):
+            return None
+        return rate if all(_turns_with(term.torque, rate) for term in self.terms) else None
+
+    def __repr__(self) -> str:
+        return joined(term.text(repr(term.torque)) for term in self.terms)
+
+    def __reduce__(self) -> Any:
+        """Pickles the parts. The kernel, which may have been made already, is made again from them."""
+        return SumTorque, (self.terms,)
+
+
+def joined(terms: Iterable[str]) -> str:
+    """Writes a sum of these terms as in Python."""
+    return "".join(f" - {t[1:]}" if t.startswith("-") and k else f"{' + ' * (k > 0)}{t}" for k, t in enumerate(terms))
+
+
+def _are_parallel(a: Vec3 | None, b: Vec3 | None) -> bool:
+    return a is not None and b is not None and math.hypot(*cross(a, b)) <= PARALLEL_TOLERANCE
+
+
+def _turns_with(torque: Torque, rate: Vec3) -> bool:
+    """Whether the potential of a torque turns at this rate, or stays where it is and looks the same when turned so."""
+    if torque.turning is not None:
+        return torque.turning == rate
+    return torque.conserves_energy and _are_parallel(torque.axis, _check.direction("turning", rate))
+
+
+def terms_of(torque: Torque) -> tuple[Term, ...]:
+    """Returns the terms of a torque: those of a sum, one of another torque, none of a free body."""
+    if isinstance(torque, SumTorque):
+        return torque.terms
+    return () if isinstance(torque, Free) else (Term(torque),)
+
+
+def sum_of(terms: Sequence[Term]) -> Torque:
+    """Returns the torque that has these terms."""
+    if not terms:
+        return Free()
+    return terms[0].torque if len(terms) == 1 and terms[0].is_plain else SumTorque(tuple(terms))
+
+
+def added(a: Any, b: Any) -> Torque:
+    """Returns the sum of two torques."""
+    return sum_of((*terms_of(checked_part(a)), *terms_of(checked_part(b))))
+
+
+def scaled(torque: Torque, factor: Any) -> Torque:
+    """Returns a torque times a number; of a sum, every part is multiplied."""
+    if isinstance(factor, Torque):
+        raise TypeError("a torque is multiplied by a number, not by another torque")
+    scale = _check.number("the factor of a torque", factor)
+    terms = terms_of(torque)
+    return sum_of([Term(t.torque, scale if t.scale is None else scale * t.scale, t.window) for t in terms])
+
+
+def limited(torque: Torque, start: Any, end: Any) -> Torque:
+    """Returns a torque that acts between two times; of a sum, every part does, if it is not switched off then."""
+    first, last = _time("start", start), _time("end", end)
+    if not first < last:
+        raise ValueError(f"a torque acts during(start, end) with start < end, but {first:g} is not before {last:g}")
+    terms = []
+    for t in terms_of(torque):
+        begin, finish = t.window or (-math.inf, math.inf)
+        window = (max(begin, first), min(finish, last))
+        if not window[0] < window[1]:
+            raise ValueError(
+                f"{t.torque.name} acts from {begin:g} to {finish:g} s, and never during({first:g}, {last:g}): "
+                "leave it out"
+            )
+        terms.append(Term(t.torque, t.scale, window))
+    return sum_of(terms)
+
+
+def _time(name: str, value: Any) -> float:
+    """Returns a time, which may be infinite."""
+    if isinstance(value, float) and math.isinf(value):
+        return float(value)
+    return _check.number(name, value)
