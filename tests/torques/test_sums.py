@@ -304,6 +304,40 @@ def test_bodies_have_parameters_of_their_own_in_a_part() -> None:
         np.testing.assert_array_equal(many.momentum[k, -1], alone.momentum[-1])
 
 
+def test_rows_of_parameters_for_a_part() -> None:
+    moments = np.array([[2.0, 3.0, 4.0 + 0.01 * k] for k in range(9)])
+    rows = [[0.1 * k, 0.2] for k in range(9)]
+    torque = GRADIENT + 0.5 * control
+    assert isinstance(torque, SumTorque)
+    given: dict[str, Any] = {"omega": W, "t_span": (0, 2), "step": 0.1, "method": "RK4"}
+    many = ph.ensemble(moments, torque, parameters={"control": rows}, **given)
+    listed = ph.ensemble(moments, [torque.with_parameters("control", row) for row in rows], **given)
+    np.testing.assert_array_equal(many.momentum, listed.momentum)
+    alone = ph.simulate(ph.Body(moments[7]), GRADIENT + 0.5 * control.with_parameters(rows[7]), **given)
+    np.testing.assert_array_equal(many.momentum[7, -1], alone.momentum[-1])
+    assert many[7].torque.parameters(BODY)[10:] == [rows[7][0], 0.2]
+    drawn = {"control": ph.samples.Normal([0.3, 0.2], 0.01)}
+    some = ph.ensemble(BODY, torque, parameters=drawn, count=9, seed=1, **given)
+    assert np.ptp(some.momentum[:, -1], axis=0).min() > 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ([[1.0, 2.0]], "name it, as parameters="),
+        ({"wheel": [[1.0, 2.0]]}, "the parts are GravityGradient, control"),
+        ({"GravityGradient": [[1.0, 2.0]]}, "not for GravityGradient"),
+        ({"control": [[1.0]]}, "control has 2 parameters, but a row of parameters has 1"),
+        ({"control": [[1.0, 2.0]], "other": [[1.0]]}, "those of one part"),
+    ],
+)
+def test_mistakes_in_parameters_of_a_part(parameters: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ph.ensemble(
+            BODY, GRADIENT + control, parameters=parameters, omega=[W] * 2, t_span=(0, 1), step=0.1, method="RK4"
+        )
+
+
 def test_moments_of_many_bodies_reach_their_parts() -> None:
     moments = np.array([[2.0, 3.0, 4.0 + 0.01 * k] for k in range(9)])
     many = ph.ensemble(moments, GRADIENT + TOP, omega=[W] * 9, t_span=(0, 2), step=0.1, method="Strang")

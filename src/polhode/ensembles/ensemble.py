@@ -97,7 +97,7 @@ def ensemble(
     omega, attitude
         As in `simulate`, once for all or a row for each body; attitudes may be a stack of Rotations.
     parameters
-        For a torque of your own, its p: a row for each body.
+        For a torque of your own, its p: a row for each body. In a sum of torques, for one part: `{"name": rows}`.
     count, seed
         In place of rows, `body`, `omega`, `attitude` and `parameters` may be distributions of `polhode.samples`, or
         functions f(rng, n) that return n rows. Body k draws the same whatever `count` is.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from polhode._arrays import Floats, columns, greatest, least
 from polhode.body import TRIANGLE_TOLERANCE, Body
 from polhode.problem import Problem
 from polhode.samples import BLOCK, Draws, is_drawn
-from polhode.torques import CustomTorque, Torque, checked
+from polhode.torques import CustomTorque, SumTorque, Torque, checked
 from polhode.torques._torque import reads_body
 from polhode.torques.free import Free
 
@@ -234,6 +234,8 @@ class Start:
     count: int
     first: int = 0
     """The number that the first of these bodies has in the whole ensemble."""
+    summand: str | None = None
+    """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
 
     @cached_property
     def momentum(self) -> Floats:
@@ -255,13 +257,23 @@ class Start:
         given = self.torques[k if len(self.torques) > 1 else 0]
         if self.custom_parameters is None:
             return given
+        row = self.custom_parameters[k if len(self.custom_parameters) > 1 else 0]
+        if isinstance(given, SumTorque):
+            assert self.summand is not None
+            return given.with_parameters(self.summand, row)
         assert isinstance(given, CustomTorque)
-        return given.with_parameters(self.custom_parameters[k if len(self.custom_parameters) > 1 else 0])
+        return given.with_parameters(row)
 
     @cached_property
     def parameters(self) -> Floats:
         """The parameters p of the torque, (bodies, numbers)."""
         if self.custom_parameters is not None:
+            if isinstance(only := self.torques[0], SumTorque):
+                assert self.summand is not None
+                others = only.parameter_rows(self.bodies.tensors)
+                rows_of_all = np.array(np.broadcast_to(others, (self.count, others.shape[1])))
+                rows_of_all[:, only.place_of(self.summand)] = self.custom_parameters
+                return rows_of_all
             return np.broadcast_to(self.custom_parameters, (self.count, self.custom_parameters.shape[1]))
         if len(self.torques) == 1:
             shared = self.torques[0].parameter_rows(self.bodies.tensors)
@@ -298,7 +310,7 @@ class Start:
         parameters = None if self.custom_parameters is None else those(self.custom_parameters)
         return Start(
             self.bodies.some(which), torques, those(self.rates), those(self.quaternions), parameters, len(which),
-            self.first,
+            self.first, self.summand,
         )  # fmt: skip
 
 
@@ -313,13 +325,16 @@ class Starts:
     custom_parameters: Floats | Draws | None
     count: int
     seed: int | None
+    summand: str | None = None
+    """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
 
     @classmethod
     def given(
         cls, body: Any, torque: Any, omega: Any, attitude: Any, parameters: Any, count: int | None, seed: Any
     ) -> Starts:
         """Checks the arguments of `ensemble`, and returns what they say about the initial states."""
-        given = {"body": body, "omega": omega, "attitude": attitude, "parameters": parameters}
+        part, rows_of_part = _part_and_rows(parameters)
+        given = {"body": body, "omega": omega, "attitude": attitude, "parameters": rows_of_part}
         drawn = [name for name, value in given.items() if is_drawn(value)]
         for name, value in given.items():
             if isinstance(value, type):
@@ -357,9 +372,9 @@ class Starts:
         if wanted == 1 and n > 1:
             raise ValueError(f"count is 1, but there are rows for {n} bodies")
         if parts["parameters"] is not None:
-            _check_custom_parameters(torques, parts["parameters"])
+            _check_custom_parameters(torques, part, parts["parameters"])
         return cls(
-            parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown
+            parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown, part
         )  # fmt: skip
 
     def part(self, first: int, beyond: int) -> Start:
@@ -375,9 +390,10 @@ class Starts:
         torques = self.torques if len(self.torques) == 1 else self.torques[first:beyond]
         parameters = rows(self.custom_parameters)
         if isinstance(self.custom_parameters, Draws):
-            assert isinstance(self.torques[0], CustomTorque)
-            _check_width(self.torques[0], parameters)
-        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), parameters, beyond - first, first)
+            _check_width(_owner(self.torques[0], self.summand), parameters, fixed=self.summand is not None)
+        return Start(
+            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, beyond - first, first, self.summand
+        )
 
     def some(self, numbers: Any) -> Start:
         """Returns the initial states of the bodies with these numbers."""
@@ -391,7 +407,9 @@ class Starts:
         bodies = Bodies((), rows(drawn)) if isinstance(drawn, Draws) else drawn.some(numbers)
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)
         parameters = rows(self.custom_parameters)
-        return Start(bodies, torques, rows(self.rates), rows(self.quaternions), parameters, len(numbers))
+        return Start(
+            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, len(numbers), summand=self.summand
+        )
 
     @cached_property
     def whole(self) -> Start:
@@ -411,21 +429,49 @@ def _seed(seed: Any) -> int:
     return int(seed)
 
 
-def _check_custom_parameters(torques: tuple[Torque, ...], rows: Floats | Draws) -> None:
+def _part_and_rows(parameters: Any) -> tuple[str | None, Any]:
+    """Returns the name of a part and its parameters, if they are given as {name: rows}."""
+    if not isinstance(parameters, Mapping):
+        return None, parameters
+    if len(parameters) != 1 or not isinstance(name := next(iter(parameters)), str):
+        raise ValueError(
+            f"parameters of a sum are those of one part, as {{'name': rows}}, not of {len(parameters)}: "
+            "for more, give a list of torques"
+        )
+    return name, parameters[name]
+
+
+def _owner(torque: Torque, part: str | None) -> CustomTorque:
+    """Returns the function of the user's whose parameters are given; raises an error if there is none."""
+    if part is not None:
+        if part not in torque.parts:
+            raise ValueError(f"parameters are given for the part {part!r}, but the parts are {', '.join(torque.parts)}")
+        owner: Torque = torque
+        if isinstance(torque, SumTorque):
+            owner = torque.terms[list(torque.parts).index(part)].torque
+        if isinstance(owner, CustomTorque):
+            return owner
+    elif isinstance(torque, CustomTorque):
+        return torque
+    elif isinstance(torque, SumTorque):
+        raise ValueError(f"parameters are for one part of {torque.name}: name it, as parameters={{'name': rows}}")
+    raise ValueError(
+        f"parameters are for a torque of your own, whose p they are, not for {part or torque.name}: "
+        f"give a list of {torque.name}(...), one for each body"
+    )
+
+
+def _check_custom_parameters(torques: tuple[Torque, ...], part: str | None, rows: Floats | Draws) -> None:
     """Refuses rows of parameters for a torque model, whose parameters come from its fields."""
     if len(torques) > 1:
         raise ValueError("parameters are for one torque, but torque is a list: its torques have theirs")
-    only = torques[0]
-    if not isinstance(only, CustomTorque):
-        raise ValueError(
-            f"parameters are for a torque of your own, whose p they are, not for {only.name}: "
-            f"give a list of {only.name}(...), one for each body"
-        )
+    owner = _owner(torques[0], part)
     if not isinstance(rows, Draws):
-        _check_width(only, rows)
+        _check_width(owner, rows, fixed=part is not None)
 
 
-def _check_width(torque: CustomTorque, rows: Floats) -> None:
+def _check_width(torque: CustomTorque, rows: Floats, *, fixed: bool) -> None:
+    """Refuses rows of another length than the torque has parameters; one without any takes any, but not in a sum."""
     declared = len(torque.values)
-    if declared and rows.shape[1] != declared:
+    if (declared or fixed) and rows.shape[1] != declared:
         raise ValueError(f"{torque.name} has {declared} parameters, but a row of parameters has {rows.shape[1]}")

@@ -7,7 +7,7 @@ the kernels and on how many numbers they read, not on the numbers: torques that 
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -192,6 +192,26 @@ class SumTorque(Torque):
             self._check_count(term, len(own))
             found += (*term.settings, *own)
         return found
+
+    def place_of(self, part: str) -> slice:
+        """Returns where the parameters of a part stand in p, without its scale and window."""
+        place = 0
+        for name, term in zip(self.parts, self.terms, strict=True):
+            own = place + len(term.settings)
+            place = own + term.count
+            if name == part:
+                return slice(own, place)
+        raise ValueError(f"there is no part {part!r}: the parts are {', '.join(self.parts)}")
+
+    def with_parameters(self, part: str, values: Any) -> "SumTorque":
+        """Returns the same sum with other parameters of a part that is a function of the user's."""
+        self.place_of(part)
+        terms = list(self.terms)
+        k = list(self.parts).index(part)
+        if not isinstance(own := terms[k].torque, CustomTorque):
+            raise ValueError(f"{part} is a model, whose parameters come from its fields: make a sum with another one")
+        terms[k] = replace(terms[k], torque=own.with_parameters(values))
+        return SumTorque(tuple(terms))
 
     def parameter_rows(self, tensors: Floats) -> Floats:
         """Returns the same for many bodies, one row each."""
