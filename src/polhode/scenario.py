@@ -29,7 +29,8 @@
     count = 1000
     seed = 1                            # the sample of body k depends on the seed and on k, not on the count
     omega = {kind = "Normal", sd = 0.1} # for moments, omega, attitude, parameters: a distribution of polhode.samples,
-    attitude = {kind = "Attitude", sd = 0.05}   # around the nominal value unless another mean is given
+    attitude = {kind = "Attitude", sd = 0.05}   # around the nominal value unless another mean is given; of a sum of
+                                        # torques, parameters are those of one part: {part = "control", kind = ...}
     reduce.rate = "omega.mean(body)"    # optional: reductions to keep, as written with `polhode.quantity`
     reduce.worst = "energy_error.max(time).quantile(0.99, body)"
 
@@ -69,7 +70,7 @@ from polhode.io.netcdf import LARGEST_BYTES
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Solution
-from polhode.torques import CustomTorque, Torque, torque
+from polhode.torques import CustomTorque, SumTorque, Torque, torque
 from polhode.torques import find as find_torque
 from polhode.torques.free import Free
 from polhode.views.text import one_line
@@ -248,13 +249,17 @@ class _Drawn(_Table):
     kind: str
 
 
+class _DrawnParameters(_Drawn):
+    part: str | None = None
+
+
 class _Ensemble(_Table):
     count: int = Field(ge=1)
     seed: int = Field(ge=0)
     moments: _Drawn | None = None
     omega: _Drawn | None = None
     attitude: _Drawn | None = None
-    parameters: _Drawn | None = None
+    parameters: _DrawnParameters | None = None
     reduce: dict[str, str] = {}
 
     @model_validator(mode="after")
@@ -498,17 +503,26 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
             "ensemble.moments: these are drawn for principal axes, but the body has a tensor in other axes: "
             "give body.moments instead of body.tensor"
         )
-    if table.parameters is not None and not isinstance(nominal.torque, CustomTorque):
-        raise _Problems(
-            f"ensemble.parameters: only a torque function of your own has parameters, not {nominal.torque.name}"
-        )
-    if isinstance(nominal.torque, CustomTorque):
-        centres["parameters"] = nominal.torque.values
+    part = None
+    if table.parameters is not None:
+        part = table.parameters.part
+        acting = nominal.torque if part is None else nominal.torque.parts.get(part)
+        if part is not None and isinstance(nominal.torque, SumTorque) and acting is not None:
+            acting = nominal.torque.terms[list(nominal.torque.parts).index(part)].torque
+        if not isinstance(acting, CustomTorque):
+            hint = ": name one of its parts, as in part = 'name'" if isinstance(nominal.torque, SumTorque) else ""
+            raise _Problems(
+                "ensemble.parameters: only a torque function of your own has parameters, not "
+                f"{part or nominal.torque.name}{hint if part is None else ''}"
+            )
+        centres["parameters"] = acting.values
     drawn = {
         "body" if name == "moments" else name: _distribution(f"ensemble.{name}", getattr(table, name), centres[name])
         for name in _DRAWN
         if getattr(table, name) is not None
     }
+    if part is not None:
+        drawn["parameters"] = {part: drawn["parameters"]}
     kept = {name: _checked(f"ensemble.reduce.{name}", partial(_quantity, text)) for name, text in table.reduce.items()}
     return Many(table.count, table.seed, drawn, kept)
 

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.compiled.digest import named
+from polhode.core import text
 from polhode.core.quat import upright_to_body
 from polhode.core.types import Depends
 from polhode.core.vec import cross
+from polhode.ensembles.result import Ensemble
 from polhode.io.records import TorqueFromFile
 from polhode.torques import SumTorque, Torque
 from polhode.torques.gravity_gradient import upright_gradient_torque
@@ -135,6 +138,21 @@ def test_equal_and_hashed_and_pickled_and_shown() -> None:
     names = {name: getattr(ph, name) for name in ("GravityGradient", "HeavyTop")}
     assert eval(repr(models), names) == models
     assert eval(repr(-0.5 * TOP.during(0, 1)), names) == -0.5 * TOP.during(0, 1)
+
+
+def test_numbers_do_not_change_the_program() -> None:
+    compiled: list[str] = []
+    run(GRADIENT + TOP, "Strang")
+    for torque in (ph.GravityGradient(0.1) + ph.HeavyTop(3.0), ph.GravityGradient(0.0) + ph.HeavyTop(-1.0)):
+        run(torque, "Strang", on_compile=lambda: compiled.append("again"))
+    assert compiled == []
+    first = ph.GravityGradient(0.1) + 2 * ph.HeavyTop(3.0).during(0, 1)
+    name = named(first.torque_kernel)  # by which the program is found on disk, in any process
+    assert name is not None
+    text._shared.cache_clear()
+    again = ph.GravityGradient(0.1) + 3 * ph.HeavyTop(1.0).during(0, 2)
+    assert again.torque_kernel is not first.torque_kernel
+    assert named(again.torque_kernel) == name
 
 
 def test_numbers_do_not_change_the_kernel() -> None:
@@ -406,6 +424,26 @@ def test_tables_of_torques_are_a_sum(tmp_path: Path) -> None:
     assert made == GRADIENT + 0.5 * TOP.during(0.0, 1.0)
     assert scenario(tmp_path, '[torque]\nmodel = "HeavyTop"\nweight = 1.5\nscale = -1.0\n') == -TOP
     assert scenario(tmp_path, '[[torque]]\nmodel = "HeavyTop"\nweight = 1.5\n') == TOP
+
+
+@pytest.mark.usefixtures("plain")
+def test_drawn_parameters_of_a_part(tmp_path: Path) -> None:
+    from polhode.scenario import ScenarioError, load_scenario
+
+    (tmp_path / "own.py").write_text("def push(t, q, w, p):\n    return (p[0], 0.0, 0.0)\n")
+    torques = '[[torque]]\nmodel = "own.py:push"\nparameters = [2.0]\n[[torque]]\nmodel = "HeavyTop"\nweight = 1.5\n'
+    drawn = '[ensemble]\ncount = 3\nseed = 1\nparameters = {PARTkind = "Normal", sd = 0.1}\n'
+    path = tmp_path / "sum.toml"
+    path.write_text(SCENARIO + torques + drawn.replace("PART", 'part = "push", '), "utf-8")
+    found = load_scenario(path).ensemble()
+    assert isinstance(found, Ensemble)
+    pushes = [found[k].torque.parameters(BODY)[0] for k in range(3)]
+    assert len(set(pushes)) == 3
+    assert all(abs(push - 2.0) < 1.0 for push in pushes)
+    for part, message in {"": "name one of its parts", 'part = "HeavyTop", ': "not HeavyTop"}.items():
+        path.write_text(SCENARIO + torques + drawn.replace("PART", part), "utf-8")
+        with pytest.raises(ScenarioError, match=message):
+            load_scenario(path)
 
 
 def test_functions_in_tables_of_torques(tmp_path: Path) -> None:
