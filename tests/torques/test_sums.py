@@ -315,11 +315,20 @@ def test_errors_name_the_part() -> None:
 
 def test_bodies_have_parameters_of_their_own_in_a_part() -> None:
     torques = [ph.GravityGradient(0.1 * k, (0, 0, 1) if k else (1, 0, 1)) + k * TOP.during(0.35, 1.0) for k in range(9)]
-    many = ph.ensemble(BODY, torques, omega=[W] * 9, t_span=(0, 2), step=0.1, method="Strang")
+    many = ph.ensemble(BODY, torques, omega=[W] * 9, t_span=(0, 2), step=0.1, method="MR2")
     assert many.why_not_packed == ""
     for k in (0, 8):
-        alone = run(torques[k], "Strang")
+        alone = run(torques[k], "MR2")
         np.testing.assert_array_equal(many.momentum[k, -1], alone.momentum[-1])
+
+
+def test_directions_of_the_parts_may_differ() -> None:
+    """Each sum has one part that is upright, and the kernel of another one that is not."""
+    x = (1.0, 0.0, 0.0)
+    torques = [ph.GravityGradient(0.5) + ph.HeavyTop(1.0, down=x), ph.GravityGradient(0.5, x) + ph.HeavyTop(1.0)]
+    many = ph.ensemble(BODY, torques, omega=[W] * 2, t_span=(0, 2), step=0.1, method="MR2")
+    for k, torque in enumerate(torques):
+        np.testing.assert_array_equal(many.momentum[k, -1], run(torque, "MR2").momentum[-1])
 
 
 def test_rows_of_parameters_for_a_part() -> None:
@@ -360,7 +369,8 @@ def test_moments_of_many_bodies_reach_their_parts() -> None:
     moments = np.array([[2.0, 3.0, 4.0 + 0.01 * k] for k in range(9)])
     many = ph.ensemble(moments, GRADIENT + TOP, omega=[W] * 9, t_span=(0, 2), step=0.1, method="Strang")
     alone = run(GRADIENT + TOP, "Strang", ph.Body(moments[8]))
-    np.testing.assert_array_equal(many.momentum[8, -1], alone.momentum[-1])
+    # The exact flow is prepared for the fastest of all bodies, which may change the last digit.
+    np.testing.assert_allclose(many.momentum[8, -1], alone.momentum[-1], rtol=1e-13)
     assert np.nanmax(many.each("energy_error")) < 1e-3  # of a step of 0.1 s
 
 

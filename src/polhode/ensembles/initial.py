@@ -134,7 +134,8 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
     given = tuple(map(checked, listed))
     if not given:
         raise ValueError("torque must be a torque or a list of them, not an empty list")
-    if any(torque.upright and torque.torque_kernel is not given[0].torque_kernel for torque in (*given, *given[:1])):
+    differ = any(torque.torque_kernel is not given[0].torque_kernel for torque in given[1:])
+    if differ and any(torque.upright for torque in given):
         given = tuple(torque.for_any_direction() for torque in given)
     first = given[0]
     for k, other in enumerate(given):
