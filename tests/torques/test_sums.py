@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.compiled import locatable
 from polhode.compiled.digest import named
 from polhode.core import text
 from polhode.core.quat import upright_to_body
@@ -255,6 +256,16 @@ def test_bends_of_a_part_are_located() -> None:
     crossed = int((np.diff(np.sign(sure.quaternion[:, 1] - 0.1)) != 0).sum())
     assert crossed > 1
     assert found.stats.nfev < free.stats.nfev + 60 * crossed
+
+
+def test_one_function_may_jump_at_breakpoints_in_one_part_and_bend_in_another() -> None:
+    declared = ph.torque(bang.function, parameters=[0.1], breakpoints=[3.0])
+    assert not declared.may_bend
+    both = declared + bang
+    assert both.bends_known
+    form = locatable(both.torque_kernel, both.parameters(BODY))
+    assert form is not None
+    assert form.decisions == 1
 
 
 @pytest.mark.usefixtures("plain")

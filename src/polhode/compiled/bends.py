@@ -3,8 +3,8 @@
 `locatable(f)` takes the source of a user's function and of the helpers that it calls, and makes from it the same
 function with a board: comparisons, `max`, `abs` and their like go through the functions of `core/bends.py`. What the
 rewriter does not know, such as a comparison in a loop of unknown length, has no such form: then the answer is None. The
-source is believed only if it compiles to the very code that the function has. Functions that f names as `__smooth__`
-are left as they are: the parts of a sum of torques that jump at breakpoints only.
+source is believed only if it compiles to the very code that the function has. Functions whose names f
+has in `__smooth__` are left as they are: the parts of a sum of torques that jump at breakpoints only.
 """
 
 import __future__
@@ -419,7 +419,8 @@ class _Rewriter(ast.NodeTransformer):
 
     def helper(self, function: types.FunctionType, call: ast.Call) -> ast.expr:
         """Writes the call of a helper, which is rewritten too if it may bend."""
-        if not may_bend(function) or function in getattr(self.f, "__smooth__", ()):
+        smooth = isinstance(call.func, ast.Name) and call.func.id in getattr(self.f, "__smooth__", ())
+        if smooth or not may_bend(function):
             return call
         inside, count = _rewritten(function, self.seen, self.callers)
         if count == 0:

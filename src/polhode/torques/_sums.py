@@ -143,7 +143,7 @@ class SumTorque(Torque):
             "torques_together(t, q, w, p)", [*lines, "return (x, y, z)"],
             {**names, "triple": triple, "section": section, "is_between": is_between},
         )  # fmt: skip
-        made.__smooth__ = tuple(f for name, f in names.items() if name.startswith("smooth"))  # type: ignore[attr-defined]
+        made.__smooth__ = tuple(name for name in names if name.startswith("smooth"))  # type: ignore[attr-defined]
         return made
 
     @cached_property
