@@ -17,7 +17,7 @@ from polhode.core.types import Depends
 from polhode.core.vec import cross
 from polhode.ensembles.result import Ensemble
 from polhode.io.records import TorqueFromFile
-from polhode.torques import SumTorque, Torque
+from polhode.torques import SumTorque, Torque, _sums
 from polhode.torques.gravity_gradient import upright_gradient_torque
 
 BODY = ph.Body([2.0, 3.0, 4.0])
@@ -151,6 +151,7 @@ def test_numbers_do_not_change_the_program() -> None:
     name = named(first.torque_kernel)  # by which the program is found on disk, in any process
     assert name is not None
     text._shared.cache_clear()
+    _sums._torques_together.cache_clear()
     again = ph.GravityGradient(0.1) + 3 * ph.HeavyTop(1.0).during(0, 2)
     assert again.torque_kernel is not first.torque_kernel
     assert named(again.torque_kernel) == name

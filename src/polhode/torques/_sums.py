@@ -6,10 +6,10 @@ the kernels and on how many numbers they read, not on the numbers: torques that 
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,62 @@ PARALLEL_TOLERANCE = 1e-12
 
 _ANY_BODY = Body((1.0, 1.0, 1.0))
 """The body for which the parameters of a part are counted: their number does not depend on it."""
+
+
+class _Shape(NamedTuple):
+    """All of a term on which the text of a sum depends."""
+
+    kernel: Callable[..., Any]
+    numbers: int
+    scaled: bool
+    windowed: bool
+    bends: bool
+
+    def label(self, k: int) -> str:
+        """Returns the name under which the kernel of a sum calls this one, the k-th."""
+        return f"{'bent' if self.bends else 'smooth'}{k}"
+
+
+@lru_cache(maxsize=256)
+def _torques_together(shapes: tuple[_Shape, ...]) -> UserTorque:
+    """Returns the kernel of a sum: always the same function for the same kernels, so that programs are shared."""
+    lines = _lines(shapes, "triple({f}(t, q, w, {p}))", "xyz")
+    parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
+    names = {**parts, "triple": triple, "section": section, "is_between": is_between}
+    made: UserTorque = function("torques_together(t, q, w, p)", [*lines, "return (x, y, z)"], names)
+    made.__smooth__ = tuple(name for name in parts if name.startswith("smooth"))  # type: ignore[attr-defined]
+    return made
+
+
+@lru_cache(maxsize=256)
+def _potentials_together(shapes: tuple[_Shape, ...]) -> UserPotential:
+    """Returns the potential of a sum."""
+    parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
+    names = {**parts, "section": section, "is_between": is_between}
+    lines = [*_lines(shapes, "{f}(t, q, {p})", "v"), "return v"]
+    made: UserPotential = function("potentials_together(t, q, p)", lines, names)
+    return made
+
+
+def _lines(shapes: tuple[_Shape, ...], call: str, totals: str) -> list[str]:
+    """Writes the body of a kernel that adds up the parts in `totals`."""
+    lines, place = [], 0
+    for k, shape in enumerate(shapes):
+        window = place + shape.scaled  # p has the scale, the ends of the window, and the parameters of the part
+        own = window + 2 * shape.windowed
+        scale = f"p[{place}] * " if shape.scaled else ""
+        items = [f"n{k}"] if len(totals) == 1 else [f"n{k}[{i}]" for i in range(3)]
+        sums = [
+            f"n{k} = {call.format(f=shape.label(k), p=f'section(p, {own}, {shape.numbers})')}",
+            *(f"{a} {'+=' if k else '='} {scale}{item}" for a, item in zip(totals, items, strict=True)),
+        ]
+        if shape.windowed:
+            lines += [] if k else [f"{a} = 0.0" for a in totals]
+            lines.append(f"if is_between(t, p[{window}], p[{window + 1}]):")
+            sums = [f"    {line}" for line in sums]
+        lines += sums
+        place = own + shape.numbers
+    return lines
 
 
 @dataclass(frozen=True)
@@ -71,6 +127,10 @@ class Term:
     def is_plain(self) -> bool:
         """Whether nothing was done to the torque."""
         return self.scale is None and self.window is None
+
+    def shape(self, kernel: Callable[..., Any]) -> "_Shape":
+        """Returns what the kernel of a sum has to know of this term, one of whose kernels is given."""
+        return _Shape(kernel, self.count, self.scale is not None, self.window is not None, self.torque.may_bend)
 
     def text(self, torque: str) -> str:
         """Writes the term as in Python, with this text for its torque."""
@@ -136,53 +196,17 @@ class SumTorque(Torque):
     @cached_property
     def torque_kernel(self) -> UserTorque:
         """The sum of the parts, from the first to the last."""
-        kernels = [term.torque.torque_kernel for term in self.terms]
-        lines = self._lines("triple({f}(t, q, w, {p}))", "xyz")
-        names = {self._label(k): kernel for k, kernel in enumerate(kernels)}
-        made: UserTorque = function(
-            "torques_together(t, q, w, p)", [*lines, "return (x, y, z)"],
-            {**names, "triple": triple, "section": section, "is_between": is_between},
-        )  # fmt: skip
-        made.__smooth__ = tuple(name for name in names if name.startswith("smooth"))  # type: ignore[attr-defined]
-        return made
+        return _torques_together(tuple(t.shape(t.torque.torque_kernel) for t in self.terms))
 
     @cached_property
     def potential_kernel(self) -> UserPotential | None:
         """The sum of the potentials; None if a part has none. A part has none while it is switched off."""
-        potentials = [term.torque.potential_kernel for term in self.terms]
-        if None in potentials:
-            return None
-        lines = self._lines("{f}(t, q, {p})", "v")
-        names = {self._label(k): potential for k, potential in enumerate(potentials)}
-        made: UserPotential = function(
-            "potentials_together(t, q, p)", [*lines, "return v"],
-            {**names, "section": section, "is_between": is_between},
-        )  # fmt: skip
-        return made
-
-    def _label(self, k: int) -> str:
-        """Returns the name under which the kernel of the sum calls that of a part."""
-        return f"{'bent' if self.terms[k].torque.may_bend else 'smooth'}{k}"
-
-    def _lines(self, call: str, totals: str) -> list[str]:
-        """Writes the body of a kernel that adds up the parts in `totals`."""
-        lines, place, begun = [], 0, False
-        for k, term in enumerate(self.terms):
-            own = place + len(term.settings)
-            scale = "" if term.scale is None else f"p[{place}] * "
-            window = own - 2
-            one = f"n{k} = {call.format(f=self._label(k), p=f'section(p, {own}, {term.count})')}"
-            sign = "+=" if begun else "="
-            items = [f"n{k}"] if len(totals) == 1 else [f"n{k}[{i}]" for i in range(3)]
-            sums = [one, *(f"{a} {sign} {scale}{item}" for a, item in zip(totals, items, strict=True))]
-            if term.window is not None:
-                if not begun:
-                    lines += [f"{a} = 0.0" for a in totals]
-                lines.append(f"if is_between(t, p[{window}], p[{window + 1}]):")
-                sums = [f"    {line}" for line in sums]
-            lines += sums
-            place, begun = own + term.count, True
-        return lines
+        shapes = []
+        for term in self.terms:
+            if (potential := term.torque.potential_kernel) is None:
+                return None
+            shapes.append(term.shape(potential))
+        return _potentials_together(tuple(shapes))
 
     def parameters(self, body: Body) -> Sequence[float]:
         """For each part its scale, its window and its own parameters."""
