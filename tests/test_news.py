@@ -32,7 +32,8 @@ def test_failures_are_named_and_progress_is_counted(tmp_path: Path, workers: lis
     (tmp_path / "test_some.py").write_text(TESTS)
     done = subprocess.run(
         [sys.executable, "-c", "import sys, pytest; sys.path.insert(0, sys.argv.pop()); sys.exit(pytest.main())",
-         "-q", "-p", "no:cacheprovider", "--tb=no", *workers, str(tmp_path), str(Path(__file__).parents[1])],
+         "-q", "-p", "no:cacheprovider", "--tb=no", "--rootdir", str(tmp_path), *workers, str(tmp_path),
+         str(Path(__file__).parents[1])],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     lines = [line.strip() for line in done.stdout.splitlines()]

@@ -181,9 +181,9 @@ def test_nodes_in_lanes_have_the_bits_of_nodes_one_by_one(
 
     tried: list[bool] = []
 
-    def watched(f: Any, *rest: Any, tentative: bool = False) -> Any:
+    def watched(f: Any, *rest: Any, tentative: bool = False, **others: Any) -> Any:
         tried.append(tentative)
-        return program(f, *rest, tentative=tentative)
+        return program(f, *rest, tentative=tentative, **others)
 
     monkeypatch.setattr(binding, "program", watched)
     lanes = run(method)

@@ -67,7 +67,7 @@ def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
         tuning=(allowed, 0.0),
         model=MODEL,
         comoving_model=COMOVING_MODEL if comoving else None,
-        estimate_factor=1.25,
+        estimate_factor=2.0,
     )
 
 

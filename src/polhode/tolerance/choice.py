@@ -39,11 +39,12 @@ SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
 """The splittings that are candidates, for many bodies or for one: ABA1064 is hardly ever the cheapest for one body
 (docs/decisions/0010-less.md)."""
 
-COMPENSATED_FACTOR = 2.0
-"""The factor of compensated collocation, whose error is mostly made of round-off, and of what iterations leave."""
 FACTOR_AT_BENDS = 5.0
 """The factor of the estimate where a torque may bend: an error in the place of a bend is of the first order, of which a
 companion with steps longer by a quarter shows one quarter."""
+UNSTABLE_GROWTH = 10.0
+"""How much further iterations go under a strong torque, which may bring the body near an unstable rest, where all
+errors grow."""
 ITERATION_SHARE = 0.01
 """The part of the tolerance that iterations may use up."""
 WORTH_ALLOWING = 1e-15
@@ -156,14 +157,15 @@ def _allowed(rtol: float, steps: float) -> float:
 
 def _growth(c: Character) -> float:
     """Returns the factor by which errors of iterations count more than their sum."""
-    return (2.0 + 0.06 * min(1.0, c.torque_ratio) * c.turn) * c.leverage
+    unstable = 1.0 + UNSTABLE_GROWTH * min(1.0, c.torque_ratio)
+    return (2.0 + 0.06 * min(1.0, c.torque_ratio) * c.turn) * c.leverage * unstable
 
 
 def _factors(method: Method) -> Factors:
     """Returns the factors of the estimate; compensated collocation has less rounding that two runs could share."""
     compensated = dict(method.settings).get("compensated", False)
     if method.collocation and compensated:
-        return Factors(max(method.estimate_factor, COMPENSATED_FACTOR), COMPENSATED_FACTOR)
+        return Factors(method.estimate_factor, method.estimate_factor)
     return Factors(method.estimate_factor)
 
 
