@@ -40,8 +40,10 @@ SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
 (docs/decisions/0010-less.md)."""
 
 FACTOR_WHERE_ROUNDING_GROWS = 4.0
-"""The factor of compensated collocation under a strong torque: near an unstable rest its rounding grows, and a companion
-shows it in one direction only."""
+"""The factor of compensated collocation where a torque can bring the body to rest: near an unstable rest its rounding
+grows, and a companion shows it in one direction only."""
+BRINGS_TO_REST_RATIO = 0.1
+"""The torque ratio from which on a torque can do so."""
 FACTOR_AT_BENDS = 5.0
 """The factor of the estimate where a torque may bend: an error in the place of a bend is of the first order, of which a
 companion with steps longer by a quarter shows one quarter."""
@@ -176,7 +178,7 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
     """Returns a method with a first guess of its steps."""
     c = c.seen_by(method)
     factors = _factors(method)
-    if factors.rounding == factors.truncation and c.torque_ratio > STRONG_RATIO:
+    if factors.rounding == factors.truncation and c.torque_ratio > BRINGS_TO_REST_RATIO:
         factors = Factors(FACTOR_WHERE_ROUNDING_GROWS, FACTOR_WHERE_ROUNDING_GROWS)
     if c.may_bend:
         factors = factors._replace(truncation=max(factors.truncation, FACTOR_AT_BENDS))
