@@ -28,7 +28,7 @@ from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
 from polhode.tolerance.character import Character, character
-from polhode.tolerance.choice import ANY_TORQUE, STIFF, Candidate, candidate, choose
+from polhode.tolerance.choice import ANY_TORQUE, BRINGS_TO_REST_RATIO, STIFF, Candidate, candidate, choose
 from polhode.tolerance.estimate import (
     ALIKE,
     MANY_ROWS,
@@ -49,6 +49,8 @@ WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
 MANY_MORE = 8
 """If there are more than this many listed times for one at which runs are compared, tries leave the others out."""
+CLOSE = 0.05
+"""Estimates of more than this part of the tolerance are close to it."""
 HOPELESS = 0.1
 """Errors above this remain where motions part exponentially: less rounding would not help."""
 MOSTLY = 0.5
@@ -105,6 +107,9 @@ class OneBody:
         self._lower_bounds(c.free_rate)
         self.turn = c.turn
         self.companions = companions(problem)
+        self.errors_may_grow = c.torque_ratio > BRINGS_TO_REST_RATIO
+        """Whether the body may come near an unstable rest, where all errors grow in one direction: then a companion may
+        be near by chance, and an estimate close to the tolerance is checked by a second one."""
         self.spent = Stats()
         self.may_be_stiff = False
         """Whether a run that turns out to be stiff is given up, so that another method takes its place."""
@@ -178,6 +183,10 @@ class OneBody:
         apart = max(distance(run, rows, other, before) for other in others)
         self._lower_bounds(max(self.free_rate, largest_rate(run.omega, run.problem.omega_start)))
         error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
+        if self.errors_may_grow and len(others) == 1 and CLOSE * self.rtol < error <= self.rtol:
+            again = candidate.plan(asked, n, solved, coarser=2)
+            apart = max(apart, distance(run, rows, self._made(self._companion(candidate, again, run.t[rows])), before))
+            error = max(error, estimate(candidate.factors, apart, self.floor, rounding, left))
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
         if error > self.rtol and self.inherited.error > 0.0:
