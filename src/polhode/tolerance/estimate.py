@@ -31,12 +31,18 @@ CHECKS = 100
 """The number of rows up to which all are compared, however few steps there are."""
 NUDGE = 2.0**-52
 """The relative change of the companion's momentum and inverse moments."""
-A, B, C = 3.0 * 2.0**-53, -2.4 * 2.0**-53, 1.8 * 2.0**-53
-"""The turn of the companion's attitude, in body axes, as half angles: what its numbers are rounded by in some
-steps. A body near a rest has no other error that could grow. The direction is not one along which symmetric things
-happen."""
-TURN = np.array([[1.0, A, B, C], [-A, 1.0, -C, B], [-B, C, 1.0, -A], [-C, -B, A, 1.0]])
-"""The same as a matrix, to be multiplied with quaternions as rows: q (1, A, B, C)."""
+
+
+def _turn(a: float, b: float, c: float) -> Floats:
+    """Returns the turn by these half angles about body axes, in ulps, as a matrix for quaternions as rows."""
+    a, b, c = (x * 2.0**-53 for x in (a, b, c))
+    return np.array([[1.0, a, b, c], [-a, 1.0, -c, b], [-b, c, 1.0, -a], [-c, -b, a, 1.0]])
+
+
+TURN, SECOND_TURN = _turn(3.0, -2.4, 1.8), _turn(-1.5, 0.9, 3.0)
+"""The turns of the attitude of a companion, and of a second one: what the numbers of an attitude are rounded by in some
+steps. A body near a rest has no other error that could grow. The directions are not such along which symmetric things
+happen; where errors grow in one direction alone, one of them may not show it."""
 MAYBE_ROUND_OFF = 100.0
 """Estimates below this times the least error may be made of round-off, in which a run and its companion are alike."""
 
@@ -50,7 +56,8 @@ class Factors(NamedTuple):
 
 
 def nudged(
-    quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats, inherited: float = 0.0, rate: float = 0.0
+    quaternion: Floats, momentum: Floats, moments: Floats, axes: Floats, inherited: float = 0.0, rate: float = 0.0, *,
+    second: bool = False,
 ) -> Nudged:  # fmt: skip
     """Returns the start of a companion, of one body or of many: numbers that differ in the last digit.
 
@@ -71,9 +78,9 @@ def nudged(
         along = np.copysign(np.maximum(np.abs(along), moments * (rate / math.sqrt(3.0))), along)
     changes: Floats = axes @ (signs * along)[..., None]
     inverses = (1.0 + NUDGE * np.where(down, -1.0, 1.0)) / moments
-    turn, by = TURN, NUDGE
+    turn, by = SECOND_TURN if second else TURN, NUDGE
     if inherited > NUDGE:
-        turn, by = np.eye(4) + (TURN - np.eye(4)) * (inherited / NUDGE), inherited
+        turn, by = np.eye(4) + (turn - np.eye(4)) * (inherited / NUDGE), inherited
     return Nudged(quaternion @ turn, momentum + by * changes[..., 0], inverses)
 
 

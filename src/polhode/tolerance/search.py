@@ -177,7 +177,8 @@ class OneBody:
             run = self.unjudged = self._made(main)
             if rows is None:
                 rows = self._rows_at_steps(candidate, run)
-        others += [self._made(self._companion(candidate, plan, run.t[rows])) for plan in coarser]
+        for coarse in coarser:
+            others.append(self._made(self._companion(candidate, coarse, run.t[rows], second=bool(others))))
         rounding, left = candidate.unseen(run.plan.method, n)
         before = self.inherited.rate
         apart = max(distance(run, rows, other, before) for other in others)
@@ -185,7 +186,8 @@ class OneBody:
         error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
         if self.errors_may_grow and len(others) == 1 and CLOSE * self.rtol < error <= self.rtol:
             again = candidate.plan(asked, n, solved, coarser=2)
-            apart = max(apart, distance(run, rows, self._made(self._companion(candidate, again, run.t[rows])), before))
+            second = self._made(self._companion(candidate, again, run.t[rows], second=True))
+            apart = max(apart, distance(run, rows, second, before))
             error = max(error, estimate(candidate.factors, apart, self.floor, rounding, left))
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
@@ -210,12 +212,14 @@ class OneBody:
         self.first.stops_if_stiff = self.may_be_stiff
         return self.first
 
-    def _companion(self, candidate: Candidate, plan: Plan, times: Floats) -> Integration:
+    def _companion(
+        self, candidate: Candidate, plan: Plan, times: Floats, *, second: bool = False
+    ) -> Integration:  # fmt: skip
         assert self.first is not None
         body, inherited = self.problem.body, self.inherited.error / candidate.factors.truncation
         others = nudged(
             self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes, inherited,
-            self.inherited.rate,
+            self.inherited.rate, second=second,
         )  # fmt: skip
         plan = apart_from_start(plan, self.problem.t_start, times)
         companion = self.first.beside(self.problem.replace(times=times, every=None), plan, others)
