@@ -130,6 +130,15 @@ def apart(a: ph.Solution, b: ph.Solution) -> float:
     return max(float((a.attitude * b.attitude.inv()).magnitude().max()), float(rates))
 
 
+def test_the_estimate_of_a_part_is_not_that_of_the_whole() -> None:
+    """A first part with a given step has an unknown error, which another torque does not make known."""
+    body = ph.Body([2.0, 1.5, 0.9])
+    first = ph.simulate(body, ph.HeavyTop(1.0), omega=(0.3, 0.1, 4.0), t_span=(0.0, 1.0), step=0.1, method="MR2")
+    whole = ph.resume(first, 2.0, torque=ph.HeavyTop(2.0), rtol=1e-6)
+    assert whole.error_estimate is None
+    assert "of what follows t = 1; before, it is not known" in whole.message
+
+
 def test_an_error_that_grows_is_computed_anew() -> None:
     """A top that falls from upright makes the error of its first part grow: then the first part is made again."""
     body, torque = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0)

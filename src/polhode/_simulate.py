@@ -190,7 +190,8 @@ def resume(
     A solution that was asked for with a tolerance goes on with it, or with another `rtol`. The tolerance holds for the
     whole motion: what the error so far becomes later counts in the new estimate, and where it becomes too much, the
     motion is computed anew from its start. After a change of the torque that cannot be done, and a
-    `ToleranceNotReached` warning says so if it would be needed.
+    `ToleranceNotReached` warning says so if it would be needed; if nothing is known of the error before the change, the
+    whole has no estimate.
 
     Other solutions go on with the same method and step, or with another `step`. Output after every `every` steps counts
     from there. What the method remembers is handed over, so that a continued run is the run in one go; with another
@@ -296,7 +297,11 @@ def _resumed_within(
             start = (old if same else rest).replace(
                 t_start=old.t_start, t_end=end, times=part.problem.times, every=every
             )
-            return _joined(solution, replace(part, problem=start), solution.torque_changed or not same)
+            joined = _joined(solution, replace(part, problem=start), solution.torque_changed or not same)
+            if error is not None:
+                return joined
+            unknown = f"{joined.message}, of what follows t = {solution.t_last:.12g}; before, it is not known"
+            return replace(joined, error_estimate=None, message=unknown)
 
         with warnings.catch_warnings(record=True) as said, _as_part_of(whole):
             warnings.simplefilter("always")

@@ -215,13 +215,14 @@ class ManyBodies:
                 self._keep(problem.ensemble, which)
             raise
         self._keep(run, which)
-        others = nudged(part.quaternion, part.momentum, part.bodies.moments, part.bodies.frames)
         candidate, n = self.levels.candidate, self.levels.steps(level)
         fastest = np.fmax(most_in_time(lengths(run.omega)), lengths(part.bodies.rates(part.momentum[:, None, :])[:, 0]))
         rate, rows = _rates(part, fastest), self.levels.rows(level)
         sound, apart = run.success.copy(), np.zeros(part.count)
         made = [run]
+        start = (part.quaternion, part.momentum, part.bodies.moments, part.bodies.frames)
         for coarse in coarser:
+            others = nudged(*start, second=len(made) > 1)
             other = run_batch(coarse, part, self._report(coarse, part), others, messages=0)
             made.append(other)
             sound &= other.success
