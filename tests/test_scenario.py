@@ -281,7 +281,7 @@ RUN = GOOD["run"]
         ),
         (toml(run='t_span = [0, 1]\nmethod = "MR2"'), "run: give exactly one of step, rtol; found none of them"),
         ("[body]\nmoments = [1, 1, 1]", "run: missing"),
-        (toml(torque="weight = 1"), "torque.model: missing"),
+        (toml(torque="weight = 1"), "torque.model: missing: name one of `polhode torques`"),
         (toml(torque='model = "HeavyTop"'), "torque.weight: missing"),
         # one of several
         (toml(body=""), "body: give exactly one of moments, tensor, name; found none of them"),

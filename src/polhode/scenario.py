@@ -797,6 +797,8 @@ _WANTED = {
 def _complaint(e: Any) -> str:
     shown = _shortened(e["input"])
     if e["type"] == "missing":
+        if e["loc"][-1] == "model":
+            return 'missing: name one of `polhode torques`, or a function of your own as "file.py:function"'
         return f"too few entries in {shown}" if isinstance(e["loc"][-1], int) else "missing"
     if e["type"] == "too_long":
         return f"{e['ctx']['actual_length']} entries where {e['ctx']['max_length']} are wanted: {shown}"
