@@ -94,6 +94,7 @@ def joined(whole: Solution, old: Sequence[Solution], new: Sequence[Solution]) ->
             t=np.concatenate([e.t for e in part]),
             quaternion=np.concatenate([e.quaternion for e in part]),
             momentum=np.concatenate([e.momentum for e in part]),
+            state=np.concatenate([e.state for e in part]) if whole.state_names else whole.state[:0],
             metadata=part[0].metadata,
         )
         for part in parts
@@ -110,11 +111,13 @@ class _WatchedRun:
         self.problem, self.plan, self.events = problem, plan, events
         self.progress, self.on_compile = progress, on_compile
         self.sign = problem.direction
-        self.rows: list[tuple[Floats, Floats, Floats]] = []
+        self.rows: list[tuple[Floats, ...]] = []
         self.reach: Reach | None = None
         self.reached = -math.inf * self.sign
-        self.begin = begin or Begin(problem.t_start, problem.quaternion_start, problem.momentum_start)
-        start = Row(*self.begin[:3])
+        self.begin = begin or Begin(
+            problem.t_start, problem.quaternion_start, problem.momentum_start, state=problem.state_start
+        )  # fmt: skip
+        start = Row(*self.begin[:3], self.begin.state)
         evaluators = [Evaluator(e) for e in events]
         self.watch = Watch(events, evaluators, problem.body, start, self.sign, earlier)
 
@@ -172,12 +175,13 @@ class _WatchedRun:
                     raise
                 part, failure = found, raised
             memory = () if stretch.t1 in problem.torque.breakpoints else part.memory
-            begin = Begin(stretch.t1, part.last_quaternion, part.last_momentum, memory)
+            begin = Begin(stretch.t1, part.last_quaternion, part.last_momentum, memory, part.last_state)
             stats = stats + part.stats
             try:
-                looks = Looks(part.t, part.quaternion, part.momentum)
+                looks = Looks(part.t, part.quaternion, part.momentum, part.state)
                 if part.status != Status.OK:  # the last state may lie behind the last look
-                    looks = looks.and_then(part.t_last, part.last_quaternion, part.last_momentum, self.sign)
+                    last = part.last_quaternion, part.last_momentum, part.last_state
+                    looks = looks.and_then(part.t_last, *last, self.sign)
                 stop = self.watch.look(looks, self._between)
             except BaseException as raised:  # by the user's function, or by Ctrl-C
                 failure = raised
@@ -185,8 +189,8 @@ class _WatchedRun:
             if stop is not None or failure is not None:
                 break
         assert part is not None
-        t, quaternion, momentum = (np.concatenate(x) for x in zip(*self.rows, strict=True))
-        whole = replace(part, problem=problem, stats=stats, t=t, quaternion=quaternion, momentum=momentum)
+        t, quaternion, momentum, state = (np.concatenate(x) for x in zip(*self.rows, strict=True))
+        whole = replace(part, problem=problem, stats=stats, t=t, quaternion=quaternion, momentum=momentum, state=state)
         if failure is None:
             whole = replace(whole, message=f"reached t = {whole.t_last:.12g} in {stats.steps} steps")
         if stop is not None:
@@ -198,11 +202,11 @@ class _WatchedRun:
             self._raise(failure, whole)
         return whole
 
-    def _between(self, t: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
+    def _between(self, t: float, q: Floats, m: Floats, z: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
         """Returns states at times behind a look, by steps aside."""
         if self.reach is None:
             self.reach = Reach(self.problem, self.plan, self.on_compile)
-        return self.reach.states(t, q, m, times)
+        return self.reach.states(t, q, m, z, times)
 
     def _warn(self) -> None:
         """Warns of functions that could not be followed."""
@@ -210,7 +214,7 @@ class _WatchedRun:
 
     def _stopped(self, whole: Solution, stop: Hit, t0: float, made: int) -> Solution:
         """Returns the solution up to a terminal event in its last stretch, which began at t0 and made some steps."""
-        name, (when, q, m) = self.events[stop.which].name, stop.row
+        name, (when, q, m, z) = self.events[stop.which].name, stop.row
         stats = whole.stats
         if not self.plan.method.variable_steps:  # the stretch went on behind the event
             wanted = (when - t0) / (self.plan.step * self.plan.method.advance)
@@ -218,7 +222,7 @@ class _WatchedRun:
         message = f"stopped by the event {name} at t = {when:.12g}, in {stats.steps} steps"
         return replace(
             whole, stats=stats, status=Status.OK, message=message, t_last=when, memory=(), last_quaternion=q,
-            last_momentum=m,
+            last_momentum=m, last_state=z,
         )  # fmt: skip
 
     def _raise(self, failure: BaseException, whole: Solution) -> None:
@@ -240,10 +244,10 @@ class _WatchedRun:
             mask[0] = False
         if stop is not None:
             mask &= self.sign * part.t <= self.sign * stop.row.t
-        t, q, m = part.t[mask], part.quaternion[mask], part.momentum[mask]
-        if stop is not None and self.problem.times is None and not (t.size and t[-1] == stop.row.t):
-            t, q, m = np.append(t, stop.row.t), np.vstack([q, stop.row.q]), np.vstack([m, stop.row.m])
-        self.rows.append((t, q, m))
+        kept = Looks(part.t, part.quaternion, part.momentum, part.state).part(mask)
+        if stop is not None and self.problem.times is None:
+            kept = kept.and_then(*stop.row, self.sign)
+        self.rows.append(kept)
         self.reached = part.t_last
 
     def _of(self, whole: Solution, k: int) -> Solution:
@@ -253,5 +257,6 @@ class _WatchedRun:
             t=np.array([row.t for row in rows]),
             quaternion=np.array([row.q for row in rows]).reshape(-1, 4),
             momentum=np.array([row.m for row in rows]).reshape(-1, 3),
+            state=np.array([row.z for row in rows]).reshape(len(rows), len(self.problem.torque.state_names)),
             metadata={"event": self.events[k].name},
         )

@@ -13,7 +13,7 @@ from polhode import _check, _events
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.compiled import announced_once
-from polhode.core.drive import STATE
+from polhode.core.states import STATE
 from polhode.core.types import Depends
 from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
@@ -23,7 +23,7 @@ from polhode.integration.short_steps import levels_of_polhode
 from polhode.io.records import is_same_torque
 from polhode.methods import Method
 from polhode.methods import find as find_method
-from polhode.problem import Plan, Problem, Stats, checked_times
+from polhode.problem import NO_STATE, Plan, Problem, Stats, checked_state, checked_times
 from polhode.solution import Solution
 from polhode.tolerance import free, search
 from polhode.tolerance.estimate import largest_rate
@@ -44,6 +44,7 @@ def simulate(
     t_eval: Any = None,
     every: int | None = None,
     events: Any = None,
+    state: Any = None,
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Solution:
@@ -75,6 +76,9 @@ def simulate(
     events
         A function `g(t, q, w)` of time, quaternion (scalar first) and angular velocity, an `Event` made of one, or a
         list of them. Their zeros along the run are located to round-off; `solution.events` has their rows.
+    state
+        For a torque that carries numbers of its own along: their values at the start, as a row or a dictionary.
+        `rtol` holds for them as well, each relative to its largest size.
     progress
         Called with (steps done, steps in all) about twenty times a second. An exception in it ends the run, and has
         what was computed as its `solution`.
@@ -92,7 +96,7 @@ def simulate(
     """
     problem, goal = checked_arguments(
         body, torque, omega=omega, attitude=attitude, t_span=t_span, rtol=rtol, step=step, method=method,
-        t_eval=t_eval, every=every,
+        t_eval=t_eval, every=every, state=state,
     )  # fmt: skip
     watched = _events.listed(events)
     if isinstance(goal, Plan):
@@ -110,7 +114,7 @@ def _say_what_it_costs(problem: Problem, plan: Plan, *, shown: bool) -> None:
     """Refuses output that does not fit into memory, and announces a long run whose progress is not shown."""
     steps = abs(problem.span / plan.step)
     if problem.every is not None:
-        check_room(int(steps / problem.every) + 1, STATE)
+        check_room(int(steps / problem.every) + 1, STATE + problem.state_start.size)
     if not shown:
         announce(steps, hint="take longer steps, or rtol= to have them chosen")
 
@@ -182,6 +186,7 @@ def resume(
     method: str | Method | None = None,
     t_eval: Any = None,
     events: Any = None,
+    state: Any = None,
     progress: Progress | None = None,
     on_compile: OnCompile = None,
 ) -> Solution:
@@ -197,6 +202,8 @@ def resume(
     from there. What the method remembers is handed over, so that a continued run is the run in one go; with another
     torque, method or step it starts by itself from the state. Over a change of the torque nothing is conserved, so that
     there are no errors of energy and momentum.
+    Numbers that the torque carries go on as they are; `state` gives them other values, which another torque that
+    carries other numbers needs. Rows from before it then have NaN.
     The events of the solution are kept. Their functions are not: give them again as `events` to watch on.
     A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
     of polhode's.
@@ -215,12 +222,13 @@ def resume(
     if rtol is not None and step is not None:
         raise ValueError("give either rtol, and the step is chosen, or step, not both")
     acting = old.torque if torque is None else checked(torque)
-    same = is_same_torque(old.torque, acting, old.body)
+    same = is_same_torque(old.torque, acting, old.body) and state is None
+    z = _carried_on(solution, acting, state)
     tolerance = rtol if rtol is not None or step is not None else solution.rtol
     if tolerance is not None:
         goal = checked_goal(old.replace(torque=acting), tolerance, None, method)
         assert isinstance(goal, search.Goal)
-        return _resumed_within(solution, end, goal, acting, times, events, progress, on_compile, same=same)
+        return _resumed_within(solution, end, goal, acting, z, times, events, progress, on_compile, same=same)
     chosen = plan.method if is_auto(method) else find_method(method) if isinstance(method, str) else method
     assert chosen is not None
     length = plan.step if step is None else _checked_step(step, solution.t_last, end)
@@ -228,13 +236,14 @@ def resume(
     # Only the method itself knows what to do with a quaternion that it left unscaled.
     q = solution.last_quaternion if goes_on else _check.quaternion("attitude", solution.last_quaternion, again=True)
     m = solution.last_momentum
-    begin = Begin(solution.t_last, q, m, solution.memory if goes_on else ())
+    begin = Begin(solution.t_last, q, m, solution.memory if goes_on else (), z)
     problem = old.replace(t_end=end, times=times, every=None if times is not None else old.every, torque=acting)
     plan = plan.replace(method=chosen)
     if length != plan.step:
         plan = plan.replace(step=length, longest_step=None)
     if not same:
-        problem, plan = problem.replace(quaternion_start=q, momentum_start=m), plan.replace(torque_size=None)
+        problem = problem.replace(quaternion_start=q, momentum_start=m, state_start=z)
+        plan = plan.replace(torque_size=None)
     check_accepted(chosen, acting)
     changed = solution.torque_changed or not same
     watched = _events.listed(events)
@@ -265,7 +274,7 @@ def _as_part_of(whole: Callable[[Solution], Solution]) -> Iterator[None]:
 
 
 def _resumed_within(
-    solution: Solution, end: float, goal: search.Goal, acting: Torque, times: Floats | None, events: Any,
+    solution: Solution, end: float, goal: search.Goal, acting: Torque, z: Floats, times: Floats | None, events: Any,
     progress: Progress | None, on_compile: OnCompile, *, same: bool,
 ) -> Solution:  # fmt: skip
     """Goes on to `end` with a tolerance that holds for the whole motion."""
@@ -289,7 +298,7 @@ def _resumed_within(
         q = _check.quaternion("attitude", solution.last_quaternion, again=True)
         rest = old.replace(
             t_start=solution.t_last, t_end=end, quaternion_start=q, momentum_start=solution.last_momentum, times=times,
-            every=every, torque=acting,
+            every=every, torque=acting, state_start=z,
         )  # fmt: skip
         rate = largest_rate(old.body.rate(solution.momentum), old.omega_start)
 
@@ -349,9 +358,27 @@ def _estimated_to_its_end(
     assert solution.error_estimate is not None
     return replace(
         solution, stats=replace(solution.stats + other.stats, steps=solution.stats.steps),
-        last_quaternion=other.last_quaternion, last_momentum=other.last_momentum, memory=(),
+        last_quaternion=other.last_quaternion, last_momentum=other.last_momentum, last_state=other.last_state,
+        memory=(),
         error_estimate=max(solution.error_estimate, other.error_estimate),
     )  # fmt: skip
+
+
+def _carried_on(solution: Solution, acting: Torque, state: Any) -> Floats:
+    """Returns what a torque carries where a solution goes on."""
+    if state is None and acting.state_names == solution.state_names:
+        return solution.last_state
+    return NO_STATE if state is None and not acting.state_names else checked_state(acting, state)
+
+
+def _joined_states(old: Solution, new: Solution, first: int) -> Floats:
+    """Returns the carried numbers of two stretches; where they were others before, these rows are NaN."""
+    before = old.state if old.state_names == new.state_names else np.full((old.t.size, new.state.shape[1]), np.nan)
+    return (
+        np.concatenate([before, new.state[first:]])
+        if new.state_names
+        else np.empty((old.t.size + new.t.size - first, 0))
+    )
 
 
 def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
@@ -367,6 +394,7 @@ def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
         t=t,
         quaternion=np.concatenate([old.quaternion, new.quaternion[first:]]),
         momentum=np.concatenate([old.momentum, new.momentum[first:]]),
+        state=_joined_states(old, new, first),
         events=(),
         torque_changed=torque_changed,
     )
@@ -379,6 +407,8 @@ def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
 LEAST_TOLERANCE = 1e-17
 """Smaller tolerances are taken as this one: it is far below what can be reached, as a warning will say."""
 
+CARRYING_METHODS = ("RK4", "DOP853", "G8", "Radau")
+"""Methods to suggest to somebody whose torque carries numbers of its own."""
 SUGGESTED_METHODS = ("Strang", "MR2", "RK4", "DOP853")
 """Methods to suggest to somebody whose method does not fit the torque."""
 
@@ -386,10 +416,12 @@ SUGGESTED_METHODS = ("Strang", "MR2", "RK4", "DOP853")
 def checked_arguments(
     body: Body, torque: Torque | None = None, *, omega: Any, attitude: Any = None, t_span: tuple[float, float],
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None,
+    every: int | None = None, state: Any = None,
 ) -> tuple[Problem, Plan | search.Goal]:  # fmt: skip
     """Checks the arguments of `simulate`; returns what is asked, and how it is to be reached."""
-    problem = Problem.given(body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval, every=every)
+    problem = Problem.given(
+        body, torque, omega=omega, attitude=attitude, t_span=t_span, t_eval=t_eval, every=every, state=state
+    )  # fmt: skip
     return problem, checked_goal(problem, rtol, step, method)
 
 
@@ -419,6 +451,11 @@ def checked_goal(
 
 def check_accepted(method: Method, torque: Torque) -> None:
     """Raises a ValueError if the method cannot integrate such a torque."""
+    if torque.state_names and not method.takes_state:
+        raise ValueError(
+            f"{method.name} cannot carry the numbers of {torque.name} along ({', '.join(torque.state_names)}): use "
+            f"{' or '.join(CARRYING_METHODS)}, or rtol"
+        )
     if torque.depends not in method.accepts:
         from polhode.methods import catalogue
 

@@ -5,10 +5,12 @@ looks a function is followed by cubics through its values at four of them; more 
 describe it, or where they come near to zero without passing it.
 """
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +20,12 @@ from polhode._interrupts import is_from_handler
 from polhode.body import Body
 from polhode.integration.short_steps import levels_of_polhode
 
-EventFunction = Callable[[float, tuple[float, ...], tuple[float, ...]], float]
-"""`g(t, q, w)`: time, unit quaternion (body to space, scalar first) and angular velocity in body axes."""
+EventFunction = Callable[..., float]
+"""`g(t, q, w)`: time, unit quaternion (body to space, scalar first) and angular velocity in body axes. `g(t, q, w, z)`
+gets the numbers that the torque carries as well."""
 
+STATE_ARGUMENTS = 4
+"""The arguments of an event function that sees what the torque carries: t, q, w and z."""
 FINEST_TURN_RADIANS = 0.25
 """Events are evaluated at least once in each turn of the body by this angle, in radians, and after every step."""
 ALMOST = 1e-3
@@ -53,6 +58,8 @@ class EventsUnresolved(RuntimeWarning):
 class Event:
     """A zero of g(t, q, w), a plain Python function of time, quaternion and angular velocity.
 
+    A function g(t, q, w, z) sees the numbers that the torque carries as well.
+
     `direction` 1 means zeros at which g rises along the run, -1 those at which it falls, 0 both. A run stops at the
     first zero of a `terminal` event.
     """
@@ -72,10 +79,26 @@ class Event:
         """The name of the function."""
         return getattr(self.function, "__name__", "event")
 
-    def value(self, t: float, q: tuple[float, ...], w: tuple[float, ...]) -> float:
-        """Returns g(t, q, w), and raises a ValueError if it is no number."""
+    @cached_property
+    def takes_state(self) -> bool:
+        """Whether the function has a fourth argument: the numbers that the torque carries."""
         try:
-            g = float(self.function(t, q, w))
+            parameters = inspect.signature(self.function).parameters.values()
+        except (TypeError, ValueError):  # of a function without a signature, as some compiled ones
+            return False
+        needed = (
+            p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        )
+        return sum(1 for _ in needed) == STATE_ARGUMENTS
+
+    def seen(self, q: Any, w: Any, z: Any) -> tuple[Any, ...]:
+        """Returns what the function is called with after the time."""
+        return (q, w, z) if self.takes_state else (q, w)
+
+    def value(self, t: float, *state: tuple[float, ...]) -> float:
+        """Returns g(t, q, w) or g(t, q, w, z), and raises a ValueError if it is no number."""
+        try:
+            g = float(self.function(t, *state))
         except Exception as problem:  # the user's code may raise anything
             if is_from_handler(problem):
                 raise
@@ -113,31 +136,35 @@ class Evaluator:
         self.takes_arrays = True
         """Whether the function gives the same with arrays as with numbers, as far as it was tried."""
 
-    def values(self, t: Floats, q: Floats, w: Floats) -> Values:
+    def values(self, t: Floats, q: Floats, w: Floats, z: Floats) -> Values:
         """Returns the values at states given by rows; with arrays in one call, if the function can take them."""
         q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
         if self.takes_arrays and t.size >= TOGETHER:
-            g = self._together(t, q, w)
+            g = self._together(t, q, w, z)
             if g is not None:
                 return Values(g)
             self.takes_arrays = False
         value, g = self.event.value, np.empty(t.size)
-        for k, state in enumerate(zip(t.tolist(), map(tuple, q.tolist()), map(tuple, w.tolist()), strict=True)):
+        states = (map(tuple, x.tolist()) for x in self.event.seen(q, w, z))
+        for k, state in enumerate(zip(t.tolist(), *states, strict=True)):
             try:
                 g[k] = value(*state)
             except BaseException as problem:  # by the user's function, or by Ctrl-C
                 return Values(g[:k], problem)
         return Values(g)
 
-    def _together(self, t: Floats, q: Floats, w: Floats) -> Floats | None:
+    def _together(self, t: Floats, q: Floats, w: Floats, z: Floats) -> Floats | None:
         """Returns the values of a call with arrays; None if they are not what single calls return."""
         some = [0, t.size // 3, (2 * t.size) // 3, t.size - 1]
         try:
             with np.errstate(all="ignore"):
-                found: Any = self.event.function(t, tuple(q.T), tuple(w.T))  # type: ignore[arg-type]
+                state = self.event.seen(q, w, z)
+                found: Any = self.event.function(t, *(tuple(x.T) for x in state))
                 if not isinstance(found, np.ndarray) or found.shape != t.shape or found.dtype.kind != "f":
                     return None
-                single = np.array([self.event.function(float(t[k]), *_tuples(q[k], w[k])) for k in some])
+                single = np.array(
+                    [self.event.function(float(t[k]), *(tuple(x[k].tolist()) for x in state)) for k in some]
+                )
                 close = np.abs(found[some] - single) <= 1e-12 * np.abs(single).max()
         except (
             Exception
@@ -147,10 +174,6 @@ class Evaluator:
             return None
         g = found.astype(np.float64)
         return g if bool(close.all()) and not np.isnan(g).any() else None
-
-
-def _tuples(q: Floats, w: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return tuple(q.tolist()), tuple(w.tolist())
 
 
 # --- curves between looks ------------------------------------------------------------------------------------------
@@ -232,6 +255,7 @@ class Row(NamedTuple):
     t: float
     q: Floats
     m: Floats
+    z: Floats
 
 
 class Hit(NamedTuple):
@@ -258,20 +282,21 @@ class Looks(NamedTuple):
     t: Floats
     q: Floats
     m: Floats
+    z: Floats
 
     def part(self, which: Any) -> "Looks":
         """Returns some of the looks."""
-        return Looks(self.t[which], self.q[which], self.m[which])
+        return Looks(*(x[which] for x in self))
 
-    def and_then(self, t: float, q: Floats, m: Floats, sign: float) -> "Looks":
+    def and_then(self, t: float, q: Floats, m: Floats, z: Floats, sign: float) -> "Looks":
         """Returns the looks with one more, if it lies behind the last of them."""
         if self.t.size and sign * t <= sign * self.t[-1]:
             return self
-        return Looks(np.append(self.t, t), np.vstack([self.q, q]), np.vstack([self.m, m]))
+        return Looks(np.append(self.t, t), *(np.vstack([x, y]) for x, y in zip(self[1:], (q, m, z), strict=True)))
 
     def row(self, k: int) -> Row:
         """Returns one of the looks."""
-        return Row(float(self.t[k]), self.q[k], self.m[k])
+        return Row(float(self.t[k]), self.q[k], self.m[k], self.z[k])
 
     def joined(self, more: "Looks", sign: float) -> tuple["Looks", Any]:
         """Returns these and more looks in the order of the run, and where each of them was in both together."""
@@ -279,8 +304,8 @@ class Looks(NamedTuple):
         return Looks(*(np.concatenate([a, b])[order] for a, b in zip(self, more, strict=True))), order
 
 
-Between = Callable[[float, Floats, Floats, Floats], tuple[Floats, Floats]]
-"""`between(t, q, m, times)` returns the states at times behind a state, by steps aside."""
+Between = Callable[[float, Floats, Floats, Floats, Floats], tuple[Floats, Floats, Floats]]
+"""`between(t, q, m, z, times)` returns the states at times behind a state, by steps aside."""
 
 
 class _Crossed(Exception):
@@ -308,8 +333,10 @@ class Watch:
         self.looks_together = FIRST_LOOKS if any(e.terminal for e in events) else MOST_LOOKS
         self.unresolved = dict[int, float]()
         """The first time at which functions changed too fast to be followed, by the number of their event."""
-        q, w = _tuples(start.q / math.sqrt(float(start.q @ start.q)), body.rate(start.m))
-        values = [0.0 if k in happened else e.value(start.t, q, w) for k, e in enumerate(events)]
+        for event in events:
+            if event.takes_state and not start.z.size:
+                raise ValueError(f"the event {event.name} is a function of (t, q, w, z), but the torque carries no z")
+        values = [0.0 if k in happened else self._value(k, start) for k in range(len(events))]
         self.seen = [(np.array([start.t]), np.array([g])) for g in values]
         """For each event the last few looks, and the values there."""
 
@@ -329,7 +356,7 @@ class Watch:
 
     def _after_last(self, looks: Looks) -> Looks:
         """Returns looks with the last one before them."""
-        last = (np.array([self.last.t]), self.last.q[None], self.last.m[None])
+        last = (np.array([self.last.t]), self.last.q[None], self.last.m[None], self.last.z[None])
         return Looks(*(np.concatenate(x) for x in zip(last, looks, strict=True)))
 
     def _look_at(self, looks: Looks, between: Between) -> Hit | None:
@@ -339,7 +366,7 @@ class Watch:
         problem: BaseException | None = None
         values = list[Floats]()
         for evaluator in self.evaluators:
-            found = evaluator.values(looks.t, looks.q, self.body.rate(looks.m))
+            found = evaluator.values(looks.t, looks.q, self.body.rate(looks.m), looks.z)
             values.append(found.g)
             if found.problem is not None:
                 problem, looks = found.problem, looks.part(slice(0, found.g.size))
@@ -456,10 +483,10 @@ class Watch:
         """Returns looks and values with one more in every doubtful interval, and at every minimum in a dip."""
         times, values = 0.5 * (looks.t[:-1] + looks.t[1:])[suspects], np.zeros(0)
         halvings, done = halvings + suspects + MINIMUM_COUNTS * dips, done.copy()
-        more = Looks(times, np.zeros((0, 4)), np.zeros((0, 3)))
+        more = Looks(times, *(x[:0] for x in looks[1:]))
         if times.size:
             more = self._states(base, times, between)
-            found = self.evaluators[which].values(more.t, more.q, self.body.rate(more.m))
+            found = self.evaluators[which].values(more.t, more.q, self.body.rate(more.m), more.z)
             if found.problem is not None:
                 raise found.problem
             values = found.g
@@ -480,8 +507,8 @@ class Watch:
                 extra.append(row)
                 least.append(value)
         if extra:
-            t, q, m = zip(*extra, strict=True)
-            more = Looks(np.append(more.t, t), np.vstack([more.q, q]), np.vstack([more.m, m]))
+            t, *states = zip(*extra, strict=True)
+            more = Looks(np.append(more.t, t), *(np.vstack([x, y]) for x, y in zip(more[1:], states, strict=True)))
             values = np.append(values, least)
         added = np.searchsorted(self.sign * looks.t, self.sign * more.t) - 1
         copies = 1 + np.bincount(added, minlength=done.size)
@@ -522,7 +549,11 @@ class Watch:
         eps, event = 2.0**-52, self.events[which]
         q, w = row.q / math.sqrt(float(row.q @ row.q)), self.body.rate(row.m)
         size = math.sqrt(float(w @ w))
-        here = event.value(row.t, *_tuples(q, w))
+
+        def at(t: float, q: Floats, w: Floats, z: Floats) -> float:
+            return event.value(t, *(tuple(x.tolist()) for x in event.seen(q, w, z)))
+
+        here = at(row.t, q, w, row.z)
         most = 0.0
         for k in range(7):
             dq, dw = np.zeros(4), np.zeros(3)
@@ -530,18 +561,23 @@ class Watch:
                 dq[k] = eps
             else:
                 dw[k - 4] = eps * size
-            most = max(most, abs(event.value(row.t, *_tuples(q + dq, w + dw)) - here))
-        later = event.value(row.t + math.ulp(row.t), *_tuples(q, w))
+            most = max(most, abs(at(row.t, q + dq, w + dw, row.z) - here))
+        for k in range(row.z.size if event.takes_state else 0):
+            dz = np.zeros(row.z.size)
+            dz[k] = eps * abs(row.z[k])
+            most = max(most, abs(at(row.t, q, w, row.z + dz) - here))
+        later = at(row.t + math.ulp(row.t), q, w, row.z)
         most = max(most, abs(later - here), eps * float(np.abs(g).max()))
         return ROUND_OFF * most if math.isfinite(most) else 0.0
 
     def _value(self, which: int, row: Row) -> float:
-        unit = row.q / math.sqrt(float(row.q @ row.q))
-        return self.events[which].value(row.t, *_tuples(unit, self.body.rate(row.m)))
+        unit, event = row.q / math.sqrt(float(row.q @ row.q)), self.events[which]
+        state = event.seen(unit, self.body.rate(row.m), row.z)
+        return event.value(row.t, *(tuple(x.tolist()) for x in state))
 
     def _state(self, a: Row, t: float, between: Between) -> Row:
-        q, m = between(a.t, a.q, a.m, np.array([t]))
-        return Row(t, q[0], m[0])
+        q, m, z = between(a.t, a.q, a.m, a.z, np.array([t]))
+        return Row(t, q[0], m[0], z[0])
 
     def _located(self, which: int, a: Row, b: Row, ga: float, gb: float, between: Between) -> Row:
         """Returns the state at the zero between two rows, found by steps aside from the first."""

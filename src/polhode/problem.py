@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ from polhode.torques.free import Free
 HARMLESS = 1e50
 """Sixth powers of numbers between this and its inverse are floats. All methods were right within this range; some are
 wrong without a word from 1e60 on, and most below 1e-150."""
+
+
+NO_STATE: Floats = np.empty(0)
+"""What a torque carries that carries nothing."""
+NO_STATE.flags.writeable = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +47,13 @@ class Problem:
     """The number of steps from one row of output to the next; None: there is output at listed times."""
     omega_given: Floats | None = None
     """The angular velocity at the start as the user gave it: the momentum is rounded. None: only that is known."""
+    state_start: Floats = field(default_factory=lambda: NO_STATE)
+    """The numbers that the torque carries, at the start."""
 
     @classmethod
     def given(
         cls, body: Body, torque: Torque | None = None, *, omega: Any, attitude: Any = None,
-        t_span: tuple[float, float], t_eval: Any = None, every: int | None = None,
+        t_span: tuple[float, float], t_eval: Any = None, every: int | None = None, state: Any = None,
     ) -> Problem:  # fmt: skip
         """Checks what a user gave, as `simulate` takes it."""
         t_start, t_end = _span(t_span)
@@ -63,7 +71,8 @@ class Problem:
         sizes = [*body.moments.tolist(), max(map(abs, m.tolist())) or 1.0, max(map(abs, w.tolist())) or 1.0]
         if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
             check_sizes(body.moments, m, w)
-        return cls(body, acting, q, m, t_start, t_end, times, stride, w)
+        z = NO_STATE if state is None and not acting.state_names else checked_state(acting, state)
+        return cls(body, acting, q, m, t_start, t_end, times, stride, w, z)
 
     @property
     def span(self) -> float:
@@ -157,6 +166,31 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
                 f"the {name}{whose} is {size:.2g}, and methods compute with sizes from {1.0 / HARMLESS:g} to "
                 f"{HARMLESS:g}: choose a unit of {unit}"
             )
+
+
+def checked_state(torque: Torque, state: Any) -> Floats:
+    """Returns the numbers that a torque carries at the start, as a user gave them: a row, or a dictionary by name."""
+    names = torque.state_names
+    if not names:
+        raise ValueError(
+            f"state={state!r} was given, but {torque.name} carries no numbers: make a torque that does, with "
+            '@polhode.torque(state=["name", ...])'
+        )
+    listed = ", ".join(names)
+    if state is None:
+        raise ValueError(
+            f"{torque.name} carries {listed}: give their values at the start, as in state={[0.0] * len(names)}"
+        )
+    if isinstance(state, Mapping):
+        if unknown := [str(name) for name in state if name not in names]:
+            raise ValueError(f"state has {', '.join(unknown)}, but {torque.name} carries {listed}")
+        if missing := [name for name in names if name not in state]:
+            raise ValueError(f"state has no {', '.join(missing)}: {torque.name} carries {listed}")
+        state = [state[name] for name in names]
+    row = _check.row("state", [state] if isinstance(state, int | float) else state)
+    if row.size != len(names):
+        raise ValueError(f"state must have {len(names)} numbers ({listed}), not {row.size}")
+    return np.array(row)
 
 
 def _span(t_span: Any) -> tuple[float, float]:

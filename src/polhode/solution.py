@@ -26,7 +26,7 @@ from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
-from polhode.problem import Plan, Problem, Stats
+from polhode.problem import NO_STATE, Plan, Problem, Stats
 from polhode.torques import Torque, checked
 
 if TYPE_CHECKING:
@@ -64,11 +64,14 @@ _NAMES = {
     "omega": ("angular velocity in body axes", "rad s-1"),
     "kinetic_energy": ("kinetic energy", "J"),
     "potential_energy": ("potential energy", "J"),
+    "state_name": ("names of the numbers that the torque carries", ""),
+    "state": ("numbers that the torque carries", ""),
     "event_number": ("which of the events", "1"),
     "event_time": ("time of an event", "s"),
     "event_quaternion": ("attitude at an event", "1"),
     "event_momentum": ("angular momentum at an event", "kg m2 s-1"),
     "event_potential_energy": ("potential energy at an event", "J"),
+    "event_state": ("numbers that the torque carries, at an event", ""),
 }
 """The long names and the units of arrays in files and tables."""
 
@@ -113,6 +116,10 @@ class Solution:
     last_momentum: Floats
     memory: tuple[float, ...] = ()
     """What the method carries from step to step, at the end; `resume` goes on with it."""
+    state: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    """The numbers that the torque carries, one row for each output time; `state_names` has their names."""
+    last_state: Floats = field(default_factory=lambda: NO_STATE)
+    """The same at the end of the run."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Anything else to be saved with the solution, as JSON."""
     saved_potential: Floats | None = None
@@ -146,6 +153,11 @@ class Solution:
     def torque(self) -> Torque:
         """The torque."""
         return self.problem.torque
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The names of the numbers that the torque carries, in the order of the columns of `state`."""
+        return self.torque.state_names
 
     @property
     def method(self) -> str:
@@ -211,23 +223,33 @@ class Solution:
         """
         acting = self.torque if part is None else self._part(part)
         kernel, values = acting.torque_kernel, np.array(acting.parameters(self.body), dtype=np.float64)
+        carried = self.state
+        if part is not None and acting.state_names:
+            carried = carried[:, self.torque.state_of(self._name_of_part(part))]
         if self.t.size <= INTERPRETED_ROWS:
-            p = read_only(values)
-            rows = zip(self.t.tolist(), self.quaternion.tolist(), self.omega.tolist(), strict=True)
-            found = [kernel(t, (a, b, c, d), (x, y, z), p) for t, (a, b, c, d), (x, y, z) in rows]
+            p, states = read_only(values), carried.tolist() if acting.state_names else [()] * self.t.size
+            rows = zip(self.t.tolist(), self.quaternion.tolist(), self.omega.tolist(), states, strict=True)
+            found = [acting.called(t, tuple(q), tuple(w), p, tuple(z)) for t, q, w, z in rows]
             return np.array(found, dtype=np.float64).reshape(-1, 3)
-        fill = program(torque_rows(kernel), "pppppii", what=f"the torque {acting.name}")
+        count = len(acting.state_names)
+        fill = program(torque_rows(kernel, count), "ppppppii", what=f"the torque {acting.name}")
 
-        def block(t: Floats, q: Floats, w: Floats) -> Floats:
+        def block(t: Floats, q: Floats, w: Floats, z: Floats) -> Floats:
             out = np.empty((t.size, 3))
-            flat = (np.ascontiguousarray(x).reshape(-1) for x in (t, q, w))
+            flat = (np.ascontiguousarray(x).reshape(-1) for x in (t, q, w, z))
             try:
                 fill(values, *flat, out.reshape(-1), values.size, t.size)
             except KernelRaised as problem:
                 raise ValueError(f"the torque {acting.name} raised {problem}") from None
             return out
 
-        return apply_by_blocks(block, self.t, self.quaternion, self.omega)
+        states = carried if count else self.t[:, None]  # an empty array has no address
+        return apply_by_blocks(block, self.t, self.quaternion, self.omega, states)
+
+    def _name_of_part(self, part: str | int) -> str:
+        """Returns the name under which a part of the torque is found."""
+        wanted = self._part(part)
+        return next(name for name, one in self.torque.parts.items() if one is wanted)
 
     def _part(self, part: str | int) -> Torque:
         """Returns a part of the torque."""
@@ -408,7 +430,8 @@ class Solution:
             **{f"{k.replace(' ', '_')}_error": (("time",), e) for k, e in self.invariant_errors.items()},
         }
         variables = {name: (*entry, attributes_of(name)) for name, entry in table.items()}
-        coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
+        names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
+        coordinates = {name: variables.pop(name) for name in names}
         return Dataset(variables, coordinates, self._attributes())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -468,6 +491,9 @@ class Solution:
         }
         if self._has_potential:
             table["potential_energy"] = (("time",), self.potential_energy)
+        if self.state_names:
+            table["state_name"] = (("state_name",), np.array(self.state_names))
+            table["state"] = (("time", "state_name"), self.state)
         return table | self._event_table()
 
     def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
@@ -484,6 +510,8 @@ class Solution:
             ),
             "event_momentum": (("event", "component"), np.concatenate([e.momentum for e in self.events])),
         }
+        if self.state_names:
+            table["event_state"] = (("event", "state_name"), np.concatenate([e.state for e in self.events]))
         if self._has_potential:
             table["event_potential_energy"] = (("event",), np.concatenate([e.potential_energy for e in self.events]))
         return table
@@ -496,6 +524,8 @@ class Solution:
         optional["longest_step"] = plan.longest_step
         if self.torque_changed:
             optional["torque_changed"] = 1
+        if self.state_names:
+            optional |= {"state_start": problem.state_start, "last_state": self.last_state}
         if self.events:
             optional["events"] = json.dumps([e.metadata.get("event") for e in self.events])
         if self._has_potential:
@@ -525,7 +555,7 @@ def load(path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solut
     """
     from polhode.io import checksum, netcdf
 
-    contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy", *_EVENT_ROWS))
+    contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS))
     attributes = contents.attributes
     if attributes.get("format") != FORMAT:
         raise netcdf.BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
@@ -596,6 +626,7 @@ def _check_sense(s: Solution, *, verified: bool) -> None:
         check(verified or (np.abs(lengths - 1) <= UNIT_TOLERANCE).all(), "a quaternion does not have unit length")
     for part in (s, *s.events):
         check(np.isfinite(part.momentum).all(), "a momentum is not finite")
+        check(s.torque_changed or np.isfinite(part.state).all(), "a carried number is not finite")
         check(np.isfinite(part.t).all(), "a time is not finite")
         rising = np.diff(forward * part.t)
         check(verified or (rising > 0).all() or (part is not s and (rising >= 0).all()), "the times are not in order")
@@ -622,6 +653,11 @@ def _rebuilt(contents: Contents) -> Solution:
         t if every is None else None,
         every,
     )
+    names = problem.torque.state_names
+    if names:
+        problem = problem.replace(
+            state_start=_check.array("state_start", np.atleast_1d(a["state_start"]), (len(names),))
+        )
     size, longest = (float(a[k]) if k in a else None for k in ("torque_size", "longest_step"))
     plan = Plan(read_method(a["method"], bool(a["method_is_own"])), float(a["step"]), longest, size)
     stats = Stats(_whole("steps", a["steps"]), _whole("nfev", a["nfev"]), float(a["seconds"]))
@@ -641,11 +677,13 @@ def _rebuilt(contents: Contents) -> Solution:
         _check.array("last_quaternion", a["last_quaternion"], (4,)),
         _check.array("last_momentum", a["last_momentum"], (3,)),
         tuple(np.atleast_1d(a.get("memory", ())).tolist()),
-        dict(json.loads(a["metadata"])),
-        potential,
-        float(a["error_estimate"]) if "error_estimate" in a else None,
-        float(a["rtol"]) if "rtol" in a else None,
+        metadata=dict(json.loads(a["metadata"])),
+        saved_potential=potential,
+        error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
+        rtol=float(a["rtol"]) if "rtol" in a else None,
         torque_changed=bool(a.get("torque_changed", 0)),
+        state=_rows("state", contents, (t.size, len(names))) if names else np.empty((t.size, 0)),
+        last_state=_check.array("last_state", np.atleast_1d(a["last_state"]), (len(names),)) if names else NO_STATE,
     )
     return dataclasses.replace(whole, events=_events_of(whole, contents))
 
@@ -654,19 +692,20 @@ def _events_of(whole: Solution, contents: Contents) -> tuple[Solution, ...]:
     """Returns the events of a solution, as its file has them."""
     names = json.loads(str(contents.attributes.get("events", "[]")))
     t = _rows("event_time", contents, ()) if "event_time" in contents.variables else np.zeros(0)
-    number, q, m = np.zeros(0), np.zeros((0, 4)), np.zeros((0, 3))
+    number, q, m, z = np.zeros(0), np.zeros((0, 4)), np.zeros((0, 3)), whole.state[:0]
     if t.size:
         number = _rows("event_number", contents, (t.size,))
         if not np.isin(number, np.arange(len(names))).all():
             raise ValueError(f"event_number has other numbers than those of the {len(names)} events")
         q, m = _rows("event_quaternion", contents, (t.size, 4)), _rows("event_momentum", contents, (t.size, 3))
+        z = _rows("event_state", contents, (t.size, z.shape[1])) if whole.state_names else np.zeros((t.size, 0))
     start = None if whole.saved_potential is None else whole.saved_potential[:1]
     energy = _rows("event_potential_energy", contents, (t.size,)) if t.size and start is not None else np.zeros(0)
 
     def event(k: int, name: str) -> Solution:
         here = number == k
         potential = None if start is None else np.concatenate([start, energy[here]])
-        at = {"t": t[here], "quaternion": q[here], "momentum": m[here]}
+        at = {"t": t[here], "quaternion": q[here], "momentum": m[here], "state": z[here]}
         return dataclasses.replace(whole, **at, saved_potential=potential, metadata={"event": name})
 
     return tuple(event(k, name) for k, name in enumerate(names))

@@ -9,8 +9,9 @@ import pytest
 import polhode as ph
 from polhode.compiled import KernelRaised, program
 from polhode.core import status as codes
-from polhode.core.drive import AT, SETTING, STATE, Counters, driver
+from polhode.core.drive import AT, SETTING, Counters, driver
 from polhode.core.flows import principal_torque
+from polhode.core.states import STATE
 from polhode.core.types import Depends, Scales
 from polhode.integration import loop
 from polhode.integration.binding import SIGNATURE

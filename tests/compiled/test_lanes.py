@@ -13,7 +13,6 @@ from polhode.core import status as codes
 from polhode.core.drive import (
     AT,
     SETTING,
-    STATE,
     Counters,
     driver,
     loop_over_bodies,
@@ -23,6 +22,7 @@ from polhode.core.drive import (
 from polhode.core.flows import principal_torque
 from polhode.core.ops import all_of, beginning_at, columns, fma, from_lanes, lane, two_product, verdict, view, where
 from polhode.core.quat import normalised, rescaled, tidied, turn
+from polhode.core.states import STATE
 from polhode.core.text import writer_of
 from polhode.core.trig import sine_versine, sine_versine_of_step
 from polhode.core.types import Depends, Scales, Stepper

@@ -13,7 +13,7 @@ from scipy.integrate._ivp import dop853_coefficients as hairer
 from polhode.core.compose import of_any_norm
 from polhode.core.dop853 import EVALUATIONS, Attempt, error_norm, pair
 from polhode.core.flows import principal_torque
-from polhode.core.runge_kutta import Slope
+from polhode.core.states import Slope
 from polhode.core.tableaux import (
     CLASSICAL,
     DORMAND_PRINCE,
@@ -146,7 +146,7 @@ def test_pair_has_order_eight(name: str) -> None:
     def last(s: State, steps: int) -> Floats:
         h = 8.0 / steps
         for i in range(steps):
-            s, _ = attempt(given.body, given.p, i * h, s, h, slope(given.body, given.p, i * h, s), 1e-9, 0.0)
+            s, _ = attempt(given.body, given.p, i * h, s, h, slope(given.body, given.p, i * h, s), 1e-9, 0.0, ())
         return np.array([*matrices(np.array([s.q])).ravel(), *s.m])
 
     grids, begins = [48, 56, 64, 72, 80], list(states(6))
@@ -164,13 +164,13 @@ def test_error_is_of_order_eight_and_counts_tolerances() -> None:
         k = slope(given.body, given.p, 0.0, s)
 
         def estimate(h: float, rtol: float = 1e-6, s: State = s, k: State = k) -> float:
-            return attempt(given.body, given.p, 0.0, s, h, k, rtol, 0.0)[1]
+            return attempt(given.body, given.p, 0.0, s, h, k, rtol, 0.0, ())[1]
 
         assert math.log2(estimate(0.02) / estimate(0.01)) == pytest.approx(8, abs=0.2)
         assert estimate(0.1, 1e-9) == pytest.approx(1000 * estimate(0.1, 1e-6))
-        once, _ = attempt(given.body, given.p, 0.0, s, 0.2, k, 1e-9, 0.0)
-        half, _ = attempt(given.body, given.p, 0.0, s, 0.1, k, 1e-9, 0.0)
-        twice, _ = attempt(given.body, given.p, 0.1, half, 0.1, slope(given.body, given.p, 0.1, half), 1e-9, 0.0)
+        once, _ = attempt(given.body, given.p, 0.0, s, 0.2, k, 1e-9, 0.0, ())
+        half, _ = attempt(given.body, given.p, 0.0, s, 0.1, k, 1e-9, 0.0, ())
+        twice, _ = attempt(given.body, given.p, 0.1, half, 0.1, slope(given.body, given.p, 0.1, half), 1e-9, 0.0, ())
         off = np.linalg.norm(np.array(once.m) - twice.m) / np.linalg.norm(once.m)
         assert off < 1e-9 * estimate(0.2, 1e-9)
 
@@ -203,7 +203,7 @@ def test_step_is_scipys() -> None:
     h = 0.25
     theirs = solve_ivp(f, (0.0, h), [*s.q, *s.m], method="DOP853", first_step=h, rtol=1.0, atol=1e9)
     assert theirs.t.size == 2
-    mine, _ = attempt(given.body, given.p, 0.0, s, h, slope(given.body, given.p, 0.0, s), 1e-9, 0.0)
+    mine, _ = attempt(given.body, given.p, 0.0, s, h, slope(given.body, given.p, 0.0, s), 1e-9, 0.0, ())
     q = theirs.y[:4, 1] / np.linalg.norm(theirs.y[:4, 1])
     np.testing.assert_allclose(mine.q, q, rtol=0, atol=4 * EPS)
     np.testing.assert_allclose(mine.m, theirs.y[4:, 1], rtol=0, atol=32 * EPS)

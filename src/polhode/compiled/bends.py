@@ -34,6 +34,8 @@ MOST_DECISIONS = 64
 """Each takes four numbers in every step: a torque with more is a table, and better run as it is."""
 BOARD, CELL = "board__", "cell__"
 """The names of the arguments that a rewritten function has in front of its own."""
+TORQUE_ARGUMENTS = 4
+"""The arguments t, q, w and p of a torque; one that carries numbers has them as a fifth."""
 FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
@@ -125,18 +127,19 @@ class _Kept(NamedTuple):
 _answers: WeakKeyDictionary[types.FunctionType, _Kept] = WeakKeyDictionary()
 
 
-def locatable(f: Any, p: Sequence[float] = ()) -> Locatable | None:
+def locatable(f: Any, p: Sequence[float] = (), carried: int = 0) -> Locatable | None:
     """Returns f in the form whose bends can be located; None if there is none, with these parameters."""
     answer = _known(f)
-    return answer if answer is None or _decides_on_numbers(answer, p) else None
+    return answer if answer is None or _decides_on_numbers(answer, p, carried) else None
 
 
-def _decides_on_numbers(torque: Locatable, p: Sequence[float]) -> bool:
+def _decides_on_numbers(torque: Locatable, p: Sequence[float], carried: int) -> bool:
     """Whether its decisions are between numbers, not arrays, at some place at least; the compiler sees them all."""
     board = [0.0] * bends.board_size(torque.decisions)
     bends.forget(board, torque.decisions)
     try:
-        torque.kernel(0.0, (0.8, 0.0, 0.6, 0.0), (0.1, 0.2, 0.3), (np.array(p), board))
+        z = ((0.5,) * carried,) if carried else ()
+        torque.kernel(0.0, (0.8, 0.0, 0.6, 0.0), (0.1, 0.2, 0.3), (np.array(p), board), *z)
     except TypeError as problem:
         if is_from_handler(problem):
             raise
@@ -174,6 +177,13 @@ def _found(f: types.FunctionType) -> _Kept:
         counted(p[1], count)
         return n
 
+    def kernel_with_state(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        n = inside(p[1], first, t, q, w, p[0], z)
+        counted(p[1], count)
+        return n
+
+    if f.__code__.co_argcount > TORQUE_ARGUMENTS:
+        return _Kept(Locatable(kernel_with_state, count), tuple(seen))
     return _Kept(Locatable(kernel, count), tuple(seen))
 
 

@@ -14,6 +14,7 @@ from numba.np.arrayobj import make_array
 from polhode.compiled import lanes
 from polhode.core import ops
 from polhode.core.status import OK
+from polhode.core.text import function
 
 fma: Any = lanes.fma
 select: Any = lanes.select
@@ -124,6 +125,29 @@ def _overload_triple(x):
     raise TypingError(f"a torque returns three numbers, as a tuple, list or array, not {said}")
 
 
+@overload(ops.derivatives, prefer_literal=True)
+def _overload_derivatives(x, n):
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+    count = n.literal_value
+    items = "".join(f"float(x[{i}]), " for i in range(count))
+    wrong = f"derivatives of {count} carried numbers are returned by this torque"
+    if isinstance(x, types.BaseTuple):
+        if len(x) != count:
+            raise TypingError(f"{wrong}, not a tuple of {len(x)}")
+        for k, kind in enumerate(x.types):
+            _refuse_unless_real(kind, f"derivative {k}")
+        return function("of_tuple(x, n)", [f"return ({items})"], {})
+    if isinstance(x, types.List) or (isinstance(x, types.Array) and x.ndim == 1):
+        _refuse_unless_real(x.dtype, "every derivative")
+        check = [f"if len(x) != {count}:", f"    raise ValueError('{wrong}')"]
+        return function("of_sequence(x, n)", [*check, f"return ({items})"], {})
+    if count == 1:
+        _refuse_unless_real(x, "the derivative")
+        return lambda x, n: (float(x),)
+    raise TypingError(f"{wrong}, as a tuple, list or array, not {x}")
+
+
 @overload(ops.where)
 def _overload_where(condition, a, b):
     if lanes.lanes_among((condition, a, b)):
@@ -163,7 +187,7 @@ COMPILED: dict[Any, Any] = {
     ops.halves: lanes.halves,
     ops.joined: lanes.joined,
     ops.exchanged: lanes.exchanged,
-    **{f: f for f in (ops.two_product, ops.triple, ops.where, ops.is_between, ops.verdict)},
+    **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not
 return an array that it was not given."""

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from polhode.core.compose import Composed, Increments, InLanes
+from polhode.core.compose import Composed, Increments, InLanes, Make
 from polhode.core.ops import fma, from_lanes, lane
-from polhode.core.runge_kutta import Make, moved, scaled, slope_of, stage_lines, weighted
+from polhode.core.runge_kutta import stage_lines, weighted
+from polhode.core.states import moved, scaled, slope_of
 from polhode.core.status import OK
 from polhode.core.tableaux import DORMAND_PRINCE
 from polhode.core.text import function

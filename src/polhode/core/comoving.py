@@ -143,7 +143,7 @@ def collocated(
         return 0.0, 0.0
 
     def make(pull: Pull) -> tuple[Start, Any]:
-        return start, function(head, lines, names | {"torque": dialect.torque(pull)})
+        return start, function(head, lines, names | {"torque": dialect.torque(pull, 0)})
 
     return make
 

@@ -12,6 +12,7 @@ from polhode.core.exact import added
 from polhode.core.flows import is_prepared, kick, kick_ahead, push, spin1, spin2, spin3
 from polhode.core.packing import packing
 from polhode.core.quat import normalised, rescaling, tidied
+from polhode.core.states import form_of
 from polhode.core.status import OK
 from polhode.core.text import function
 from polhode.core.types import Depends, Memory, Params, Pull, Quat, Rotor, Scales, Start, State, Stepper, Vec3
@@ -192,10 +193,15 @@ class Routine(NamedTuple):
         return Composed(self, tuple(fractions))
 
 
+Make = Callable[..., tuple[Start, Any]]
+"""`make(pull)` returns `start` and `change` of a scheme of increments; where the scheme `takes_state`,
+`make(pull, sizes)` does so for a torque that carries numbers, with the sizes below which they count as zero."""
+
+
 class InLanes(NamedTuple):
     """A form of a scheme of increments whose memory holds vectors and, after them, numbers."""
 
-    make: Callable[[Pull], tuple[Start, Any]]
+    make: Make
     vectors: int
     width: int
     numbers: int
@@ -210,7 +216,7 @@ class Increments(NamedTuple):
     quaternion is left unscaled but for powers of two.
     """
 
-    make: Callable[[Pull], tuple[Start, Any]]
+    make: Make
     """`make(pull)` returns `start` and `change(body, p, t, s, h, memory) -> (increment of state, memory, status)`."""
     memory: int = 0
     evaluations_at_start: int = 0
@@ -228,6 +234,10 @@ class Increments(NamedTuple):
     in_halves: bool = False
     """Whether, compensated, `change` takes and returns low halves: `change(body, p, t, s, low, h, memory) -> (increment
     of the state, what rounding left out of it, memory, status)`."""
+    takes_state: bool = False
+    """Whether a torque may carry numbers of its own along."""
+    memory_of_each: int = 0
+    """The numbers in the memory that belong to each carried number."""
 
     @property
     def ignores_scales(self) -> bool:
@@ -236,6 +246,8 @@ class Increments(NamedTuple):
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Binds the step to its torque."""
+        if scales is not None and scales.carried:
+            return self._bound_to_carried(pull, scales)
         if scales is not None and scales.axis and self.symmetric is not None:
             return self.symmetric(scales.axis).bind(pull, depends, scales._replace(axis=0))
         if scales is not None and scales.form is not None:
@@ -254,6 +266,26 @@ class Increments(NamedTuple):
             return State(tidy(new), (m[0] + b[0], m[1] + b[1], m[2] + b[2])), fresh, status
 
         return Stepper(start, step, self.memory, *costs)
+
+    def _bound_to_carried(self, pull: Pull, scales: Scales) -> Stepper:
+        """Binds the step to a torque that carries numbers."""
+        count = len(scales.carried)
+        make, memory, kept = self.make, self.memory + self.memory_of_each * count, None
+        if scales.form is not None:
+            form = self.in_lanes[scales.form]
+            vectors = form.vectors + count
+            make = form.make
+            kept = packing(0, vectors, form.width, form.numbers, lanes=form.lanes or form.width)
+        start, change = make(pull, scales.carried)
+        tidy, total, turned = self.tidy, form_of(count).summed, form_of(count).turned
+
+        def step(body: Rotor, p: Params, t: float, s: Any, h: float, memory: Any) -> tuple[Any, Any, int]:
+            d, fresh, status = change(body, p, t, s, h, memory)
+            new = total(s, d)
+            return turned(new, tidy(new.q)), fresh, status
+
+        costs = (self.evaluations_at_start, self.evaluations_per_step)
+        return Stepper(start, step, memory, *costs, packing=kept, carried=count)
 
     def _bound_in_lanes(self, form: InLanes, pull: Pull, depends: Depends) -> Stepper:
         before = LOW if self.compensated else 0

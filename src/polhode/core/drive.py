@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from polhode.core.dd import two_sum
 from polhode.core.ops import all_of, beginning_at, columns, lane, triple, verdict, view
-from polhode.core.quat import norm2
+from polhode.core.states import STATE, form_of, load_state, sound, store_state
 from polhode.core.status import ALONE, OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
-from polhode.core.types import Packing, Params, Quat, Rotor, State, Stepper, UserTorque, Vec3
+from polhode.core.types import Packing, Params, Rotor, State, Stepper, UserTorque
 
 
 class Counters(NamedTuple):
@@ -38,32 +38,7 @@ class Counters(NamedTuple):
 AT = Counters()
 COUNTERS = len(AT)
 SETTING = 14  # inertia 3, inverse 3, axes 4, window 2, tuning 2
-STATE = 7  # quaternion 4, momentum 3
 CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
-
-
-def sound(s: State) -> bool:
-    """Whether all numbers are finite and the quaternion is near unit length. NaN fails every comparison."""
-    n = norm2(s.q)
-    return (n > 0.25) & (n < 4.0) & ((s.m[0] + s.m[1] + s.m[2]) * 0.0 == 0.0)
-
-
-def load_state(x: Any, k: int) -> State:
-    """Reads a state from seven numbers."""
-    return State((x[k], x[k + 1], x[k + 2], x[k + 3]), (x[k + 4], x[k + 5], x[k + 6]))
-
-
-def store_state(x: Any, k: int, s: State) -> None:
-    """Writes a state as seven numbers."""
-    q: Quat = s.q
-    m: Vec3 = s.m
-    x[k] = q[0]
-    x[k + 1] = q[1]
-    x[k + 2] = q[2]
-    x[k + 3] = q[3]
-    x[k + 4] = m[0]
-    x[k + 5] = m[1]
-    x[k + 6] = m[2]
 
 
 def load_setting(x: Any, values: Any) -> tuple[Rotor, Params]:
@@ -90,10 +65,12 @@ def driver(
     enter, put, put_last, change = _passages(stepper, together)
     corrected = enter is not None  # a constant: Numba drops the branches that are not taken before it works on them
     redone = together and corrected
-    inside = STATE if corrected else 0  # numbers in front of the memory
+    inside = STATE if corrected else 0  # numbers in front of the memory: no corrector carries numbers of a torque
     _, load_memory, store_memory = stepper.packing or packing_of(stepper.memory - inside)
     showing, changing = _costs(stepper)
     recounted = _recounted(stepper)
+    form = form_of(stepper.carried)
+    width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
 
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
@@ -129,7 +106,7 @@ def driver(
                         break
                     shown, place = i, row
                 else:  # at the start as it was given
-                    store_state(out, STATE * row, load_state(y, 0) if corrected else s)
+                    store_state(out, width * row, load_state(y, 0) if corrected else s)
             else:
                 if i == stop and (not due_here or i > first):
                     break  # a step aside from here waits for the next chunk: this one is done whatever happens there
@@ -156,7 +133,7 @@ def driver(
                                 break
                             shown, place = i, row
                         else:
-                            store_state(out, STATE * row, s)
+                            store_state(out, width * row, s)
                         row += 1
                         due += every
                 if not due_here and i > here:
@@ -168,7 +145,7 @@ def driver(
                         others += showing
                         unseen = status != OK
                     else:
-                        store_state(out, STATE * row, s)
+                        store_state(out, width * row, s)
                 # It was a step aside, or nothing came of it.
                 i, s, memory = here, s_here, recounted(memory_here, memory)
                 if status != OK:
@@ -408,13 +385,15 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
     limited = stepper.limited
     load_memory, store_memory = tuple_of(stepper.memory), writer_of(stepper.memory)
     recounted = _recounted(stepper)
+    form = form_of(stepper.carried)
+    width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
 
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, listed: Any, out: Any, unused: Any, count: Any,
         t0: float, h: float, span: float, stop: int,
     ) -> int:  # fmt: skip
         body, p = load_setting(setting, view(values, count[AT.values]))
-        s, t, low = load_state(y, 0), y[STATE], y[STATE + 1]
+        s, t, low = load_state(y, 0), y[width], y[width + 1]
         i, row, rows = count[AT.done], count[AT.row], count[AT.rows]
         due, every, j, times = count[AT.due], count[AT.every], count[AT.next], count[AT.times]
         finished = count[AT.finished] == 1
@@ -423,8 +402,8 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
             memory = start(body, p, t0, s) if carried[0] == 0.0 else again(body, p, t0, s, memory)
         status = OK
         if i == 0 and row < rows and (due == 0 if every > 0 else j < times and listed[j] == 0.0):
-            out[(STATE + 1) * row] = t0
-            store_state(out, (STATE + 1) * row + 1, s)
+            out[(width + 1) * row] = t0
+            store_state(out, (width + 1) * row + 1, s)
             row, due, j = row + 1, due + every, j + 1
         while not finished and i < stop and (row < rows or every == 0):
             rest = (span - t) - low
@@ -454,8 +433,8 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
                     if status == OK and not sound(there):
                         status = UNSOUND
                 if status == OK:
-                    out[(STATE + 1) * row] = t0 + listed[j]
-                    store_state(out, (STATE + 1) * row + 1, there)
+                    out[(width + 1) * row] = t0 + listed[j]
+                    store_state(out, (width + 1) * row + 1, there)
                     row, j = row + 1, j + 1
             if status != OK:
                 break
@@ -464,11 +443,11 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
             i += 1
             finished = last
             if i == due and every > 0:
-                out[(STATE + 1) * row] = t0 + (span if finished else t)
-                store_state(out, (STATE + 1) * row + 1, s)
+                out[(width + 1) * row] = t0 + (span if finished else t)
+                store_state(out, (width + 1) * row + 1, s)
                 row, due = row + 1, due + every
         store_state(y, 0, s)
-        y[STATE], y[STATE + 1] = t, low
+        y[width], y[width + 1] = t, low
         store_memory(carried, 0, memory)
         count[AT.done], count[AT.row], count[AT.due], count[AT.next] = i, row, due, j
         count[AT.finished] = int(finished)
@@ -499,15 +478,32 @@ def potential_rows(potential: Any) -> Callable[..., int]:
     return fill
 
 
-def torque_rows(torque: UserTorque) -> Callable[..., int]:
+def torque_rows(torque: UserTorque, carried: int = 0) -> Callable[..., int]:
     """Returns the loop that evaluates a torque in the user's axes at every saved state."""
+    if carried:
+        return _torque_rows_with_state(torque, carried)
 
-    def fill(values: Any, t: Any, q: Any, w: Any, out: Any, count: int, rows: int) -> int:
+    def fill(values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int) -> int:
         p = view(values, count)
         for i in range(rows):
             j, k = 3 * i, 4 * i
             n = triple(torque(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2]), p))
             out[j], out[j + 1], out[j + 2] = n
+        return OK
+
+    return fill
+
+
+def _torque_rows_with_state(torque: UserTorque, carried: int) -> Callable[..., int]:
+    load = tuple_of(carried)
+
+    def fill(values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int) -> int:
+        p = view(values, count)
+        for i in range(rows):
+            j, k = 3 * i, 4 * i
+            attitude, rate = (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2])
+            both = torque(t[i], attitude, rate, p, load(z, carried * i))
+            out[j], out[j + 1], out[j + 2] = triple(both[0])
         return OK
 
     return fill

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 from polhode.core.closed_form import leap
 from polhode.core.exact import Resolution, cuts, excess, finest, increment, needed
-from polhode.core.ops import fma, from_lanes, lane, triple, where
+from polhode.core.ops import derivatives, fma, from_lanes, lane, triple, where
 from polhode.core.quat import advanced, conjugate, multiply, slight_turn, to_space, turn
 from polhode.core.text import function
 from polhode.core.trig import sine_versine_of_step
-from polhode.core.types import Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
+from polhode.core.types import CarriedState, Flow, Params, Pull, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.core.vec import combine, placed, times
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,12 +31,16 @@ def is_prepared(flow: Any) -> bool:
     return getattr(flow, "__prepared__", False)
 
 
-def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool) -> Pull:
+def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool, carried: int = 0) -> Pull:
     """Returns the user's torque in the form that methods call.
 
     A tilted body has principal axes that differ from the user's. A windowed torque jumps at breakpoints, and a step
-    that ends on one must see the value before it: times are kept strictly between the breakpoints.
+    that ends on one must see the value before it: times are kept strictly between the breakpoints. A torque that
+    carries numbers returns their derivatives as well.
     """
+    if carried:
+        made: Pull = _with_derivatives(torque, tilted, windowed, carried)
+        return made
 
     def pull(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         w = times(s.m, body.inverse)
@@ -52,6 +56,25 @@ def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool) -> Pul
     return pull
 
 
+def _with_derivatives(torque: UserTorque, tilted: bool, windowed: bool, carried: int) -> Any:
+    """Returns a torque that carries numbers in the form that methods call: it returns the derivatives as well."""
+
+    def pull(body: Rotor, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
+        w = times(s.m, body.inverse)
+        q = s.q
+        if windowed:
+            t = min(max(t, p.window[0]), p.window[1])
+        if tilted:
+            q = multiply(s.q, conjugate(p.axes))
+            w = to_space(p.axes, w)
+            both = torque(t, q, w, p.values, s.z)
+            return to_space(conjugate(p.axes), triple(both[0])), derivatives(both[1], carried)
+        both = torque(t, q, w, p.values, s.z)
+        return triple(both[0]), derivatives(both[1], carried)
+
+    return pull
+
+
 _LANES = {"from_lanes": from_lanes}
 
 
@@ -61,8 +84,35 @@ def _packed(lanes: int) -> str:
     return f"({', '.join(f'from_lanes(({part},))' for part in parts)})"
 
 
-def lane_by_lane(torque: UserTorque, lanes: int) -> UserTorque:
+def _packed_derivatives(lanes: int, carried: int) -> str:
+    """Writes the derivatives d0, d1, ... of all lanes as one value."""
+    parts = (", ".join(f"d{i}[{k}]" for i in range(lanes)) for k in range(carried))
+    return f"({''.join(f'from_lanes(({part},)), ' for part in parts)})"
+
+
+def _carried_in(lane_of: str, carried: int) -> str:
+    """Writes the carried numbers of one lane."""
+    return f"({''.join(f'lane({lane_of}[{k}], i), ' for k in range(carried))})"
+
+
+def lane_by_lane(torque: UserTorque, lanes: int, carried: int = 0) -> UserTorque:
     """Returns the torque of several bodies at once, computed body by body: for torques that cannot be vectorised."""
+    if carried:
+        names = {"torque": torque, "triple": triple, "derivatives": derivatives, "lane": lane}
+        alone = function(
+            "alone(t, q, w, p, z, i)",
+            [
+                "attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))",
+                "rate = (lane(w[0], i), lane(w[1], i), lane(w[2], i))",
+                f"both = torque(t, attitude, rate, p[i], {_carried_in('z', carried)})",
+                f"return triple(both[0]), derivatives(both[1], {carried})",
+            ],
+            names,
+        )
+        calls = [f"n{i}, d{i} = alone(t, q, w, p, z, {i})" for i in range(lanes)]
+        last = f"return {_packed(lanes)}, {_packed_derivatives(lanes, carried)}"
+        together: UserTorque = function("each(t, q, w, p, z)", [*calls, last], {"alone": alone, **_LANES})
+        return together
 
     def one(t: float, q: Quat, w: Vec3, p: Any, i: int) -> Vec3:
         attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))
@@ -73,8 +123,22 @@ def lane_by_lane(torque: UserTorque, lanes: int) -> UserTorque:
     return each
 
 
-def pull_lane_by_lane(pull: Pull, lanes: int) -> Pull:
+def pull_lane_by_lane(pull: Pull, lanes: int, carried: int = 0) -> Pull:
     """Returns the torque at several states of one body, computed state by state."""
+    if carried:
+        alone = function(
+            "alone(body, p, t, s, i)",
+            [
+                "q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))",
+                "m = (lane(s.m[0], i), lane(s.m[1], i), lane(s.m[2], i))",
+                f"return pull(body, p, lane(t, i), CarriedState(q, m, {_carried_in('s.z', carried)}))",
+            ],
+            {"pull": pull, "lane": lane, "CarriedState": CarriedState},
+        )
+        calls = [f"n{i}, d{i} = alone(body, p, t, s, {i})" for i in range(lanes)]
+        last = f"return {_packed(lanes)}, {_packed_derivatives(lanes, carried)}"
+        together: Pull = function("each(body, p, t, s)", [*calls, last], {"alone": alone, **_LANES})
+        return together
 
     def one(body: Rotor, p: Params, t: float, s: State, i: int) -> Vec3:
         q = (lane(s.q[0], i), lane(s.q[1], i), lane(s.q[2], i), lane(s.q[3], i))

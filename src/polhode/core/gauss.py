@@ -17,15 +17,15 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from polhode.core.coefficients import legendre_point
-from polhode.core.compose import Increments, InLanes
+from polhode.core.compose import Increments, InLanes, Make
 from polhode.core.dd import two_sum
 from polhode.core.flows import pull_lane_by_lane
 from polhode.core.ops import exchanged, fma, from_lanes, halves, joined, lane
 from polhode.core.quat import norm2
-from polhode.core.runge_kutta import slope_of
+from polhode.core.states import form_of, sizes_of
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.core.text import function
-from polhode.core.types import Pull, Start, State, Vec3
+from polhode.core.types import CarriedState, Pull, Start, State, Vec3
 from polhode.core.vec import combine, dot
 
 MOST_ITERATIONS = 60
@@ -175,8 +175,9 @@ class Dialect(NamedTuple):
     """Writes the row of this name."""
     each: Callable[[str, str], str]
     """`each(name, formula)` writes the line that computes the row of this name from a formula of other rows."""
-    torque: Callable[[Pull], Any]
-    """Returns `torque(body, p, t, h, y0, ..., y6)`, which computes the three rows of the torque."""
+    torque: Callable[[Pull, int], Any]
+    """Returns `torque(body, p, t, h, y0, ..., y6)`, which computes the three rows of the torque; if the torque carries
+    numbers, it takes their rows as well, and computes those of the derivatives."""
     kept: Callable[[int], str]
     """Writes row a of the memory."""
     keep: Callable[[str], str]
@@ -187,11 +188,31 @@ class Dialect(NamedTuple):
 
 STATE = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
 """The parts of a state, each of which has a row."""
-VALUES = [f"y{a}" for a in range(len(STATE))]
+
+
+def parts_of(carried: int) -> tuple[str, ...]:
+    """Returns the parts of a state that carries numbers."""
+    return (*STATE, *(f"z[{i}]" for i in range(carried)))
+
+
+def values(carried: int) -> list[str]:
+    """Returns the names of the rows of a state."""
+    return [f"y{a}" for a in range(len(STATE) + carried)]
+
+
+def _state_text(items: Sequence[str]) -> str:
+    """Writes a state of these numbers."""
+    q, m, z = ", ".join(items[:4]), ", ".join(items[4 : len(STATE)]), "".join(f"{x}, " for x in items[len(STATE) :])
+    return f"CarriedState(({q}), ({m}), ({z}))" if z else f"State(({q}), ({m}))"
+
+
+def _kind(carried: int) -> dict[str, Any]:
+    """Returns the class of states, by its name."""
+    return {"CarriedState": CarriedState} if carried else {"State": State}
 
 
 ROWS = "bgnvxyz"
-"""Names of rows in a formula: one of these letters, and a digit."""
+"""Names of rows in a formula: one of these letters, and digits."""
 
 
 NAMES = {"fma": fma, "missed": missed, "two_sum": two_sum}
@@ -242,18 +263,19 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
         return f"({', '.join(f'{name}_{i}' for i in range(count))})"
 
     def each(name: str, formula: str) -> str:
-        at = (re.sub(rf"\b([{ROWS}]\d)\b", rf"\1_{i}", formula) for i in range(count))
+        at = (re.sub(rf"\b([{ROWS}]\d+)\b", rf"\1_{i}", formula) for i in range(count))
         return f"{row(name)} = {', '.join(at)}"
 
-    def torque(pull: Pull) -> Any:
+    def torque(pull: Pull, carried: int) -> Any:
         lines = []
         for i, node in enumerate(c.nodes):
-            at = [f"y{a}[{i}]" for a in range(len(STATE))]
-            state = f"State(({', '.join(at[:4])}), ({', '.join(at[4:])}))"
-            lines.append(f"n{i} = pull(body, p, t + {node!r} * h, {state})")
-        parts = (", ".join(f"n{i}[{k}]" for i in range(count)) for k in range(3))
+            state = _state_text([f"y{a}[{i}]" for a in range(len(STATE) + carried)])
+            into = f"n{i}, d{i}" if carried else f"n{i}"
+            lines.append(f"{into} = pull(body, p, t + {node!r} * h, {state})")
+        parts = [", ".join(f"n{i}[{k}]" for i in range(count)) for k in range(3)]
+        parts += [", ".join(f"d{i}[{k}]" for i in range(count)) for k in range(carried)]
         lines.append(f"return {', '.join(f'({part})' for part in parts)}")
-        return function(f"torque(body, p, t, h, {', '.join(VALUES)})", lines, {"pull": pull, "State": State})
+        return function(f"torque(body, p, t, h, {', '.join(values(carried))})", lines, {"pull": pull, **_kind(carried)})
 
     def kept(a: int) -> str:
         return f"({', '.join(f'memory[{a * count + i}]' for i in range(count))})"
@@ -312,11 +334,16 @@ def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> D
         lines += [f"x, e = two_sum(x, exchanged(x, {k}))", f"r = r + exchanged(r, {k}) + e"]
     increment = function("increment(h, f)", [*lines, "return lane(x, 0), lane(r, 0)"], names)
 
-    def torque(pull: Pull) -> Any:
-        state = f"State(({', '.join(VALUES[:4])}), ({', '.join(VALUES[4:])}))"
-        lines = [f"return pull(body, p, t + {lanes(c.nodes)} * h, {state})"]
-        here = pull if torque_too else pull_lane_by_lane(pull, count)
-        return function(f"torque(body, p, t, h, {', '.join(VALUES)})", lines, {"pull": here, "State": State, **names})
+    def torque(pull: Pull, carried: int) -> Any:
+        rows = values(carried)
+        lines = [f"return pull(body, p, t + {lanes(c.nodes)} * h, {_state_text(rows)})"]
+        if carried:
+            parts = [f"n[{k}]" for k in range(3)] + [f"d[{k}]" for k in range(carried)]
+            lines = [f"n, d = {lines[0].removeprefix('return ')}", f"return {', '.join(parts)}"]
+        here = pull if torque_too else pull_lane_by_lane(pull, count, carried)
+        return function(
+            f"torque(body, p, t, h, {', '.join(rows)})", lines, {"pull": here, **_kind(carried), **names}
+        )  # fmt: skip
 
     def same(number: str) -> str:
         return f"from_lanes(({', '.join([number] * count)},))"
@@ -369,7 +396,7 @@ def gauss(count: int, *, compensated: bool = False, symmetric: Callable[[int], I
     """
     c = collocation(count)
 
-    def made(dialect: Dialect) -> Callable[[Pull], tuple[Start, Any]]:
+    def made(dialect: Dialect) -> Make:
         return collocated(dialect, compensated=compensated)
 
     wide = (
@@ -379,32 +406,52 @@ def gauss(count: int, *, compensated: bool = False, symmetric: Callable[[int], I
     return Increments(
         made(one_by_one(c, compensated=compensated)), len(STATE) * count + 2, 1, None, compensated,
         in_lanes=tuple(wide), keeps_norm=True, symmetric=symmetric, in_halves=compensated,
+        takes_state=not compensated, memory_of_each=count,
     )  # fmt: skip
 
 
-def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple[Start, Any]]:
+def collocated(dialect: Dialect, *, compensated: bool) -> Make:
     """Returns `make(pull)` of the scheme, with rows in this dialect.
 
     `Params.tuning[0]` is the error that the iteration may leave in a step, relative to the state; zero: round-off.
     The method keeps the norm of the quaternion; what rounding does to it is corrected where it exceeds a tolerance.
+    Numbers that the torque carries are further components; their slopes come with the torque.
     """
-    parts, row = range(len(STATE)), dialect.row
-    sweep = [torque_of(dialect, "y")]
-    for group in GROUPS:
+
+    def make(pull: Pull, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
+        count = len(carried)
+        begin, head, lines, names = _collocation_text(dialect, compensated, count)
+        slope = form_of(count).slope_of(pull)
+        start: Start = function("start(body, p, t, s)", begin, {"slope": slope, "from_lanes": from_lanes})
+        if count:
+            names |= {"units": sizes_of(carried).units, "larger": larger}
+        return start, function(head, lines, names | {"torque": dialect.torque(pull, count)})
+
+    return make
+
+
+def _collocation_text(
+    dialect: Dialect, compensated: bool, carried: int
+) -> tuple[list[str], str, list[str], dict[str, Any]]:
+    """Returns the lines of `start`, the head and the lines of `change`, and the names that these read."""
+    state, row = parts_of(carried), dialect.row
+    parts = range(len(state))
+    sweep = [torque_of(dialect, "y", carried)]
+    for group in (*GROUPS, *((a,) for a in range(len(STATE), len(state)))):
         if group[0] == 0:
             sweep += [dialect.each(f"v{k}", f"half{k} * y{4 + k}") for k in range(3)]
-        sweep += [dialect.each(f"f{a}", SLOPES[a]) for a in group]
-        sweep += [f"{row(f'y{a}')} = integrate(h, s.{STATE[a]}, low{a}, {row(f'f{a}')})" for a in group]
+        sweep += [dialect.each(f"f{a}", SLOPES[a] if a in SLOPES else f"n{a - 4}") for a in group]
+        sweep += [f"{row(f'y{a}')} = integrate(h, s.{state[a]}, low{a}, {row(f'f{a}')})" for a in group]
     if compensated:
         sweep += ["if k == COMPLETED and exact:"]
         sweep += [f"    low{a} = completed(h, low[{a}], {row(f'f{a}')})" for a in parts]
     lines = [
         *(f"k{k} = body.inverse[{(k + 2) % 3}] - body.inverse[{(k + 1) % 3}]" for k in range(3)),
         *(f"half{k} = 0.5 * body.inverse[{k}]" for k in range(3)),
-        *(f"{row(f'y{a}')} = ahead(h, s.{STATE[a]}, {dialect.kept(a)})" for a in parts),
+        *(f"{row(f'y{a}')} = ahead(h, s.{state[a]}, {dialect.kept(a)})" for a in parts),
         *(f"low{a} = ({dialect.same(f'low[{a}]') if compensated else 0.0})" for a in parts),
         "exact = p.tuning[0] == 0.0",
-        *iterated(dialect, sweep, from_nothing=False),
+        *iterated(dialect, sweep, from_nothing=False, carried=carried),
         f"keep = ({', '.join(dialect.keep(f'f{a}') for a in parts)}, max(0.0, k - LEEWAY), spent)",
     ]  # fmt: skip
     lines += [f"d{a}, r{a} = h * d{a}, 0.0" for a in parts]
@@ -417,38 +464,39 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Callable[[Pull], tuple
             f"rest = ({', '.join(f'fma(n, s.q[{a}], r{a})' for a in range(4))}, r4, r5, r6)",
         ]
     rest = "rest, " if compensated else ""
-    lines += [f"return State((d0, d1, d2, d3), (d4, d5, d6)), {rest}keep, status"]
+    lines += [f"return {_state_text([f'd{a}' for a in parts])}, {rest}keep, status"]
     names = names_of(dialect, compensated=compensated) | {
-        "State": State, "ahead": dialect.ahead, "completed": dialect.completed,
+        **_kind(carried), "ahead": dialect.ahead, "completed": dialect.completed,
         "increment": dialect.increment, "NORM_TOLERANCE": NORM_TOLERANCE, "COMPLETED": COMPLETED,
     }  # fmt: skip
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
-    begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in STATE)}, 0.0, 1.0)"]
-
-    def make(pull: Pull) -> tuple[Start, Any]:
-        start: Start = function("start(body, p, t, s)", begin, {"slope": slope_of(pull), "from_lanes": from_lanes})
-        return start, function(head, lines, names | {"torque": dialect.torque(pull)})
-
-    return make
+    begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in state)}, 0.0, 1.0)"]
+    return begin, head, lines, names
 
 
-def torque_of(dialect: Dialect, name: str) -> str:
-    """Writes the line that computes the rows n0, n1, n2 of the torque from the rows of a state with this name."""
-    rows = (dialect.row(f"{name}{a}") for a in range(len(STATE)))
-    return f"{', '.join(dialect.row(f'n{k}') for k in range(3))} = torque(body, p, t, h, {', '.join(rows)})"
+def torque_of(dialect: Dialect, name: str, carried: int = 0) -> str:
+    """Writes the line that computes the rows n0, n1, n2 of the torque from the rows of a state with this name.
+
+    Derivatives of carried numbers are n3, n4, ...
+    """
+    rows = (dialect.row(f"{name}{a}") for a in range(len(STATE) + carried))
+    return f"{', '.join(dialect.row(f'n{k}') for k in range(3 + carried))} = torque(body, p, t, h, {', '.join(rows)})"
 
 
-def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool) -> list[str]:
+def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool, carried: int = 0) -> list[str]:
     """Writes the lines that repeat a sweep, which computes slopes f0, f1, ... of values y0, y1, ..., until they agree.
 
     They leave the mean slopes d0, d1, ..., a `status`, the number `k` of the last iteration, and the evaluations
     `spent`. The first measurement does not show the change by an iteration, unless the first guess is that nothing
     changes in the step (`from_nothing`).
     """
-    parts = range(len(STATE))
+    parts, numbers = range(len(STATE) + carried), range(len(STATE), len(STATE) + carried)
     first = "moved if k == 0 else 0.0" if from_nothing else "0.0"
+    sizes = "".join(f"larger(s.z[{a - len(STATE)}], h * e{a}), " for a in numbers)
+    changes = "".join(f", scale{a} * ((e{a} - d{a}) * (e{a} - d{a}))" for a in numbers)
     return [
-        "d0 = d1 = d2 = d3 = d4 = d5 = d6 = 0.0",
+        f"{' = '.join(f'd{a}' for a in parts)} = 0.0",
+        *(f"scale{a} = 0.0" for a in numbers),
         "sure, spent, before, status, k = memory[-2], memory[-1], 0.0, NO_CONVERGENCE, 0",
         "enough, scale = enough2(p.tuning[0], ITERATION_ERROR), 0.0",
         "for k in range(MOST_ITERATIONS):",
@@ -460,7 +508,9 @@ def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool) -> l
         "    dq, dm = (e0 - d0, e1 - d1, e2 - d2, e3 - d3), (e4 - d4, e5 - d5, e6 - d6)",
         "    if k == sure:",
         "        scale = inverse_size2(s.m, h, (e4, e5, e6))",
-        "    moved = h * h * max(norm2(dq), scale * dot(dm, dm))",
+        *([f"        u = units(({sizes}))"] if carried else []),
+        *(f"        scale{a} = inverse2(u[{a - len(STATE)}])" for a in numbers),
+        f"    moved = h * h * max(norm2(dq), scale * dot(dm, dm){changes})",
         *(f"    d{a} = e{a}" for a in parts),
         "    shrinks = moved <= 0.25 * before and moved * moved <= enough * before",
         "    if shrinks or (moved <= ROUND_OFF_CHANGE2 and 0.0 < before <= moved):",
@@ -473,11 +523,22 @@ def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool) -> l
     ]
 
 
+def larger(z: float, change: float) -> float:
+    """Returns the greater size of a carried number, at the start or the end of a step."""
+    return max(abs(z), abs(z + change))
+
+
+def inverse2(size: float) -> float:
+    """Returns the unit for squared changes of a carried number: one over the square of its size."""
+    return 1.0 / (size * size) if size > 1e-150 else 0.0
+
+
 def names_of(dialect: Dialect, *, compensated: bool) -> dict[str, Any]:
     """Returns the names that the lines of `iterated` read."""
     return {
         "integrate": dialect.integrate, "mean": dialect.mean, "from_lanes": from_lanes, "fma": fma, "norm2": norm2,
-        "dot": dot, "inverse_size2": inverse_size2, "enough2": enough2, "ROUND_OFF_CHANGE2": ROUND_OFF_CHANGE**2,
+        "dot": dot, "inverse_size2": inverse_size2, "inverse2": inverse2, "enough2": enough2,
+        "ROUND_OFF_CHANGE2": ROUND_OFF_CHANGE**2,
         "ITERATION_ERROR": ITERATION_ERROR_COMPENSATED if compensated else ITERATION_ERROR, "LEEWAY": LEEWAY,
         "MOST_ITERATIONS": MOST_ITERATIONS, "OK": OK, "UNSOUND": UNSOUND, "NO_CONVERGENCE": NO_CONVERGENCE,
     }  # fmt: skip

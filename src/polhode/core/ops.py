@@ -97,6 +97,12 @@ def triple(x: Any) -> Vec3:
     return (float(x[0]), float(x[1]), float(x[2]))
 
 
+@primitive
+def derivatives(x: Any, n: int) -> tuple[float, ...]:
+    """Returns the n numbers of any sequence that a torque returned as derivatives, for a literal n, as floats."""
+    return (float(x),) if n == 1 and not hasattr(x, "__len__") else tuple(float(item) for item in x)
+
+
 # Many bodies at once. Compiled, a number may stand for several bodies, one in each lane of a vector register
 # (`compiled/lanes.py`). Here, in plain Python, there is one lane: a float.
 

@@ -18,9 +18,10 @@ from polhode.core.ops import apart, scratch
 from polhode.core.quat import advanced, normalised
 from polhode.core.radau_tableau import radau_tableau
 from polhode.core.rotor import exponential
+from polhode.core.states import sizes_of
 from polhode.core.status import NO_CONVERGENCE, OK, STALLED
-from polhode.core.text import function
-from polhode.core.types import Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper
+from polhode.core.text import function, tuple_of, writer_of
+from polhode.core.types import CarriedState, Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper
 from polhode.core.vec import combine, cross, dot, times
 
 UNKNOWNS = 6
@@ -70,12 +71,14 @@ class Layout(NamedTuple):
     """The weights that make the rows of the matrices comparable."""
     factors: int
     """The factorised matrices: the real one, then the complex ones."""
+    units: int
+    """The sizes to which errors of carried numbers are relative."""
     size: int
 
     @classmethod
     def of(cls, n: int, s: int) -> "Layout":
         """Returns the layout."""
-        lengths = (n, n * n, s * n, s * n, s * n, s * n, n, 2 * n, n * (s + 1) // 2, n, s * n * n)
+        lengths = (n, n * n, s * n, s * n, s * n, s * n, n, 2 * n, n * (s + 1) // 2, n, s * n * n, n - UNKNOWNS)
         places = [0]
         for length in lengths:
             places.append(places[-1] + length)
@@ -86,10 +89,16 @@ class Radau(NamedTuple):
     """The scheme with an odd number of nodes. Its steps are as long as the tolerances allow, but at most h.
 
     The tolerances are `Params.tuning`: that of the estimate, relative and absolute. The estimate has a lower order than
-    the step (`estimate_tolerance`). Errors of the momentum are relative to its largest size so far.
+    the step (`estimate_tolerance`). Errors of the momentum are relative to its largest size so far, and so are those of
+    numbers that the torque carries, which are further unknowns.
     """
 
     nodes: int
+
+    @property
+    def takes_state(self) -> bool:
+        """Whether a torque may carry numbers of its own along."""
+        return True
 
     @property
     def ignores_scales(self) -> bool:
@@ -99,14 +108,19 @@ class Radau(NamedTuple):
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Binds the step to its torque.
 
-        The memory is: length made, length to try next, largest momentum, error of the last step, whether there is a
-        matrix of derivatives, that matrix, the values at the nodes of the last step, evaluations.
+        The memory is: length made, length to try next, largest momentum, largest sizes of carried numbers, error of the
+        last step, whether there is a matrix of derivatives, that matrix, the values at the nodes of the last step,
+        evaluations.
         """
-        n, s = UNKNOWNS, self.nodes
-        go = steps_of(pull, n, s)
-        length = 5 + n * n + s * n + 1
+        carried = scales.carried if scales is not None else ()
+        c = len(carried)
+        n, s = UNKNOWNS + c, self.nodes
+        go = steps_of(pull, carried, s)
+        first = 5 + c
+        length = first + n * n + s * n + 1
         zeros = ", ".join(["0.0"] * (length - 5))
-        kept = "".join(f"memory[{k}], " for k in range(5, length - 1))
+        sizes = "".join(f"memory[{3 + i}], " for i in range(c))
+        kept = "".join(f"memory[{k}], " for k in range(first, length - 1))
 
         def step(body: Rotor, p: Params, t: float, y: State, h: float, memory: Any) -> tuple[State, Any, int]:
             return go(body, p, t, y, h, memory, 1.0)
@@ -116,9 +130,9 @@ class Radau(NamedTuple):
 
         start = function("start(body, p, t, s)", [f"return (0.0, 0.0, 0.0, 0.0, 0.0, {zeros})"], {})
         again = function(
-            "again(body, p, t, s, memory)", [f"return (0.0, memory[1], memory[2], 0.0, 0.0, {kept}0.0)"], {}
+            "again(body, p, t, s, memory)", [f"return (0.0, memory[1], memory[2], {sizes}0.0, 0.0, {kept}0.0)"], {}
         )
-        return Stepper(start, step, length, 0, None, exactly, again, limited=True)
+        return Stepper(start, step, length, 0, None, exactly, again, limited=True, carried=c)
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
         """Raises an error: the step is not symmetric."""
@@ -133,11 +147,13 @@ def estimate_tolerance(rtol: float, nodes: int) -> float:
     return 0.1 * float(rtol ** ((nodes + 1) / (2 * nodes)))
 
 
-def slope_of(pull: Pull) -> Callable[[Rotor, Params, float, Quat, Any, int, int], None]:
+def slope_of(pull: Any, carried: int) -> Callable[[Rotor, Params, float, Quat, Any, int, int], None]:
     """Returns `slope(body, p, t, q, x, at, to)`, which puts the slopes of the numbers at x[at] into x[to].
 
     The rotation vector begins at the attitude q.
     """
+    if carried:
+        return _slope_with_state(pull, carried)
 
     def slope(body: Rotor, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
         r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
@@ -150,6 +166,61 @@ def slope_of(pull: Pull) -> Callable[[Rotor, Params, float, Quat, Any, int, int]
         x[to + 3], x[to + 4], x[to + 5] = n[0], n[1], n[2]
 
     return slope
+
+
+def _slope_with_state(pull: Any, carried: int) -> Callable[[Rotor, Params, float, Quat, Any, int, int], None]:
+    load, store = tuple_of(carried), writer_of(carried)
+
+    def slope(body: Rotor, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
+        r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
+        w = times(m, body.inverse)
+        e, u = exponential(r)
+        torque, dz = pull(body, p, t, CarriedState(advanced(q, e, u), m, load(x, at + UNKNOWNS)))
+        n = combine(cross(m, w), 1.0, torque)
+        turned = cross(r, w)
+        d = combine(combine(w, 0.5, turned), bracket_weight(dot(r, r)), cross(r, turned))
+        x[to], x[to + 1], x[to + 2] = d[0], d[1], d[2]
+        x[to + 3], x[to + 4], x[to + 5] = n[0], n[1], n[2]
+        store(x, to + UNKNOWNS, dz)
+
+    return slope
+
+
+def _numbers(carried: tuple[float, ...], at: "Layout") -> tuple[Any, Any, Any, Any]:
+    """Returns what a step does with carried numbers besides solving for them; without any, it does nothing.
+
+    `put_start(x, k, y)` writes those of a state to x[k]; `set_units(x, k, y, v)` finds the sizes to which errors are
+    relative, from the largest so far and from the changes at x[k], if k is not negative; `error_of_numbers(x, k)` is
+    the square of the largest of the numbers at x[k], relative to these; `finished(x, k, q, m, y)` is the state at the
+    end of a step, with changes at x[k].
+    """
+    places, units = range(len(carried)), sizes_of(carried).units
+    if not carried:
+        nothing = function("nothing(x, k, y)", ["pass"], {})
+        no_units = function("no_units(x, k, y, v)", ["pass"], {})
+        no_error = function("no_error(x, k)", ["return 0.0"], {})
+        plain = function("plain(x, k, q, m, y)", ["return State(q, m)"], {"State": State})
+        return nothing, no_units, no_error, plain
+    put_start = function("put_start(x, k, y)", [f"x[k + {i}] = y.z[{i}]" for i in places], {})
+    ends = "".join(f"max(v[{i}], abs(y.z[{i}] + x[k + {i}])), " for i in places)
+    set_units = function(
+        "set_units(x, k, y, v)",
+        [
+            "if k < 0:",
+            "    u = units(v)",
+            "else:",
+            f"    u = units(({ends}))",
+            *(f"x[{at.units + i}] = u[{i}]" for i in places),
+        ],
+        {"units": units},
+    )
+    ratios = ", ".join(f"abs(x[k + {i}]) / max(x[{at.units + i}], 1e-150)" for i in places)
+    error = function("error_of_numbers(x, k)", [f"most = max({ratios}, 0.0)", "return most * most"], {})
+    numbers = "".join(f"y.z[{i}] + x[k + {i}], " for i in places)
+    finished = function(
+        "finished(x, k, q, m, y)", [f"return CarriedState(q, m, ({numbers}))"], {"CarriedState": CarriedState}
+    )
+    return put_start, set_units, error, finished
 
 
 def bracket_weight(square: float) -> float:
@@ -168,20 +239,27 @@ def error_size(x: Any, at: int, attitude: float, momentum: float) -> float:
     return 0.5 * (dot(r, r) * attitude * attitude + dot(m, m) * momentum * momentum)
 
 
-def steps_of(pull: Pull, n: int, s: int) -> Go:
+def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
     """Returns `go(body, p, t, y, h, memory, chooses)`: a step that chooses its length, or steps over exactly h."""
+    count, sizes = len(carried), sizes_of(carried)
+    n = UNKNOWNS + count
     tableau, at = radau_tableau(s), Layout.of(n, s)
-    slope, pairs = slope_of(pull), s // 2
+    slope, pairs = slope_of(pull, count), s // 2
+    sizes_in, sizes_with, put_start, set_units, error_of_numbers, finished = (
+        sizes.of,
+        sizes.grown,
+        *_numbers(carried, at),
+    )
     nodes, forth, back = np.array(tableau.nodes), np.array(tableau.forth), np.array(tableau.back)
     weights, points, bary = np.array(tableau.error), np.array([0.0, *tableau.nodes]), np.array(tableau.barycentric)
     eigen = np.array([tableau.real, 0.0, *(part for pair in tableau.pairs for part in pair)])
     gamma, power = 1.0 / tableau.real, 1.0 / (s + 1)
     most, size = 7 + (5 * (s - 3)) // 2, at.size
-    shown = range(5, 5 + n * n + s * n)
+    shown = range(5 + count, 5 + count + n * n + s * n)
     places = [*range(at.matrix, at.matrix + n * n), *range(at.before, at.before + s * n)]
     load = function("load(x, v)", [f"x[{i}] = v[{k}]" for i, k in zip(places, shown, strict=True)], {})
     kept = "".join(f"x[{i}], " for i in [*places[: n * n], *range(at.values, at.values + s * n)])
-    keep = function("keep(x, a, b, c, d, e, spent)", [f"return (a, b, c, d, e, {kept}spent)"], {})
+    keep = function("keep(x, a, b, c, v, d, e, spent)", [f"return (a, b, c, {sizes.text}d, e, {kept}spent)"], {})
 
     def differentiate(body: Rotor, p: Params, t: float, y: State, h: float, x: Any, all_of_them: bool) -> None:
         """Computes the slope at the start, and the derivatives of the slope if they are wanted."""
@@ -192,10 +270,15 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
         for k in range(n + 1 if all_of_them else 1):
             for i in range(3):
                 x[at.point + i], x[at.point + 3 + i] = 0.0, y.m[i]
+            put_start(x, at.point + UNKNOWNS, y)
             change = 0.0
             if k > 0:
                 value = x[at.point + k - 1]
-                change = DIFFERENCE if k <= 3 else DIFFERENCE * rate * body.inertia[k - 4]
+                if k <= UNKNOWNS:
+                    change = DIFFERENCE if k <= 3 else DIFFERENCE * rate * body.inertia[k - 4]
+                else:
+                    size = max(x[at.units + k - 1 - UNKNOWNS], abs(h * x[at.slope + k - 1]))
+                    change = (DIFFERENCE if h > 0.0 else -DIFFERENCE) * (size if size > 0.0 else 1.0)
                 moved = value + change
                 x[at.point + k - 1] = moved
                 change = moved - value
@@ -216,7 +299,10 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 if k > 0:
                     x[a + n * n + i] = 0.0
             for i in range(n):
-                x[at.weights + i] = 1.0 if i < 3 else abs(h) * body.inverse[i - 3]
+                if i < UNKNOWNS:
+                    x[at.weights + i] = 1.0 if i < 3 else abs(h) * body.inverse[i - 3]
+                else:
+                    x[at.weights + i] = 1.0 / max(x[at.units + i - UNKNOWNS], abs(h * x[at.slope + i]), 1e-150)
                 x[a + n * i + i] += eigen[2 * k] / h
                 if k > 0:
                     x[a + n * n + n * i + i] = -eigen[2 * k + 1] / h
@@ -254,7 +340,7 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 x[to + n * i + c] = total
 
     def iterate(
-        body: Rotor, p: Params, t: float, y: State, h: float, x: Any, scale: float, enough: float
+        body: Rotor, p: Params, t: float, y: State, h: float, x: Any, scale: float, largest: Any, enough: float
     ) -> tuple[bool, float, int]:
         """Solves the equations of a step; returns whether it is done, the last rate of convergence, and iterations."""
         transform(back, x, at.values, at.waves)
@@ -264,6 +350,9 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 for c in range(3):
                     x[at.point + c] = x[at.values + n * i + c]
                     x[at.point + 3 + c] = y.m[c] + x[at.values + n * i + 3 + c]
+                put_start(x, at.point + UNKNOWNS, y)
+                for c in range(UNKNOWNS, n):
+                    x[at.point + c] += x[at.values + n * i + c]
                 slope(body, p, t + nodes[i] * h, y.q, x, at.point, at.slopes + n * i)
             for j in range(pairs + 1):
                 one, two = (0, 0) if j == 0 else (2 * j - 1, 2 * j)
@@ -292,12 +381,14 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
             end = at.slopes + n * (s - 1) + 3
             m = (y.m[0] + x[end], y.m[1] + x[end + 1], y.m[2] + x[end + 2])
             unit = 1.0 / max(p.tuning[0] * max(scale, sqrt(dot(m, m))) + p.tuning[1], 1e-300)
+            set_units(x, end + 3, y, largest)
             total = 0.0
             for i in range(s):
                 for c in range(n):
                     x[at.point + c] = x[at.slopes + n * i + c] - x[at.values + n * i + c]
                     x[at.values + n * i + c] = x[at.slopes + n * i + c]
-                total += error_size(x, at.point, 1.0 / p.tuning[0], unit)
+                others = error_of_numbers(x, at.point + UNKNOWNS) / p.tuning[0] ** 2
+                total += max(error_size(x, at.point, 1.0 / p.tuning[0], unit), others)
             change = sqrt(total / s)
             if not change < 1e150:
                 break
@@ -333,12 +424,16 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 # The slope at the start, or at the start moved by the first estimate, which filters what is stiff.
                 x[at.right + c] = total / (gamma * h) + x[(at.slope if turn == 0 else at.slopes) + c]
             solve(x, at.factors, n, at.pivots, at.right)
-            error = sqrt(error_size(x, at.right, 1.0 / p.tuning[0], unit))
+            size2 = error_size(x, at.right, 1.0 / p.tuning[0], unit)
+            error = sqrt(max(size2, error_of_numbers(x, at.right + UNKNOWNS) / p.tuning[0] ** 2))
             if turn == 1 or not again or not 1.0 <= error < 1e150:
                 break
             for c in range(3):
                 x[at.point + c] = x[at.right + c]
                 x[at.point + 3 + c] = y.m[c] + x[at.right + 3 + c]
+            put_start(x, at.point + UNKNOWNS, y)
+            for c in range(UNKNOWNS, n):
+                x[at.point + c] += x[at.right + c]
             slope(body, p, t, y.q, x, at.point, at.slopes)
             spent += 1.0
         return error, spent
@@ -348,10 +443,12 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
         x = scratch(size)
         load(x, memory)
         rest, spent = h, memory[-1]
-        scale, before, has_matrix = max(memory[2], sqrt(dot(y.m, y.m))), memory[0], memory[4] == 1.0
+        scale, before, has_matrix = max(memory[2], sqrt(dot(y.m, y.m))), memory[0], memory[4 + count] == 1.0
+        largest = sizes_with(sizes_in(memory), y)
+        set_units(x, -1, y, largest)
         enough = max(1e-14 / p.tuning[0], min(ITERATION_SHARE, p.tuning[0] ** ((s - 1.0) / (s + 1.0))))
         length = h if chooses == 0.0 or memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
-        error, last_error = 0.0, memory[3]
+        error, last_error = 0.0, memory[3 + count]
         is_fresh, has_slope, rejected, first = False, False, False, chooses == 1.0 and memory[1] == 0.0
         for _ in range(MOST_ATTEMPTS):
             if not (has_slope and has_matrix):
@@ -373,7 +470,7 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
             done = prepare(body, length, x)
             rate, k = 1.0, most
             if done:
-                done, rate, k = iterate(body, p, t, y, length, x, scale, enough)
+                done, rate, k = iterate(body, p, t, y, length, x, scale, largest, enough)
                 spent += float(s * k)
             if not done:
                 if is_fresh:
@@ -402,18 +499,19 @@ def steps_of(pull: Pull, n: int, s: int) -> Go:
                 factor = max(SHRINK, min(factor, 1.0 if rejected else GROW))
             following = factor_of(length, factor if chooses == 1.0 else 1.0, memory[1])
             e, u = exponential(r)
-            y = State(normalised(advanced(y.q, e, u)), m)
+            y = finished(x, end + UNKNOWNS, normalised(advanced(y.q, e, u)), m, y)
             flag = 1.0 if rate <= OLD_MATRIX else 0.0
             if chooses == 1.0:
-                return y, keep(x, length, following, scale, max(error, 0.01), flag, spent), OK
+                return y, keep(x, length, following, scale, largest, max(error, 0.01), flag, spent), OK
             rest -= length
             if abs(rest) <= 1e-15 * abs(h):
-                return y, keep(x, h, memory[1], memory[2], memory[3], 0.0, spent), OK
+                return y, keep(x, h, memory[1], memory[2], sizes_in(memory), memory[3 + count], 0.0, spent), OK
             t += length
             length = rest if abs(rest) < 2.0 * abs(length) else 2.0 * length
             has_slope = has_matrix = is_fresh = False
             before = 0.0
-        return y, keep(x, length, length, scale, last_error, 0.0, spent), STALLED if chooses == 1.0 else NO_CONVERGENCE
+        status = STALLED if chooses == 1.0 else NO_CONVERGENCE
+        return y, keep(x, length, length, scale, largest, last_error, 0.0, spent), status
 
     return go
 

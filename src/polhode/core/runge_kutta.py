@@ -1,47 +1,22 @@
 """Explicit Runge-Kutta steps, unrolled from their coefficients: on quaternion and momentum, and on the group.
 
 Both make increments of the state, `change(body, p, t, s, h, memory) -> (increment, memory, status)`, for the schemes
-of `core/compose.py`.
+of `core/compose.py`. The numbers that a torque carries move with the weights of the momentum.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from polhode.core.compose import nothing
+from polhode.core.compose import Make, nothing
 from polhode.core.ops import fma
-from polhode.core.quat import advanced, derivative
+from polhode.core.quat import advanced
 from polhode.core.rotor import change_of_attitude, exponential
+from polhode.core.states import form_of
 from polhode.core.status import OK
 from polhode.core.tableaux import GroupTableau, Number, Tableau, Turn, Turns, total
 from polhode.core.text import function
-from polhode.core.types import Params, Pull, Rotor, Start, State, Vec3
+from polhode.core.types import CarriedState, Params, Pull, Rotor, Start, State, Vec3
 from polhode.core.vec import combine, cross, dot, times
-
-Slope = Callable[[Rotor, Params, float, State], State]
-Make = Callable[[Pull], tuple[Start, Any]]
-
-
-def moved(s: State, h: float, d: State) -> State:
-    """s + h d."""
-    q, a = s.q, d.q
-    return State((fma(h, a[0], q[0]), fma(h, a[1], q[1]), fma(h, a[2], q[2]), fma(h, a[3], q[3])), combine(s.m, h, d.m))
-
-
-def scaled(h: float, d: State) -> State:
-    """h d."""
-    q, m = d.q, d.m
-    return State((h * q[0], h * q[1], h * q[2], h * q[3]), (h * m[0], h * m[1], h * m[2]))
-
-
-def slope_of(pull: Pull) -> Slope:
-    """Returns the function that computes the time derivatives of quaternion and momentum."""
-
-    def slope(body: Rotor, p: Params, t: float, s: State) -> State:
-        w = times(s.m, body.inverse)
-        return State(derivative(s.q, w), combine(cross(s.m, w), 1.0, pull(body, p, t, s)))
-
-    return slope
-
 
 # --- the text of a step
 
@@ -74,11 +49,11 @@ def stage_lines(tableau: Tableau) -> list[str]:
 def in_space(tableau: Tableau) -> Make:
     """Returns `make(pull)` for quaternion and momentum as seven numbers; only the quaternion's direction matters."""
 
-    def make(pull: Pull) -> tuple[Start, Any]:
-        slope = slope_of(pull)
+    def make(pull: Any, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
+        form = form_of(len(carried))
         lead, mix = weighted(tableau.step, "k", "moved")
         lines = ["k0 = slope(body, p, t, s)", *stage_lines(tableau), f"return scaled({lead!r} * h, {mix}), memory, OK"]
-        names = {"slope": slope, "moved": moved, "scaled": scaled, "OK": OK}
+        names = {"slope": form.slope_of(pull), "moved": form.moved, "scaled": form.scaled, "OK": OK}
         return nothing, function("change(body, p, t, s, h, memory)", lines, names)
 
     return make
@@ -113,10 +88,44 @@ def rotation_vector(turn: Turn) -> str:
     return text
 
 
+def numbers_moved(count: int) -> Any:
+    """Returns `further(z, h, d)`, which is z + h d for tuples of this length."""
+    items = "".join(f"fma(h, d[{i}], z[{i}]), " for i in range(count))
+    return function("further(z, h, d)", [f"return ({items})"], {"fma": fma})
+
+
+def numbers_stretched(count: int) -> Any:
+    """Returns `longer(h, d)`, which is h d for tuples of this length."""
+    return function("longer(h, d)", [f"return ({''.join(f'h * d[{i}], ' for i in range(count))})"], {})
+
+
 def on_group(tableau: GroupTableau) -> Make:
     """Returns `make(pull)`: rotations move the attitude; the same weights move the body momentum as three numbers."""
-    lines = ["w0, n0 = slope(body, p, t, s)"]
+
+    def make(pull: Any, carried: tuple[float, ...] = ()) -> tuple[Start, Any]:
+        count = len(carried)
+        slope = _rates_of_carried(pull) if carried else _rates_of(pull)
+        names: dict[str, Any] = _GROUP_NAMES | {"slope": slope}
+        if carried:
+            names |= {"further": numbers_moved(count), "longer": numbers_stretched(count)}
+        else:
+            names.pop("CarriedState")
+        return nothing, function("change(body, p, t, s, h, memory)", _group_lines(tableau, carries=count > 0), names)
+
+    return make
+
+
+_GROUP_NAMES: dict[str, Any] = {
+    "State": State, "CarriedState": CarriedState, "OK": OK, "advanced": advanced, "combine": combine, "cross": cross,
+    "exponential": exponential, "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
+}  # fmt: skip
+
+
+def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
+    """Writes the lines of an increment on the group."""
     known: dict[Turn, str] = {}
+    state, more = ("CarriedState", ", z{0}") if carries else ("State", "")
+    lines = [f"w0, n0{more.format(0)} = slope(body, p, t, s)"]
 
     def rotation(turns: Turns) -> str:
         """Writes a product of exponentials; each exponential is computed once."""
@@ -129,26 +138,40 @@ def on_group(tableau: GroupTableau) -> Make:
             text = f"followed({text}, {known[turn]})"
         return text
 
+    def numbers(row: Sequence[Number], form: str) -> str:
+        """Writes the carried numbers that belong to this row of weights; nothing if there are none."""
+        lead, mix = weighted(row, "z", "further")
+        return f", {form.format(lead=lead, mix=mix)}" if carries else ""
+
     for i, turns in enumerate(tableau.stages[1:], 1):
         row = total(turns)
         lead, mix = weighted(row, "n", "combine")
         lines.append(f"r = {rotation(turns)}")
-        lines.append(f"y = State(advanced(s.q, r[0], r[1]), combine(s.m, {lead!r} * h, {mix}))")
-        lines.append(f"w{i}, n{i} = slope(body, p, {time_of(row)}, y)")
-    lead, mix = weighted(total(tableau.step), "n", "combine")
+        z = numbers(row, "further(s.z, {lead!r} * h, {mix})")
+        lines.append(f"y = {state}(advanced(s.q, r[0], r[1]), combine(s.m, {lead!r} * h, {mix}){z})")
+        lines.append(f"w{i}, n{i}{more.format(i)} = slope(body, p, {time_of(row)}, y)")
+    row = total(tableau.step)
+    lead, mix = weighted(row, "n", "combine")
     lines.append(f"r = {rotation(tableau.step)}")
-    lines.append(f"return State(change_of_attitude(s.q, r[0], r[1]), stretched({lead!r} * h, {mix})), memory, OK")
-    names = {
-        "State": State, "OK": OK, "advanced": advanced, "combine": combine, "cross": cross, "exponential": exponential,
-        "change_of_attitude": change_of_attitude, "followed": followed, "stretched": stretched,
-    }  # fmt: skip
+    z = numbers(row, "longer({lead!r} * h, {mix})")
+    change = f"{state}(change_of_attitude(s.q, r[0], r[1]), stretched({lead!r} * h, {mix}){z})"
+    return [*lines, f"return {change}, memory, OK"]
 
-    def make(pull: Pull) -> tuple[Start, Any]:
-        def slope(body: Rotor, p: Params, t: float, s: State) -> tuple[Vec3, Vec3]:
-            """Returns the rate, and the time derivative of the momentum."""
-            w = times(s.m, body.inverse)
-            return w, combine(cross(s.m, w), 1.0, pull(body, p, t, s))
 
-        return nothing, function("change(body, p, t, s, h, memory)", lines, names | {"slope": slope})
+def _rates_of(pull: Pull) -> Any:
+    def slope(body: Rotor, p: Params, t: float, s: State) -> tuple[Vec3, Vec3]:
+        """Returns the rate, and the time derivative of the momentum."""
+        w = times(s.m, body.inverse)
+        return w, combine(cross(s.m, w), 1.0, pull(body, p, t, s))
 
-    return make
+    return slope
+
+
+def _rates_of_carried(pull: Any) -> Any:
+    def slope(body: Rotor, p: Params, t: float, s: CarriedState) -> tuple[Vec3, Vec3, Any]:
+        """Returns the rate, and the time derivatives of the momentum and of the carried numbers."""
+        w = times(s.m, body.inverse)
+        n, dz = pull(body, p, t, s)
+        return w, combine(cross(s.m, w), 1.0, n), dz
+
+    return slope

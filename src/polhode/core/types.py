@@ -26,6 +26,14 @@ class State(NamedTuple):
     m: Vec3
 
 
+class CarriedState(NamedTuple):
+    """A state with numbers that a torque carries along, which obey differential equations of their own."""
+
+    q: Quat
+    m: Vec3
+    z: tuple[float, ...]
+
+
 class Rotor(NamedTuple):
     """The body as kernels see it: its principal moments and their inverses."""
 
@@ -47,11 +55,13 @@ class Params(NamedTuple):
     tuning: tuple[float, float] = (0.0, 0.0)
 
 
-UserTorque = Callable[[float, Quat, Vec3, Any], Any]
-"""`(t, q, w, p) -> three numbers`: the torque as users write it, in their body axes."""
+UserTorque = Callable[..., Any]
+"""`(t, q, w, p) -> three numbers`: the torque as users write it, in their body axes. One that carries numbers z is
+called as `(t, q, w, p, z)` and returns two things: the torque, and the time derivatives of these numbers."""
 
 Pull = Callable[[Rotor, Params, float, State], Vec3]
-"""`(body, p, t, state) -> torque`: the torque as methods call it, in principal axes."""
+"""`(body, p, t, state) -> torque`: the torque as methods call it, in principal axes. One that carries numbers takes a
+`CarriedState` and returns the torque and the derivatives."""
 
 Flow = Callable[[Rotor, Params, float, State, float], State]
 Start = Callable[[Rotor, Params, float, State], Memory]
@@ -80,6 +90,8 @@ class Scales(NamedTuple):
     """The principal axis, from 1 to 3, about which the body is symmetric, for schemes that use it; 0: none."""
     form: int | None = None
     """The index of the form of a scheme that computes the points of a step together; None: the plain form."""
+    carried: tuple[float, ...] = ()
+    """The sizes below which the numbers that the torque carries count as zero, one for each; 0.0: not known."""
 
 
 class Packing(NamedTuple):
@@ -118,3 +130,5 @@ class Stepper(NamedTuple):
     evaluations_per_passage: int = 0
     """Torque evaluations of one `enter` or `leave`. Those of the first `enter` count as evaluations at the start."""
     packing: Packing | None = None
+    carried: int = 0
+    """The number of numbers in a state that belong to the torque."""

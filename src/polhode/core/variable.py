@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from polhode.core.compose import Scheme
 from polhode.core.dop853 import EVALUATIONS, pair
+from polhode.core.states import sizes_of
 from polhode.core.status import NO_CONVERGENCE, OK, STALLED
 from polhode.core.text import function
 from polhode.core.types import Depends, Params, Pull, Rotor, Scales, State, Stepper, Vec3
@@ -17,8 +18,6 @@ from polhode.core.vec import dot, times
 
 Monitor = Callable[[Rotor, Vec3, State], float]
 """`(body, torque, state) -> U > 0`: the wanted density of the steps, in any unit. It must be even in the rate."""
-
-Memory = tuple[float, float, float, float]
 
 MOST_ATTEMPTS = 60
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
@@ -29,8 +28,14 @@ class Adaptive(NamedTuple):
     """The scheme of Dormand and Prince's pair of order 8. Its steps are as long as the tolerances allow, but at most h.
 
     The tolerances are `Params.tuning`: one relative, one absolute. If the second is negative there is none, and errors
-    of the momentum are relative to its largest size so far instead of its size now.
+    of the momentum are relative to its largest size so far instead of its size now. Errors of numbers that the torque
+    carries are relative to their largest sizes so far.
     """
+
+    @property
+    def takes_state(self) -> bool:
+        """Whether a torque may carry numbers of its own along."""
+        return True
 
     @property
     def ignores_scales(self) -> bool:
@@ -40,22 +45,26 @@ class Adaptive(NamedTuple):
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Binds the step to its torque.
 
-        The memory is: length made, length to try next, largest momentum before the step, evaluations.
+        The memory is: length made, length to try next, largest momentum before the step, largest sizes of carried
+        numbers, evaluations.
         """
-        slope, attempt = pair(pull)
+        carried = scales.carried if scales is not None else ()
+        slope, attempt = pair(pull, carried)
+        of, grown, last = sizes_of(carried).of, sizes_of(carried).grown, 3 + len(carried)
+        text = sizes_of(carried).text
+        kept = function("kept(a, b, c, v, spent)", [f"return (a, b, c, {text}spent)"], {})
+        start = function("start(body, p, t, s)", [f"return (0.0, 0.0, 0.0, {sizes_of(carried).nothing}0.0)"], {})
 
-        def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
-            return (0.0, 0.0, 0.0, 0.0)
-
-        def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
+        def step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
             k = slope(body, p, t, s)
-            spent = memory[3] + 1.0
+            spent = memory[last] + 1.0
+            sizes = grown(of(memory), s)
             largest = max(memory[2], sqrt(dot(s.m, s.m)))
             absolute = p.tuning[1] if p.tuning[1] >= 0.0 else p.tuning[0] * largest
             length = h if memory[1] == 0.0 or abs(memory[1]) > abs(h) else memory[1]
             rejected = False
             for _ in range(MOST_ATTEMPTS):
-                new, error = attempt(body, p, t, s, length, k, p.tuning[0], absolute)
+                new, error = attempt(body, p, t, s, length, k, p.tuning[0], absolute, sizes)
                 spent += EVALUATIONS
                 if error <= 1.0:
                     most = 1.0 if rejected else GROW
@@ -63,20 +72,21 @@ class Adaptive(NamedTuple):
                     following = factor * length
                     if factor > 1.0 and abs(following) < abs(memory[1]):
                         following = memory[1]  # this step was short only because it was not allowed to be longer
-                    return new, (length, following, largest, spent), OK
+                    return new, kept(length, following, largest, sizes, spent), OK
                 # A NaN is an error too: it fails the comparison above.
                 rejected = True
                 length = length * (max(SHRINK, SAFETY * error**-0.125) if error < 1e300 else SHRINK)
-            return s, (length, length, largest, spent), STALLED
+            return s, kept(length, length, largest, sizes, spent), STALLED
 
-        def exactly(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
-            new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], max(p.tuning[1], 0.0))
-            return new, (h, memory[1], memory[2], memory[3] + 1.0 + EVALUATIONS), OK
+        def exactly(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
+            sizes = of(memory)
+            new, _ = attempt(body, p, t, s, h, slope(body, p, t, s), p.tuning[0], max(p.tuning[1], 0.0), sizes)
+            return new, kept(h, memory[1], memory[2], sizes, memory[last] + 1.0 + EVALUATIONS), OK
 
-        def again(body: Rotor, p: Params, t: float, s: State, memory: Memory) -> Memory:
-            return (0.0, memory[1], memory[2], 0.0)
+        def again(body: Rotor, p: Params, t: float, s: State, memory: Any) -> Any:
+            return kept(0.0, memory[1], memory[2], of(memory), 0.0)
 
-        return Stepper(start, step, 4, 0, None, exactly, again, limited=True)
+        return Stepper(start, step, last + 1, 0, None, exactly, again, limited=True, carried=len(carried))
 
     def composed(self, fractions: Sequence[float]) -> NoReturn:
         """Raises an error: the step is not symmetric."""

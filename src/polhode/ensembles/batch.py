@@ -16,10 +16,11 @@ import numpy as np
 from polhode._arrays import Floats, columns, dot, greatest, least
 from polhode._interrupts import Work, is_from_handler
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
-from polhode.core.drive import AT, STATE, driver, loop_over_bodies, packed_loop_over_bodies, values_together
+from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.ops import views
 from polhode.core.quat import multiply, to_space
+from polhode.core.states import STATE
 from polhode.core.status import Status
 from polhode.core.types import Depends, Scales, UserTorque
 from polhode.ensembles.initial import Start, Starts
@@ -251,7 +252,9 @@ def _packed_of(
     scales: Scales, together: bool,
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over several bodies at a time, whose torques are computed together or one after the other."""
-    pull = principal_torque(kernel if together else lane_by_lane(kernel, lanes), tilted=tilted, windowed=windowed)
+    carried = len(scales.carried)
+    alike = kernel if together else lane_by_lane(kernel, lanes, carried)
+    pull = principal_torque(alike, tilted=tilted, windowed=windowed, carried=carried)
     stepper = scheme.value.bind(pull, depends, scales)
     load = values_together(values) if together else views
     return packed_loop_over_bodies(stepper, driver(stepper, load, together=True), lanes)
@@ -274,6 +277,8 @@ class Midway(NamedTuple):
     momentum: Floats
     memory: Floats | None
     """(bodies, numbers): what the method carries from step to step; None: it begins anew."""
+    state: Floats
+    """(bodies, numbers): what the torque carries."""
 
 
 class BatchRun:
@@ -288,20 +293,22 @@ class BatchRun:
         self.lead = lead = batch.lead
         n = start.count
         q, m = (start.quaternion, start.momentum) if nudged is None else nudged[:2]
+        z = start.state
         if begin is not None:
-            q, m = begin.quaternion, begin.momentum
+            q, m, z = begin.quaternion, begin.momentum, begin.state
         self.inverses = 1.0 / start.bodies.moments if nudged is None else nudged.inverses
         self.axes = None
         if lead.binding.tilted:
             axes = start.bodies.axes
             self.axes = np.broadcast_to([1.0, 0.0, 0.0, 0.0] if axes is None else axes, (n, 4))
         self.states = np.zeros((n, lead.arrays.state.size))
+        self.width = STATE + z.shape[1]
         if batch.count == 1:
-            self.states[0, :STATE] = lead.frame.inward(q[0], m[0])
+            self.states[0, : self.width] = lead.frame.inward(q[0], m[0], z[0])
         else:
             if self.axes is not None:
                 q, m = _turned(q, m, self.axes, INWARD)
-            self.states[:, :4], self.states[:, 4:STATE] = q, m
+            self.states[:, :4], self.states[:, 4:STATE], self.states[:, STATE : self.width] = q, m, z
         self.carried = np.zeros((n, lead.arrays.carried.size))
         self.count = np.zeros((n, lead.arrays.count.size), dtype=np.int64)
         self.count[:, AT.values] = start.parameters.shape[1]
@@ -345,7 +352,7 @@ class BatchRun:
         self.piece[going] = place
         if place > 0:
             self.count[:, AT.resumed] = 0
-        self.states[going, STATE:] = 0.0
+        self.states[going, self.width :] = 0.0
         self.looked[going] = 0.0
         shared, end = lead.setting(segment), lead.steps.end(segment)
         sizes = (self.states.shape[1], self.out.shape[2])
@@ -468,7 +475,7 @@ class BatchRun:
         plan, some = self.lead.plan, slice(first, beyond)
         if not plan.method.adaptive:
             return
-        now = np.stack([self.count[some, AT.done], np.abs(self.states[some, STATE])], axis=1)
+        now = np.stack([self.count[some, AT.done], np.abs(self.states[some, -CLOCK])], axis=1)
         made, length = columns(now - self.looked[some])
         due = made >= short_steps.LOOK_STEPS
         self.looked[some][due] = now[due]
@@ -522,7 +529,7 @@ class BatchRun:
         lead, n = self.lead, self.start.count
         made = self.steps.sum() + self.count[:, AT.done].sum()
         if self.batch.variable_steps:
-            made = n * lead.before + np.abs(self.states[:, STATE] / lead.segment.h).sum()
+            made = n * lead.before + np.abs(self.states[:, -CLOCK] / lead.segment.h).sum()
         done = min(int(made), n * self.batch.steps)
         if done == self.reported:
             return
@@ -541,7 +548,7 @@ class BatchRun:
         pieces, done = self.lead.steps.segments, self.count[:, AT.done]
         t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T
         if self.batch.variable_steps:
-            through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, STATE]
+            through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, -CLOCK]
         else:
             through, t = done == steps, t0 + done * h
         return through & (self.piece == len(pieces) - 1), np.where(through, t1, t)
@@ -554,9 +561,9 @@ class BatchRun:
         status[(status == Status.OK) & ~ended] = Status.INTERRUPTED
         rows = self.count[:, AT.row].copy()
         t = self.batch.t
-        states = self.out[:, :, -STATE:]
+        states = self.out[:, :, -self.width :]
         if lead.steps.ragged:
-            states[ended, -1] = self.states[ended, :STATE]
+            states[ended, -1] = self.states[ended, : self.width]
             rows += ended
         short = np.flatnonzero(rows < t.size)
         states[short] = np.where(np.arange(t.size)[:, None] < rows[short, None, None], states[short], np.nan)
@@ -566,7 +573,8 @@ class BatchRun:
             steps = self.steps + self.count[:, AT.asides]
             evaluations = each * steps + (self.piece + 1) * lead.stepper.evaluations_at_start
             evaluations += self.count[:, AT.others]
-        (q, m), (last_q, last_m) = self._outward(states), self._outward(self.states[:, None, :], as_computed=True)
+        last = self.states[:, None, : self.width]
+        (q, m, z), (last_q, last_m, last_z) = self._outward(states), self._outward(last, as_computed=True)
         stats = Stats(int(self.steps.sum()), int(evaluations.sum()), self.seconds)
         failed = np.flatnonzero(status != Status.OK)
         failures = {int(k): self._message(int(k), int(status[k]), t_last[k]) for k in failed[:messages]}
@@ -574,18 +582,18 @@ class BatchRun:
             lead.problem, lead.plan, stats, t.copy(), q, m, status, t_last, self.steps.copy(), evaluations,
             last_q[:, 0], last_m[:, 0],
             self.carried[:, : lead.stepper.memory].copy(), failures, self.start, rows, self.batch.lanes,
-            self.batch.why_not_packed,
+            self.batch.why_not_packed, state=z, last_state=last_z[:, 0],
         )  # fmt: skip
 
-    def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats]:
-        """Returns quaternions and momenta in the users' axes, from states (bodies, rows, 7)."""
+    def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats, Floats]:
+        """Returns quaternions and momenta in the users' axes, and carried numbers, from states (bodies, rows, 7...)."""
         if self.batch.count == 1:
-            q, m = self.lead.frame.outward(states[0], scaled=self._scaled and not as_computed)
-            return q[None], m[None]
-        q, m = states[..., :4], states[..., 4:STATE]
+            q, m, z = self.lead.frame.outward(states[0], scaled=self._scaled and not as_computed)
+            return q[None], m[None], z[None]
+        q, m, z = states[..., :4], states[..., 4:STATE], states[..., STATE:]
         if self._scaled and not as_computed:
             q = q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
-        return (q, m) if self.axes is None else _turned(q, m, self.axes[:, None, :], OUTWARD)
+        return (q, m, z) if self.axes is None else (*_turned(q, m, self.axes[:, None, :], OUTWARD), z)
 
     @property
     def _scaled(self) -> bool:

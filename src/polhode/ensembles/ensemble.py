@@ -15,7 +15,7 @@ from polhode._interrupts import Work
 from polhode._simulate import checked_goal
 from polhode._watch import listed
 from polhode.compiled import announced_once
-from polhode.core.drive import STATE
+from polhode.core.states import STATE
 from polhode.ensembles.batch import Batch, Survey, run_batch
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.pilots import Tolerant
@@ -51,7 +51,7 @@ def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
     parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None, events: Any = None, reduce: None = None, threads: int | None = None,
+    every: int | None = None, events: Any = None, state: Any = None, reduce: None = None, threads: int | None = None,
     progress: Progress | None = None, on_compile: OnCompile = None,
 ) -> Ensemble: ...  # fmt: skip
 @overload
@@ -59,7 +59,8 @@ def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
     parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
     rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None, events: Any = None, reduce: Mapping[str, Quantity], threads: int | None = None,
+    every: int | None = None, events: Any = None, state: Any = None, reduce: Mapping[str, Quantity],
+    threads: int | None = None,
     progress: Progress | None = None, on_compile: OnCompile = None,
 ) -> Reduced: ...  # fmt: skip
 
@@ -81,6 +82,7 @@ def ensemble(
     t_eval: Any = None,
     every: int | None = None,
     events: Any = None,
+    state: Any = None,
     reduce: Mapping[str, Quantity] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -111,6 +113,9 @@ def ensemble(
     events
         As in `simulate`: functions `g(t, q, w)`, or `Event`s made of them. `ensemble.events` has, for each, the bodies
         and times of its zeros, and a terminal event ends the motion of its body alone.
+    state
+        For a torque that carries numbers of its own along: their values at the start, once for all or a row for each
+        body; they may be drawn, too.
     reduce
         Reductions by their names, such as `{"rate": polhode.quantity("omega").mean("body")}`. Nothing else is
         kept, and the result is a `Reduced`; memory does not grow with the number of bodies, unless a value is kept
@@ -131,12 +136,12 @@ def ensemble(
     changes nothing but the speed; `lanes` and `why_not_packed` of the result say whether it was done. A torque with an
     `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
     """
-    starts = Starts.given(body, torque, omega, attitude, parameters, count, seed)
+    starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state)
     workers = available_cores() if threads is None else _check.count("threads", threads)
     one = starts.part(0, 1)
     problem = Problem.given(
         one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span, t_eval=t_eval,
-        every=every,
+        every=every, state=one.state[0] if one.torque(0).state_names else None,
     )  # fmt: skip
     goal = checked_goal(problem, rtol, step, method)
     variable = "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
@@ -173,7 +178,7 @@ def _say_what_it_costs(
     steps = 1.0 if isinstance(goal, Goal) else max(1.0, abs(problem.span / goal.step))
     if not reduced:
         rows = int(steps / (problem.every or 1)) + 1 if problem.times is None else problem.times.size
-        check_room(rows, STATE, count)
+        check_room(rows, STATE + problem.state_start.size, count)
     if not shown:
         hint = "take fewer bodies" if isinstance(goal, Goal) else "take fewer bodies, or longer steps"
         announce(steps, count, threads, hint=hint)

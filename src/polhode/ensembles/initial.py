@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats, columns, greatest, least
 from polhode.body import TRIANGLE_TOLERANCE, Body
-from polhode.problem import Problem
+from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
 from polhode.torques._torque import reads_body
@@ -206,6 +206,18 @@ def _quaternions(name: str, attitude: Any) -> Floats:
     return _check.given_unit(name, q)
 
 
+def _states(name: str, value: Any, *, torque: Torque) -> Floats:
+    """Checks the numbers that a torque carries at the start, and returns them with a row for each body."""
+    if value is None and not torque.state_names:
+        return np.empty((1, 0))
+    if value is None or not torque.state_names or isinstance(value, Mapping):
+        return checked_state(torque, value)[None, :]
+    count = len(torque.state_names)
+    if _check.shape_of(name, value) in ((), (count,)):
+        return checked_state(torque, value)[None, :]
+    return _stack(name, value, count)
+
+
 READERS = {"body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters}
 """The functions that check given or drawn rows, by the name of the argument."""
 
@@ -237,6 +249,13 @@ class Start:
     """The number that the first of these bodies has in the whole ensemble."""
     summand: str | None = None
     """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
+    carried: Floats = field(default_factory=lambda: np.empty((1, 0)))
+    """The numbers that the torque carries, at the start."""
+
+    @property
+    def state(self) -> Floats:
+        """The numbers that the torque carries, (bodies, numbers)."""
+        return np.broadcast_to(self.carried, (self.count, self.carried.shape[1]))
 
     @cached_property
     def momentum(self) -> Floats:
@@ -297,7 +316,7 @@ class Start:
         """Returns the problem of one body, with span and output of another."""
         return like.replace(
             body=self.bodies[k], torque=self.torque(k),
-            quaternion_start=self.quaternion[k], momentum_start=self.momentum[k],
+            quaternion_start=self.quaternion[k], momentum_start=self.momentum[k], state_start=self.state[k],
             omega_given=self.rates[k if len(self.rates) > 1 else 0],
         )  # fmt: skip
 
@@ -311,7 +330,7 @@ class Start:
         parameters = None if self.custom_parameters is None else those(self.custom_parameters)
         return Start(
             self.bodies.some(which), torques, those(self.rates), those(self.quaternions), parameters, len(which),
-            self.first, self.summand,
+            self.first, self.summand, those(self.carried),
         )  # fmt: skip
 
 
@@ -328,14 +347,18 @@ class Starts:
     seed: int | None
     summand: str | None = None
     """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
+    carried: Floats | Draws = field(default_factory=lambda: np.empty((1, 0)))
+    """The numbers that the torque carries, at the start."""
 
     @classmethod
     def given(
-        cls, body: Any, torque: Any, omega: Any, attitude: Any, parameters: Any, count: int | None, seed: Any
-    ) -> Starts:
+        cls, body: Any, torque: Any, omega: Any, attitude: Any, parameters: Any, count: int | None, seed: Any,
+        state: Any = None,
+    ) -> Starts:  # fmt: skip
         """Checks the arguments of `ensemble`, and returns what they say about the initial states."""
         part, rows_of_part = _part_and_rows(parameters)
-        given = {"body": body, "omega": omega, "attitude": attitude, "parameters": rows_of_part}
+        torques = _torques(torque)
+        given = {"body": body, "omega": omega, "attitude": attitude, "parameters": rows_of_part, "state": state}
         drawn = [name for name, value in given.items() if is_drawn(value)]
         for name, value in given.items():
             if isinstance(value, type):
@@ -353,18 +376,20 @@ class Starts:
         for name, value in given.items():
             if name in drawn:
                 assert sown is not None
-                parts[name] = Draws(name, value, sown, READERS[name])
+                reader = partial(_states, torque=torques[0]) if name == "state" else READERS[name]
+                parts[name] = Draws(name, value, sown, reader)
             elif name == "body":
                 parts[name] = _bodies(value)
+            elif name == "state":
+                parts[name] = _states(name, value, torque=torques[0])
             else:
                 parts[name] = None if name == "parameters" and value is None else READERS[name](name, value)
-        torques = _torques(torque)
         rows: dict[str, int | None] = {
             "body": None if "body" in drawn else parts["body"].count,
             "torque": len(torques),
             **{
                 n: None if n in drawn or parts[n] is None else len(parts[n])
-                for n in ("omega", "attitude", "parameters")
+                for n in ("omega", "attitude", "parameters", "state")
             },
         }
         n = _count(**rows, count=wanted)
@@ -375,7 +400,8 @@ class Starts:
         if parts["parameters"] is not None:
             _check_custom_parameters(torques, part, parts["parameters"])
         return cls(
-            parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown, part
+            parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown, part,
+            parts["state"],
         )  # fmt: skip
 
     def part(self, first: int, beyond: int) -> Start:
@@ -393,8 +419,9 @@ class Starts:
         if isinstance(self.custom_parameters, Draws):
             _check_width(_owner(self.torques[0], self.summand), parameters, fixed=self.summand is not None)
         return Start(
-            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, beyond - first, first, self.summand
-        )
+            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, beyond - first, first, self.summand,
+            rows(self.carried),
+        )  # fmt: skip
 
     def some(self, numbers: Any) -> Start:
         """Returns the initial states of the bodies with these numbers."""
@@ -409,8 +436,9 @@ class Starts:
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)
         parameters = rows(self.custom_parameters)
         return Start(
-            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, len(numbers), summand=self.summand
-        )
+            bodies, torques, rows(self.rates), rows(self.quaternions), parameters, len(numbers), summand=self.summand,
+            carried=rows(self.carried),
+        )  # fmt: skip
 
     @cached_property
     def whole(self) -> Start:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots, greatest, least, lengths
+from polhode.core.states import LEAST_SHARE
 from polhode.core.status import Status
 from polhode.ensembles.batch import Batch, BatchRun, Survey, efforts, run_batch
 from polhode.ensembles.initial import Start, Starts
@@ -319,7 +320,17 @@ def _distance(run: Ensemble, rows: Any, other: Ensemble, fastest: Floats) -> Flo
     angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * apart))
     rates = most_in_time(lengths(run.omega[:, rows] - other.omega))
     relative = np.where(fastest > 0, rates / np.where(fastest > 0, fastest, 1.0), 0.0)
-    return np.asarray(np.maximum(angle, relative))
+    apart = np.maximum(angle, relative)
+    return np.asarray(np.fmax(apart, _distance_of_states(run, rows, other)) if run.state_names else apart)
+
+
+def _distance_of_states(run: Ensemble, rows: Any, other: Ensemble) -> Floats:
+    """Returns the largest difference of carried numbers of every body, each relative to its largest size."""
+    sizes = np.fmax.reduce(np.abs(run.state), axis=1, initial=0.0)
+    sizes = np.maximum(np.maximum(sizes, np.abs(run.start.state)), run.problem.torque.state_sizes)
+    units = np.maximum(np.maximum(sizes, LEAST_SHARE * sizes.max(axis=1, keepdims=True)), 1e-300)
+    apart = np.fmax.reduce(np.abs(run.state[:, rows] - other.state), axis=1, initial=0.0)
+    return np.asarray((apart / units).max(axis=1))
 
 
 def _rates(part: Start, fastest: Floats) -> Floats:
@@ -346,7 +357,7 @@ def most_in_time(x: Floats) -> Floats:
 
 PER_BODY = (
     "quaternion", "momentum", "status", "t_last", "steps", "evaluations", "last_quaternion", "last_momentum", "memory",
-    "rows",
+    "rows", "state", "last_state",
 )  # fmt: skip
 """The arrays of an ensemble that have a row for each body."""
 

@@ -17,6 +17,7 @@ from polhode._arrays import Floats, columns, dots
 from polhode.compiled import all_rows_at_once, program
 from polhode.core.drive import potential_of_many
 from polhode.core.quat import to_space
+from polhode.core.states import STATE
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.ensembles.initial import Start
@@ -67,6 +68,8 @@ class EventRows:
     """(rows, 3), in body axes, kg m^2/s."""
     bodies: int = field(repr=False)
     """The number of bodies of the ensemble."""
+    state: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    """(rows, numbers): what the torque carries."""
 
     @cached_property
     def count(self) -> Any:
@@ -133,11 +136,19 @@ class Ensemble:
     """The seed by which bodies were drawn; None: nothing was drawn."""
     events: tuple[EventRows, ...] = ()
     """Where each event happened, of all bodies."""
+    state: Floats = field(default_factory=lambda: np.empty((0, 0, 0)), repr=False)
+    """(bodies, times, numbers): what the torque carries; `state_names` has the names."""
+    last_state: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     stopped_by: Any = field(default=None, repr=False)
     """(bodies,), with events: the number of the terminal event that ended a motion; -1 where none did."""
 
     def __len__(self) -> int:
         return len(self.status)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The names of the numbers that the torque carries."""
+        return self.problem.torque.state_names
 
     @property
     def success(self) -> Any:
@@ -274,14 +285,16 @@ class Ensemble:
             self.momentum[k, :rows], Status(int(self.status[k])), message,
             float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
             tuple(self.memory[k].tolist()) if stats.steps and stop < 0 else (),
-            error_estimate=None if math.isnan(estimate) else estimate,
+            error_estimate=None if math.isnan(estimate) else estimate, state=self.state[k, :rows],
+            last_state=self.last_state[k],
         )  # fmt: skip
         return replace(one, events=tuple(self._event_of(one, e, e.of(k)) for e in self.events)) if self.events else one
 
     def _event_of(self, one: Solution, event: EventRows, rows: slice) -> Solution:
         """Returns where an event happened to one body."""
         q, m = event.quaternion[rows], event.momentum[rows]
-        return replace(one, t=event.t[rows], quaternion=q, momentum=m, metadata={"event": event.name})
+        z = event.state[rows]
+        return replace(one, t=event.t[rows], quaternion=q, momentum=m, state=z, metadata={"event": event.name})
 
     def __repr__(self) -> str:
         problem, bad = self.problem, int((~self.success).sum())
@@ -428,17 +441,20 @@ def seed_attribute(seed: int | None) -> dict[str, str | float]:
 
 def of_one(solution: Solution, start: Start, t: Floats) -> Ensemble:
     """Returns an ensemble of one body, from its solution at these times."""
-    states = np.full((t.size, 7), np.nan)
+    width = STATE + len(solution.state_names)
+    states = np.full((t.size, width), np.nan)
     rows = min(solution.t.size, t.size)
-    states[:rows, :4], states[:rows, 4:] = solution.quaternion[:rows], solution.momentum[:rows]
+    states[:rows, :4], states[:rows, 4:STATE] = solution.quaternion[:rows], solution.momentum[:rows]
+    if solution.state_names:
+        states[:rows, STATE:] = solution.state[:rows]
     estimate = math.nan if solution.error_estimate is None else solution.error_estimate
     return Ensemble(
-        solution.problem, solution.plan, solution.stats, t.copy(), states[None, :, :4], states[None, :, 4:],
+        solution.problem, solution.plan, solution.stats, t.copy(), states[None, :, :4], states[None, :, 4:STATE],
         np.array([solution.status]),
         np.array([solution.t_last]), np.array([solution.stats.steps]), np.array([solution.nfev]),
         solution.last_quaternion[None], solution.last_momentum[None], np.array([solution.memory]),
         {0: solution.message}, start, np.array([rows]), error_estimate=np.array([estimate]), plans=(solution.plan,),
-        plan_number=np.zeros(1, dtype=np.int64),
+        plan_number=np.zeros(1, dtype=np.int64), state=states[None, :, STATE:], last_state=solution.last_state[None],
     )  # fmt: skip
 
 
@@ -452,6 +468,7 @@ TIMED = {
     "energy": "",
     "energy_error": "",
     "momentum_error": "",
+    "state": "state_name",
 }
 """The quantities that every body has at every time, with the dimension of their components."""
 
@@ -462,6 +479,8 @@ def unavailable(name: str, torque: Torque) -> str:
         return f"{torque.name} does not conserve the energy, so there is no error to speak of"
     if name == "momentum_error" and torque.depends is not Depends.NOTHING and torque.axis is None:
         return f"{torque.name} conserves no part of the spatial momentum, so there is no error to speak of"
+    if name == "state" and not torque.state_names:
+        return f"{torque.name} carries no numbers"
     if name in ("potential_energy", "energy") and torque.potential_kernel is None:
         return f"{torque.name} has no potential"
     return ""

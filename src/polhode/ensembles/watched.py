@@ -12,7 +12,7 @@ import numpy as np
 from polhode._arrays import Floats
 from polhode._events import LEAST_LOOKS, looks_in
 from polhode._simulate import simulate
-from polhode._watch import FINEST_TURN_RADIANS, Evaluator, Event, Hit, Looks, Row, Watch, warn_of_unresolved
+from polhode._watch import FINEST_TURN_RADIANS, Between, Evaluator, Event, Hit, Looks, Row, Watch, warn_of_unresolved
 from polhode.core.status import Status
 from polhode.ensembles.batch import Batch, BatchRun, Midway
 from polhode.ensembles.initial import Start
@@ -116,7 +116,7 @@ class Watched:
         """Looks at some bodies, from the start to the end of each, and notes what is found."""
         start, problem = findings.made.start.some(places), batch.lead.problem
         bodies = [self._body(findings, batch, start, k, int(place)) for k, place in enumerate(places.tolist())]
-        midway = Midway(start.quaternion, start.momentum, None)
+        midway = Midway(start.quaternion, start.momentum, None, start.state)
         for stretch in _stretches(segments_of(problem, batch.lead.plan), bodies):
             run = BatchRun(batch.over(*stretch), start, None, begin=midway)
             run.run()
@@ -124,10 +124,10 @@ class Watched:
             going = np.ones(len(bodies), dtype=bool)
             for k, body in enumerate(bodies):
                 rows = int(part.rows[k])
-                looks = Looks(part.t[:rows], part.quaternion[k, :rows], part.momentum[k, :rows])
+                looks = Looks(part.t[:rows], part.quaternion[k, :rows], part.momentum[k, :rows], part.state[k, :rows])
                 if part.status[k] != Status.OK:  # the last state may lie behind the last look
-                    last = float(part.t_last[k]), part.last_quaternion[k], part.last_momentum[k]
-                    looks = looks.and_then(*last, problem.direction)
+                    last = part.last_quaternion[k], part.last_momentum[k], part.last_state[k]
+                    looks = looks.and_then(float(part.t_last[k]), *last, problem.direction)
                 ended = body.look(looks)
                 going[k] = not ended and part.status[k] == Status.OK
                 if not going[k]:
@@ -137,19 +137,20 @@ class Watched:
                 break
             bodies, start = [bodies[k] for k in left.tolist()], start.some(left)
             memory = None if stretch.t1 in problem.torque.breakpoints else part.memory[left]
-            midway = Midway(part.last_quaternion[left], part.last_momentum[left], memory)
+            last_states = part.last_quaternion[left], part.last_momentum[left]
+            midway = Midway(*last_states, memory, part.last_state[left])
         for body in bodies:
             findings.seen(body.place)
 
     def _body(self, findings: _Findings, batch: Batch, start: Start, k: int, place: int) -> _Body:
         problem = start.problem(k, batch.lead.problem)
-        row = Row(problem.t_start, problem.quaternion_start, problem.momentum_start)
+        row = Row(problem.t_start, problem.quaternion_start, problem.momentum_start, problem.state_start)
         reach: list[Reach] = []
 
-        def between(t: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
+        def between(t: float, q: Floats, m: Floats, z: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
             if not reach:
                 reach.append(Reach(problem, batch.lead.plan, run=batch.lead.with_body(problem, start.parameters[k])))
-            return reach[0].states(t, q, m, times)
+            return reach[0].states(t, q, m, z, times)
 
         try:
             watch = Watch(self.events, self.evaluators, problem.body, row, problem.direction)
@@ -172,7 +173,8 @@ class Watched:
             try:
                 alone = simulate(
                     problem.body, problem.torque, omega=problem.omega_start, attitude=problem.quaternion_start,
-                    t_span=(problem.t_start, problem.t_end), t_eval=made.t, events=self.events, **self.simple,
+                    t_span=(problem.t_start, problem.t_end), t_eval=made.t, events=self.events,
+                    state=problem.state_start if problem.state_start.size else None, **self.simple,
                 )  # fmt: skip
             except SimulationFailed:  # what the body has is left to it, without an estimate
                 continue
@@ -186,7 +188,7 @@ class _Body(NamedTuple):
 
     place: int
     watch: Watch
-    between: Callable[[float, Floats, Floats, Floats], tuple[Floats, Floats]]
+    between: Between
     findings: _Findings
     unresolved: dict[int, float]
 
@@ -264,20 +266,21 @@ class _Findings:
     def replace_by(self, place: int, alone: Solution) -> None:
         """Takes rows and events of a body from a run of its own."""
         made, rows = self.made, alone.t.size
-        for name in ("quaternion", "momentum"):
+        for name in ("quaternion", "momentum", "state"):
             getattr(made, name)[place] = np.nan
             getattr(made, name)[place, :rows] = getattr(alone, name)
         made.rows[place], made.status[place], made.t_last[place] = rows, alone.status, alone.t_last
         made.steps[place] = alone.stats.steps
         made.evaluations[place] += alone.stats.nfev
-        made.last_quaternion[place], made.last_momentum[place] = alone.last_quaternion, alone.last_momentum
+        for name in ("last_quaternion", "last_momentum", "last_state"):
+            getattr(made, name)[place] = getattr(alone, name)
         made.messages.pop(place, None)
         assert made.error_estimate is not None
         made.error_estimate[place] = math.nan if alone.error_estimate is None else alone.error_estimate
         found = [
-            Hit(k, Row(float(t), q, m))
+            Hit(k, Row(float(t), q, m, z))
             for k, event in enumerate(alone.events)
-            for t, q, m in zip(event.t, event.quaternion, event.momentum, strict=True)
+            for t, q, m, z in zip(event.t, event.quaternion, event.momentum, event.state, strict=True)
         ]
         found.sort(key=lambda hit: made.problem.direction * hit.row.t)
         self.hits[place], self.stopped_by[place] = [], -1
@@ -299,9 +302,9 @@ class _Findings:
         """Lets the motion of a body end at an event."""
         made, sign = self.made, self.made.problem.direction
         rows = int(np.count_nonzero(sign * made.t[: int(made.rows[place])] <= sign * row.t))
-        made.quaternion[place, rows:], made.momentum[place, rows:] = np.nan, np.nan
+        made.quaternion[place, rows:] = made.momentum[place, rows:] = made.state[place, rows:] = np.nan
         made.rows[place], made.status[place], made.t_last[place] = rows, Status.OK, row.t
-        made.last_quaternion[place], made.last_momentum[place] = row.q, row.m
+        made.last_quaternion[place], made.last_momentum[place], made.last_state[place] = row.q, row.m, row.z
         made.messages.pop(place, None)
         plan = made.plans[int(made.plan_number[place])] if made.plans else made.plan
         if not plan.method.variable_steps:  # the run went on behind the event
@@ -318,4 +321,5 @@ class _Findings:
             np.array([row.q for _, row in found], dtype=np.float64).reshape(-1, 4),
             np.array([row.m for _, row in found], dtype=np.float64).reshape(-1, 3),
             len(self.made),
+            np.array([row.z for _, row in found], dtype=np.float64).reshape(len(found), len(self.made.state_names)),
         )

@@ -10,6 +10,8 @@ from polhode.compiled import CompilationFailed, Locatable, compiles, locatable, 
 from polhode.core.bends import CELL, FIRST, MARGIN
 from polhode.core.flows import principal_torque
 from polhode.core.located import located, padded
+from polhode.core.ops import derivatives
+from polhode.core.ops import triple as triple_of
 from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
 from polhode.problem import Plan, Problem
 
@@ -53,7 +55,8 @@ ANY_SCALES = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for 
 def scales_of(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Scales:
     """Returns the sizes that a scheme is bound with, if it looks at them."""
     if plan.method.ignores_scales:
-        return ANY_SCALES[_axis_of(problem, plan, others)]
+        scales = ANY_SCALES[_axis_of(problem, plan, others)]
+        return scales._replace(carried=problem.torque.state_sizes) if problem.torque.state_names else scales
     return full_scales(problem, plan, others)
 
 
@@ -67,40 +70,45 @@ def full_scales(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Sca
     step = (plan.longest_step or plan.step) * method.advance
     conserves = torque.potential_kernel is not None and not changes
     size = (triple(body.moments), triple(momentum), step, plan.torque_size or 0.0)
-    return Scales(*size, changes, conserves, others.many, others.effort, axis=_axis_of(problem, plan, others))
+    axis = _axis_of(problem, plan, others)
+    return Scales(*size, changes, conserves, others.many, others.effort, axis=axis, carried=torque.state_sizes)
 
 
 def _axis_of(problem: Problem, plan: Plan, others: Others) -> int:
     """Returns the axis of symmetry, if the method makes use of it and all bodies have it."""
+    if problem.torque.state_names:
+        return 0
     return problem.body.symmetry_axis if plan.method.comoves and not others.many else 0
 
 
 @lru_cache(maxsize=128)
 def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
     """Binds a scheme to its torque; the stepper is cached, so that its program is found at once."""
-    torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed)
+    torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(scales.carried))
     made: Stepper = scheme.value.bind(torque, depends, scales)
     return made
 
 
 @lru_cache(maxsize=128)
-def _located(torque: Locatable, tilted: bool, windowed: bool, native: bool) -> Stepper:
+def _located(torque: Locatable, tilted: bool, windowed: bool, native: bool, carried: tuple[float, ...]) -> Stepper:
     """Binds the steps that end at the bends of a torque."""
-    kernel = torque.kernel if native else _without_exceptions(torque.kernel)
-    return located(torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed), torque.decisions)
+    kernel = torque.kernel if native else _without_exceptions(torque.kernel, len(carried))
+    pull = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(carried))
+    return located(pull, torque.decisions, carried)
 
 
-def _without_exceptions(kernel: UserTorque) -> UserTorque:
+def _without_exceptions(kernel: UserTorque, carried: int) -> UserTorque:
     """Returns a torque that is NaN where plain Python raises beyond a bend: a held branch may have no value there."""
+    nothing = (math.nan,) * 3
 
-    def torque(t: float, q: Any, w: Any, p: Any) -> Vec3:
+    def torque(t: float, q: Any, w: Any, p: Any, *state: Any) -> Any:
         try:
-            x, y, z = (float(n) for n in kernel(t, q, w, p))
+            n = kernel(t, q, w, p, *state)
+            return (triple_of(n[0]), derivatives(n[1], carried)) if carried else triple_of(n)
         except (ArithmeticError, TypeError, ValueError):
             if min(p[1][FIRST + MARGIN :: CELL]) >= 0.0:
                 raise
-            return (math.nan, math.nan, math.nan)
-        return (x, y, z)
+            return (nothing, (math.nan,) * carried) if carried else nothing
 
     return torque
 
@@ -120,7 +128,8 @@ class Binding:
         self.windowed = len(problem.torque.breakpoints) > 0
         self.native, self.scales = compiles(), scales_of(problem, plan, others)
         bends = self._bends()
-        self.located = None if bends is None else _located(bends, self.tilted, self.windowed, self.native)
+        kind = (self.tilted, self.windowed, self.native, problem.torque.state_sizes)
+        self.located = None if bends is None else _located(bends, *kind)
         self.stepper = self._bind()
         self._loop: Callable[..., int] | None = None
 
@@ -141,7 +150,7 @@ class Binding:
         torque = self.problem.torque
         if not (self.plan.method.locates_bends and torque.may_bend):
             return None
-        return locatable(torque.torque_kernel, torque.parameters(self.problem.body))
+        return locatable(torque.torque_kernel, torque.parameters(self.problem.body), len(torque.state_names))
 
     def loop(self, on_compile: OnCompile) -> Callable[..., int]:
         """Returns the compiled loop over steps; it is made when it is first wanted."""

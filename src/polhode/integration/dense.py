@@ -9,7 +9,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats, dots
 from polhode._interrupts import is_from_handler
-from polhode.core.drive import AT, COUNTERS, STATE
+from polhode.core.drive import AT, COUNTERS
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.free import FreeMotion, is_within_range
@@ -45,13 +45,13 @@ class Reach:
             self.setting = self.run.setting(self.run.steps.segments[0])
             self.setting[10:12] = -math.inf, math.inf  # without jumps there is no window to be kept to
 
-    def states(self, t0: float, q: Floats, m: Floats, times: Floats) -> tuple[Floats, Floats]:
-        """Returns quaternions and momenta at times that lie beyond t0 and follow each other."""
+    def states(self, t0: float, q: Floats, m: Floats, z: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
+        """Returns quaternions, momenta and carried numbers at times that lie beyond t0 and follow each other."""
         run, method = self.run, self.plan.method
-        if self.setting is not None and (quick := self._aside(self.setting, t0, q, m, times)) is not None:
+        if self.setting is not None and (quick := self._aside(self.setting, t0, q, m, z, times)) is not None:
             return quick
         carried = run.arrays.carried
-        run.restart(self.problem.replace(t_end=float(times[-1]), times=times), self.plan, Begin(t0, q, m))
+        run.restart(self.problem.replace(t_end=float(times[-1]), times=times), self.plan, Begin(t0, q, m, state=z))
         carried[:] = 0.0
         if self.largest:
             carried[0], carried[LARGEST] = 1.0, self.largest  # as after an earlier step
@@ -64,8 +64,8 @@ class Reach:
         return run.frame.outward(states, scaled=method.unscaled)
 
     def _aside(
-        self, setting: Floats, t0: float, q: Floats, m: Floats, times: Floats
-    ) -> tuple[Floats, Floats] | None:  # fmt: skip
+        self, setting: Floats, t0: float, q: Floats, m: Floats, z: Floats, times: Floats
+    ) -> tuple[Floats, Floats, Floats] | None:  # fmt: skip
         """Does the same for times within a step, in half the time; returns None if that does not work."""
         run, h = self.run, self.plan.step * self.plan.method.advance
         offset = times - t0
@@ -74,7 +74,8 @@ class Reach:
             return None
         n, count, carried = times.size, np.zeros(COUNTERS, dtype=np.int64), np.zeros(run.arrays.carried.size)
         count[AT.values], count[AT.steps], count[AT.rows], count[AT.times] = run.values.size, 1, n, n
-        state, index, out = run.frame.inward(q, m), np.zeros(n, dtype=np.int64), np.empty(STATE * n)
+        state, index = run.frame.inward(q, m, z), np.zeros(n, dtype=np.int64)
+        out = np.empty(state.size * n)
         try:
             status = self.drive(setting, run.values, state, carried, offset, out, index, count, t0, h, length, 0)
         except Exception as problem:  # of the torque, in plain Python or compiled: the longer way says what happened
@@ -83,7 +84,7 @@ class Reach:
             return None
         if status != Status.OK:
             return None
-        return run.frame.outward(out.reshape(n, STATE), scaled=self.plan.method.unscaled)
+        return run.frame.outward(out.reshape(n, -1), scaled=self.plan.method.unscaled)
 
 
 def states_of(motion: FreeMotion, problem: Problem, t: Floats) -> tuple[Floats, Floats]:
@@ -123,6 +124,8 @@ def at(solution: Solution, t: Any) -> Solution:
     known_t = np.concatenate([[problem.t_start], solution.t])
     known_q = np.vstack([problem.quaternion_start, solution.quaternion])
     known_m = np.vstack([problem.momentum_start, solution.momentum])
+    z_start = problem.state_start
+    known_z = np.vstack([z_start, solution.state]) if z_start.size else np.empty((known_t.size, 0))
     order = np.argsort(sign * times, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
@@ -130,13 +133,15 @@ def at(solution: Solution, t: Any) -> Solution:
         q, m = states_of(motion, problem, times[order])
         return replace(solution, t=times, quaternion=q[place], momentum=m[place], saved_potential=None)
     row = np.searchsorted(sign * known_t, sign * times[order], side="right") - 1
-    q, m = known_q[row].copy(), known_m[row].copy()
+    q, m, z = known_q[row].copy(), known_m[row].copy(), known_z[row].copy()
     moving = np.flatnonzero(times[order] != known_t[row])
     if moving.size:
         reach = Reach(problem, solution.plan, memory=solution.memory)
         for part in np.split(moving, np.flatnonzero(np.diff(row[moving])) + 1):
             k, wanted = int(row[part[0]]), times[order][part]
             distinct, back = np.unique(sign * wanted, return_inverse=True)
-            a, b = reach.states(float(known_t[k]), known_q[k], known_m[k], sign * distinct)
-            q[part], m[part] = a[back], b[back]
-    return replace(solution, t=times, quaternion=q[place], momentum=m[place], saved_potential=None)
+            a, b, c = reach.states(float(known_t[k]), known_q[k], known_m[k], known_z[k], sign * distinct)
+            q[part], m[part], z[part] = a[back], b[back], c[back]
+    return replace(
+        solution, t=times, quaternion=q[place], momentum=m[place], state=z[place], saved_potential=None
+    )  # fmt: skip

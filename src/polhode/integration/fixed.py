@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
-from polhode.core.drive import AT, STATE, driver
+from polhode.core.drive import AT, driver
 from polhode.core.types import Stepper
 from polhode.integration.buffers import Buffers, room
 from polhode.integration.grid import Segment, located, times_in
@@ -38,7 +38,7 @@ class FixedSteps:
 
     def reserve(self, arrays: Buffers) -> None:
         """Makes room for the output."""
-        arrays.out = room(self.rows + self.ragged, STATE)
+        arrays.out = room(self.rows + self.ragged, arrays.state.size)
         arrays.count[AT.rows] = self.rows
 
     def begin(self, segment: Segment, before: int, arrays: Buffers) -> tuple[NDArray[np.int64], Floats]:

@@ -6,9 +6,9 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.core.drive import STATE
 from polhode.core.quat import conjugate, multiply, to_space
-from polhode.core.types import Quat, State, Vec3
+from polhode.core.states import STATE
+from polhode.core.types import CarriedState, Quat, State, Vec3
 
 
 class Frame(NamedTuple):
@@ -24,22 +24,25 @@ class Frame(NamedTuple):
         a, b, c, d = body.axes_quaternion.tolist()
         return cls(body, (a, b, c, d))
 
-    def inward(self, q: Floats, m: Floats) -> Floats:
-        """Returns a state in principal axes, as seven numbers."""
+    def inward(self, q: Floats, m: Floats, z: Floats) -> Floats:
+        """Returns a state in principal axes, as seven numbers and those that the torque carries."""
         if not self.body.aligned:
             q = np.array(multiply(tuple(q.tolist()), self.axes))
             m = m @ self.body.axes
-        return np.array([*q.tolist(), *m.tolist()])
+        return np.array([*q.tolist(), *m.tolist(), *z.tolist()])
 
-    def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats]:
-        """Returns quaternions and momenta in the user's axes, from rows of states; quaternions can be scaled to one."""
-        q, m = states[:, :4], states[:, 4:STATE]
+    def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats, Floats]:
+        """Returns quaternions and momenta in the user's axes, and carried numbers, from rows of states.
+
+        Quaternions can be scaled to unit length.
+        """
+        q, m, z = states[:, :4], states[:, 4:STATE], states[:, STATE:]
         if scaled:
             q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
         if not self.body.aligned:
             back = multiply(tuple(q.T), conjugate(self.axes))  # columns: the same algebra
             q, m = np.stack(back, axis=1), m @ self.body.axes.T
-        return q, m
+        return q, m, z
 
     def outward_one(self, state: Floats) -> tuple[Floats, Floats]:
         """Returns quaternion and momentum of one state in the user's axes."""
@@ -48,7 +51,7 @@ class Frame(NamedTuple):
             return q, m
         return np.array(multiply(tuple(q.tolist()), conjugate(self.axes))), m @ self.body.axes.T
 
-    def seen_by_torque(self, s: State, w: Vec3) -> tuple[Quat, Vec3]:
+    def seen_by_torque(self, s: State | CarriedState, w: Vec3) -> tuple[Quat, Vec3]:
         """Returns attitude and rate in the user's axes, as a torque sees them."""
         if self.body.aligned:
             return s.q, w

@@ -12,10 +12,11 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.compiled import KernelRaised
-from polhode.core.drive import AT, SETTING, STATE
+from polhode.core.drive import AT, SETTING
 from polhode.core.ops import read_only
+from polhode.core.states import STATE, form_of
 from polhode.core.status import Status
-from polhode.core.types import Params, Rotor, State
+from polhode.core.types import CarriedState, Params, Rotor, State
 from polhode.core.vec import times as products
 from polhode.integration import short_steps, stiffness
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, Others, triple
@@ -27,7 +28,7 @@ from polhode.integration.short_steps import ShortSteps, about_short_steps, are_a
 from polhode.integration.stiffness import are_limited, fastest_decay, is_stiff
 from polhode.integration.trial import fault_of_torque, size_at_start, what_torque_does
 from polhode.integration.variable import steps_of
-from polhode.problem import HARMLESS, Plan, Problem, Stats
+from polhode.problem import HARMLESS, NO_STATE, Plan, Problem, Stats
 from polhode.solution import Solution
 
 CHUNK_SECONDS = 0.05
@@ -93,6 +94,8 @@ class Begin(NamedTuple):
     momentum: Floats
     memory: tuple[float, ...] = ()
     """What the method carries from step to step."""
+    state: Floats = NO_STATE
+    """What the torque carries along."""
 
 
 @final
@@ -141,7 +144,7 @@ class Integration:
         other.__dict__.update(self.__dict__)
         begin = None
         if nudged is not None:
-            begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum)
+            begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum, state=problem.state_start)
             other.body = Rotor(self.body.inertia, triple(nudged.inverses))
         other.restart(problem, plan.replace(torque_size=self.plan.torque_size), begin)
         if self.binding.serves(problem, other.plan):
@@ -166,10 +169,12 @@ class Integration:
         """Goes back to the start of the problem, or to where the run begins."""
         self.problem, self.plan = problem, plan
         self.t_begin = problem.t_start if begin is None else begin.t
-        q, m = (problem.quaternion_start, problem.momentum_start) if begin is None else begin[1:3]
+        q, m, z = problem.quaternion_start, problem.momentum_start, problem.state_start
+        if begin is not None:
+            q, m, z = begin.quaternion, begin.momentum, begin.state
         self.steps = steps_of(problem, plan, self.t_begin)
         self.segment = self.steps.segments[0]
-        self.arrays = Buffers(self.frame.inward(q, m), self.steps.clock, self.values.size)
+        self.arrays = Buffers(self.frame.inward(q, m, z), self.steps.clock, self.values.size)
         self.steps.reserve(self.arrays)
         self.before = 0  # steps in the segments that are finished
         self.evaluations = 0  # in them, of a stepper that counts its own
@@ -322,7 +327,8 @@ class Integration:
         problem = self.problem
         q, m = self.frame.outward_one(self.arrays.state)
         w = problem.body.rate(m)
-        return fastest_decay(problem.body, problem.torque, self._time(), q, w, span), math.hypot(*w.tolist())
+        z = self._carried()
+        return fastest_decay(problem.body, problem.torque, self._time(), q, w, span, z), math.hypot(*w.tolist())
 
     def is_stiff_here(self) -> bool:
         """Whether the rest of the motion is stiff: for a run that has failed."""
@@ -368,12 +374,15 @@ class Integration:
         done, arrays, plan = self.done, self.arrays, self.plan
         t_last = self._time()
         t, states = self.steps.output(arrays, done, self.problem.t_end, ended=status == Status.OK)
-        q, m = self.frame.outward(states, scaled=plan.method.unscaled)
+        q, m, z = self.frame.outward(states, scaled=plan.method.unscaled)
         last_q, last_m = self.frame.outward_one(arrays.state)
         memory = tuple(arrays.carried[: self.stepper.memory].tolist()) if done else ()
         stats = Stats(done, self.nfev, self.seconds)
         message = self.message(status, t_last, done)
-        return Solution(self.problem, plan, stats, t, q, m, status, message, t_last, last_q, last_m, memory)
+        return Solution(
+            self.problem, plan, stats, t, q, m, status, message, t_last, last_q, last_m, memory,
+            state=z, last_state=self._carried(),
+        )  # fmt: skip
 
     @property
     def done(self) -> int:
@@ -423,7 +432,8 @@ class Integration:
         s = self._state()
         q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
         steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
-        return what_torque_does(self.problem.torque, read_only(self.values), t, q, w, math.hypot(*s.m), abs(steps))
+        seen = (read_only(self.values), t, q, w, tuple(self._carried().tolist()))
+        return what_torque_does(self.problem.torque, *seen, math.hypot(*s.m), abs(steps))
 
     def _remedy(self, usual: str) -> str:
         """Returns what to try, unless products of the numbers given leave the range of floats whatever the step."""
@@ -445,9 +455,13 @@ class Integration:
             (self.t_begin, self.problem.t_end), tilted=self.binding.tilted,
         )  # fmt: skip
 
-    def _state(self) -> State:
-        q0, q1, q2, q3, m0, m1, m2, *_ = self.arrays.state.tolist()  # a clock may follow
-        return State((q0, q1, q2, q3), (m0, m1, m2))
+    def _state(self) -> State | CarriedState:
+        state: State | CarriedState = form_of(len(self.problem.torque.state_names)).load(self.arrays.state.tolist(), 0)
+        return state
+
+    def _carried(self) -> Floats:
+        """Returns the numbers that the torque carries, as they are now."""
+        return self.arrays.state[STATE : STATE + len(self.problem.torque.state_names)].copy()
 
     def _try_torque(self) -> float:
         """Calls the torque once in plain Python, before anything is compiled; returns its size."""
@@ -458,7 +472,7 @@ class Integration:
         if torque.breakpoints:
             low, high = self.segment.window
             t_seen = min(max(t, low), high)
-        return size_at_start(torque, read_only(self.values), t, t_seen, q, w)
+        return size_at_start(torque, read_only(self.values), t, t_seen, q, w, tuple(self._carried().tolist()))
 
 
 def solve(

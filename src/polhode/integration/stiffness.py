@@ -15,6 +15,7 @@ from polhode._interrupts import is_from_handler
 from polhode.body import Body
 from polhode.core.quat import multiply, slight_turn
 from polhode.core.types import Depends, Quat, Vec3
+from polhode.problem import NO_STATE
 from polhode.torques import Torque
 
 STIFF_RADIANS = 3000.0
@@ -33,18 +34,21 @@ LIMITED = (0.25, 1.5)
 Their mean is 0.6 to 1 of it, as measured."""
 
 
-def fastest_decay(body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float) -> float:
+def fastest_decay(
+    body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float, z: Floats = NO_STATE
+) -> float:  # fmt: skip
     """Returns the rate of the fastest disturbance that dies out within the span; 0: there is none, or it is not known.
 
     A disturbance that oscillates counts with its frequency as well, since steps must be short against both.
-    `q` and `w` are the attitude and the rate in the axes of the user. The torque is evaluated four to seven times, and
-    not at all if it does not depend on the rate.
+    `q` and `w` are the attitude and the rate in the axes of the user, `z` what the torque carries. The torque is
+    evaluated four times to seven, once more for each carried number, and not at all if it carries none and does not
+    depend on the rate.
     """
-    if not torque.depends & Depends.RATE or span == 0.0:
+    if not (torque.depends & Depends.RATE or torque.state_names) or span == 0.0:
         return 0.0
     try:
         with np.errstate(all="ignore"):
-            found = _fastest(body, torque, t, q, w, span)
+            found = _fastest(body, torque, t, q, w, z, span)
     except Exception as problem:  # the user's code may raise anything
         if is_from_handler(problem):
             raise
@@ -52,26 +56,39 @@ def fastest_decay(body: Body, torque: Torque, t: float, q: Floats, w: Floats, sp
     return found if math.isfinite(found) else 0.0
 
 
-def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float) -> float:
+def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats, span: float) -> float:
     kernel, p = torque.torque_kernel, np.array(torque.parameters(body), dtype=float)
     attitude: Quat = tuple(q.tolist())
     rate: Vec3 = tuple(w.tolist())
+    carried = tuple(z.tolist())
     small = DIFFERENCE * max(math.hypot(*rate), 1.0 / abs(span))
 
-    def at(q: Quat, w: Vec3) -> Floats:
+    def at(q: Quat, w: Vec3, z: tuple[float, ...]) -> Floats:
+        """Returns the torque, and after it the derivatives of carried numbers."""
+        if carried:
+            n, dz = kernel(t, q, w, p, z)
+            return np.append(np.array(n, dtype=float), dz)
         return np.array(kernel(t, q, w, p), dtype=float)
 
-    here = at(attitude, rate)
-    by_rate = _columns(lambda d: (at(attitude, _added(rate, d)) - here) / small, small)
+    here = at(attitude, rate, carried)
+    by_rate = _columns(lambda d: (at(attitude, _added(rate, d), carried) - here) / small, small)
     inverse = body.axes @ np.diag(1.0 / body.moments) @ body.axes.T
     damping = by_rate @ inverse
-    if not float(np.sqrt((damping * damping).sum())) * abs(span) > STIFF_RADIANS:
+    if not carried and not float(np.sqrt((damping * damping).sum())) * abs(span) > STIFF_RADIANS:
         return 0.0
     half = 0.5 * DIFFERENCE
-    by_turn = _columns(lambda d: (at(multiply(attitude, slight_turn(d)), rate) - here) / DIFFERENCE, half)
+    by_turn = _columns(lambda d: (at(multiply(attitude, slight_turn(d)), rate, carried) - here) / DIFFERENCE, half)
     momentum = np.linalg.solve(inverse, w)
     spin, gyration = _cross(w), _cross(momentum) @ inverse
-    matrix = np.block([[-spin, inverse], [by_turn, damping - spin + gyration]])
+    matrix = np.block([[-spin, inverse], [by_turn, damping]])
+    matrix[3:6, 3:6] += gyration - spin
+    if carried:
+        by_number = np.zeros((6 + len(carried), len(carried)))
+        for i, value in enumerate(carried):
+            step = DIFFERENCE * (abs(value) or torque.state_sizes[i] or 1.0)
+            moved = (*carried[:i], value + step, *carried[i + 1 :])
+            by_number[3:, i] = (at(attitude, rate, moved) - here) / step
+        matrix = np.concatenate([matrix, by_number], axis=1)
     values = np.linalg.eigvals(matrix)
     transient = -values.real * math.copysign(1.0, span) * abs(span) > SHORT_LIVED
     return float(np.abs(values[transient]).max(initial=0.0))

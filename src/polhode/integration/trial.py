@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from polhode._arrays import Floats
 from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.compiled.explain import WRITES
 from polhode.core.flows import principal_torque
-from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, UserTorque, Vec3
+from polhode.core.types import CarriedState, Depends, Params, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.methods import Method
 from polhode.torques import Torque
 
@@ -28,23 +29,25 @@ def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> f
     return 0.0
 
 
-def size_at_start(torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3) -> float:
+def size_at_start(
+    torque: Torque, values: Floats, t: float, t_seen: float, q: Quat, w: Vec3, z: tuple[float, ...]
+) -> float:
     """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
-    for name, part, own in torque.acting(t_seen, values):  # so that the error names the part of a sum
+    for name, part, own, carried in torque.acting(t_seen, values, z):  # so that the error names the part of a sum
         kernel = part.torque_kernel  # one from a file has none, and says so
         try:
-            n = kernel(t_seen, q, w, own)
+            n = kernel(t_seen, q, w, own, carried) if carried else kernel(t_seen, q, w, own)
         except Exception as problem:  # the user's code may raise anything
             if is_from_handler(problem):
                 raise
             told = f"{problem}{_remedy(problem, own)}"
             raise ValueError(f"the torque {name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
-        size = _size(name, n, t)
+        size = _size(name, n if not carried else _torque_of_pair(name, n, part.state_names, t), t)
         if part.potential_kernel is not None:
             _try_potential(name, part.potential_kernel, own, t_seen, q)
         if part is torque:
             return size
-    return _size(torque.name, torque.torque_kernel(t_seen, q, w, values), t)
+    return _size(torque.name, torque.called(t_seen, q, w, values, z), t)
 
 
 def _remedy(problem: Exception, values: Floats) -> str:
@@ -56,6 +59,27 @@ def _remedy(problem: Exception, values: Floats) -> str:
     if isinstance(problem, TypeError) and ("multiply sequence" in text or "'tuple'" in text):
         return "; q and w are tuples: write np.array(w) to compute with all of it"
     return f"; {WRITES}" if isinstance(problem, ValueError) and "read-only" in text else ""
+
+
+def _torque_of_pair(name: str, returned: Any, names: tuple[str, ...], t: float) -> Any:
+    """Returns the torque that was returned with derivatives, which are checked."""
+    count = len(names)
+    wanted = f"the torque {name} carries {', '.join(names)}: it must return the torque and {count} derivative"
+    wanted += "s, as in `return torque, (a, b)`" if count > 1 else ", as in `return torque, (a,)`"
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise ValueError(f"{wanted}, not {returned!r}")
+    given = returned[1]
+    if count == 1 and isinstance(given, int | float) and not isinstance(given, bool):
+        given = (given,)
+    row = isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1)
+    if not row or len(given) != count:
+        raise ValueError(f"{wanted}, not {given!r}")
+    for label, item in zip(names, map(_plain_item, given), strict=True):
+        if reason := _no_real_number(item):
+            raise ValueError(f"the torque {name} returned the derivative of {label} at t = {t:g}: {reason}")
+        if not math.isfinite(item):
+            raise ValueError(f"the torque {name} returned {item} as the derivative of {label} at t = {t:g}")
+    return returned[0]
 
 
 def _size(name: str, n: Any, t: float) -> float:
@@ -118,14 +142,14 @@ ALONG = 0.1
 
 
 def what_torque_does(
-    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, momentum: float, step: float
+    torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float
 ) -> str | None:
     """Returns what a torque does to the body within a step, in words, if it changes the whole momentum in less."""
-    size = size_or_zero(torque.torque_kernel, t, q, w, values)
+    size = size_or_zero(partial(torque.called, z=z), t, q, w, values)
     rate = math.hypot(*w)
     if not torque.depends & Depends.RATE or not (size * step > momentum > 0.0 and math.isfinite(rate)):
         return None
-    n = torque.torque_kernel(t, q, w, values)
+    n = torque.called(t, q, w, values, z)
     along, within = sum(float(a) * b for a, b in zip(n, w, strict=True)) / (size * rate), momentum / size
     if along > ALONG:
         return (
@@ -141,8 +165,8 @@ def what_torque_does(
 
 
 def fault_of_torque(
-    torque: Torque, method: Method, scales: Scales, body: Rotor, p: Params, t: float, s: State, lengths: list[float],
-    span: tuple[float, float], *, tilted: bool,
+    torque: Torque, method: Method, scales: Scales, body: Rotor, p: Params, t: float, s: State | CarriedState,
+    lengths: list[float], span: tuple[float, float], *, tilted: bool,
 ) -> str | None:  # fmt: skip
     """Returns what the torque did wrong in a failed step, found by making that step again; None: nothing."""
     faults: list[str] = []
@@ -152,12 +176,15 @@ def fault_of_torque(
         faults.append(what if stepper.enter is None or min(span) <= t <= max(span) else what + beyond)
 
     watched = _watched(torque, note)
-    pull = principal_torque(watched, tilted=tilted, windowed=bool(torque.breakpoints))
+    carried = len(torque.state_names)
+    pull = principal_torque(watched, tilted=tilted, windowed=bool(torque.breakpoints), carried=carried)
     stepper = method.scheme.bind(pull, torque.depends, scales)
     with np.errstate(all="ignore"), faults_ignored():  # in plain Python a division by zero raises, also of ours
         for length in lengths:
-            inside = s if stepper.enter is None else stepper.enter(body, p, t, s, length)
-            memory = stepper.start(body, p, t, inside)
+            inside: Any = s
+            if stepper.enter is not None:
+                inside = stepper.enter(body, p, t, inside, length)
+            memory: Any = stepper.start(body, p, t, inside)
             new, _, _ = stepper.step(body, p, t, inside, length, memory)
             if stepper.leave is not None:
                 stepper.leave(body, p, t + length, new, length)
@@ -170,30 +197,36 @@ def _watched(torque: Torque, note: Callable[[str, float], None]) -> UserTorque:
     """Returns the torque, wrapped so that `note` is called with anything wrong that it returns or raises."""
     kernel = torque.torque_kernel
 
-    def watched(t: float, q: Any, w: Any, p: Any) -> Any:
+    def watched(t: float, q: Any, w: Any, p: Any, *state: Any) -> Any:
         try:
-            n = kernel(t, q, w, p)
+            returned = kernel(t, q, w, p, *state)
         except Exception as problem:  # the user's code may raise anything
             if is_from_handler(problem):
                 raise
-            note(f"raised {type(problem).__name__}{_in_part(torque, t, q, w, p)}: {problem}", t)
+            note(f"raised {type(problem).__name__}{_in_part(torque, t, q, w, p, *state)}: {problem}", t)
             raise
+        n = returned[0] if state else returned
+        sane = np.isfinite(w).all() and all(abs(x) < 10.0 for x in q) and np.isfinite(state).all()
+        if state and sane:
+            for name, x in zip(torque.state_names, np.atleast_1d(returned[1]), strict=False):
+                if not math.isfinite(x):
+                    note(f"returned {x} as the derivative of {name}", t)
         if any(isinstance(x, complex) for x in n):
             note(f"returned ({', '.join(f'{x:g}' for x in n)}), which are not all real numbers", t)
         # A torque is not to blame for what it returns at a state that is no state.
-        elif np.isfinite(w).all() and all(abs(x) < 10.0 for x in q) and not np.isfinite(np.asarray(n, float)).all():
-            note(f"returned ({', '.join(f'{x:g}' for x in n)}){_in_part(torque, t, q, w, p)}", t)
-        return n
+        elif sane and not np.isfinite(np.asarray(n, float)).all():
+            note(f"returned ({', '.join(f'{x:g}' for x in n)}){_in_part(torque, t, q, w, p, *state)}", t)
+        return returned
 
     return watched
 
 
-def _in_part(torque: Torque, t: float, q: Any, w: Any, p: Any) -> str:
+def _in_part(torque: Torque, t: float, q: Any, w: Any, p: Any, z: Any = ()) -> str:
     """Names the first part of a sum that raises an error or returns something other than finite numbers."""
-    for name, part, own in torque.acting(t, p):
+    for name, part, own, carried in torque.acting(t, p, z):
         if part is not torque:
             with faults_ignored():
-                if np.isfinite(np.asarray(part.torque_kernel(t, q, w, own), float)).all():
+                if np.isfinite(np.asarray(part.called(t, q, w, own, carried), float)).all():
                     continue
             return f" in its part {name}"
     return ""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
-from polhode.core.drive import AT, CLOCK, STATE, variable_driver
+from polhode.core.drive import AT, CLOCK, variable_driver
 from polhode.core.types import Stepper
 from polhode.integration.buffers import Buffers
 from polhode.integration.fixed import FixedSteps, stride
@@ -40,13 +40,13 @@ class VariableSteps:
 
     def reserve(self, arrays: Buffers) -> None:
         """Makes room for the output."""
-        arrays.out = np.empty((self.rows, STATE + 1))
+        arrays.out = np.empty((self.rows, arrays.state.size - CLOCK + 1))
         arrays.count[AT.rows] = self.rows
 
     def begin(self, segment: Segment, before: int, arrays: Buffers) -> tuple[NDArray[np.int64], Floats]:
         """Writes into the counters what is due in a segment, `before` steps after the start; returns listed times."""
         count = arrays.count
-        arrays.state[STATE:] = 0.0
+        arrays.state[-CLOCK:] = 0.0
         count[AT.finished] = 0
         unused = np.zeros(1, dtype=np.int64)
         if self.times is None:
@@ -83,7 +83,7 @@ class VariableSteps:
 
     def time(self, segment: Segment, arrays: Buffers, before: int) -> float:
         """Returns the time that was reached in a segment."""
-        return segment.t1 if arrays.count[AT.finished] else segment.t0 + float(arrays.state[STATE])
+        return segment.t1 if arrays.count[AT.finished] else segment.t0 + float(arrays.state[-CLOCK])
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
         """Returns times and states of all rows that there are."""
@@ -92,7 +92,7 @@ class VariableSteps:
         if self.times is not None:
             t = self.times[: t.size].copy()
         elif ended and (t.size == 0 or t[-1] != t_end):
-            t, states = np.append(t, t_end), np.vstack([states, arrays.state[None, :STATE]])
+            t, states = np.append(t, t_end), np.vstack([states, arrays.state[None, :-CLOCK]])
         return t, states
 
     def lengths_from_here(self, segment: Segment, arrays: Buffers) -> list[float]:

@@ -27,6 +27,13 @@ class TorqueFromFile(Torque):
     direction: Vec3 | None
     constant_energy: bool
     depends: Depends = Depends.POSITION
+    state_names: tuple[str, ...] = ()
+    least_sizes: tuple[float, ...] = ()
+
+    @property
+    def state_sizes(self) -> tuple[float, ...]:
+        """The sizes below which carried numbers count as zero."""
+        return self.least_sizes
 
     @property
     def name(self) -> str:
@@ -66,13 +73,16 @@ class TorqueFromFile(Torque):
 
 def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
     """Returns what can be kept of a torque without its functions."""
-    return {
+    numbers = {
         "parameters": [float(x) for x in torque.parameters(body)],
         "depends": torque.depends.value,
         "breakpoints": torque.breakpoints,
         "axis": torque.axis,
         "conserves_energy": torque.conserves_energy,
     }
+    return numbers | (
+        {"state": dict(zip(torque.state_names, torque.state_sizes, strict=True))} if torque.state_names else {}
+    )
 
 
 def torque_record(torque: Torque, body: Body) -> str:
@@ -114,6 +124,8 @@ def read_torque(name: str, record: str) -> Torque:
         _tuples(kept["axis"]),
         bool(kept["conserves_energy"]),
         Depends(kept["depends"]),
+        tuple(kept.get("state", ())),
+        tuple(kept.get("state", {}).values()),
     )
 
 

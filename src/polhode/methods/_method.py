@@ -191,6 +191,11 @@ class Method:
         return bool(getattr(self.scheme, "ignores_scales", False))
 
     @cached_property
+    def takes_state(self) -> bool:
+        """Whether a torque may carry numbers of its own along, which obey differential equations."""
+        return bool(getattr(self.scheme, "takes_state", False))
+
+    @cached_property
     def forms_in_lanes(self) -> int:
         """The number of forms of its step that compute all points of the step together, in vector registers."""
         return len(getattr(self.scheme, "in_lanes", ()))

@@ -7,9 +7,9 @@ Any explicit tableau of `core/tableaux.py` gives such a method.
 from collections.abc import Callable
 from typing import Any
 
-from polhode.core.compose import Increments
+from polhode.core.compose import Increments, Make
 from polhode.core.quat import normalised, tidied
-from polhode.core.runge_kutta import Make, in_space
+from polhode.core.runge_kutta import in_space
 from polhode.core.tableaux import CLASSICAL, FEHLBERG, Tableau
 from polhode.core.types import Depends, Quat
 from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
@@ -23,7 +23,9 @@ def explicit(
     def method(compensated: bool) -> Method:
         return Method(
             name,
-            Increments(make, evaluations_per_step=stages, compensated=compensated, tidy=tidy),
+            Increments(
+                make, evaluations_per_step=stages, compensated=compensated, tidy=tidy, takes_state=not compensated
+            ),
             order=order,
             attitude_order=order,
             accepts=Depends.POSITION | Depends.TIME | Depends.RATE,

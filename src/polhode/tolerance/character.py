@@ -1,7 +1,7 @@
 """The character of a problem: the sizes that decide on method and step."""
 
 import math
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +73,8 @@ class Sizes(NamedTuple):
     small momentum along its axis."""
     free_rate: float = 0.0
     """The greatest rate of the free motion."""
+    carries: bool = False
+    """Whether the torque carries numbers of its own along."""
     comoving: tuple[float, float] | None = None
     """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
     and the torque ratio by that measure."""
@@ -137,14 +139,15 @@ def character(problem: Problem) -> Character:
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
-        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, comoving,
+        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, bool(torque.state_names), comoving,
     )  # fmt: skip
 
 
 def starts_stiff(problem: Problem) -> bool:
     """Whether the problem is stiff at its start."""
     w = problem.omega_start
-    decay = fastest_decay(problem.body, problem.torque, problem.t_start, problem.quaternion_start, w, problem.span)
+    start = (problem.t_start, problem.quaternion_start, w)
+    decay = fastest_decay(problem.body, problem.torque, *start, problem.span, problem.state_start)
     return is_stiff(decay, math.hypot(*w.tolist()), problem.span)
 
 
@@ -176,12 +179,23 @@ def _attitudes(count: int) -> list[Quat]:
     return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
 
 
+def _kernel(problem: Problem) -> UserTorque:
+    """Returns the torque as a function of (t, q, w, p); what it carries stays as it is at the start."""
+    torque = problem.torque
+    return partial(torque.called, z=tuple(problem.state_start.tolist())) if torque.state_names else torque.torque_kernel
+
+
+def _content(problem: Problem) -> str | None:
+    """Returns a name for what the torque does, which others have only if they do the same; None: it has none."""
+    return None if problem.torque.state_names else named(problem.torque.torque_kernel)
+
+
 def harmony(problem: Problem) -> float:
     """Returns the harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
     torque, kernel = problem.torque, problem.torque.torque_kernel
     if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or torque.breakpoints:
         return 1.0
-    if (content := named(kernel)) is None:
+    if (content := _content(problem)) is None:
         return 1.0
     t = problem.t_start if torque.depends & Depends.TIME else 0.0
     return _harmony(kernel, content, t, tuple(torque.parameters(problem.body)))
@@ -212,7 +226,7 @@ def ignores_spin(problem: Problem, axis: int) -> bool:
     torque, kernel, w = problem.torque, problem.torque.torque_kernel, (0.0, 0.0, 0.0)
     if torque.depends is Depends.NOTHING:
         return True
-    if (content := named(kernel)) is None:
+    if (content := _content(problem)) is None:
         return False
     t, span = 0.0, 0.0
     if torque.depends & Depends.TIME or torque.breakpoints:
@@ -254,12 +268,12 @@ def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, floa
     """
     if problem.torque.depends is Depends.NOTHING:
         return 0.0, False, 1.0
-    torque, kernel, potential = problem.torque, problem.torque.torque_kernel, problem.torque.potential_kernel
+    torque, kernel, potential = problem.torque, _kernel(problem), problem.torque.potential_kernel
     w = tuple(problem.omega_start.tolist())
     p = read_only(np.array(torque.parameters(problem.body), dtype=float))
     start = tuple(problem.quaternion_start.tolist())
     here = size_or_zero(kernel, problem.t_start, start, w, p)
-    content = (named(kernel), named(potential) if potential else "none")
+    content = (_content(problem), named(potential) if potential else "none")
     if torque.depends is Depends.POSITION and not torque.breakpoints and all(content):
         looks = _sizes_and_potentials(kernel, potential, content, tuple(p.tolist()))
         most = kinetic + _potential_or_nan(potential, start, p)

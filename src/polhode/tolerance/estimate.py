@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats, dots
+from polhode.core.states import LEAST_SHARE
 from polhode.integration.nudge import Nudged
 from polhode.problem import Plan, Problem
 from polhode.solution import Solution
@@ -145,11 +146,26 @@ def largest_rate(rate: Floats, start: Floats) -> float:
 def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution, before: float = 0.0) -> float:
     """Returns the largest difference in the attitude, in radians, and in the rate, relative to the largest one.
 
-    `before` is the largest rate of the same motion before the run began.
+    `before` is the largest rate of the same motion before the run began. Numbers that the torque carries count as well,
+    each relative to its largest size.
     """
     q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
     differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
     apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
     angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
     largest = max(largest_rate(rate, run.problem.omega_start), before)
-    return max(angle, math.sqrt(dots(rates, rates).max()) / largest if largest > 0 else 0.0)
+    carried = _distance_of_states(run, rows, other) if run.state_names else 0.0
+    return max(angle, math.sqrt(dots(rates, rates).max()) / largest if largest > 0 else 0.0, carried)
+
+
+def _distance_of_states(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
+    """Returns the largest difference of carried numbers, each relative to its largest size along the run."""
+    units = state_units(np.vstack([run.problem.state_start, run.state]), run.torque.state_sizes)
+    apart = np.abs(run.state[rows] - other.state).max(axis=0)
+    return float((apart / units).max())
+
+
+def state_units(states: Floats, least: tuple[float, ...]) -> Floats:
+    """Returns the sizes to which the errors of carried numbers are relative, from rows of them."""
+    sizes = np.maximum(np.abs(states).max(axis=0), least)
+    return np.asarray(np.maximum(np.maximum(sizes, LEAST_SHARE * sizes.max()), 1e-300))

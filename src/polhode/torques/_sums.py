@@ -17,7 +17,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.compiled import locatable
-from polhode.core.ops import is_between, section, triple
+from polhode.core.ops import derivatives, is_between, section, triple
 from polhode.core.text import function
 from polhode.core.types import Depends, UserTorque, Vec3
 from polhode.core.vec import cross
@@ -39,6 +39,7 @@ class _Shape(NamedTuple):
     scaled: bool
     windowed: bool
     bends: bool
+    state: int = 0
 
     def label(self, k: int) -> str:
         """Returns the name under which the kernel of a sum calls this one, the k-th."""
@@ -48,10 +49,17 @@ class _Shape(NamedTuple):
 @lru_cache(maxsize=256)
 def _torques_together(shapes: tuple[_Shape, ...]) -> UserTorque:
     """Returns the kernel of a sum: always the same function for the same kernels, so that programs are shared."""
-    lines = _lines(shapes, "triple({f}(t, q, w, {p}))", "xyz")
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
-    names = {**parts, "triple": triple, "section": section, "is_between": is_between}
-    made: UserTorque = function("torques_together(t, q, w, p)", [*lines, "return (x, y, z)"], names)
+    names: dict[str, Any] = {**parts, "triple": triple, "section": section, "is_between": is_between}
+    count = sum(shape.state for shape in shapes)
+    if count:
+        names["derivatives"] = derivatives
+        end = f"return (nx, ny, nz), ({''.join(f'd{i}, ' for i in range(count))})"
+        head = "torques_together(t, q, w, p, z)"
+    else:
+        head, end = "torques_together(t, q, w, p)", "return (nx, ny, nz)"
+    lines = [*_lines(shapes, "triple({f}(t, q, w, {p}))", ("nx", "ny", "nz")), end]
+    made: UserTorque = function(head, lines, names)
     made.__smooth__ = tuple(name for name in parts if name.startswith("smooth"))  # type: ignore[attr-defined]
     return made
 
@@ -61,29 +69,36 @@ def _potentials_together(shapes: tuple[_Shape, ...]) -> UserPotential:
     """Returns the potential of a sum."""
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
     names = {**parts, "section": section, "is_between": is_between}
-    lines = [*_lines(shapes, "{f}(t, q, {p})", "v"), "return v"]
+    lines = [*_lines([shape._replace(state=0) for shape in shapes], "{f}(t, q, {p})", ("v",)), "return v"]
     made: UserPotential = function("potentials_together(t, q, p)", lines, names)
     return made
 
 
-def _lines(shapes: tuple[_Shape, ...], call: str, totals: str) -> list[str]:
-    """Writes the body of a kernel that adds up the parts in `totals`."""
-    lines, place = [], 0
+def _lines(shapes: Sequence[_Shape], call: str, totals: tuple[str, ...]) -> list[str]:
+    """Writes the body of a kernel that adds up the parts in `totals`; derivatives of carried numbers are d0, d1, ..."""
+    lines, place, first = [], 0, 0
     for k, shape in enumerate(shapes):
         window = place + shape.scaled  # p has the scale, the ends of the window, and the parameters of the part
         own = window + 2 * shape.windowed
         scale = f"p[{place}] * " if shape.scaled else ""
         items = [f"n{k}"] if len(totals) == 1 else [f"n{k}[{i}]" for i in range(3)]
+        carried = range(first, first + shape.state)
         sums = [
             f"n{k} = {call.format(f=shape.label(k), p=f'section(p, {own}, {shape.numbers})')}",
             *(f"{a} {'+=' if k else '='} {scale}{item}" for a, item in zip(totals, items, strict=True)),
         ]
+        if shape.state:
+            z = "".join(f"z[{i}], " for i in carried)
+            sums[0] = f"both = {shape.label(k)}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"
+            sums.insert(1, f"n{k} = triple(both[0])")
+            sums.append(f"{''.join(f'd{i}, ' for i in carried)} = derivatives(both[1], {shape.state})")
         if shape.windowed:
             lines += [] if k else [f"{a} = 0.0" for a in totals]
+            lines += [f"d{i} = 0.0" for i in carried]
             lines.append(f"if is_between(t, p[{window}], p[{window + 1}]):")
             sums = [f"    {line}" for line in sums]
         lines += sums
-        place = own + shape.numbers
+        place, first = own + shape.numbers, first + shape.state
     return lines
 
 
@@ -130,7 +145,8 @@ class Term:
 
     def shape(self, kernel: Callable[..., Any]) -> "_Shape":
         """Returns what the kernel of a sum has to know of this term, one of whose kernels is given."""
-        return _Shape(kernel, self.count, self.scale is not None, self.window is not None, self.torque.may_bend)
+        does = (self.scale is not None, self.window is not None, self.torque.may_bend)
+        return _Shape(kernel, self.count, *does, len(self.torque.state_names))
 
     def text(self, torque: str) -> str:
         """Writes the term as in Python, with this text for its torque."""
@@ -160,15 +176,42 @@ class SumTorque(Torque):
             found[label] = term.torque if term.is_plain else SumTorque((term,)) if len(self.terms) > 1 else self
         return found
 
-    def acting(self, t: float, p: Any) -> list[tuple[str, Torque, Any]]:
-        """Returns the torques that act at the time t: their names in `parts`, and their share of p."""
-        found, place = [], 0
+    @cached_property
+    def state_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The names of the numbers that the parts carry; where two parts have the same, the name of the part leads."""
+        names = [name for term in self.terms for name in term.torque.state_names]
+        if len(set(names)) == len(names):
+            return tuple(names)
+        return tuple(
+            f"{part}_{name}"
+            for part, term in zip(self.parts, self.terms, strict=True)
+            for name in term.torque.state_names
+        )
+
+    @property
+    def state_sizes(self) -> tuple[float, ...]:
+        """The sizes below which carried numbers count as zero."""
+        return tuple(size for term in self.terms for size in term.torque.state_sizes)
+
+    def acting(self, t: float, p: Any, z: Any = ()) -> list[tuple[str, Torque, Any, Any]]:
+        """Returns the torques that act at the time t: their names in `parts`, and their shares of p and z."""
+        found, place, first = [], 0, 0
         for name, term in zip(self.parts, self.terms, strict=True):
-            own = place + len(term.settings)
-            place = own + term.count
+            own, mine = place + len(term.settings), first
+            place, first = own + term.count, first + len(term.torque.state_names)
             if term.window is None or is_between(t, *term.window):
-                found.append((name, term.torque, p[own:place]))
+                found.append((name, term.torque, p[own:place], z[mine:first]))
         return found
+
+    def state_of(self, part: str) -> slice:
+        """Returns where the numbers that a part carries stand among all of them."""
+        first = 0
+        for name, term in zip(self.parts, self.terms, strict=True):
+            count = len(term.torque.state_names)
+            if name == part:
+                return slice(first, first + count)
+            first += count
+        raise ValueError(f"there is no part {part!r}: the parts are {', '.join(self.parts)}")
 
     @cached_property
     def depends(self) -> Depends:  # type: ignore[override]
@@ -267,7 +310,10 @@ class SumTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether each place can be located at which a part bends."""
-        return not self.may_bend or locatable(self.torque_kernel, self.parameters(_ANY_BODY)) is not None
+        return (
+            not self.may_bend
+            or locatable(self.torque_kernel, self.parameters(_ANY_BODY), len(self.state_names)) is not None
+        )
 
     @property
     def axis(self) -> Vec3 | None:

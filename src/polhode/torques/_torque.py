@@ -11,7 +11,7 @@ import inspect
 import sys
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -36,6 +36,9 @@ class Torque(ABC):
     """What a method must be able to do: a torque that acts at all has `Depends.POSITION`, constant or not."""
     reads_attitude: bool = True
     """Whether the torque in body axes changes with the attitude, which `depends` does not say."""
+    state_names: tuple[str, ...] = ()
+    """The names of the numbers that the torque carries along, which obey differential equations. The kernel takes them
+    as a fifth argument and returns their derivatives after the torque."""
     upright: bool = False
     """Whether the kernel is the shorter one for a direction along the third axis of space."""
 
@@ -43,6 +46,11 @@ class Torque(ABC):
     def name(self) -> str:
         """The name of the torque in scenario files and results."""
         return type(self).__name__
+
+    @property
+    def state_sizes(self) -> tuple[float, ...]:
+        """The sizes below which carried numbers count as zero, in their units; 0.0: not known."""
+        return (0.0,) * len(self.state_names)
 
     @property
     @abstractmethod
@@ -119,9 +127,17 @@ class Torque(ABC):
         """The torques of which this one is the sum, by their names; one that is no sum has itself as its only part."""
         return {self.name: self}
 
-    def acting(self, t: float, p: Any) -> "list[tuple[str, Torque, Any]]":
-        """Returns the torques that act at the time t and are no sums: their names in `parts`, and their share of p."""
-        return [(self.name, self, p)]
+    def acting(self, t: float, p: Any, z: Any = ()) -> "list[tuple[str, Torque, Any, Any]]":
+        """Returns the torques that act at t and are no sums: their names in `parts`, and their shares of p and z."""
+        return [(self.name, self, p, z)]
+
+    def called(self, t: float, q: Quat, w: Vec3, p: Any, z: Any = ()) -> Any:
+        """Calls the kernel in plain Python; returns what it returns as the torque, without derivatives."""
+        return self.torque_kernel(t, q, w, p, z)[0] if self.state_names else self.torque_kernel(t, q, w, p)
+
+    def state_of(self, part: str) -> slice:
+        """Returns where the numbers that a part carries stand among all of them."""
+        return slice(0, len(self.state_names))
 
     def during(self, start: float, end: float) -> "Torque":
         """Returns this torque, switched on for start <= t < end; steps end where it is switched.
@@ -196,6 +212,9 @@ class CustomTorque(Torque):
     potential: UserPotential | None = None
     jumps: tuple[float, ...] = ()
     depends: Depends = field(default=Depends.POSITION)
+    state_names: tuple[str, ...] = ()
+    least_sizes: tuple[float, ...] = ()
+    """The `state_sizes`, if the user gave them."""
 
     @property
     def name(self) -> str:
@@ -211,6 +230,11 @@ class CustomTorque(Torque):
     def potential_kernel(self) -> UserPotential | None:
         """The user's potential."""
         return self.potential
+
+    @property
+    def state_sizes(self) -> tuple[float, ...]:
+        """The sizes below which carried numbers count as zero, as the user gave them."""
+        return self.least_sizes or super().state_sizes
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The user's parameter array."""
@@ -229,29 +253,30 @@ class CustomTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether the code of the function says where it bends, if it may; else it must be found by trying."""
-        return not self.may_bend or locatable(self.function, self.values) is not None
+        return not self.may_bend or locatable(self.function, self.values, len(self.state_names)) is not None
 
     @property
     def py_func(self) -> UserTorque:
         """The undecorated function, under the name by which the compiler looks for it."""
         return self.function
 
-    def __call__(self, t: float, q: Quat, w: Vec3, p: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         """Calls the undecorated function."""
-        return self.function(t, q, w, p)
+        return self.function(*arguments)
 
     def __repr__(self) -> str:
         words = {Depends.POSITION: "attitude", Depends.TIME: "time", Depends.RATE: "rate"}
         about = [f"depends on {', '.join(word for flag, word in words.items() if flag in self.depends)}"]
         about += ["has a potential"] if self.potential is not None else []
         about += [f"breakpoints {list(self.jumps)}"] if self.jumps else []
+        about += [f"carries {', '.join(self.state_names)}"] if self.state_names else []
         return f"<torque {self.name}({', '.join(f'{x:g}' for x in self.values)}): {'; '.join(about)}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles the function by its name. Pickle itself would find this torque under that name, and refuse."""
         if _looked_up(self.function.__module__, self.function.__qualname__) is not self.function:
             return super().__reduce_ex__(protocol)
-        rest = (self.values, self.potential, self.jumps, self.depends)
+        rest = (self.values, self.potential, self.jumps, self.depends, self.state_names, self.least_sizes)
         return _unpickled, (self.function.__module__, self.function.__qualname__, *rest)
 
     def with_parameters(self, values: Any) -> "CustomTorque":
@@ -277,14 +302,14 @@ def _unpickled(module: str, name: str, *rest: Any) -> CustomTorque:
 @overload
 def torque(
     function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
-    depends: str | Sequence[str] | None = None,
+    depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
 ) -> CustomTorque: ...  # fmt: skip
 
 
 @overload
 def torque(
     *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
-    depends: str | Sequence[str] | None = None,
+    depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
 ) -> Callable[[UserTorque], CustomTorque]: ...  # fmt: skip
 
 
@@ -296,6 +321,7 @@ def torque(
     potential: UserPotential | None = None,
     breakpoints: Any = (),
     depends: str | Sequence[str] | None = None,
+    state: Sequence[str] | Mapping[str, float] = (),
 ) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
     """Makes a torque from a plain Python function; it is compiled together with the step.
 
@@ -310,10 +336,17 @@ def torque(
     torque jumps. What the function depends on is read from its code: one that uses `w` depends on the rate. A function
     that only passes its arguments on can declare what it depends on, of "attitude", "time" and "rate":
     `@torque(depends="time")`.
+
+    With `state=["a", "b"]` the torque carries numbers of its own along: a function `f(t, q, w, p, z)` that finds them
+    in the tuple z and returns two things, the torque and the time derivatives of these numbers. Their errors are
+    relative to their largest sizes along the run; `state={"a": 0.1, "b": 0.1}` gives sizes below which they count as
+    zero.
     """
+    names, sizes = carried_numbers(state)
 
     def decorated(function: UserTorque) -> CustomTorque:
-        plain, used = _inspected("torque", function, ("t", "q", "w", "p"))
+        arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
+        plain, used = _inspected("torque", function, arguments, hint="" if names else STATE_HINT)
         reads = Depends.POSITION
         if used[0]:
             reads |= Depends.TIME
@@ -326,10 +359,34 @@ def torque(
                 reads |= Depends.TIME
         return CustomTorque(
             plain, tuple(_check.row("parameters", parameters).tolist()), energy, rising("breakpoints", breakpoints),
-            reads if depends is None else _depends(depends),
+            reads if depends is None else _depends(depends), names, sizes,
         )  # fmt: skip
 
     return decorated if function is None else decorated(function)
+
+
+STATE_HINT = '; one that takes z as well needs their names, as in @torque(state=["a", "b"])'
+
+
+def carried_numbers(state: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Returns the names of carried numbers, and the sizes below which they count as zero; none: no sizes were given."""
+    if isinstance(state, str):
+        raise TypeError(f"state must be a list of names, not a string: write state=[{state!r}]")
+    if not isinstance(state, Sequence | Mapping):
+        raise TypeError(f"state must be a list of names, or a dictionary of names and sizes, not {state!r}")
+    names = tuple(state)
+    for name in names:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"a name in state must be a word such as 'wheel_1', not {name!r}")
+        if names.count(name) > 1:
+            raise ValueError(f"the names in state must differ, but {name!r} is there {names.count(name)} times")
+    if not isinstance(state, Mapping):
+        return names, ()
+    sizes = tuple(_check.number(f"the size of {name} in state", size) for name, size in state.items())
+    for name, size in zip(names, sizes, strict=True):
+        if not size > 0.0:
+            raise ValueError(f"the size of {name} in state must be positive, not {size:g}")
+    return names, sizes
 
 
 def _depends(names: str | Sequence[str]) -> Depends:
@@ -372,7 +429,9 @@ def rising(name: str, values: Any) -> tuple[float, ...]:
     return row
 
 
-def _inspected(kind: str, function: Any, arguments: tuple[str, ...]) -> tuple[Any, list[bool]]:
+def _inspected(
+    kind: str, function: Any, arguments: tuple[str, ...], *, hint: str = ""
+) -> tuple[Any, list[bool]]:  # fmt: skip
     """Returns the plain Python function, and which of its arguments it ever reads."""
     # A Numba dispatcher stands for its Python function, which is compiled anew, with the step.
     plain = function if isinstance(function, Torque) else getattr(function, "py_func", function)
@@ -382,7 +441,8 @@ def _inspected(kind: str, function: Any, arguments: tuple[str, ...]) -> tuple[An
     code = plain.__code__
     unusual = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE
     if code.co_argcount != len(arguments) or code.co_kwonlyargcount or code.co_flags & unusual:
-        raise TypeError(f"{wanted}, unlike {plain.__qualname__}{inspect.signature(plain)}")
+        one_more = hint if code.co_argcount == len(arguments) + 1 else ""
+        raise TypeError(f"{wanted}, unlike {plain.__qualname__}{inspect.signature(plain)}{one_more}")
     read = set[str]()
     for i in dis.get_instructions(code):
         if "LOAD_FAST" in i.opname or i.opname in ("LOAD_CLOSURE", "LOAD_DEREF"):
