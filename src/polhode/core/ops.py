@@ -25,6 +25,12 @@ def apart(f: F) -> F:
     return f
 
 
+def smooth_between_breakpoints(f: F) -> F:
+    """Marks a function that branches, but jumps or has a kink at declared breakpoints only."""
+    f.__smooth_between_breakpoints__ = True  # type: ignore[attr-defined]
+    return f
+
+
 @primitive
 def fma(a: float, b: float, c: float) -> float:
     """a b + c, rounded once when compiled. The compiler fuses nothing by itself, so that bits are always the same."""
