@@ -55,6 +55,7 @@ class Problem:
                 f"body must be a polhode.Body, not {body!r}: "
                 f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
             )
+        acting.check_span(t_start, t_end)
         times, stride = _output(t_eval, every, t_start, t_end)
         q = _check.quaternion("attitude", attitude)
         w = np.array(_check.vector("omega", omega))
@@ -91,6 +92,7 @@ class Problem:
     def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
         """Returns the same problem with another end and other output, which are checked."""
         start, end = _span((self.t_start, t_end))
+        self.torque.check_span(start, end)
         times, stride = _output(t_eval, every, start, end)
         return self.replace(t_end=end, times=times, every=stride)
 

@@ -81,6 +81,17 @@ def _scratch(typing_context: Any, n: Any) -> Any:
     return types.Array(types.float64, 1, "C")(n), emit
 
 
+@intrinsic(prefer_literal=True)
+def _new_counters(typing_context: Any, count: Any, n: Any) -> Any:
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return cgutils.alloca_once(builder, ir.IntType(64), size=n.literal_value)
+
+    return count(count, n), emit
+
+
 @intrinsic
 def _numbers_at(typing_context: Any, handle: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -189,6 +200,7 @@ COMPILED: dict[Any, Any] = {
     ops.beginning_at: _beginning_at,
     ops.section: _section,
     ops.scratch: _scratch,
+    ops.new_counters: _new_counters,
     table.numbers_at: _numbers_at,
     ops.columns: lanes.columns,
     ops.views: lanes.views,

@@ -98,6 +98,12 @@ def scratch(n: int) -> Any:
 
 
 @primitive
+def new_counters(count: Any, n: int) -> Any:
+    """Returns n integers to write to, in an array of the same kind as `count`, for a literal n."""
+    return [0] * n
+
+
+@primitive
 def triple(x: Any) -> Vec3:
     """Returns the three numbers of any sequence that a torque returned as a tuple of floats."""
     return (float(x[0]), float(x[1]), float(x[2]))

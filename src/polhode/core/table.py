@@ -13,6 +13,7 @@ The numbers of a table, from its address on:
     for each piece, from the highest power of (t - knot) to the lowest: three coefficients
 """
 
+import hashlib
 import math
 import struct
 from typing import Any
@@ -56,6 +57,13 @@ def handle_of(numbers: Floats) -> float:
 def is_handle(handle: float) -> bool:
     """Whether a parameter is the handle of a table, not a number."""
     return 0.0 < handle < 2.2250738585072014e-308
+
+
+def recorded(x: float) -> float:
+    """Returns a parameter for a file: in place of the handle of a table a number that is made from its content."""
+    if not is_handle(x):
+        return x
+    return float(int.from_bytes(hashlib.sha256(numbers_at(x).tobytes()).digest()[:6], "big"))
 
 
 @primitive

@@ -14,7 +14,7 @@ from polhode.core.ops import read_only
 from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
-from polhode.integration.grid import segments
+from polhode.integration.grid import shortest_piece
 from polhode.integration.stiffness import fastest_decay, is_stiff
 from polhode.integration.trial import size_or_zero
 from polhode.methods import Method
@@ -122,8 +122,7 @@ def character(problem: Problem) -> Character:
     rate, torque_ratio = math.hypot(free_rate, swing), _ratio(size, twice_kinetic)
     span, pieces = abs(problem.span), narrow
     if torque.breakpoints:
-        stretches = segments(problem.t_start, problem.t_end, problem.span, torque.breakpoints)
-        pieces = max(pieces, min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES))
+        pieces = max(pieces, min(span / shortest_piece(problem), MOST_PIECES))
     leverage = max(a, b, c) / min(a, b, c)
     if torque_ratio < 1.0 and any(start):  # else the body may come to turn about any axis
         leverage = min(leverage, math.hypot(x, y, z) / (min(a, b, c) * math.hypot(x / a, y / b, z / c)))
