@@ -25,6 +25,7 @@ class Piece(NamedTuple):
     steps: int = 4
     first: int = 5  # the first listed time in it
     beyond: int = 6  # the first one that is not
+    h: int = 7  # the length of its steps
 
 
 PIECE = Piece()
@@ -56,7 +57,7 @@ def over_pieces(stepper: Stepper, drive: Callable[..., int], *, variable: bool) 
             until = stop - before if variable else min(stop - before, steps)
             status = drive(
                 setting, values, y, carried, plan_offset, out, plan_index, own,
-                plan[at + PIECE.t0], h, plan[at + PIECE.end], until,
+                plan[at + PIECE.t0], plan[at + PIECE.h], plan[at + PIECE.end], until,
             )  # fmt: skip
             through = own[AT.finished] == 1 if variable else own[AT.done] == steps
             own[AT.done] += before

@@ -564,7 +564,7 @@ class BatchRun:
         pieces, done = self.lead.steps.segments, self.count[:, AT.done]
         last = len(pieces) - 1
         if (many := self.lead.steps.pieces) is not None:
-            t0, t1, h, steps = many.t0[self.piece], many.t1[self.piece], many.h, many.steps[self.piece]
+            t0, t1, h, steps = (x[self.piece] for x in (many.t0, many.t1, many.h, many.steps))
             done, last = done - self.count[:, AT.before], many.t0.size - 1
         else:
             t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T

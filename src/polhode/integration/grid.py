@@ -13,6 +13,7 @@ from polhode._check import FEW_NUMBERS
 from polhode.core.pieces import HEADER, PIECE, WIDTH
 from polhode.core.table import handle_of
 from polhode.problem import Plan, Problem
+from polhode.torques import Torque
 
 
 class Segment(NamedTuple):
@@ -34,51 +35,60 @@ class Segment(NamedTuple):
 class Pieces:
     """The pieces of a span that many breakpoints cut, as arrays; the compiled loop goes through them by itself."""
 
-    def __init__(self, ends: Floats, h: float) -> None:
+    def __init__(self, ends: Floats, plan: Plan) -> None:
         """Takes the start of the run, the breakpoints and the end, in the order of the run."""
-        self.t0, self.t1, self.h = ends[:-1], ends[1:], h
-        ratio = (self.t1 - self.t0) / h
-        if ratio.max() > 2**53:
+        self.t0, self.t1, self.step = ends[:-1], ends[1:], plan.step * plan.method.advance
+        length, h = self.t1 - self.t0, self.step
+        if (ratio := length / h).max() > 2**53:
             raise ValueError(f"step {h:g} needs {ratio.max():.2g} steps: take a longer one")
-        whole = np.rint(ratio)
-        self.steps = np.maximum(1.0, np.where(np.abs(ratio - whole) < 1e-6, whole, np.ceil(ratio)))
-        last = self.t1 - (self.t0 + (self.steps - 1.0) * h)
+        if plan.in_pieces is None:
+            whole = np.rint(ratio)
+            self.steps = np.maximum(1.0, np.where(np.abs(ratio - whole) < 1e-6, whole, np.ceil(ratio)))
+            self.h = np.full(length.size, h)
+        else:
+            longest, fewer = plan.in_pieces
+            self.steps = np.maximum(2.0, np.ceil(length / (longest * plan.method.advance) - 1e-9))
+            if plan.method.variable_steps:  # h bounds their length
+                self.h = np.copysign(np.minimum(abs(h), np.abs(length) / (2.0 * fewer)), h)
+            else:
+                self.steps = np.maximum(1.0, np.floor(fewer * self.steps))
+                self.h = length / self.steps
+        last = self.t1 - (self.t0 + (self.steps - 1.0) * self.h)
         near = 4 * np.spacing(np.maximum(np.abs(self.t0), np.abs(self.t1)))
-        self.last = np.where(np.abs(last - h) <= near, h, last)
+        self.last = np.where(np.abs(last - self.h) <= near, self.h, last)
         self.first = np.concatenate([[0.0], np.cumsum(self.steps)])
         """The number of steps before each piece, and in all."""
 
     def __getitem__(self, k: int) -> Segment:
-        numbers = (float(x[k]) for x in (self.t0, self.t1, self.last))
-        t0, t1, last = numbers
-        return Segment(t0, t1, self.h, last, int(self.steps[k]))
+        t0, t1, h, last = (float(x[k]) for x in (self.t0, self.t1, self.h, self.last))
+        return Segment(t0, t1, h, last, int(self.steps[k]))
 
     @property
     def whole(self) -> Segment:
         """The whole span as one segment; its steps are those of all pieces."""
-        return Segment(float(self.t0[0]), float(self.t1[-1]), self.h, float(self.last[-1]), int(self.first[-1]))
+        return Segment(float(self.t0[0]), float(self.t1[-1]), self.step, float(self.last[-1]), int(self.first[-1]))
 
     def those_of(self, times: Floats) -> NDArray[np.int64]:
         """Returns the piece in which each time lies, in the order of the run; the start of one belongs to that before."""
-        sign = math.copysign(1.0, self.h)
+        sign = math.copysign(1.0, self.step)
         found = np.searchsorted(sign * self.t1, sign * times, side="left")
         return np.minimum(found, self.t1.size - 1)
 
     def located(self, times: Floats) -> tuple[NDArray[np.int64], Floats]:
         """Returns for each time the grid point of its piece before it, and how far it lies beyond."""
         k = self.those_of(times)
-        return _located_together(self.t0[k], self.h, self.last[k], self.steps[k], times)
+        return _located_together(self.t0[k], self.h[k], self.last[k], self.steps[k], times)
 
     def times(self, steps: Floats) -> Floats:
         """Returns the times after these numbers of steps from the start."""
         k = np.minimum(np.searchsorted(self.first[1:], steps, side="left"), self.t0.size - 1)
-        return np.where(steps == self.first[k + 1], self.t1[k], (steps - self.first[k]) * self.h + self.t0[k])
+        return np.where(steps == self.first[k + 1], self.t1[k], (steps - self.first[k]) * self.h[k] + self.t0[k])
 
     def numbers(self, times: Floats | None, *, variable: bool) -> Floats:
         """Returns the numbers of all pieces as the compiled loop reads them."""
         numbers = np.zeros((self.t0.size, WIDTH))
         low, high = np.minimum(self.t0, self.t1), np.maximum(self.t0, self.t1)
-        numbers[:, PIECE.t0], numbers[:, PIECE.steps] = self.t0, self.steps
+        numbers[:, PIECE.t0], numbers[:, PIECE.h], numbers[:, PIECE.steps] = self.t0, self.h, self.steps
         numbers[:, PIECE.end] = self.t1 - self.t0 if variable else self.last
         numbers[:, PIECE.low], numbers[:, PIECE.high] = np.nextafter(low, np.inf), np.nextafter(high, -np.inf)
         if times is not None:
@@ -98,29 +108,42 @@ class PiecePlan:
         """The number of listed times in the first piece."""
 
 
-MANY_BREAKPOINTS = 16
+MANY_BREAKPOINTS = 4
 """A torque with more has its pieces in one compiled loop: about 150 us for each are saved, for another program."""
+
+
+def has_pieces(torque: Torque, plan: Plan) -> bool:
+    """Whether a span is cut into pieces, because the torque has many breakpoints, or knots that are taken for such."""
+    return plan.at_knots or len(torque.breakpoints) > MANY_BREAKPOINTS
+
+
+def stops_of(torque: Torque, t0: float, t1: float, *, at_knots: bool) -> Floats:
+    """Returns the breakpoints between two times, with the knots if these count, from the first to the last."""
+    low, high = min(t0, t1), max(t0, t1)
+
+    def inside(times: tuple[float, ...]) -> Floats:
+        return np.array(times[bisect_right(times, low) : bisect_left(times, high)], dtype=np.float64)
+
+    found = inside(torque.breakpoints)
+    return np.union1d(found, inside(torque.knots)) if at_knots else found
 
 
 def pieces_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Pieces | None:
     """Returns the pieces of a run whose torque has many breakpoints; None: it has few."""
-    breaks = problem.torque.breakpoints
-    if len(breaks) <= MANY_BREAKPOINTS:
+    if not has_pieces(problem.torque, plan):
         return None
     t0, t1 = problem.t_start if t_begin is None else t_begin, problem.t_end
-    low, high = min(t0, t1), max(t0, t1)
-    inside = np.array(breaks[bisect_right(breaks, low) : bisect_left(breaks, high)])
-    if plan.first_stop is not None and low < plan.first_stop < high:
+    inside = stops_of(problem.torque, t0, t1, at_knots=plan.at_knots)
+    if plan.first_stop is not None and min(t0, t1) < plan.first_stop < max(t0, t1):
         inside = np.union1d(inside, [plan.first_stop])
-    return Pieces(np.concatenate([[t0], inside if t1 > t0 else inside[::-1], [t1]]), plan.step * plan.method.advance)
+    return Pieces(np.concatenate([[t0], inside if t1 > t0 else inside[::-1], [t1]]), plan)
 
 
-def shortest_piece(problem: Problem) -> float:
-    """Returns the length of the shortest stretch of a span between breakpoints."""
+def between_stops(problem: Problem, *, at_knots: bool = False) -> tuple[float, float]:
+    """Returns the lengths of the shortest and the longest stretch of a span between breakpoints, or knots too."""
     low, high = sorted((problem.t_start, problem.t_end))
-    breaks = problem.torque.breakpoints
-    inside = breaks[bisect_right(breaks, low) : bisect_left(breaks, high)]
-    return float(np.diff([low, *inside, high]).min())
+    lengths = np.diff([low, *stops_of(problem.torque, low, high, at_knots=at_knots), high])
+    return float(lengths.min()), float(lengths.max())
 
 
 def segments_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> list[Segment]:
@@ -169,7 +192,7 @@ def located(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]
     return _located_together(t0, h, last, steps, times)
 
 
-def _located_together(t0: Any, h: float, last: Any, steps: Any, times: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _located_together(t0: Any, h: Any, last: Any, steps: Any, times: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Does the same by NumPy; the numbers of the segment may be arrays, one for each time."""
     before = np.minimum(np.floor((times - t0) / h), steps - 1)
     offset = times - (t0 + before * h)

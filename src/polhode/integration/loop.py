@@ -144,7 +144,7 @@ class Integration:
             begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum)
             other.body = Rotor(self.body.inertia, triple(nudged.inverses))
         other.restart(problem, plan.replace(torque_size=self.plan.torque_size), begin)
-        if self.binding.serves(problem, other.plan):
+        if (other.steps.pieces is None) == (self.steps.pieces is None) and self.binding.serves(problem, other.plan):
             other.arrays.carried = np.zeros(self.arrays.carried.size)
         else:
             other._bind()

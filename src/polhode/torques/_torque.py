@@ -76,6 +76,16 @@ class Torque(ABC):
         """The times at which the torque jumps: integration stops there and starts anew on the other side."""
         return ()
 
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Times at which the torque is smooth enough for most steps, but a high derivative of it jumps."""
+        return ()
+
+    @property
+    def roughness(self) -> float:
+        """The sum of all jumps of the third derivative at knots, over the largest value; in 1/s^3."""
+        return 0.0
+
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the torque is known at all times of a run: a table may end earlier."""
 
@@ -240,6 +250,16 @@ class CustomTorque(Torque):
                 table.check_span(t0, t1)
             except ValueError as problem:
                 raise ValueError(f"p[{place}] of {self.name}: {problem}") from None
+
+    @cached_property
+    def knots(self) -> tuple[float, ...]:
+        """The knots of the tables among the parameters."""
+        return tuple(sorted({t for _, table in self.tables for t in table.knots}))
+
+    @property
+    def roughness(self) -> float:
+        """The largest roughness of the tables among the parameters."""
+        return max((table.roughness for _, table in self.tables), default=0.0)
 
     def with_handles(self, rows: Floats) -> Floats:
         """Returns rows of parameters in which the tables stand in their places, whatever is there in the rows."""

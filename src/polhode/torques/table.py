@@ -167,6 +167,24 @@ class Table(Torque):
             bent = _differ(ends, begins, tolerance) | _differ(slopes_before, slopes_after, tolerance)
         return tuple(self.t[1:-1][bent].tolist())
 
+    @cached_property
+    def knots(self) -> tuple[float, ...]:
+        """The times inside at which pieces of a smooth table join: a derivative of second or higher order jumps there."""
+        if self.kind in ("linear", "steps"):
+            return ()
+        return tuple(sorted({*self.t[1:-1].tolist()} - {*self.breakpoints}))
+
+    @cached_property
+    def roughness(self) -> float:
+        """The sum of the jumps of the third derivative, over the largest value; a jump of the second counts as one."""
+        if not self.knots or self.coefficients.shape[1] < 3:
+            return 0.0
+        largest = float(_norms(self.coefficients[:, -1]).max())
+        jumps = _jumps(self.t, self.coefficients, 3)
+        gaps = np.minimum(np.diff(self.t)[1:], np.diff(self.t)[:-1])
+        jumps += _jumps(self.t, self.coefficients, 2) / gaps
+        return float(jumps.sum()) / largest if largest > 0.0 else 0.0
+
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the table covers these times."""
         first, last = self.span
@@ -311,6 +329,20 @@ def _both_sides(t: Floats, coefficients: Floats) -> tuple[Floats, Floats, Floats
     after = coefficients[1:]
     slope_after = after[:, -2] if coefficients.shape[1] > 1 else np.zeros_like(slope)
     return value, after[:, -1], slope, slope_after
+
+
+def _jumps(t: Floats, coefficients: Floats, order: int) -> Floats:
+    """Returns the size of the jump of a derivative at each inner knot; what is rounding counts as none."""
+    terms = coefficients.shape[1]
+    before, after = np.zeros((t.size - 2, 3)), np.zeros((t.size - 2, 3))
+    s = np.diff(t)[:-1, None]
+    for k in range(terms - order):
+        before = before * s + math.perm(terms - 1 - k, order) * coefficients[:-1, k]
+    if terms > order:
+        after = math.factorial(order) * coefficients[1:, terms - 1 - order]
+    sizes = _norms(after - before)
+    scale = max(float(np.abs(before).max()), float(np.abs(after).max()))
+    return np.where(sizes > 1e-9 * scale, sizes, 0.0)
 
 
 def _differ(a: Floats, b: Floats, tolerance: float) -> Any:
