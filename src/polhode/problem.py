@@ -114,9 +114,9 @@ class Plan:
     at_knots: bool = False
     """Whether steps end at the knots of the torque, too, where a high derivative of it jumps."""
     in_pieces: tuple[float, float] | None = None
-    """How the pieces between many breakpoints are divided for a tolerance: each into equal steps, two at least, that are
-    not longer than the first number; a companion makes fewer, by the second. None: steps have the given length, and the
-    last of each piece is shorter."""
+    """How the pieces between many breakpoints are divided for a tolerance: each into equal steps, two at least, that
+    are not longer than the first number; a companion makes fewer, by the second. None: steps have the given length, and
+    the last of each piece is shorter."""
 
     def replace(self, **changed: Any) -> Plan:
         """Returns the same plan with other values."""

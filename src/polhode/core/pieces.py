@@ -1,8 +1,8 @@
-"""The loop over the pieces of a span that many breakpoints cut: compiled, so that none of them costs a call from Python.
+"""The loop over the pieces of a span that many breakpoints cut: it is compiled, so that no piece costs a call.
 
-It has the arguments of a driver (`drive.py`), with the handle of a plan in the place of the length of the last step, and
-counts steps from the start of the whole span. The plan has a header, the number of pieces, and for each piece the numbers
-of `Piece`.
+It has the arguments of a driver (`drive.py`), with the handle of a plan in the place of the length of the last step,
+and counts steps from the start of the whole span. The plan begins with the number of pieces, and has the numbers of
+`Piece` for each.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 A kernel does not get the numbers of a table in its parameters, where each of many bodies would have a copy, nor as
 constants, with which every table would be another program. It gets a handle: the address of the numbers, as one
-parameter. The bits of an address make a float far below all numbers that are used (less than 2.2e-308, and not zero), so
-that a kernel can tell a handle from a number that stands in its place by mistake.
+parameter. The bits of an address make a float far below all numbers that are used (less than 2.2e-308, and not zero),
+so that a kernel can tell a handle from a number that stands in its place by mistake.
 
 The numbers of a table, from its address on:
 
@@ -78,8 +78,8 @@ def numbers_at(handle: float) -> Any:
 def looked_up(x: Any, t: float) -> Vec3:
     """Returns the vector of the table with the numbers x at the time t; NaN beyond its ends.
 
-    At a knot the piece that begins there counts. Beyond its ends a table goes on for as long as its first or last piece,
-    for methods that look a step further than their span.
+    At a knot the piece that begins there counts. Beyond its ends a table goes on for as long as its first or last
+    piece, for methods that look a step further than their span.
     """
     pieces, terms, buckets = int(x[3]), int(x[4]), int(x[5])
     knots = HEADER

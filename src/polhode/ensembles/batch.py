@@ -563,6 +563,10 @@ class BatchRun:
         """Returns whether each body has reached the end, and the time that it has reached."""
         pieces, done = self.lead.steps.segments, self.count[:, AT.done]
         last = len(pieces) - 1
+        t0: Any
+        t1: Any
+        h: Any
+        steps: Any
         if (many := self.lead.steps.pieces) is not None:
             t0, t1, h, steps = (x[self.piece] for x in (many.t0, many.t1, many.h, many.steps))
             done, last = done - self.count[:, AT.before], many.t0.size - 1
@@ -571,7 +575,7 @@ class BatchRun:
         if self.batch.variable_steps:
             through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, STATE]
         else:
-            through, t = done == steps, t0 + done * h
+            through, t = done == steps, np.asarray(t0 + done * h)
         return through & (self.piece == last), np.where(through, t1, t)
 
     def ensemble(self, messages: int = MOST_MESSAGES) -> Ensemble:

@@ -69,7 +69,7 @@ class Pieces:
         return Segment(float(self.t0[0]), float(self.t1[-1]), self.step, float(self.last[-1]), int(self.first[-1]))
 
     def those_of(self, times: Floats) -> NDArray[np.int64]:
-        """Returns the piece in which each time lies, in the order of the run; the start of one belongs to that before."""
+        """Returns the piece in which each time lies; where one ends and the next begins, it is the first of them."""
         sign = math.copysign(1.0, self.step)
         found = np.searchsorted(sign * self.t1, sign * times, side="left")
         return np.minimum(found, self.t1.size - 1)

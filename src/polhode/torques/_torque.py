@@ -8,6 +8,7 @@ the parameter array p; the decorator `torque` makes a torque of a user's own fun
 import dis
 import importlib
 import inspect
+import math
 import sys
 import types
 from abc import ABC, abstractmethod
@@ -35,6 +36,8 @@ class Torque(ABC):
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # unknown keys of scenario files are errors
 
+    example: ClassVar[dict[str, Any]] = {}
+    """Values of fields for an example in a scenario file, where none follow from their types."""
     depends: Depends = Depends.POSITION
     """What a method must be able to do: a torque that acts at all has `Depends.POSITION`, constant or not."""
     reads_attitude: bool = True
@@ -86,8 +89,22 @@ class Torque(ABC):
         """The sum of all jumps of the third derivative at knots, over the largest value; in 1/s^3."""
         return 0.0
 
+    @property
+    def known(self) -> tuple[float, float]:
+        """The first and the last time at which the torque is known: those of its table, if it has one."""
+        return -math.inf, math.inf
+
     def check_span(self, t0: float, t1: float) -> None:
-        """Raises ValueError unless the torque is known at all times of a run: a table may end earlier."""
+        """Raises ValueError unless the torque is known at all times of a run."""
+        first, last = self.known
+        low, high = min(t0, t1), max(t0, t1)
+        if low < first or high > last:
+            begin, end = max(low, first), min(high, last)
+            remedy = f", or let it act for a time only, with .during({begin!r}, {end!r})" if begin < end else ""
+            raise ValueError(
+                f"{self.name} is known from t = {first!r} to {last!r} s, but it is needed from {low!r} to {high!r} s: "
+                f"give one that covers the run{remedy}"
+            )
 
     @property
     def may_bend(self) -> bool:

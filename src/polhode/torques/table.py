@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -60,6 +60,11 @@ class Table(Torque):
     """The largest interpolation error that was found when the table was made from a function, in the unit of values."""
 
     depends = Depends.POSITION | Depends.TIME
+    example: ClassVar[dict[str, Any]] = {
+        "t": (0.0, 1.0, 1e6),
+        "values": ((0.0, 0.0, 0.1), (0.0, 0.1, 0.0), (0.0, 0.0, 0.0)),
+        "kind": "linear",
+    }
 
     def __post_init__(self) -> None:
         if self.values is None:
@@ -102,7 +107,7 @@ class Table(Torque):
 
         Lines that begin with # and a first line with the names of columns are left out.
         """
-        rows = _read(Path(path))
+        rows = columns_of(Path(path))
         return cls(rows[:, 0], rows[:, 1:], frame, kind)
 
     # --- what it is made of
@@ -121,18 +126,18 @@ class Table(Torque):
 
     @cached_property
     def coefficients(self) -> Floats:
-        """Coefficients (pieces, terms, 3) of powers of the time since the beginning of a piece, highest powers first."""
+        """Coefficients (pieces, terms, 3) of powers of the time since a piece began, highest powers first."""
         return _coefficients(self.t, self.values, self.kind)
 
     @property
-    def span(self) -> tuple[float, float]:
+    def known(self) -> tuple[float, float]:
         """The first and the last time."""
         return float(self.t[0]), float(self.t[-1])
 
     def __call__(self, t: Any) -> Floats:
         """Returns the vectors at these times, in the axes of the table: three numbers, or a row for each time."""
         times = _check.floats("t", t, "hold times")
-        first, last = self.span
+        first, last = self.known
         if times.size and not (first <= times.min() and times.max() <= last):
             bad = times.min() if not times.min() >= first else times.max()
             raise ValueError(f"the table goes from {first:g} to {last:g} s and has no value at t = {float(bad):g}")
@@ -169,7 +174,7 @@ class Table(Torque):
 
     @cached_property
     def knots(self) -> tuple[float, ...]:
-        """The times inside at which pieces of a smooth table join: a derivative of second or higher order jumps there."""
+        """The times inside at which pieces of a smooth table join: a derivative of high order jumps there."""
         if self.kind in ("linear", "steps"):
             return ()
         return tuple(sorted({*self.t[1:-1].tolist()} - {*self.breakpoints}))
@@ -184,18 +189,6 @@ class Table(Torque):
         gaps = np.minimum(np.diff(self.t)[1:], np.diff(self.t)[:-1])
         jumps += _jumps(self.t, self.coefficients, 2) / gaps
         return float(jumps.sum()) / largest if largest > 0.0 else 0.0
-
-    def check_span(self, t0: float, t1: float) -> None:
-        """Raises ValueError unless the table covers these times."""
-        first, last = self.span
-        low, high = min(t0, t1), max(t0, t1)
-        if low < first or high > last:
-            begin, end = max(low, first), min(high, last)
-            remedy = f", or let it act for a time only, with .during({begin!r}, {end!r})" if begin < end else ""
-            raise ValueError(
-                f"the table goes from t = {first!r} to {last!r} s, but it is needed from {low!r} to {high!r} s: give "
-                f"one that covers the run{remedy}"
-            )
 
     # --- an object
 
@@ -214,7 +207,7 @@ class Table(Torque):
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        first, last = self.span
+        first, last = self.known
         about = "" if self.error is None else f", error {self.error:.2g}"
         return f"<Table of {self.t.size} {self.kind} nodes from {first:g} to {last:g} s, {self.frame} axes{about}>"
 
@@ -233,7 +226,9 @@ def _times(t: Any) -> Floats:
         bad = int(np.argmin(rises))
         remedy = "sort the rows by time"
         if times[bad] == times[bad + 1]:
-            remedy = "leave one of the two rows out; for a jump at a known time use kind='steps', or two tables with .during"
+            remedy = (
+                "leave one of the two rows out; for a jump at a known time use kind='steps', or two tables with .during"
+            )
         raise ValueError(
             f"the times of a table must rise, but t[{bad}] = {float(times[bad])!r} is followed by "
             f"{float(times[bad + 1])!r}: {remedy}"
@@ -287,11 +282,11 @@ def _from_spline(spline: Any) -> tuple[Floats, Floats]:
 
 def _of_b_spline(spline: Any) -> Any:
     """Returns a BSpline as polynomials on the interval that it covers; SciPy converts one column at a time."""
-    from scipy.interpolate import BSpline, PPoly
+    from scipy.interpolate import PPoly
 
     if spline.c.ndim != 2:
         return PPoly(np.zeros((1, 1, *spline.c.shape[1:])), [0.0, 1.0])  # of a wrong shape, which the caller says
-    columns = [PPoly.from_spline(BSpline(spline.t, spline.c[:, k], spline.k)) for k in range(spline.c.shape[1])]
+    columns = [PPoly.from_spline((spline.t, spline.c[:, k], spline.k)) for k in range(spline.c.shape[1])]
     inner = slice(spline.k, spline.t.size - 1 - spline.k)
     knots = spline.t[spline.k : spline.t.size - spline.k]
     return PPoly(np.stack([column.c[:, inner] for column in columns], axis=-1), knots)
@@ -351,9 +346,12 @@ def _differ(a: Floats, b: Floats, tolerance: float) -> Any:
     return (np.abs(a - b) > tolerance * largest).any(axis=1)
 
 
-def _read(path: Path) -> Floats:
-    """Returns the four columns of a text file."""
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
+def columns_of(path: Path) -> Floats:
+    """Returns the four columns of a text file: time and vector."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text file with rows of four numbers: t, x, y, z") from None
     rows: list[list[float]] = []
     for k, line in enumerate(lines, 1):
         text = line.partition("#")[0].strip()
@@ -367,7 +365,9 @@ def _read(path: Path) -> Floats:
                 continue  # the names of the columns
             raise ValueError(f"{path}, line {k}: {text!r} is not a row of four numbers") from None
         if len(row) != 4:
-            raise ValueError(f"{path}, line {k}: {text!r} has {len(row)} numbers, but a row of a table has four: t, x, y, z")
+            raise ValueError(
+                f"{path}, line {k}: {text!r} has {len(row)} numbers, but a row of a table has four: t, x, y, z"
+            )
         rows.append(row)
     if len(rows) < 2:
         raise ValueError(f"{path} has {len(rows)} rows of numbers, and a table needs two at least: t, x, y, z")
@@ -387,14 +387,16 @@ class _Sampled:
         if self.at_once and times.size > 3:  # three could be taken for the three components
             try:
                 rows = np.asarray(self.function(times), dtype=np.float64)
-            except Exception:  # noqa: BLE001  a function for one time may raise anything
+            except Exception:  # a function for one time may raise anything
                 rows = np.zeros(0)
             if rows.shape == (times.size, 3):
                 return self._checked(times, rows)
             if rows.shape == (3, times.size):
                 return self._checked(times, np.ascontiguousarray(rows.T))
             self.at_once = False
-        rows = np.array([_check.floats("the function", self.function(t), "return three numbers") for t in times.tolist()])
+        rows = np.array(
+            [_check.floats("the function", self.function(t), "return three numbers") for t in times.tolist()]
+        )
         if rows.shape != (times.size, 3):
             raise ValueError(f"the function of a table must return three numbers, not the shape {rows.shape[1:]}")
         return self._checked(times, rows)
@@ -402,13 +404,15 @@ class _Sampled:
     def _checked(self, times: Floats, rows: Floats) -> Floats:
         if not np.isfinite(rows).all():
             bad = int(np.argmax(~np.isfinite(rows).all(axis=1)))
-            raise ValueError(f"the function of a table returned {tuple(rows[bad].tolist())} at t = {float(times[bad])!r}")
+            raise ValueError(
+                f"the function of a table returned {tuple(rows[bad].tolist())} at t = {float(times[bad])!r}"
+            )
         return rows
 
 
 PLACES, OTHER_PLACES = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0.05, 0.21, 0.42, 0.62, 0.83])
-"""Where in an interval a spline is compared with its function: to choose the nodes, and once more at the end. The middle
-is among the first, because it is the next node."""
+"""Where in an interval a spline is compared with its function: to choose the nodes, and once more at the end. The
+middle is among the first, because it is the next node."""
 FIRST_INTERVALS = 16
 SHORTEST_SHARE = 2.0**-40
 """The share of the span below which no interval is cut: a function that needs it jumps."""
@@ -427,16 +431,18 @@ def _nodes(f: _Sampled, t0: float, t1: float, tolerance: float, most: int) -> tu
         error = _norms(spline(_places(nodes, PLACES)) - between).max(axis=1)
         if (error <= tolerance * size).all():
             places = _places(nodes, OTHER_PLACES)
-            error = np.maximum(error, _norms(spline(places) - f(places.ravel()).reshape(-1, PLACES.size, 3)).max(axis=1))
+            error = np.maximum(
+                error, _norms(spline(places) - f(places.ravel()).reshape(-1, PLACES.size, 3)).max(axis=1)
+            )
             if (error <= tolerance * size).all():
                 return nodes, values, float(error.max())
         cut = error > tolerance * size
         worst = int(np.argmax(error))
         if nodes.size + np.count_nonzero(cut) > most or np.diff(nodes)[cut].min() < SHORTEST_SHARE * (t1 - t0):
             raise ValueError(
-                f"{nodes.size} nodes leave an error of {error[worst]:.2g} near t = {nodes[worst]:.6g}, and {tolerance:g} "
-                f"times the largest size is {tolerance * size:.2g}: if the function jumps or has a kink there, make "
-                "tables of its sides; else take a wider tolerance, or more nodes with most="
+                f"{nodes.size} nodes leave an error of {error[worst]:.2g} near t = {nodes[worst]:.6g}, and the "
+                f"tolerance times the largest size is {tolerance * size:.2g}: if the function jumps or has a kink "
+                "there, make tables of its sides; else take a wider tolerance, or more nodes with most="
             )
         middles = 0.5 * (nodes[:-1] + nodes[1:])[cut]
         behind = np.flatnonzero(cut) + 1
