@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from polhode.core.ops import where as where
     from polhode.core.quat import to_body as to_body
     from polhode.core.quat import to_space as to_space
+    from polhode.core.table import table_at as table_at
     from polhode.ensembles.ensemble import ensemble as ensemble
     from polhode.ensembles.reduce import Reduced as Reduced
     from polhode.ensembles.reduce import quantity as quantity
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from polhode.torques.orbital_gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
     from polhode.torques.piecewise import PiecewiseTorque as PiecewiseTorque
     from polhode.torques.sinusoidal import SinusoidalTorque as SinusoidalTorque
+    from polhode.torques.table import Table as Table
 
 _HOME = {
     "Body": "body",
@@ -76,6 +78,7 @@ _HOME = {
     "SimulationInterrupted": "integration.loop",
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
+    "Table": "torques.table",
     "ToleranceNotReached": "tolerance.search",
     "compare": "_compare",
     "ensemble": "ensembles.ensemble",
@@ -83,6 +86,7 @@ _HOME = {
     "quantity": "ensembles.reduce",
     "resume": "_simulate",
     "simulate": "_simulate",
+    "table_at": "core.table",
     "to_body": "core.quat",
     "to_space": "core.quat",
     "torque": "torques",

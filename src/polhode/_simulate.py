@@ -222,6 +222,7 @@ def resume(
     if rtol is not None and step is not None:
         raise ValueError("give either rtol, and the step is chosen, or step, not both")
     acting = old.torque if torque is None else checked(torque)
+    acting.check_span(solution.t_last, end)
     same = is_same_torque(old.torque, acting, old.body) and state is None
     z = _carried_on(solution, acting, state)
     tolerance = rtol if rtol is not None or step is not None else solution.rtol

@@ -63,6 +63,7 @@ class Problem:
                 f"body must be a polhode.Body, not {body!r}: "
                 f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
             )
+        acting.check_span(t_start, t_end)
         times, stride = _output(t_eval, every, t_start, t_end)
         q = _check.quaternion("attitude", attitude)
         w = np.array(_check.vector("omega", omega))
@@ -100,6 +101,7 @@ class Problem:
     def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
         """Returns the same problem with another end and other output, which are checked."""
         start, end = _span((self.t_start, t_end))
+        self.torque.check_span(start, end)
         times, stride = _output(t_eval, every, start, end)
         return self.replace(t_end=end, times=times, every=stride)
 
@@ -118,6 +120,12 @@ class Plan:
     first_stop: float | None = None
     """A time at which the first steps end, if that is not where the grid has one: a companion run must reach no row by
     the same step as the run that it judges."""
+    at_knots: bool = False
+    """Whether steps end at the knots of the torque, too, where a high derivative of it jumps."""
+    in_pieces: tuple[float, float] | None = None
+    """How the pieces between many breakpoints are divided for a tolerance: each into equal steps, two at least, that
+    are not longer than the first number; a companion makes fewer, by the second. None: steps have the given length, and
+    the last of each piece is shorter."""
 
     def replace(self, **changed: Any) -> Plan:
         """Returns the same plan with other values."""

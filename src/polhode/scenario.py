@@ -73,6 +73,7 @@ from polhode.solution import Solution
 from polhode.torques import CustomTorque, SumTorque, Torque, torque
 from polhode.torques import find as find_torque
 from polhode.torques.free import Free
+from polhode.torques.table import Table, columns_of
 from polhode.views.text import one_line
 
 if TYPE_CHECKING:
@@ -419,7 +420,10 @@ class Draft:
             return self.checked
         with _problems_of(path):
             modules: dict[Path, Any] = {}
-            acting = _sum(tables, lambda key, table: _torque_from_file(key, table, path.parent, self.trust, modules))
+            acting = _sum(
+                tables, path.parent, self.trust,
+                lambda key, table: _torque_from_file(key, table, path.parent, self.trust, modules),
+            )  # fmt: skip
             scenario = replace(self.checked, torque=acting)
             _checked("", lambda: checked_arguments(**scenario.arguments()))
             many = self.tables.ensemble
@@ -460,7 +464,7 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
     for key, table in file.torques.items():
         if table.is_file:
             _checked_file(key, table, path.parent, trust)
-    acting = _sum(file.torques, lambda key, table: Free())
+    acting = _sum(file.torques, path.parent, trust, lambda key, table: Free())
     scenario = Scenario(
         path=path,
         title=file.title,
@@ -580,11 +584,14 @@ def _checked(key: str, make: Callable[[], Any]) -> Any:
 # --- the torque ----------------------------------------------------------------------------------------------------
 
 
-def _sum(tables: dict[str, _Torque], from_file: Callable[[str, _Torque], Torque]) -> Torque:
+def _sum(
+    tables: dict[str, _Torque], directory: Path, trust: bool, from_file: Callable[[str, _Torque], Torque]
+) -> Torque:
     """Returns the sum of the torques in these tables; `from_file` makes those that are in Python files."""
     total: Torque = Free()
     for key, table in tables.items():
-        total = total + _limited(key, table, from_file(key, table) if table.is_file else _torque(key, table))
+        acting = from_file(key, table) if table.is_file else _torque(key, table, directory, trust)
+        total = total + _limited(key, table, acting)
     return total
 
 
@@ -597,9 +604,31 @@ def _limited(key: str, table: _Torque, acting: Torque) -> Torque:
     return acting
 
 
-def _torque(key: str, table: _Torque) -> Torque:
+def _torque(key: str, table: _Torque, directory: Path, trust: bool) -> Torque:
     model = _checked(f"{key}.model", lambda: find_torque(table.model))
-    return _checked(key, lambda: _validated(model, table.model_extra or {}, key))  # type: ignore[no-any-return]
+    settings = dict(table.model_extra or {})
+    if model is Table and "file" in settings:
+        if both := settings.keys() & {"t", "values"}:
+            raise _Problems(f"{key}: give either file or {' and '.join(sorted(both))}, not both")
+        settings |= _columns(key, settings.pop("file"), directory, trust)
+    return _checked(key, lambda: _validated(model, settings, key))  # type: ignore[no-any-return]
+
+
+def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any]:
+    """Returns times and values from a text file, which lies beside the scenario or below."""
+    if not isinstance(name, str) or not name.isprintable():
+        raise _Problems(f"{key}.file: {name!r} must be the name of a file, such as 'torque.csv'")
+    path = directory / name
+    try:
+        if not (trust or path.resolve().is_relative_to(directory.resolve())):
+            raise _Problems(
+                f"{key}.file: {path.resolve()} lies outside the folder of the scenario: if it is meant, allow it with "
+                "--trust (in Python: trust=True)"
+            )
+        rows = _checked(f"{key}.file", lambda: columns_of(path))
+    except OSError as problem:
+        raise _Problems(f"{key}.file: {path} cannot be read: {problem.strerror}") from None
+    return {"t": rows[:, 0].tolist(), "values": rows[:, 1:].tolist()}
 
 
 def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:

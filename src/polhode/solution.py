@@ -522,6 +522,8 @@ class Solution:
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
         optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate, "rtol": self.rtol}
         optional["longest_step"] = plan.longest_step
+        if plan.in_pieces is not None and (plan.at_knots or problem.torque.breakpoints):
+            optional["pieces"] = "at knots" if plan.at_knots else "at breakpoints"
         if self.torque_changed:
             optional["torque_changed"] = 1
         if self.state_names:
@@ -660,6 +662,8 @@ def _rebuilt(contents: Contents) -> Solution:
         )
     size, longest = (float(a[k]) if k in a else None for k in ("torque_size", "longest_step"))
     plan = Plan(read_method(a["method"], bool(a["method_is_own"])), float(a["step"]), longest, size)
+    if "pieces" in a:
+        plan = plan.replace(at_knots=a["pieces"] == "at knots", in_pieces=(plan.step, 1.0))
     stats = Stats(_whole("steps", a["steps"]), _whole("nfev", a["nfev"]), float(a["seconds"]))
     potential = None
     if "potential_start" in a:

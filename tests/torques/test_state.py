@@ -114,7 +114,8 @@ def test_orders_of_carried_numbers(truth: Floats) -> None:
 
 
 def test_rows_between_steps_and_continued_runs_are_the_run() -> None:
-    body, how = ph.Body([2.0, 3.0, 4.0]), {"method": "RK4", "step": 0.05}
+    body = ph.Body([2.0, 3.0, 4.0])
+    how: dict[str, Any] = {"method": "RK4", "step": 0.05}
     whole = ph.simulate(body, wheels, state=[0.1, 0.0, 0.0], **START, **how)
     first = ph.simulate(body, wheels, state=[0.1, 0.0, 0.0], omega=START["omega"], t_span=(0.0, 3.0), **how)
     both = ph.resume(first, 6.0)
@@ -183,7 +184,7 @@ def test_bends_of_derivatives_are_located() -> None:
         return (0.02 * z[0], 0.0, 0.0), slow * (1.0 + w[1] * w[1])
 
     times = np.array([0.0, 1.0, 2.0])
-    first = solve_ivp(
+    first: Any = solve_ivp(
         right_side(TENSOR, dry, []), (0.0, 2.0), [1, 0, 0, 0, *START["omega"], 1.0], method="DOP853", rtol=1e-12,
         atol=1e-14, events=lambda t, y: y[7] - 0.7,
     )  # fmt: skip

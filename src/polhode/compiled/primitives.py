@@ -3,8 +3,10 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, attr-defined, call-arg"
 # Numba compares the signatures of an overload and of what it returns, annotations included: so overloads have none.
 
+import math
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
@@ -12,7 +14,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
 from polhode.compiled import lanes
-from polhode.core import ops
+from polhode.core import ops, table
 from polhode.core.status import OK
 from polhode.core.text import function
 
@@ -20,6 +22,12 @@ fma: Any = lanes.fma
 select: Any = lanes.select
 broken: Any = lanes.broken
 extracted: Any = lanes.extracted
+
+
+SMALLEST_NORMAL = 1 << 52
+"""The bits of the smallest float with all its digits, as an integer: handles of tables are below."""
+MOST_NUMBERS = 1 << 47
+"""The length of the array that a table is seen as: its own length is not known there, and not needed."""
 
 
 @intrinsic
@@ -72,6 +80,43 @@ def _scratch(typing_context: Any, n: Any) -> Any:
         return lanes.view_of(context, builder, room, context.get_constant(types.intp, n.literal_value))
 
     return types.Array(types.float64, 1, "C")(n), emit
+
+
+@intrinsic(prefer_literal=True)
+def _new_counters(typing_context: Any, count: Any, n: Any) -> Any:
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return cgutils.alloca_once(builder, ir.IntType(64), size=n.literal_value)
+
+    return count(count, n), emit
+
+
+@intrinsic
+def _numbers_at(typing_context: Any, handle: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        address = builder.bitcast(args[0], ir.IntType(64))
+        pointer = builder.inttoptr(address, lanes.DOUBLE.as_pointer())
+        return lanes.view_of(context, builder, pointer, context.get_constant(types.intp, MOST_NUMBERS))
+
+    return (lanes.PARAMETERS(handle), emit) if handle == types.float64 else None
+
+
+@overload(table.is_handle)
+def _overload_is_handle(handle):
+    # By its bits: a processor may be set to take such small numbers for zero.
+    return lambda handle: 0 < _bits(handle) < SMALLEST_NORMAL
+
+
+@intrinsic
+def _bits(typing_context: Any, x: Any) -> Any:
+    return types.int64(x), lambda context, builder, signature, args: builder.bitcast(args[0], ir.IntType(64))
+
+
+@overload(table.no_table)
+def _overload_no_table(handle):
+    return lambda handle: (handle * math.nan, handle * math.nan, handle * math.nan)
 
 
 @overload(ops.two_product)
@@ -179,6 +224,8 @@ COMPILED: dict[Any, Any] = {
     ops.beginning_at: _beginning_at,
     ops.section: _section,
     ops.scratch: _scratch,
+    ops.new_counters: _new_counters,
+    table.numbers_at: _numbers_at,
     ops.columns: lanes.columns,
     ops.views: lanes.views,
     ops.lane: lanes.extracted,
@@ -188,6 +235,7 @@ COMPILED: dict[Any, Any] = {
     ops.joined: lanes.joined,
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
+    **{f: f for f in (table.is_handle, table.no_table)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not
 return an array that it was not given."""

@@ -33,7 +33,7 @@ def may_bend(f: Any) -> bool:
         seen.add(id(function))
         if isinstance(function, types.ModuleType) or is_primitive(function) or is_foreign(function):
             continue
-        if not isinstance(function, types.FunctionType):
+        if not isinstance(function, types.FunctionType) or hasattr(function, "__smooth_between_breakpoints__"):
             continue
         if _branches(function.__code__):
             return True

@@ -33,6 +33,9 @@ class Counters(NamedTuple):
     finished: int = 11  # 1: the end of a segment is reached, by steps of their own length
     status: int = 12  # of a body among many
     others: int = 13  # evaluations of the torque by a corrector, beyond those of starts
+    piece: int = 14  # where many breakpoints cut the span (`pieces.py`): the piece that is reached
+    before: int = 15  # steps before that piece
+    counted: int = 16  # evaluations before it that a stepper counted itself
 
 
 AT = Counters()
@@ -342,6 +345,8 @@ def packed_loop_over_bodies(stepper: Stepper, drive: Callable[..., int], lanes: 
                 other = beginning_at(count, COUNTERS * group[i])
                 other[AT.done], other[AT.row], other[AT.due] = own[AT.done], own[AT.row], own[AT.due]
                 other[AT.next], other[AT.asides], other[AT.others] = own[AT.next], own[AT.asides], own[AT.others]
+                other[AT.piece], other[AT.before], other[AT.steps] = own[AT.piece], own[AT.before], own[AT.steps]
+                other[AT.times], other[AT.resumed] = own[AT.times], own[AT.resumed]
                 if (blamed >> i) & 1 and other[AT.status] == OK:
                     other[AT.status] = ALONE
                     alone += 1

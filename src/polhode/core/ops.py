@@ -25,6 +25,12 @@ def apart(f: F) -> F:
     return f
 
 
+def smooth_between_breakpoints(f: F) -> F:
+    """Marks a function that branches, but jumps or has a kink at declared breakpoints only."""
+    f.__smooth_between_breakpoints__ = True  # type: ignore[attr-defined]
+    return f
+
+
 @primitive
 def fma(a: float, b: float, c: float) -> float:
     """a b + c, rounded once when compiled. The compiler fuses nothing by itself, so that bits are always the same."""
@@ -89,6 +95,12 @@ def is_between(t: float, start: float, end: float) -> bool:
 def scratch(n: int) -> Any:
     """Returns n numbers to write to, for a literal n. Compiled, they live while the function does that asked."""
     return [0.0] * n
+
+
+@primitive
+def new_counters(count: Any, n: int) -> Any:
+    """Returns n integers to write to, in an array of the same kind as `count`, for a literal n."""
+    return [0] * n
 
 
 @primitive

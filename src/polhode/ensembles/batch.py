@@ -19,9 +19,11 @@ from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.ops import views
+from polhode.core.pieces import over_pieces
 from polhode.core.quat import multiply, to_space
 from polhode.core.states import STATE
 from polhode.core.status import Status
+from polhode.core.table import is_handle
 from polhode.core.types import Depends, Scales, UserTorque
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.result import MOST_MESSAGES, Ensemble, EnsembleInterrupted
@@ -199,10 +201,11 @@ class Batch:
         torque, scheme = problem.torque, ById(plan.method.scheme)
         windowed = len(torque.breakpoints) > 0
         kind = (torque.torque_kernel, self.lead.values.size, binding.tilted, windowed, torque.depends)
+        pieced = self.lead.steps.pieces is not None
         scales = full_scales(problem, plan, self.lead.others)._replace(packed=True)
-        for together in (True, False):
+        for together in (False,) if self._tables_differ() else (True, False):
             lanes = most if together else min(most, LANES)
-            loop = _packed_of(lanes, scheme, *kind, scales, together)
+            loop = _packed_of(lanes, scheme, *kind, scales, together, pieced)
             try:
                 made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
             except CompilationFailed as problem_met:
@@ -215,6 +218,15 @@ class Batch:
         if plan.method.collocation and binding.forms:
             self.why_not_packed = f"{plan.method.name} has the points of its steps in the lanes, of one body at a time"
         return None
+
+    def _tables_differ(self) -> bool:
+        """Whether bodies have different tables: those that are computed together share one."""
+        torques = self.starts.torques
+        if len(torques) == 1 or not any(map(is_handle, self.lead.values.tolist())):
+            return False
+        body = self.lead.problem.body
+        kept = [tuple(x for x in torque.parameters(body) if is_handle(x)) for torque in torques]
+        return any(other != kept[0] for other in kept)
 
     @property
     def steps(self) -> int:
@@ -249,7 +261,7 @@ _loop_over_bodies = lru_cache(maxsize=128)(loop_over_bodies)
 @lru_cache(maxsize=128)
 def _packed_of(
     lanes: int, scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
-    scales: Scales, together: bool,
+    scales: Scales, together: bool, pieced: bool,
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over several bodies at a time, whose torques are computed together or one after the other."""
     carried = len(scales.carried)
@@ -257,7 +269,8 @@ def _packed_of(
     pull = principal_torque(alike, tilted=tilted, windowed=windowed, carried=carried)
     stepper = scheme.value.bind(pull, depends, scales)
     load = values_together(values) if together else views
-    return packed_loop_over_bodies(stepper, driver(stepper, load, together=True), lanes)
+    drive = driver(stepper, load, together=True)
+    return packed_loop_over_bodies(stepper, over_pieces(stepper, drive, variable=False) if pieced else drive, lanes)
 
 
 @lru_cache(maxsize=128)
@@ -347,7 +360,8 @@ class BatchRun:
         going: Any = self.count[:, AT.status] == Status.OK
         if going.all():
             going = slice(None)  # many times as quick
-        for k in (AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished):
+        begun = (AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times, AT.finished, AT.piece, AT.before, AT.counted)
+        for k in begun:
             self.count[going, k] = lead.arrays.count[k]
         self.piece[going] = place
         if place > 0:
@@ -400,7 +414,9 @@ class BatchRun:
         finally:
             self.steps[going] += self.count[going, AT.done]
             if lead.stepper.evaluations_per_step is None:
-                self.evaluations[going] += self.carried[going, -1].astype(np.int64)
+                self.evaluations[going] += self.carried[going, -1].astype(np.int64) + self.count[going, AT.counted]
+            if lead.steps.pieces is not None:
+                self.piece[going] = self.count[going, AT.piece]
 
     def _run_on_threads(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
         """Runs the blocks on several threads, each of which takes the next one when it has done one."""
@@ -475,7 +491,7 @@ class BatchRun:
         plan, some = self.lead.plan, slice(first, beyond)
         if not plan.method.adaptive:
             return
-        now = np.stack([self.count[some, AT.done], np.abs(self.states[some, -CLOCK])], axis=1)
+        now = np.stack([self.count[some, AT.done], np.abs(self._since_start(some))], axis=1)
         made, length = columns(now - self.looked[some])
         due = made >= short_steps.LOOK_STEPS
         self.looked[some][due] = now[due]
@@ -497,6 +513,13 @@ class BatchRun:
         except ShortSteps:  # where warnings are errors
             self.report_raised = True
             raise
+
+    def _since_start(self, some: slice) -> Floats:
+        """Returns the time since the start of the segment that bodies have reached by variable steps."""
+        clock: Floats = self.states[some, -CLOCK]
+        if (pieces := self.lead.steps.pieces) is not None:
+            clock = clock + (pieces.t0[self.count[some, AT.piece]] - pieces.t0[0])
+        return clock
 
     def _find_step(self, to: Callable[[int, int, int], None], k: int, stop: int) -> None:
         """Brings a body whose torque raises to the step before, and leaves it there."""
@@ -529,7 +552,7 @@ class BatchRun:
         lead, n = self.lead, self.start.count
         made = self.steps.sum() + self.count[:, AT.done].sum()
         if self.batch.variable_steps:
-            made = n * lead.before + np.abs(self.states[:, -CLOCK] / lead.segment.h).sum()
+            made = n * lead.before + np.abs(self._since_start(slice(None)) / lead.segment.h).sum()
         done = min(int(made), n * self.batch.steps)
         if done == self.reported:
             return
@@ -546,12 +569,21 @@ class BatchRun:
     def _ends(self) -> tuple[Any, Floats]:
         """Returns whether each body has reached the end, and the time that it has reached."""
         pieces, done = self.lead.steps.segments, self.count[:, AT.done]
-        t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T
+        last = len(pieces) - 1
+        t0: Any
+        t1: Any
+        h: Any
+        steps: Any
+        if (many := self.lead.steps.pieces) is not None:
+            t0, t1, h, steps = (x[self.piece] for x in (many.t0, many.t1, many.h, many.steps))
+            done, last = done - self.count[:, AT.before], many.t0.size - 1
+        else:
+            t0, t1, h, _, steps = pieces[0] if len(pieces) == 1 else np.array(pieces)[self.piece].T
         if self.batch.variable_steps:
             through, t = self.count[:, AT.finished] == 1, t0 + self.states[:, -CLOCK]
         else:
-            through, t = done == steps, t0 + done * h
-        return through & (self.piece == len(pieces) - 1), np.where(through, t1, t)
+            through, t = done == steps, np.asarray(t0 + done * h)
+        return through & (self.piece == last), np.where(through, t1, t)
 
     def ensemble(self, messages: int = MOST_MESSAGES) -> Ensemble:
         """Returns everything computed so far, with the messages of at most `messages` failed bodies."""
@@ -611,7 +643,7 @@ class BatchRun:
         """Returns one body where it stopped, as a single run that can say what happened."""
         alone = Integration(self.start.problem(k, self.lead.problem), self.lead.plan)
         alone.arrays.state, alone.arrays.count, alone.arrays.carried = self.states[k], self.count[k], self.carried[k]
-        alone.segment = alone.steps.segments[int(self.piece[k])]
+        alone.segment = alone.steps.segments[0 if alone.steps.pieces is not None else int(self.piece[k])]
         alone.before = int(self.steps[k] - self.count[k, AT.done])
         alone.raised = self.raised.get(k, alone.raised)
         return alone

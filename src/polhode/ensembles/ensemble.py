@@ -143,6 +143,8 @@ def ensemble(
         one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span, t_eval=t_eval,
         every=every, state=one.state[0] if one.torque(0).state_names else None,
     )  # fmt: skip
+    for other in starts.torques[1:]:
+        other.check_span(problem.t_start, problem.t_end)
     goal = checked_goal(problem, rtol, step, method)
     variable = "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
     if variable and every is not None:

@@ -272,6 +272,10 @@ class Start:
         """The principal moments, (bodies, 3)."""
         return np.broadcast_to(self.bodies.moments, (self.count, 3))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the parameters, among which there may be handles of tables: they are valid in one process."""
+        return {name: value for name, value in self.__dict__.items() if name != "parameters"}
+
     def torque(self, k: int) -> Torque:
         """Returns the torque on one body."""
         given = self.torques[k if len(self.torques) > 1 else 0]
@@ -292,9 +296,13 @@ class Start:
                 assert self.summand is not None
                 others = only.parameter_rows(self.bodies.tensors)
                 rows_of_all = np.array(np.broadcast_to(others, (self.count, others.shape[1])))
-                rows_of_all[:, only.place_of(self.summand)] = self.custom_parameters
+                own = only.terms[list(only.parts).index(self.summand)].torque
+                assert isinstance(own, CustomTorque)
+                rows_of_all[:, only.place_of(self.summand)] = own.with_handles(self.custom_parameters)
                 return rows_of_all
-            return np.broadcast_to(self.custom_parameters, (self.count, self.custom_parameters.shape[1]))
+            assert isinstance(only, CustomTorque)
+            given = only.with_handles(self.custom_parameters) if only.tables else self.custom_parameters
+            return np.broadcast_to(given, (self.count, given.shape[1]))
         if len(self.torques) == 1:
             shared = self.torques[0].parameter_rows(self.bodies.tensors)
             return np.broadcast_to(shared, (self.count, shared.shape[1]))

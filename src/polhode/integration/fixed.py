@@ -9,11 +9,18 @@ from numpy.typing import NDArray
 
 from polhode._arrays import Floats
 from polhode.core.drive import AT, driver
+from polhode.core.pieces import over_pieces
 from polhode.core.types import Stepper
 from polhode.integration.buffers import Buffers, room
-from polhode.integration.grid import Segment, located, times_in
+from polhode.integration.grid import PiecePlan, Pieces, Segment, located, times_in
 
 driver_of = lru_cache(maxsize=128)(driver)
+
+
+@lru_cache(maxsize=128)
+def pieces_driver_of(stepper: Stepper) -> Callable[..., int]:
+    """Returns the loop over pieces around that over steps."""
+    return over_pieces(stepper, driver_of(stepper), variable=False)
 
 
 @final
@@ -23,8 +30,12 @@ class FixedSteps:
     clock = 0
     """The number of floats that stand after the state."""
 
-    def __init__(self, segments: list[Segment], times: Floats | None, every: int | None) -> None:
-        self.segments, self.times, self.every = segments, times, every or 0
+    def __init__(
+        self, segments: list[Segment], times: Floats | None, every: int | None, pieces: Pieces | None = None
+    ) -> None:
+        """Takes segments, or the pieces of one: where many breakpoints cut it, the compiled loop goes through them."""
+        self.segments, self.times, self.every, self.pieces = segments, times, every or 0, pieces
+        self.plan = None if pieces is None else PiecePlan(pieces, times, variable=False)
         self.total = sum([segment.steps for segment in segments])
         if times is not None:
             self.rows, self.ragged = times.size, False
@@ -34,7 +45,7 @@ class FixedSteps:
 
     def driver(self, stepper: Stepper) -> Callable[..., int]:
         """Returns the loop to be compiled."""
-        return driver_of(stepper)
+        return driver_of(stepper) if self.pieces is None else pieces_driver_of(stepper)
 
     def reserve(self, arrays: Buffers) -> None:
         """Makes room for the output."""
@@ -45,6 +56,8 @@ class FixedSteps:
         """Writes into the counters what is due in a segment, `before` steps from the start; returns where times lie."""
         count = arrays.count
         count[AT.done], count[AT.steps] = 0, segment.steps
+        if self.plan is not None:
+            return self._begin_pieces(self.plan, count)
         if self.times is None:
             count[AT.every], count[AT.due] = stride(self.every, before, first=segment is self.segments[0])
             return np.zeros(1, dtype=np.int64), np.zeros(1)
@@ -56,13 +69,33 @@ class FixedSteps:
         count[AT.due] = index[0]
         return index, offset
 
+    def _begin_pieces(self, plan: PiecePlan, count: NDArray[np.int64]) -> tuple[NDArray[np.int64], Floats]:
+        """Writes into the counters what is due in the first of many pieces; returns where times lie in all of them."""
+        count[AT.piece] = count[AT.before] = count[AT.counted] = 0
+        count[AT.steps] = steps = int(plan.pieces.steps[0])
+        if self.times is None:
+            count[AT.every], count[AT.due] = stride(self.every, 0, first=True)
+            return np.zeros(1, dtype=np.int64), np.zeros(1)
+        count[AT.next], count[AT.times] = 0, plan.times_in_first
+        index, offset = plan.pieces.located(self.times)
+        count[AT.due] = index[0] if plan.times_in_first else steps + 1
+        return index, offset
+
+    def here(self, segment: Segment, arrays: Buffers) -> Segment:
+        """Returns the piece of the segment that a run has come to."""
+        return segment if self.pieces is None else self.pieces[int(arrays.count[AT.piece])]
+
+    def restarts(self, arrays: Buffers) -> int:
+        """Returns how often the method was started again inside of the segment, beyond breakpoints."""
+        return restarts(arrays.count)
+
     def _listed(self, segment: Segment) -> Floats:
         assert self.times is not None
         return times_in(segment, self.times, first=segment is self.segments[0])
 
     def end(self, segment: Segment) -> float:
-        """Returns what the driver is given as the end of a segment: the length of its last step."""
-        return segment.last
+        """Returns what the driver is given as the end of a segment: the length of its last step, or of its pieces."""
+        return segment.last if self.plan is None else self.plan.handle
 
     def is_finished(self, segment: Segment, arrays: Buffers) -> bool:
         """Whether all steps of a segment are made."""
@@ -83,8 +116,8 @@ class FixedSteps:
         """Returns the time that was reached in a segment, which begins after `before` steps."""
         if before == self.total:  # the counters of the last segment are back at zero
             return self.segments[-1].t1
-        done = int(arrays.count[AT.done])
-        return segment.t1 if done == segment.steps else segment.t0 + done * segment.h
+        done, here = int(arrays.count[AT.done] - arrays.count[AT.before]), self.here(segment, arrays)
+        return here.t1 if done == here.steps else here.t0 + done * here.h
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
         """Returns times and states of all rows that there are after `done` steps."""
@@ -100,6 +133,8 @@ class FixedSteps:
         t = np.arange(rows, dtype=np.float64)
         t *= self.every
         np.minimum(t, done, out=t)  # now: how many steps lie before each row
+        if self.pieces is not None:
+            return self.pieces.times(t)
         ends = np.cumsum([segment.steps for segment in self.segments])
         first, before = 0, 0
         for segment, after, last in zip(self.segments, ends, np.searchsorted(t, ends, side="right"), strict=True):
@@ -115,7 +150,8 @@ class FixedSteps:
 
     def lengths_from_here(self, segment: Segment, arrays: Buffers) -> list[float]:
         """Returns the lengths of the steps aside that were due where the run stopped, and of the step after them."""
-        done, asides = int(arrays.count[AT.done]), list[float]()
+        done, asides = int(arrays.count[AT.done] - arrays.count[AT.before]), list[float]()
+        segment = self.here(segment, arrays)
         if self.times is not None:
             index, offset = located(segment, self.times[int(arrays.count[AT.row]) :])
             asides = offset[(index == done) & (offset != 0.0)].tolist()
@@ -125,3 +161,9 @@ class FixedSteps:
 def stride(every: int, before: int, *, first: bool) -> tuple[int, int]:
     """Returns after how many steps rows follow each other in a segment, and after how many the first one comes."""
     return every, 0 if first else every - before % every
+
+
+def restarts(count: NDArray[np.int64]) -> int:
+    """Returns how many pieces after the first were begun, by these counters; the last one may only be due."""
+    piece = int(count[AT.piece])
+    return piece - int(piece > 0 and count[AT.done] == count[AT.before])

@@ -147,7 +147,7 @@ class Integration:
             begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum, state=problem.state_start)
             other.body = Rotor(self.body.inertia, triple(nudged.inverses))
         other.restart(problem, plan.replace(torque_size=self.plan.torque_size), begin)
-        if self.binding.serves(problem, other.plan):
+        if (other.steps.pieces is None) == (self.steps.pieces is None) and self.binding.serves(problem, other.plan):
             other.arrays.carried = np.zeros(self.arrays.carried.size)
         else:
             other._bind()
@@ -396,11 +396,14 @@ class Integration:
         if each is None:
             return self.evaluations + (self._counted() if count[AT.done] else 0)
         steps = self.done + int(count[AT.asides])
-        return self.starts * self.stepper.evaluations_at_start + each * steps + int(count[AT.others])
+        starts = self.starts + self.steps.restarts(self.arrays)
+        return starts * self.stepper.evaluations_at_start + each * steps + int(count[AT.others])
 
     def _counted(self) -> int:
         """Returns the number of evaluations that a counting stepper keeps in its memory."""
-        return int(self.arrays.carried[-1]) if self.stepper.evaluations_per_step is None else 0
+        if self.stepper.evaluations_per_step is not None:
+            return 0
+        return int(self.arrays.carried[-1]) + int(self.arrays.count[AT.counted])
 
     def _time(self) -> float:
         """Returns the time that was reached."""
@@ -448,7 +451,8 @@ class Integration:
 
     def _fault(self, t: float) -> str | None:
         """Returns what the torque did wrong in the step that failed, if it did."""
-        p = Params(read_only(self.values), self.frame.axes, self.segment.window, self.plan.method.tuning)
+        window = self.steps.here(self.segment, self.arrays).window
+        p = Params(read_only(self.values), self.frame.axes, window, self.plan.method.tuning)
         lengths = self.steps.lengths_from_here(self.segment, self.arrays)
         return fault_of_torque(
             self.problem.torque, self.plan.method, self.binding.scales, self.body, p, t, self._state(), lengths,
@@ -470,7 +474,7 @@ class Integration:
         q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
         t_seen = t
         if torque.breakpoints:
-            low, high = self.segment.window
+            low, high = self.steps.here(self.segment, self.arrays).window
             t_seen = min(max(t, low), high)
         return size_at_start(torque, read_only(self.values), t, t_seen, q, w, tuple(self._carried().tolist()))
 

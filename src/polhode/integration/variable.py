@@ -9,16 +9,23 @@ from numpy.typing import NDArray
 
 from polhode._arrays import Floats
 from polhode.core.drive import AT, CLOCK, variable_driver
+from polhode.core.pieces import over_pieces
 from polhode.core.types import Stepper
 from polhode.integration.buffers import Buffers
-from polhode.integration.fixed import FixedSteps, stride
-from polhode.integration.grid import Segment, segments_of, times_in
+from polhode.integration.fixed import FixedSteps, restarts, stride
+from polhode.integration.grid import PiecePlan, Pieces, Segment, pieces_of, segments_of, times_in
 from polhode.problem import Plan, Problem
 
 BLOCK_ROWS = 4096
 """The number of rows in one array of output at steps: how many there will be is not known."""
 
 driver_of = lru_cache(maxsize=128)(variable_driver)
+
+
+@lru_cache(maxsize=128)
+def pieces_driver_of(stepper: Stepper) -> Callable[..., int]:
+    """Returns the loop over pieces around that over steps."""
+    return over_pieces(stepper, driver_of(stepper), variable=True)
 
 
 @final
@@ -29,14 +36,18 @@ class VariableSteps:
     """The number of floats that stand after the state: the time since the start of the segment, and its low half."""
     ragged = False
 
-    def __init__(self, segments: list[Segment], times: Floats | None, every: int | None) -> None:
-        self.segments, self.times, self.every = segments, times, every or 0
+    def __init__(
+        self, segments: list[Segment], times: Floats | None, every: int | None, pieces: Pieces | None = None
+    ) -> None:
+        """Takes segments, or the pieces of one: where many breakpoints cut it, the compiled loop goes through them."""
+        self.segments, self.times, self.every, self.pieces = segments, times, every or 0, pieces
+        self.plan = None if pieces is None else PiecePlan(pieces, times, variable=True)
         self.full: list[Floats] = []
         self.rows = BLOCK_ROWS if times is None else times.size
 
     def driver(self, stepper: Stepper) -> Callable[..., int]:
         """Returns the loop to be compiled."""
-        return driver_of(stepper)
+        return driver_of(stepper) if self.pieces is None else pieces_driver_of(stepper)
 
     def reserve(self, arrays: Buffers) -> None:
         """Makes room for the output."""
@@ -47,11 +58,14 @@ class VariableSteps:
         """Writes into the counters what is due in a segment, `before` steps after the start; returns listed times."""
         count = arrays.count
         arrays.state[-CLOCK:] = 0.0
-        count[AT.finished] = 0
+        count[AT.finished] = count[AT.piece] = count[AT.before] = count[AT.counted] = 0
         unused = np.zeros(1, dtype=np.int64)
         if self.times is None:
             count[AT.every], count[AT.due] = stride(self.every, before, first=segment is self.segments[0])
             return unused, np.zeros(1)
+        if self.plan is not None:
+            count[AT.next], count[AT.times] = 0, self.plan.times_in_first
+            return unused, self.times - self.plan.pieces.t0[self.plan.pieces.those_of(self.times)]
         first = segment is self.segments[0]
         here = self.times if len(self.segments) == 1 else times_in(segment, self.times, first=first)
         listed = here - segment.t0
@@ -59,8 +73,16 @@ class VariableSteps:
         return unused, listed if listed.size else np.zeros(1)
 
     def end(self, segment: Segment) -> float:
-        """Returns what the driver is given as the end of a segment: its length."""
-        return segment.t1 - segment.t0
+        """Returns what the driver is given as the end of a segment: its length, or its pieces."""
+        return segment.t1 - segment.t0 if self.plan is None else self.plan.handle
+
+    def here(self, segment: Segment, arrays: Buffers) -> Segment:
+        """Returns the piece of the segment that a run has come to."""
+        return segment if self.pieces is None else self.pieces[int(arrays.count[AT.piece])]
+
+    def restarts(self, arrays: Buffers) -> int:
+        """Returns how often the method was started again inside of the segment, beyond breakpoints."""
+        return restarts(arrays.count)
 
     def is_finished(self, segment: Segment, arrays: Buffers) -> bool:
         """Whether the end of a segment is reached."""
@@ -83,7 +105,8 @@ class VariableSteps:
 
     def time(self, segment: Segment, arrays: Buffers, before: int) -> float:
         """Returns the time that was reached in a segment."""
-        return segment.t1 if arrays.count[AT.finished] else segment.t0 + float(arrays.state[-CLOCK])
+        here = self.here(segment, arrays)
+        return here.t1 if arrays.count[AT.finished] else here.t0 + float(arrays.state[-CLOCK])
 
     def output(self, arrays: Buffers, done: int, t_end: float, *, ended: bool) -> tuple[Floats, Floats]:
         """Returns times and states of all rows that there are."""
@@ -106,4 +129,6 @@ Steps = FixedSteps | VariableSteps
 def steps_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Steps:
     """Returns the kind of steps that the method makes, on the grid of the run."""
     kind = VariableSteps if plan.method.variable_steps else FixedSteps
+    if (pieces := pieces_of(problem, plan, t_begin)) is not None:
+        return kind([pieces.whole], problem.times, problem.every, pieces)
     return kind(segments_of(problem, plan, t_begin), problem.times, problem.every)

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from polhode.body import Body
+from polhode.core.table import recorded
 from polhode.core.types import Depends, UserTorque, Vec3
 from polhode.methods import Keeps, Method
 from polhode.methods import find as find_method
 from polhode.torques import CustomTorque, SumTorque, Term, Torque
 from polhode.torques import get as get_torque
 from polhode.torques._sums import joined
+from polhode.torques._torque import shown_numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,7 +76,7 @@ class TorqueFromFile(Torque):
 def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
     """Returns what can be kept of a torque without its functions."""
     numbers = {
-        "parameters": [float(x) for x in torque.parameters(body)],
+        "parameters": [recorded(float(x)) for x in torque.parameters(body)],
         "depends": torque.depends.value,
         "breakpoints": torque.breakpoints,
         "axis": torque.axis,
@@ -104,7 +106,7 @@ def torque_record(torque: Torque, body: Body) -> str:
         return json.dumps(record | {"terms": terms})
     if get_torque(torque.name) is type(torque):
         fields = {f.name: getattr(torque, f.name) for f in dataclasses.fields(torque)}  # type: ignore[arg-type]
-        return json.dumps(record | {"fields": fields})
+        return json.dumps(record | {"fields": fields}, default=lambda x: x.tolist())
     return json.dumps(record)
 
 
@@ -161,7 +163,7 @@ def is_same_torque(old: Torque, new: Torque, body: Body) -> bool:
 def describe_torque(torque: Torque) -> str:
     """Returns the name and the numbers of a torque, for people to read."""
     if isinstance(torque, CustomTorque | TorqueFromFile):
-        return f"{torque.name}({', '.join(f'{x:g}' for x in torque.values)})"
+        return f"{torque.name}({shown_numbers(torque.values)})"
     if isinstance(torque, SumTorque):
         return joined(term.text(describe_torque(term.torque)) for term in torque.terms)
     return repr(torque)

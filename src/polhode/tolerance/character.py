@@ -14,7 +14,7 @@ from polhode.core.ops import read_only
 from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
-from polhode.integration.grid import segments
+from polhode.integration.grid import MANY_BREAKPOINTS, between_stops
 from polhode.integration.stiffness import fastest_decay, is_stiff
 from polhode.integration.trial import size_or_zero
 from polhode.methods import Method
@@ -23,6 +23,9 @@ from polhode.torques._torque import UserPotential
 
 MOST_PIECES = 1e4
 """Stretches between jumps that are shorter than this part of the span get one step each."""
+KNOT_ERROR = 1.0 / 384.0
+"""The error of a step, over the fourth power of its length, by a third derivative of the torque that jumps by one in
+it. That of Simpson's rule is 1/1152 at the worst place, those of Gauss's rules are smaller: a cautious value."""
 MOST_PARTS = 100_000
 """Listed times that are ends of more equal parts of the span than this are reached by steps aside."""
 FALL_RADIANS = 4.0
@@ -78,6 +81,10 @@ class Sizes(NamedTuple):
     comoving: tuple[float, float] | None = None
     """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
     and the torque ratio by that measure."""
+    knot_pieces: float = 1.0
+    """The span over the longest stretch between knots of the torque."""
+    knot_error: float = 0.0
+    """The error by knots inside of steps in which the body turns by one radian, more or less."""
 
 
 class Character(Sizes):
@@ -124,8 +131,14 @@ def character(problem: Problem) -> Character:
     rate, torque_ratio = math.hypot(free_rate, swing), _ratio(size, twice_kinetic)
     span, pieces = abs(problem.span), narrow
     if torque.breakpoints:
-        stretches = segments(problem.t_start, problem.t_end, problem.span, torque.breakpoints)
-        pieces = max(pieces, min(span / min(abs(s.t1 - s.t0) for s in stretches), MOST_PIECES))
+        shortest, longest = between_stops(problem)
+        # Where there are many pieces, each is divided by itself.
+        pieces = max(pieces, span / longest if len(torque.breakpoints) > MANY_BREAKPOINTS else span / shortest)
+        pieces = min(pieces, MOST_PIECES)
+    knot_pieces, knot_error = 1.0, 0.0
+    if torque.knots:
+        knot_pieces = span / between_stops(problem, at_knots=True)[1]
+        knot_error = torque.roughness * torque_ratio * KNOT_ERROR / rate**3 if rate > 0.0 else 0.0
     leverage = max(a, b, c) / min(a, b, c)
     if torque_ratio < 1.0 and any(start):  # else the body may come to turn about any axis
         leverage = min(leverage, math.hypot(x, y, z) / (min(a, b, c) * math.hypot(x / a, y / b, z / c)))
@@ -140,6 +153,7 @@ def character(problem: Problem) -> Character:
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
         equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, bool(torque.state_names), comoving,
+        knot_pieces, knot_error,
     )  # fmt: skip
 
 

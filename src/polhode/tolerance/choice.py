@@ -58,6 +58,11 @@ WORTH_ALLOWING = 1e-15
 
 # --- a candidate -----------------------------------------------------------------------------------------------------
 
+KNOT_SHARE = 0.05
+"""Steps end at knots if more than this part of the tolerance could come from knots inside of them."""
+SMOOTH_ORDER = 4
+"""Methods of this order and below do not feel that the third derivative of a torque jumps."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -86,6 +91,8 @@ class Candidate:
     """The method to go on with where round-off keeps this one from its tolerance."""
     rounding: float = 0.0
     """The error by rounding to be expected of one step; it grows like the root of their number."""
+    at_knots: bool = False
+    """Whether steps end at the knots of the torque."""
     longest_turn: float = math.inf
     """The longest turn in a step with which the method follows the motion, in radians; beyond it errors are chance."""
 
@@ -94,10 +101,11 @@ class Candidate:
         if self.method.adaptive:
             n = COARSER**coarser * n
             longest = problem.span * self.first / (self.least_steps * n)  # a bound that binds must differ, too
-            return Plan(_with_tolerance(self.method, n), longest)
+            return self._in_pieces(Plan(_with_tolerance(self.method, n), longest), longest, coarser)
         steps = on_grid(max(1, math.ceil(n)), self.parts)
         if problem.times is None and steps > MANY_ROWS:
             steps = -(-steps // ALIKE) * ALIKE
+        run_step = problem.span / steps
         if coarser:
             fewer = max(1, math.floor(COARSER**coarser * steps))
             even = fewer // self.parts * self.parts if self.parts else 0
@@ -107,7 +115,11 @@ class Candidate:
             # The companion solves its equations better, or neither would show what is left of them.
             method = _iterated(method, 0.1 * rtol if coarser else rtol, steps * self.growth)
         step = problem.span / steps
-        return Plan(method, step, self._prepared_step(step, steps))
+        return self._in_pieces(Plan(method, step, self._prepared_step(step, steps)), run_step, coarser)
+
+    def _in_pieces(self, plan: Plan, run_step: float, coarser: int) -> Plan:
+        """Returns the plan with what it needs where many breakpoints cut the span, of a run or of its companions."""
+        return plan.replace(at_knots=self.at_knots, in_pieces=(run_step, COARSER**coarser))
 
     def _prepared_step(self, step: float, steps: float) -> float:
         """Returns the step that exact flows are prepared for: short runs share a program, long ones have their own."""
@@ -182,9 +194,14 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
         factors = Factors(FACTOR_WHERE_ROUNDING_GROWS, FACTOR_WHERE_ROUNDING_GROWS)
     if c.may_bend:
         factors = factors._replace(truncation=max(factors.truncation, FACTOR_AT_BENDS))
+    orders = method.orders(free=False)
+    at_knots = c.knot_error > KNOT_SHARE * rtol and (method.adaptive or min(n or 0 for n in orders) > SMOOTH_ORDER)
+    if at_knots:
+        c = c._replace(pieces=max(c.pieces, c.knot_pieces))
     if method.adaptive:
         first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
-        return Candidate(method, 8.0, first, factors, least_steps=max(LEAST_VARIABLE_STEPS, 2 * c.pieces))
+        least = max(LEAST_VARIABLE_STEPS, 2 * c.pieces)
+        return Candidate(method, 8.0, first, factors, least_steps=least, at_knots=at_knots)
     if all(n is None for n in method.orders(free=c.depends is Depends.NOTHING)):
         return Candidate(method, 0.0, max(1.0, c.turn), factors)
     turn, order = _first_turn(method, c, rtol)
@@ -200,7 +217,7 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
         longest = model.longest_turn
     return Candidate(
         method, order, first, factors, stretch, effort=effort, leverage=c.leverage, growth=_growth(c), parts=c.parts,
-        spare=spare, rounding=rounding, longest_turn=longest,
+        spare=spare, rounding=rounding, at_knots=at_knots, longest_turn=longest,
     )  # fmt: skip
 
 

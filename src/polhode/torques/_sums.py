@@ -302,6 +302,31 @@ class SumTorque(Torque):
         """The times at which any part jumps, or is switched."""
         return tuple(sorted({t for term in self.terms for t in term.breakpoints}))
 
+    @cached_property
+    def knots(self) -> tuple[float, ...]:
+        """The knots of all parts, while they act."""
+        found = set[float]()
+        for term in self.terms:
+            start, end = term.window or (-math.inf, math.inf)
+            found.update(t for t in term.torque.knots if start < t < end)
+        return tuple(sorted(found))
+
+    @property
+    def roughness(self) -> float:
+        """The largest roughness of the parts."""
+        return max(term.torque.roughness for term in self.terms)
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless all parts are known at the times of a run at which they act."""
+        for name, term in zip(self.parts, self.terms, strict=True):
+            start, end = term.window or (-math.inf, math.inf)
+            low, high = max(min(t0, t1), start), min(max(t0, t1), end)
+            if low < high:
+                try:
+                    term.torque.check_span(low, high)
+                except ValueError as problem:
+                    raise ValueError(f"the part {name}: {problem}") from None
+
     @property
     def may_bend(self) -> bool:
         """Whether a part may bend."""

@@ -8,20 +8,24 @@ the parameter array p; the decorator `torque` makes a torque of a user's own fun
 import dis
 import importlib
 import inspect
+import math
 import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, overload
+
+import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.compiled import locatable, may_bend
+from polhode.core.table import is_handle
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 
 UserPotential = Callable[[float, Quat, Any], float]
@@ -32,6 +36,8 @@ class Torque(ABC):
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}  # unknown keys of scenario files are errors
 
+    example: ClassVar[dict[str, Any]] = {}
+    """Values of fields for an example in a scenario file, where none follow from their types."""
     depends: Depends = Depends.POSITION
     """What a method must be able to do: a torque that acts at all has `Depends.POSITION`, constant or not."""
     reads_attitude: bool = True
@@ -80,6 +86,33 @@ class Torque(ABC):
     def breakpoints(self) -> tuple[float, ...]:
         """The times at which the torque jumps: integration stops there and starts anew on the other side."""
         return ()
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Times at which the torque is smooth enough for most steps, but a high derivative of it jumps."""
+        return ()
+
+    @property
+    def roughness(self) -> float:
+        """The sum of all jumps of the third derivative at knots, over the largest value; in 1/s^3."""
+        return 0.0
+
+    @property
+    def known(self) -> tuple[float, float]:
+        """The first and the last time at which the torque is known: those of its table, if it has one."""
+        return -math.inf, math.inf
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless the torque is known at all times of a run."""
+        first, last = self.known
+        low, high = min(t0, t1), max(t0, t1)
+        if low < first or high > last:
+            begin, end = max(low, first), min(high, last)
+            remedy = f", or let it act for a time only, with .during({begin!r}, {end!r})" if begin < end else ""
+            raise ValueError(
+                f"{self.name} is known from t = {first!r} to {last!r} s, but it is needed from {low!r} to {high!r} s: "
+                f"give one that covers the run{remedy}"
+            )
 
     @property
     def may_bend(self) -> bool:
@@ -215,6 +248,12 @@ class CustomTorque(Torque):
     state_names: tuple[str, ...] = ()
     least_sizes: tuple[float, ...] = ()
     """The `state_sizes`, if the user gave them."""
+    tables: tuple[tuple[int, Any], ...] = ()
+    """The tables among the parameters, with their places. Their values are handles, which are valid in one process."""
+
+    def __post_init__(self) -> None:
+        if self.tables:
+            self._settle(values=tuple(self.with_handles(np.array([self.values]))[0].tolist()))
 
     @property
     def name(self) -> str:
@@ -240,10 +279,37 @@ class CustomTorque(Torque):
         """The user's parameter array."""
         return self.values
 
-    @property
+    @cached_property
     def breakpoints(self) -> tuple[float, ...]:
-        """The user's breakpoints."""
-        return self.jumps
+        """The user's breakpoints, and those of the tables among the parameters."""
+        return tuple(sorted({*self.jumps, *(t for _, table in self.tables for t in table.breakpoints)}))
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless the tables among the parameters cover these times."""
+        for place, table in self.tables:
+            try:
+                table.check_span(t0, t1)
+            except ValueError as problem:
+                raise ValueError(f"p[{place}] of {self.name}: {problem}") from None
+
+    @cached_property
+    def knots(self) -> tuple[float, ...]:
+        """The knots of the tables among the parameters."""
+        return tuple(sorted({t for _, table in self.tables for t in table.knots}))
+
+    @property
+    def roughness(self) -> float:
+        """The largest roughness of the tables among the parameters."""
+        return max((table.roughness for _, table in self.tables), default=0.0)
+
+    def with_handles(self, rows: Floats) -> Floats:
+        """Returns rows of parameters in which the tables stand in their places, whatever is there in the rows."""
+        filled = np.array(rows)
+        for place, table in self.tables:
+            if place >= rows.shape[1]:
+                raise ValueError(f"p[{place}] of {self.name} is a table, but there are {rows.shape[1]} parameters")
+            filled[:, place] = table.handle
+        return filled
 
     @property
     def may_bend(self) -> bool:
@@ -270,18 +336,48 @@ class CustomTorque(Torque):
         about += ["has a potential"] if self.potential is not None else []
         about += [f"breakpoints {list(self.jumps)}"] if self.jumps else []
         about += [f"carries {', '.join(self.state_names)}"] if self.state_names else []
-        return f"<torque {self.name}({', '.join(f'{x:g}' for x in self.values)}): {'; '.join(about)}>"
+        about += [f"p[{place}] is {table!r}" for place, table in self.tables]
+        return f"<torque {self.name}({shown_numbers(self.values)}): {'; '.join(about)}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles the function by its name. Pickle itself would find this torque under that name, and refuse."""
         if _looked_up(self.function.__module__, self.function.__qualname__) is not self.function:
             return super().__reduce_ex__(protocol)
-        rest = (self.values, self.potential, self.jumps, self.depends, self.state_names, self.least_sizes)
+        rest = (self.values, self.potential, self.jumps, self.depends, self.state_names, self.least_sizes, self.tables)
         return _unpickled, (self.function.__module__, self.function.__qualname__, *rest)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Finds the tables again in the memory of this process."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
     def with_parameters(self, values: Any) -> "CustomTorque":
-        """Returns the same torque with another parameter array. Nothing is compiled again."""
-        return replace(self, values=tuple(_check.row("parameters", values).tolist()))
+        """Returns the same torque with another parameter array. Nothing is compiled again.
+
+        Where a table was, another one may stand; with a number in its place the table stays.
+        """
+        numbers, tables = numbers_and_tables(values)
+        return replace(self, values=numbers, tables=tuple(({**dict(self.tables), **dict(tables)}).items()))
+
+
+def numbers_and_tables(values: Any) -> tuple[tuple[float, ...], tuple[tuple[int, Torque], ...]]:
+    """Returns parameters as numbers, and the tables among them with their places, where the numbers are zero."""
+    tables: list[tuple[int, Torque]] = []
+    if isinstance(values, Sequence) and any(isinstance(x, Torque) for x in values):
+        from polhode.torques.table import Table
+
+        for place, x in enumerate(values):
+            if isinstance(x, Table):
+                tables.append((place, x))
+            elif isinstance(x, Torque):
+                raise TypeError(f"parameters[{place}] must be a number or a Table, not the torque {x.name}")
+        values = [0.0 if isinstance(x, Table) else x for x in values]
+    return tuple(_check.row("parameters", values).tolist()), tuple(tables)
+
+
+def shown_numbers(values: Sequence[float]) -> str:
+    """Writes parameters for people to read: the handle of a table is no number."""
+    return ", ".join("a table" if is_handle(x) else f"{x:g}" for x in values)
 
 
 def _looked_up(module: str, name: str) -> Any:
@@ -331,6 +427,9 @@ def torque(
     It cannot write to `p`, nor to arrays from outside; an index beyond the end of an array, and an integer of more than
     64 bits, end the run with an error.
 
+    A `polhode.Table` may stand among the parameters: in its place the function finds a handle, and
+    `polhode.table_at(p[k], t)` returns its vector at a time. The knots of such tables are breakpoints.
+
     Use it bare (`@torque`) or with arguments (`@torque(parameters=[...], potential=..., breakpoints=[...])`).
     A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which the
     torque jumps. What the function depends on is read from its code: one that uses `w` depends on the rate. A function
@@ -357,9 +456,10 @@ def torque(
             energy, used = _inspected("potential", potential, ("t", "q", "p"))
             if used[0]:  # the energy need not be constant
                 reads |= Depends.TIME
+        numbers, tables = numbers_and_tables(parameters)
         return CustomTorque(
-            plain, tuple(_check.row("parameters", parameters).tolist()), energy, rising("breakpoints", breakpoints),
-            reads if depends is None else _depends(depends), names, sizes,
+            plain, numbers, energy, rising("breakpoints", breakpoints),
+            reads if depends is None else _depends(depends), names, sizes, tables,
         )  # fmt: skip
 
     return decorated if function is None else decorated(function)

@@ -434,6 +434,9 @@ def torque_example(model: type[Torque]) -> str:
     lines = [f'model = "{model.__name__}"']
     for field in _fields(model):
         value = _plausible(hints[field.name]) if field.default is MISSING else field.default
+        value = model.example.get(field.name, value)
+        if value is None:
+            continue
         lines.append(f"{field.name} = {_toml(value)}")
     return "\n".join(lines)
 
