@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from polhode._simulate import simulate as simulate
     from polhode._watch import Event as Event
     from polhode._watch import EventsUnresolved as EventsUnresolved
+    from polhode.attitudes import quaternion_from_euler as quaternion_from_euler
+    from polhode.attitudes import quaternion_from_mrp as quaternion_from_mrp
     from polhode.body import Body as Body
     from polhode.core.ops import where as where
-    from polhode.core.quat import to_body as to_body
-    from polhode.core.quat import to_space as to_space
     from polhode.ensembles.ensemble import ensemble as ensemble
     from polhode.ensembles.reduce import Reduced as Reduced
     from polhode.ensembles.reduce import quantity as quantity
@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     from polhode.torques.orbital_gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
     from polhode.torques.piecewise import PiecewiseTorque as PiecewiseTorque
     from polhode.torques.sinusoidal import SinusoidalTorque as SinusoidalTorque
+    from polhode.vectors import clip as clip
+    from polhode.vectors import cross as cross
+    from polhode.vectors import dot as dot
+    from polhode.vectors import quaternion_conjugate as quaternion_conjugate
+    from polhode.vectors import quaternion_product as quaternion_product
+    from polhode.vectors import to_body as to_body
+    from polhode.vectors import to_space as to_space
 
 _HOME = {
     "Body": "body",
@@ -77,14 +84,21 @@ _HOME = {
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
     "ToleranceNotReached": "tolerance.search",
+    "clip": "vectors",
     "compare": "_compare",
+    "cross": "vectors",
+    "dot": "vectors",
     "ensemble": "ensembles.ensemble",
     "load": "solution",
     "quantity": "ensembles.reduce",
+    "quaternion_conjugate": "vectors",
+    "quaternion_from_euler": "attitudes",
+    "quaternion_from_mrp": "attitudes",
+    "quaternion_product": "vectors",
     "resume": "_simulate",
     "simulate": "_simulate",
-    "to_body": "core.quat",
-    "to_space": "core.quat",
+    "to_body": "vectors",
+    "to_space": "vectors",
     "torque": "torques",
     "where": "core.ops",
 }

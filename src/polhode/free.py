@@ -14,6 +14,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode.attitudes import WithAttitudes
 from polhode.body import Body
 from polhode.compiled import compiles, program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
@@ -78,7 +79,7 @@ class Nutation(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FreeState:
+class FreeState(WithAttitudes):
     """The state of one or many free bodies at one or many times.
 
     Arrays have an axis of motions if there are many, then the axes of the times, then components.

@@ -7,7 +7,7 @@ import html
 import json
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +19,7 @@ from polhode import _check
 from polhode._arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode._arrays import lengths as row_lengths
 from polhode._interrupts import is_from_handler
+from polhode.attitudes import AttitudeQuantity, WithAttitudes
 from polhode.body import Body
 from polhode.compiled import KernelRaised, all_rows_at_once, program
 from polhode.core.drive import potential_rows, torque_rows
@@ -62,6 +63,7 @@ _NAMES = {
     "momentum": ("angular momentum in body axes", "kg m2 s-1"),
     "spatial_momentum": ("angular momentum in space axes", "kg m2 s-1"),
     "omega": ("angular velocity in body axes", "rad s-1"),
+    "spatial_omega": ("angular velocity in space axes", "rad s-1"),
     "kinetic_energy": ("kinetic energy", "J"),
     "potential_energy": ("potential energy", "J"),
     "state_name": ("names of the numbers that the torque carries", ""),
@@ -88,7 +90,7 @@ def blaming_potential(torque: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(WithAttitudes):
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
@@ -197,6 +199,11 @@ class Solution:
     def spatial_momentum(self) -> Floats:
         """The angular momentum in space axes, kg m^2/s."""
         return apply_by_blocks(to_space, self.quaternion, self.momentum)
+
+    @cached_property
+    def spatial_omega(self) -> Floats:
+        """The angular velocity in space axes, rad/s."""
+        return apply_by_blocks(to_space, self.quaternion, self.omega)
 
     @cached_property
     def kinetic_energy(self) -> Floats:
@@ -368,14 +375,17 @@ class Solution:
 
     # --- pictures
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, quantities: str | Sequence[str] = ()
+    ) -> Figure:  # fmt: skip
         """Draws rates, errors of what should be conserved, and attitude over time, as a Matplotlib figure.
 
-        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name.
+        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name. Each of the
+        `quantities`, such as "euler_deg(ZYX)" or "pointing_angle_deg(z, [0, 0, 1])", has a panel of its own.
         """
         from polhode.views.plot import draw, save
 
-        figure = draw(self)
+        figure = draw(self, read_quantities(quantities))
         if path is not None:
             save(figure, path)
         return figure
@@ -421,15 +431,21 @@ class Solution:
 
     # --- files and tables
 
-    def to_xarray(self) -> Dataset:
-        """Returns everything as an xarray Dataset, with units."""
+    def to_xarray(self, *, quantities: str | Sequence[str] = ()) -> Dataset:
+        """Returns everything as an xarray Dataset, with units.
+
+        It has the `quantities` as well, under the names by which they are asked for: "euler(ZYX)", "euler_deg(ZYX)",
+        "mrp", "mrp(shadow)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])".
+        """
         from xarray import Dataset
 
         table = self._table() | {
             "spatial_momentum": (("time", "component"), self.spatial_momentum),
+            "spatial_omega": (("time", "component"), self.spatial_omega),
             **{f"{k.replace(' ', '_')}_error": (("time",), e) for k, e in self.invariant_errors.items()},
         }
         variables = {name: (*entry, attributes_of(name)) for name, entry in table.items()}
+        variables |= {str(x): (("time", *x.dimensions), x(self), x.attributes) for x in read_quantities(quantities)}
         names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
         coordinates = {name: variables.pop(name) for name in names}
         return Dataset(variables, coordinates, self._attributes())
@@ -544,6 +560,11 @@ class Solution:
             **{k: getattr(self, k) for k in ("message", "t_last", "last_quaternion", "last_momentum")},
             "memory": np.array(self.memory),
         }
+
+
+def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
+    """Returns the quantities of attitudes that a user names; a single one need not be in a list."""
+    return [AttitudeQuantity.read(text) for text in ([texts] if isinstance(texts, str) else texts)]
 
 
 def load(path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:

@@ -15,7 +15,6 @@ from polhode.body import TRIANGLE_TOLERANCE, Body
 from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
-from polhode.torques._torque import reads_body
 from polhode.torques.free import Free
 
 PART = 64 * BLOCK
@@ -294,11 +293,13 @@ class Start:
                 rows_of_all = np.array(np.broadcast_to(others, (self.count, others.shape[1])))
                 rows_of_all[:, only.place_of(self.summand)] = self.custom_parameters
                 return rows_of_all
-            return np.broadcast_to(self.custom_parameters, (self.count, self.custom_parameters.shape[1]))
+            assert isinstance(only, CustomTorque)
+            given = only.rows_with(self.custom_parameters, self.bodies.tensors)
+            return np.broadcast_to(given, (self.count, given.shape[1]))
         if len(self.torques) == 1:
             shared = self.torques[0].parameter_rows(self.bodies.tensors)
             return np.broadcast_to(shared, (self.count, shared.shape[1]))
-        if self.bodies.count == 1 or not reads_body(type(self.torques[0])):
+        if self.bodies.count == 1 or not any(t.reads_body for t in self.torques):
             body = self.bodies[0]
             rows = [list(t.parameters(body)) for t in self.torques]
         else:
@@ -502,5 +503,5 @@ def _check_custom_parameters(torques: tuple[Torque, ...], part: str | None, rows
 def _check_width(torque: CustomTorque, rows: Floats, *, fixed: bool) -> None:
     """Refuses rows of another length than the torque has parameters; one without any takes any, but not in a sum."""
     declared = len(torque.values)
-    if (declared or fixed) and rows.shape[1] != declared:
+    if (declared or fixed or torque.reads_body) and rows.shape[1] != declared:
         raise ValueError(f"{torque.name} has {declared} parameters, but a row of parameters has {rows.shape[1]}")
