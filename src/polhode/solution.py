@@ -27,6 +27,7 @@ from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
+from polhode.methods import Method
 from polhode.problem import NO_STATE, Plan, Problem, Stats
 from polhode.torques import Torque, checked
 
@@ -131,6 +132,8 @@ class Solution(WithAttitudes):
     and of the rate relative to the largest rate, that at the start included."""
     rtol: float | None = None
     """The tolerance that was asked for; None: a step was given."""
+    method_asked: Method | None = None
+    """The method that was asked for together with a tolerance; None: it was chosen. `resume` keeps it."""
     events: tuple[Solution, ...] = ()
     """The rows at which each event happened, with the name of the event in their metadata."""
     torque_changed: bool = False
@@ -538,6 +541,8 @@ class Solution(WithAttitudes):
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
         optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate, "rtol": self.rtol}
         optional["longest_step"] = plan.longest_step
+        if self.method_asked is not None and not is_own(self.method_asked):
+            optional["method_asked"] = self.method_asked.name
         if self.torque_changed:
             optional["torque_changed"] = 1
         if self.state_names:
@@ -702,6 +707,7 @@ def _rebuilt(contents: Contents) -> Solution:
         saved_potential=potential,
         error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
         rtol=float(a["rtol"]) if "rtol" in a else None,
+        method_asked=read_method(a["method_asked"], False) if "method_asked" in a else None,
         torque_changed=bool(a.get("torque_changed", 0)),
         state=_rows("state", contents, (t.size, len(names))) if names else np.empty((t.size, 0)),
         last_state=_check.array("last_state", np.atleast_1d(a["last_state"]), (len(names),)) if names else NO_STATE,
