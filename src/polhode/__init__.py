@@ -12,7 +12,9 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
+    from polhode import methods as methods
     from polhode import samples as samples
+    from polhode import torques as torques
     from polhode._check import ScaledQuaternion as ScaledQuaternion
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
@@ -102,7 +104,7 @@ _HOME = {
     "torque": "torques",
     "where": "core.ops",
 }
-_MODULES = ("elliptic", "samples")
+_MODULES = ("elliptic", "methods", "samples", "torques")
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 

@@ -839,6 +839,7 @@ def _echo_json(value: object) -> None:
 @app.command()
 def torques(
     name: Annotated[str | None, typer.Argument(help="Show this model in full, with an example.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The model, or all of them, as JSON.")] = False,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""
     from polhode.torques import catalogue, find
@@ -846,15 +847,18 @@ def torques(
 
     if name is not None:
         try:
-            _say(cards.torque_card(find(name)))
+            model = find(name)
         except ValueError as problem:
             _stop(problem)
+        if as_json:
+            _echo_json(cards.torque_record(model))
+        else:
+            _say(cards.torque_card(model))
         return
-    rows = [cards.torque_row(model) for model in catalogue().values()]
-    head = ["model", "parameters (= default)", "depends on", "potential", "package"]
-    if not any(row[-1] for row in rows):  # all are polhode's own
-        head, rows = head[:-1], [row[:-1] for row in rows]
-    _table(head, rows)
+    if as_json:
+        _echo_json([cards.torque_record(model) for model in catalogue().values()])
+        return
+    _table(*cards.torque_rows())
     _say("For units and an example: polhode torques NAME. For a function of your own: model = 'file.py:function'.")
 
 
