@@ -81,7 +81,7 @@ def test_phases(case: Any) -> None:
         assert found.theta <= math.pi / 2 + 1e-12
         G = motion.angular_momentum
         np.testing.assert_allclose(G / np.linalg.norm(G), [1 / 3, 2 / 3, -2 / 3], atol=1e-14)
-        periods = motion.observed_periods(reference)  # type: ignore[arg-type]
+        periods = motion.observed_periods(reference)
         assert (periods.psi, periods.phi) == pytest.approx((P_psi, P_phi), rel=1e-10)
     turns = (mode in ("SAM", "short-axis")) == (reference == "short")
     assert reached == 5 if turns else 0 < reached < 5

@@ -191,7 +191,7 @@ def from_periods(
 ) -> FreeMotion:  # fmt: skip
     """Returns the motion of `FreeMotion.from_periods`."""
     circled = MODES[_check.choice("mode", mode, MODES)]
-    wanted = _check.choice("reference axis", reference, ("long", "short"))
+    wanted: Any = _check.choice("reference axis", reference, ("long", "short"))
     bodies, single = _bodies(ratios)
     periods = {"P_psi": _positive("P_psi", P_psi), "P_phi": _positive("P_phi", P_phi)}
     shape = _common({"ratios": () if single else (len(bodies),), **{n: x.shape for n, x in periods.items()}})
@@ -321,7 +321,8 @@ def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: A
         middle = 0.5 * (low + high)
         above = seen(*_components(np.exp(middle))) > ratio  # nearer to the separatrix than wanted
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.exp(0.5 * (low + high))
+    tangent: Floats = np.exp(0.5 * (low + high))
+    return tangent
 
 
 def _phase(moments: Floats, axes: tuple[int, int, int], k: int, c: float, s: float, psi: Any) -> tuple[Vec3, float]:

@@ -88,7 +88,7 @@ def test_many_bodies_in_lanes_have_their_own_moments() -> None:
 
 def test_sums_keep_the_numbers_of_the_body() -> None:
     body = ph.Body([2.5, 3.5, 3.0])
-    total = 0.5 * control + ph.ConstantBodyTorque([0.0, 0.0, 0.1])
+    total = 0.5 * control + ph.ConstantBodyTorque((0.0, 0.0, 0.1))
     assert isinstance(total, SumTorque)
     assert list(total.parameters(body)) == [0.5, *control.values, 2.5, 3.5, 3.0, 0.0, 0.0, 0.1]
     assert total.reads_body
