@@ -23,9 +23,8 @@ START: dict[str, Any] = {"omega": [0.5, -0.3, 0.8], "attitude": [0.5, 0.5, 0.5, 
 def control(t, q, w, p):  # type: ignore[no-untyped-def]
     """Turns the body to an attitude with limited torques, and takes its gyroscopic torque away."""
     error = ph.quaternion_product(ph.quaternion_conjugate((p[3], p[4], p[5], p[6])), q)
-    u = ph.clip(
-        (-p[0] * error[1] - p[1] * w[0], -p[0] * error[2] - p[1] * w[1], -p[0] * error[3] - p[1] * w[2]), -p[2], p[2]
-    )
+    u = (-p[0] * error[1] - p[1] * w[0], -p[0] * error[2] - p[1] * w[1], -p[0] * error[3] - p[1] * w[2])
+    u = ph.clip(u, -p[2], (p[2], 0.5 * p[2], 0.2 * p[2]))
     gyroscopic = ph.cross(w, (p[7] * w[0], p[8] * w[1], p[9] * w[2]))
     brake = ph.clip(1 - ph.dot(w, w), 0, 1)
     return (
@@ -41,7 +40,7 @@ def truth(t: Any, moments: Any = MOMENTS, limit: float = 0.3) -> Any:
     def slope(t: float, y: Any) -> Any:
         q, w = y[:4] / np.linalg.norm(y[:4]), y[4:]
         error = W * q[1:] - q[0] * np.array([X, Y, Z]) - np.cross([X, Y, Z], q[1:])  # of conjugate(target) q
-        u = np.clip(-2.0 * error - 0.5 * w, -limit, limit)
+        u = np.clip(-2.0 * error - 0.5 * w, -limit, limit * np.array([1.0, 0.5, 0.2]))
         torque = u + np.cross(w, moments * w) - 0.1 * np.clip(1 - w @ w, 0, 1) * w
         turned = 0.5 * np.array([-q[1:] @ w, *(q[0] * w + np.cross(q[1:], w))])
         return [*turned, *((torque - np.cross(w, moments * w)) / moments)]
@@ -59,7 +58,7 @@ def test_against_scipy_with_bends_located() -> None:
     assert np.abs(np.abs(np.sum(s.quaternion * expected[:, :4], axis=1)) - 1).max() < 2e-9
     assert np.abs(ph.cross(s.omega, s.momentum) + s.torque_of()).max() > 0.1  # there is more than the gyroscopic torque
     blind = ph.simulate(ph.Body(MOMENTS), control, **START, method="RK4", step=0.01, t_eval=[6])
-    assert 1e-12 < np.abs(blind.omega[-1] - expected[-1, 4:]).max() < 1e-6
+    assert 1e-12 < np.abs(blind.omega[-1] - expected[-1, 4:]).max() < 1e-5  # RK4 steps over the bends
 
 
 def test_many_bodies_in_lanes_have_their_own_moments() -> None:
@@ -79,7 +78,7 @@ def test_many_bodies_in_lanes_have_their_own_moments() -> None:
         one = ph.simulate(bodies[k], control.with_parameters(rows[k]), **run)
         assert (one.momentum == many.momentum[k]).all()
         assert (ph.simulate(bodies[k], control, **run).momentum == shared.momentum[k]).all()
-    assert np.abs(shared.omega[4, 1] - truth([6.0], moments[4])[0, 4:]).max() < 1e-6
+    assert np.abs(shared.omega[4, 1] - truth([6.0], moments[4])[0, 4:]).max() < 1e-5  # RK4 steps over the bends
     drawn = ph.ensemble(moments, control, parameters=rows[0], **run)  # an array of moments in place of bodies
     listed = [control.with_parameters(row) for row in rows]
     assert (drawn.start.parameters[:, 7:] == moments).all()
@@ -176,6 +175,8 @@ def test_clip_in_plain_python() -> None:
     assert ph.clip(5, -1, 1) == 1
     assert ph.clip(-0.5, -1.0, 1.0) == -0.5
     assert ph.clip((5.0, 0.2, -7.0), -1.0, (1.0, 2.0, 3.0)) == (1.0, 0.2, -1.0)
+    assert ph.clip([5.0, 5.0, 5.0], (-1.0, -1.0, 9.0), (1.0, 2.0, 3.0)) == (1.0, 2.0, 3.0)
+    assert ph.clip([-5.0, -5.0, -5.0], (-1.0, -2.0, -3.0), 9.0) == (-1.0, -2.0, -3.0)
     assert ph.clip(np.array([5.0, 0.2, -7.0]), -1, 1) == (1.0, 0.2, -1.0)
     assert np.isnan(ph.clip(float("nan"), -1.0, 1.0))
     x = np.random.default_rng(2).normal(size=(20, 3))
