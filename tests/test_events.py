@@ -442,7 +442,7 @@ def test_what_stops_the_looks_loses_nothing(problem: BaseException) -> None:
     def height(t: float, q: Any, w: Any) -> float:
         if t > 3.0:
             raise problem
-        return ph.to_space(q, (1.0, 0.0, 0.0))[2]
+        return float(ph.to_space(q, (1.0, 0.0, 0.0))[2])
 
     with pytest.raises((ValueError, ph.SimulationInterrupted)) as caught:
         ph.simulate(
@@ -478,7 +478,7 @@ def test_a_long_span_is_not_prepared_as_a_whole(monkeypatch: pytest.MonkeyPatch)
 
 
 def sideways(t: float, q: Any, w: Any) -> float:
-    return ph.to_space(q, (1.0, 0.0, 0.0))[0]
+    return float(ph.to_space(q, (1.0, 0.0, 0.0))[0])
 
 
 def spun_up(t_end: float, **others: Any) -> tuple[ph.Solution, Any]:

@@ -219,6 +219,22 @@ def test_a_failure_says_what_the_torque_does() -> None:
         ph.simulate(body, ph.LinearDamping(1e6), omega=(1.0, 0.2, 0.1), t_span=(0.0, 9.0), step=0.01, method="RK4")
 
 
+def test_a_resumed_tolerance_keeps_the_method_that_was_asked_for(tmp_path: Path) -> None:
+    run: dict[str, Any] = {"omega": [0.1, 1.0, 0.2], "t_span": (0, 2), "rtol": 1e-6}
+    s = ph.simulate(ph.Body([2, 3, 4]), ph.HeavyTop(weight=0.5), **run, method="RK4")
+    assert ph.resume(s, 4.0).method == "RK4"
+    s.save(tmp_path / "s.nc")
+    again = ph.resume(ph.load(tmp_path / "s.nc"), 4.0)
+    assert again.method == "RK4"
+    assert again.error_estimate is not None
+    assert again.error_estimate <= 1e-6
+    assert ph.resume(again, 5.0).method == "RK4"
+    other = ph.resume(again, 5.0, method="auto")
+    assert other.method != "RK4"
+    assert other.method_asked is None
+    assert ph.simulate(ph.Body([2, 3, 4]), ph.HeavyTop(weight=0.5), **run).method_asked is None
+
+
 def test_resume_with_another_step() -> None:
     body, torque = ph.Body([2.0, 1.5, 0.9]), ph.HeavyTop(1.0)
     first = ph.simulate(body, torque, omega=(0.3, 0.1, 4.0), t_span=(0.0, 1.0), step=0.1, method="MR2")

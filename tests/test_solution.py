@@ -226,6 +226,7 @@ def test_xarray_dataset() -> None:
         "kinetic_energy": "J",
         "potential_energy": "J",
         "spatial_momentum": "kg m2 s-1",
+        "spatial_omega": "rad s-1",
         "energy_error": "1",
         "axial_momentum_error": "1",
         "quaternion_norm_error": "1",

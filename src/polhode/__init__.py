@@ -12,7 +12,9 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
+    from polhode import methods as methods
     from polhode import samples as samples
+    from polhode import torques as torques
     from polhode._check import ScaledQuaternion as ScaledQuaternion
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
@@ -21,10 +23,10 @@ if TYPE_CHECKING:
     from polhode._simulate import simulate as simulate
     from polhode._watch import Event as Event
     from polhode._watch import EventsUnresolved as EventsUnresolved
+    from polhode.attitudes import quaternion_from_euler as quaternion_from_euler
+    from polhode.attitudes import quaternion_from_mrp as quaternion_from_mrp
     from polhode.body import Body as Body
     from polhode.core.ops import where as where
-    from polhode.core.quat import to_body as to_body
-    from polhode.core.quat import to_space as to_space
     from polhode.core.table import table_at as table_at
     from polhode.ensembles.ensemble import ensemble as ensemble
     from polhode.ensembles.reduce import Reduced as Reduced
@@ -51,6 +53,13 @@ if TYPE_CHECKING:
     from polhode.torques.piecewise import PiecewiseTorque as PiecewiseTorque
     from polhode.torques.sinusoidal import SinusoidalTorque as SinusoidalTorque
     from polhode.torques.table import Table as Table
+    from polhode.vectors import clip as clip
+    from polhode.vectors import cross as cross
+    from polhode.vectors import dot as dot
+    from polhode.vectors import quaternion_conjugate as quaternion_conjugate
+    from polhode.vectors import quaternion_product as quaternion_product
+    from polhode.vectors import to_body as to_body
+    from polhode.vectors import to_space as to_space
 
 _HOME = {
     "Body": "body",
@@ -80,19 +89,26 @@ _HOME = {
     "Solution": "solution",
     "Table": "torques.table",
     "ToleranceNotReached": "tolerance.search",
+    "clip": "vectors",
     "compare": "_compare",
+    "cross": "vectors",
+    "dot": "vectors",
     "ensemble": "ensembles.ensemble",
     "load": "solution",
     "quantity": "ensembles.reduce",
+    "quaternion_conjugate": "vectors",
+    "quaternion_from_euler": "attitudes",
+    "quaternion_from_mrp": "attitudes",
+    "quaternion_product": "vectors",
     "resume": "_simulate",
     "simulate": "_simulate",
     "table_at": "core.table",
-    "to_body": "core.quat",
-    "to_space": "core.quat",
+    "to_body": "vectors",
+    "to_space": "vectors",
     "torque": "torques",
     "where": "core.ops",
 }
-_MODULES = ("elliptic", "samples")
+_MODULES = ("elliptic", "methods", "samples", "torques")
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 

@@ -166,6 +166,7 @@ def _accurate_with_events(
         stats=replace(spent, steps=seen.stats.steps),
         error_estimate=found.error_estimate,
         rtol=goal.rtol,
+        method_asked=goal.method,
         message=f"{seen.message}; the error is estimated as {found.error_estimate:.1e}",
     )
 
@@ -192,7 +193,8 @@ def resume(
 ) -> Solution:
     """Goes on from where a solution ended; returns the whole motion.
 
-    A solution that was asked for with a tolerance goes on with it, or with another `rtol`. The tolerance holds for the
+    A solution that was asked for with a tolerance goes on with it, or with another `rtol`, by the method that was asked
+    for, if one was; `method="auto"` has it chosen. The tolerance holds for the
     whole motion: what the error so far becomes later counts in the new estimate, and where it becomes too much, the
     motion is computed anew from its start. After a change of the torque that cannot be done, and a
     `ToleranceNotReached` warning says so if it would be needed; if nothing is known of the error before the change, the
@@ -227,7 +229,8 @@ def resume(
     z = _carried_on(solution, acting, state)
     tolerance = rtol if rtol is not None or step is not None else solution.rtol
     if tolerance is not None:
-        goal = checked_goal(old.replace(torque=acting), tolerance, None, method)
+        named = solution.method_asked if method is None else method
+        goal = checked_goal(old.replace(torque=acting), tolerance, None, named)
         assert isinstance(goal, search.Goal)
         return _resumed_within(solution, end, goal, acting, z, times, events, progress, on_compile, same=same)
     chosen = plan.method if is_auto(method) else find_method(method) if isinstance(method, str) else method

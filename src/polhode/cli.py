@@ -501,10 +501,11 @@ def _drawn(job: _Job, made: Solution | Ensemble | Reduced) -> _Kept:
     """Draws the picture of a result, if one is wanted; says so if it cannot be drawn."""
     if job.picture is None:
         return _Kept()
+    from polhode.solution import Solution
     from polhode.views.plot import save
 
     try:
-        figure = made.plot()
+        figure = made.plot(quantities=job.scenario.quantities) if isinstance(made, Solution) else made.plot()
         kept = _kept(job.picture, job.force, lambda file, force: save(figure, file, overwrite=force))
     except (ValueError, MemoryError) as problem:  # nothing to draw
         kept = _Kept(problem=f"no picture was drawn: {problem}")
@@ -838,6 +839,7 @@ def _echo_json(value: object) -> None:
 @app.command()
 def torques(
     name: Annotated[str | None, typer.Argument(help="Show this model in full, with an example.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The model, or all of them, as JSON.")] = False,
 ) -> None:
     """List the torque models: their parameters, what they depend on, whether they have a potential."""
     from polhode.torques import catalogue, find
@@ -845,15 +847,18 @@ def torques(
 
     if name is not None:
         try:
-            _say(cards.torque_card(find(name)))
+            model = find(name)
         except ValueError as problem:
             _stop(problem)
+        if as_json:
+            _echo_json(cards.torque_record(model))
+        else:
+            _say(cards.torque_card(model))
         return
-    rows = [cards.torque_row(model) for model in catalogue().values()]
-    head = ["model", "parameters (= default)", "depends on", "potential", "package"]
-    if not any(row[-1] for row in rows):  # all are polhode's own
-        head, rows = head[:-1], [row[:-1] for row in rows]
-    _table(head, rows)
+    if as_json:
+        _echo_json([cards.torque_record(model) for model in catalogue().values()])
+        return
+    _table(*cards.torque_rows())
     _say("For units and an example: polhode torques NAME. For a function of your own: model = 'file.py:function'.")
 
 
@@ -902,6 +907,13 @@ def show(
     plot: Annotated[bool, typer.Option("--plot", help="Draw a PNG beside it.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the PNG if it exists.")] = False,
     rows: Annotated[int, typer.Option(min=0, help="How many rows to print.")] = 8,
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Print, and draw, also this: 'euler_deg(ZYX)', 'mrp', 'pointing_angle_deg(z, [0, 0, 1])'. "
+            "It can be given several times."
+        ),
+    ] = None,
 ) -> None:
     """Show what is in a result file.
 
@@ -914,7 +926,12 @@ def show(
         _stop(problem)
     try:
         contents = netcdf.read(result)
-        figure = _show_many(result, contents, plot) if _holds_many(contents) else _show_one(result, rows, plot)
+        if _holds_many(contents):
+            if quantity:
+                raise ValueError("--quantity is for the motion of one body, and this file holds many: leave it out")
+            figure = _show_many(result, contents, plot)
+        else:
+            figure = _show_one(result, rows, plot, quantity or [])
     except (OSError, ValueError, TypeError, LookupError) as problem:
         why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         _stop(why if why.startswith(str(result)) else f"{result}: {why}")
@@ -929,14 +946,16 @@ def show(
         _say(f"plotted as {kept.file}")
 
 
-def _show_one(result: Path, rows: int, plot: bool) -> Figure | None:
+def _show_one(result: Path, rows: int, plot: bool, quantities: list[str]) -> Figure | None:
     """Shows a solution, and returns its picture if that is wanted."""
     import numpy as np
 
     import polhode
     from polhode.io.records import TorqueFromFile, describe_torque
+    from polhode.solution import read_quantities
     from polhode.torques import get
 
+    wanted = read_quantities(quantities)
     solution = polhode.load(result)
     if title := solution.metadata.get("title"):
         _say(f"{one_line(str(title))}\n")
@@ -962,10 +981,15 @@ def _show_one(result: Path, rows: int, plot: bool) -> Figure | None:
     _say()
     picked = np.unique(np.linspace(0, solution.t.size - 1, min(rows, solution.t.size)).round().astype(int))
     headers = ["t, s", "omega, rad/s", "", "", "quaternion (scalar first)", "", "", ""]
-    cells = [(solution.t[i], *solution.omega[i], *solution.quaternion[i]) for i in picked]
+    headers += [text for x in wanted for text in (str(x), *[""] * (len(x.labels) - 1))]
+    others = np.concatenate([x(solution).reshape(solution.t.size, -1) for x in wanted], axis=1) if wanted else None
+    cells = [
+        (solution.t[i], *solution.omega[i], *solution.quaternion[i], *(() if others is None else others[i]))
+        for i in picked
+    ]
     if cells:
         _table(headers, [tuple(f"{x:.6g}" for x in row) for row in cells])
-    return solution.plot() if plot else None
+    return solution.plot(quantities=quantities) if plot else None
 
 
 def _field(name: str, value: object) -> None:

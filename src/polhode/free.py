@@ -14,6 +14,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode.attitudes import WithAttitudes
 from polhode.body import Body
 from polhode.compiled import compiles, program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
     from scipy.spatial.transform import Rotation
+
+    from polhode._tumbling import MomentumAngles
 
 EPSILON = 2.0**-52
 
@@ -48,6 +51,7 @@ FEW_DIGITS = 2.0
 """If fewer digits of the phase are left, `at` warns."""
 
 Axis = Literal["short", "long"]
+Reference = Literal["short", "long", "x", "y", "z"]
 
 
 _ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_motions")
@@ -78,7 +82,7 @@ class Nutation(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FreeState:
+class FreeState(WithAttitudes):
     """The state of one or many free bodies at one or many times.
 
     Arrays have an axis of motions if there are many, then the axes of the times, then components.
@@ -156,6 +160,74 @@ class FreeMotion:
         self._omega: Floats = np.broadcast_to(rates, (count, 3))
         self._quaternion: Floats = np.broadcast_to(quaternions, (count, 4))
         self._set_up()
+
+    @classmethod
+    def from_periods(
+        cls, ratios: Any, P_psi: Any, P_phi: Any, mode: str, *, reference: Axis = "long", phi: float = 0.0,
+        psi: float | None = None, direction: Any = (0.0, 0.0, 1.0), t0: float = 0.0,
+    ) -> FreeMotion:  # fmt: skip
+        """Returns the motion of a tumbling body with two observed periods.
+
+        Energy and momentum follow from the periods and the ratios of the moments. For many motions at once, give rows
+        of ratios, or rows of periods, or both.  [kaasalainen2001]
+
+        Parameters
+        ----------
+        ratios
+            Three moments in any unit, along the body axes x, y, z; or two in units of the third; or a `Body`.
+        P_psi, P_phi
+            The periods of `observed_periods`, in s: of the turning or rocking about the reference axis, and of the
+            mean precession of that axis about the angular momentum.
+        mode
+            "SAM" or "short-axis", if the momentum circles the axis of the greatest moment; "LAM" or "long-axis", if it
+            circles that of the least.
+        reference
+            The axis of psi: "long", that of the least moment, or "short", that of the greatest.
+        phi, psi
+            The angles at t0 in radians, as `from_momentum` has them; theta, of at most 90 degrees, follows. By default
+            the momentum lies in the plane of the axis that it circles and the intermediate one.
+        direction
+            The direction of the angular momentum in space axes.
+        """
+        from polhode._tumbling import from_periods
+
+        return from_periods(cls, ratios, P_psi, P_phi, mode, reference, phi, psi, direction, t0)
+
+    @classmethod
+    def from_momentum(
+        cls, body: Body | Sequence[Body], momentum: Any, *, phi: Any, theta: Any, psi: Any,
+        reference: Reference = "long", degrees: bool = False, t0: float = 0.0,
+    ) -> FreeMotion:  # fmt: skip
+        """Returns the motion with this angular momentum and these Euler angles about it at t0.
+
+        Any of the arguments may be stacks of one length.
+
+        Parameters
+        ----------
+        body
+            A `Body`, or a sequence of them.
+        momentum
+            The angular momentum in space axes, kg m^2/s; a number is the size of one along Z.
+        phi, theta, psi
+            How far the reference axis has gone round the momentum, its angle from the momentum, and how far the body
+            has turned about it: the attitude is Rz(phi) Rx(theta) Rz(psi), of principal axes in cyclic order with the
+            reference axis last, to axes with Z along the momentum. The latter are the space axes, turned about Z by the
+            longitude of the momentum and then about Y by its distance from Z. In radians, or with `degrees=True`.
+        reference
+            The principal axis: "long" (of the least moment), "short" (of the greatest), or "x", "y", "z".
+        """
+        from polhode._tumbling import from_angles
+
+        return from_angles(cls, body, momentum, phi, theta, psi, reference, degrees, t0)
+
+    def momentum_angles(self, t: Any, reference: Reference = "long") -> MomentumAngles:
+        """Returns phi, theta and psi about the angular momentum at one or many times, in radians.
+
+        They are those of `from_momentum`. phi and psi lie between -pi and pi: `numpy.unwrap` joins them.
+        """
+        from polhode._tumbling import angles_of
+
+        return angles_of(self, t, reference)
 
     def _set_up(self) -> None:
         count = len(self._omega)

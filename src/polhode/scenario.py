@@ -7,7 +7,8 @@
 
     [initial]                           # one of omega, omega_deg, momentum
     omega = [0.0, 0.0, 50.0]            # rad/s, in body axes
-    rotation_vector = [0.3, 0.0, 0.0]   # at most one of quaternion, matrix, rotation_vector(_deg), euler_deg
+    rotation_vector = [0.3, 0.0, 0.0]   # at most one of quaternion, matrix, rotation_vector(_deg), mrp, and
+                                        # euler(_deg) = {sequence = "ZYX", angles = [10, 20, 30]}
 
     [torque]                            # optional; `polhode torques` lists the models
     model = "HeavyTop"                  # or "file.py:function", with parameters = [...]
@@ -24,6 +25,7 @@
     [output]                            # optional
     file = "fast_top.nc"
     plot = true
+    quantities = ["euler_deg(ZXZ)", "pointing_angle_deg(z, [0, 0, 1])"]  # each a panel of the plot
 
     [ensemble]                          # optional: many bodies; the tables above describe the nominal one
     count = 1000
@@ -33,6 +35,7 @@
                                         # torques, parameters are those of one part: {part = "control", kind = ...}
     reduce.rate = "omega.mean(body)"    # optional: reductions to keep, as written with `polhode.quantity`
     reduce.worst = "energy_error.max(time).quantile(0.99, body)"
+    reduce.lean = "pointing_angle_deg(z, [0, 0, 1]).max(time)"
 
 Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
 
@@ -55,13 +58,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, reduce
-from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from polhode._simulate import checked_arguments, is_auto, simulate
+from polhode.attitudes import check_sequence, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.quat import multiply, turn
 from polhode.core.types import Quat
@@ -69,7 +72,7 @@ from polhode.integration.loop import Progress, SimulationFailed, SimulationInter
 from polhode.io.netcdf import LARGEST_BYTES
 from polhode.methods import Method
 from polhode.methods import find as find_method
-from polhode.solution import Solution
+from polhode.solution import Solution, read_quantities
 from polhode.torques import CustomTorque, SumTorque, Torque, torque
 from polhode.torques import find as find_torque
 from polhode.torques.free import Free
@@ -143,20 +146,15 @@ class _Euler(_Table):
     @model_validator(mode="after")
     def _valid(self) -> _Euler:
         axes = self.sequence
-        if not 1 <= len(axes) <= 3 or not (set(axes) <= set("XYZ") or set(axes) <= set("xyz")):
-            raise ValueError(
-                "sequence must be up to three of XYZ (turning axes) or of xyz (fixed axes), such as 'ZXZ', "
-                f"not {axes!r}"
-            )
-        if repeated := [a for a, b in pairwise(axes) if a == b]:
-            raise ValueError(f"sequence {axes!r} turns about {repeated[0]} twice in a row: join the two angles")
+        check_sequence(axes, whole=False)
         if len(self.angles) != len(axes):
             raise ValueError(f"sequence {axes!r} needs {len(axes)} angles, not {len(self.angles)}")
         return self
 
-    def quaternion(self) -> Quat:
+    def quaternion(self, *, degrees: bool) -> Quat:
         """Multiplies the turns: intrinsic ones from left to right, extrinsic ones from right to left."""
-        turns = [_about(axis, math.radians(a)) for axis, a in zip(self.sequence, self.angles, strict=True)]
+        angles = _radians(self.angles) if degrees else self.angles
+        turns = [_about(axis, angle) for axis, angle in zip(self.sequence, angles, strict=True)]
         return reduce(multiply, turns if self.sequence.isupper() else turns[::-1])
 
 
@@ -168,14 +166,14 @@ class _Initial(_Table):
     matrix: Matrix | None = None
     rotation_vector: Vector | None = None
     rotation_vector_deg: Vector | None = None
+    mrp: Vector | None = None
+    euler: _Euler | None = None
     euler_deg: _Euler | None = None
 
     @model_validator(mode="after")
     def _one(self) -> _Initial:
         self.one_of("omega", "omega_deg", "momentum")
-        self.one_of(
-            "quaternion", "matrix", "rotation_vector", "rotation_vector_deg", "euler_deg", optional=True
-        )  # fmt: skip
+        self.one_of(*_ATTITUDES, optional=True)
         return self
 
     def rate(self, body: Body) -> Sequence[float]:
@@ -188,11 +186,20 @@ class _Initial(_Table):
     def attitude(self) -> Quat | Matrix | None:
         """Returns the attitude for `simulate`, without SciPy, whose rotations take most of a second to import."""
         if self.euler_deg:
-            return self.euler_deg.quaternion()
+            return self.euler_deg.quaternion(degrees=True)
+        if self.euler:
+            return self.euler.quaternion(degrees=False)
+        if self.mrp is not None:
+            w, x, y, z = quaternion_from_mrp(self.mrp).tolist()
+            return (w, x, y, z)
         if vector := self.rotation_vector or _radians(self.rotation_vector_deg or ()):
             x, y, z = vector
             return turn((1.0, 0.0, 0.0, 0.0), (x, y, z))
         return self.quaternion or self.matrix
+
+
+_ATTITUDES = ("quaternion", "matrix", "rotation_vector", "rotation_vector_deg", "mrp", "euler", "euler_deg")
+"""The keys of [initial] for an attitude."""
 
 
 class _Torque(_Table):
@@ -229,6 +236,7 @@ class _Run(_Table):
 class _Output(_Table):
     file: str | None = None
     plot: bool = False
+    quantities: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _below(self) -> _Output:
@@ -241,6 +249,7 @@ class _Output(_Table):
                 )
             if not self.file.isprintable():
                 raise ValueError(f"file must be a name that can be printed, not {self.file!r}")
+        read_quantities(self.quantities)
         return self
 
 
@@ -300,8 +309,8 @@ class _FileOfSum(_File):
 
 
 _KEYS: dict[tuple[str, ...], type[_Table]] = {
-    (): _File, ("body",): _Body, ("initial",): _Initial, ("initial", "euler_deg"): _Euler, ("run",): _Run,
-    ("output",): _Output, ("ensemble",): _Ensemble,
+    (): _File, ("body",): _Body, ("initial",): _Initial, ("initial", "euler"): _Euler,
+    ("initial", "euler_deg"): _Euler, ("run",): _Run, ("output",): _Output, ("ensemble",): _Ensemble,
 }  # fmt: skip
 
 
@@ -348,6 +357,8 @@ class Scenario:
     file: PurePath
     """The name of the result file."""
     plot: bool
+    quantities: tuple[str, ...] = ()
+    """The quantities of attitudes that the picture shows besides."""
     many: Many | None = None
     """The bodies of the [ensemble] table, if there is one."""
 
@@ -480,11 +491,17 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         t_eval=t_eval,
         file=PurePath(file.output.file or f"{path.stem}.nc"),
         plot=file.output.plot,
+        quantities=file.output.quantities,
     )
     # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))
     if file.ensemble is None:
         return scenario
+    if file.output.quantities:
+        raise _Problems(
+            "output.quantities: these are for the picture of one body; of many, reduce them, as in "
+            f"reduce.some = {json.dumps(file.output.quantities[0] + '.quantile([0.05, 0.5, 0.95], body)')}"
+        )
     listed = len(t_eval) if t_eval is not None else 2 + int(rows) * (run.every is not None)
     size = file.ensemble.count * listed * 32  # a quaternion in each row
     if size > LARGEST_BYTES and not file.ensemble.reduce:

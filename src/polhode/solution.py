@@ -7,7 +7,7 @@ import html
 import json
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +19,7 @@ from polhode import _check
 from polhode._arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode._arrays import lengths as row_lengths
 from polhode._interrupts import is_from_handler
+from polhode.attitudes import AttitudeQuantity, WithAttitudes
 from polhode.body import Body
 from polhode.compiled import KernelRaised, all_rows_at_once, program
 from polhode.core.drive import potential_rows, torque_rows
@@ -26,6 +27,7 @@ from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
+from polhode.methods import Method
 from polhode.problem import NO_STATE, Plan, Problem, Stats
 from polhode.torques import Torque, checked
 
@@ -62,6 +64,7 @@ _NAMES = {
     "momentum": ("angular momentum in body axes", "kg m2 s-1"),
     "spatial_momentum": ("angular momentum in space axes", "kg m2 s-1"),
     "omega": ("angular velocity in body axes", "rad s-1"),
+    "spatial_omega": ("angular velocity in space axes", "rad s-1"),
     "kinetic_energy": ("kinetic energy", "J"),
     "potential_energy": ("potential energy", "J"),
     "state_name": ("names of the numbers that the torque carries", ""),
@@ -88,7 +91,7 @@ def blaming_potential(torque: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(WithAttitudes):
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
@@ -129,6 +132,8 @@ class Solution:
     and of the rate relative to the largest rate, that at the start included."""
     rtol: float | None = None
     """The tolerance that was asked for; None: a step was given."""
+    method_asked: Method | None = None
+    """The method that was asked for together with a tolerance; None: it was chosen. `resume` keeps it."""
     events: tuple[Solution, ...] = ()
     """The rows at which each event happened, with the name of the event in their metadata."""
     torque_changed: bool = False
@@ -197,6 +202,11 @@ class Solution:
     def spatial_momentum(self) -> Floats:
         """The angular momentum in space axes, kg m^2/s."""
         return apply_by_blocks(to_space, self.quaternion, self.momentum)
+
+    @cached_property
+    def spatial_omega(self) -> Floats:
+        """The angular velocity in space axes, rad/s."""
+        return apply_by_blocks(to_space, self.quaternion, self.omega)
 
     @cached_property
     def kinetic_energy(self) -> Floats:
@@ -368,14 +378,17 @@ class Solution:
 
     # --- pictures
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, quantities: str | Sequence[str] = ()
+    ) -> Figure:  # fmt: skip
         """Draws rates, errors of what should be conserved, and attitude over time, as a Matplotlib figure.
 
-        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name.
+        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name. Each of the
+        `quantities`, such as "euler_deg(ZYX)" or "pointing_angle_deg(z, [0, 0, 1])", has a panel of its own.
         """
         from polhode.views.plot import draw, save
 
-        figure = draw(self)
+        figure = draw(self, read_quantities(quantities))
         if path is not None:
             save(figure, path)
         return figure
@@ -421,15 +434,21 @@ class Solution:
 
     # --- files and tables
 
-    def to_xarray(self) -> Dataset:
-        """Returns everything as an xarray Dataset, with units."""
+    def to_xarray(self, *, quantities: str | Sequence[str] = ()) -> Dataset:
+        """Returns everything as an xarray Dataset, with units.
+
+        It has the `quantities` as well, under the names by which they are asked for: "euler(ZYX)", "euler_deg(ZYX)",
+        "mrp", "mrp(shadow)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])".
+        """
         from xarray import Dataset
 
         table = self._table() | {
             "spatial_momentum": (("time", "component"), self.spatial_momentum),
+            "spatial_omega": (("time", "component"), self.spatial_omega),
             **{f"{k.replace(' ', '_')}_error": (("time",), e) for k, e in self.invariant_errors.items()},
         }
         variables = {name: (*entry, attributes_of(name)) for name, entry in table.items()}
+        variables |= {str(x): (("time", *x.dimensions), x(self), x.attributes) for x in read_quantities(quantities)}
         names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
         coordinates = {name: variables.pop(name) for name in names}
         return Dataset(variables, coordinates, self._attributes())
@@ -524,6 +543,8 @@ class Solution:
         optional["longest_step"] = plan.longest_step
         if plan.in_pieces is not None and (plan.at_knots or problem.torque.breakpoints):
             optional["pieces"] = "at knots" if plan.at_knots else "at breakpoints"
+        if self.method_asked is not None and not is_own(self.method_asked):
+            optional["method_asked"] = self.method_asked.name
         if self.torque_changed:
             optional["torque_changed"] = 1
         if self.state_names:
@@ -546,6 +567,11 @@ class Solution:
             **{k: getattr(self, k) for k in ("message", "t_last", "last_quaternion", "last_momentum")},
             "memory": np.array(self.memory),
         }
+
+
+def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
+    """Returns the quantities of attitudes that a user names; a single one need not be in a list."""
+    return [AttitudeQuantity.read(text) for text in ([texts] if isinstance(texts, str) else texts)]
 
 
 def load(path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
@@ -685,6 +711,7 @@ def _rebuilt(contents: Contents) -> Solution:
         saved_potential=potential,
         error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
         rtol=float(a["rtol"]) if "rtol" in a else None,
+        method_asked=read_method(a["method_asked"], False) if "method_asked" in a else None,
         torque_changed=bool(a.get("torque_changed", 0)),
         state=_rows("state", contents, (t.size, len(names))) if names else np.empty((t.size, 0)),
         last_state=_check.array("last_state", np.atleast_1d(a["last_state"]), (len(names),)) if names else NO_STATE,

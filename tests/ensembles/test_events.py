@@ -23,7 +23,7 @@ def second_rate(t: float, q: Any, w: Any) -> float:
 
 
 def sideways(t: float, q: Any, w: Any) -> float:
-    return ph.to_space(q, (1.0, 0.0, 0.0))[0]
+    return float(ph.to_space(q, (1.0, 0.0, 0.0))[0])
 
 
 WATCHED = [sideways, ph.Event(second_rate, direction=1, terminal=True)]

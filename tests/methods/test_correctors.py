@@ -260,7 +260,7 @@ def test_times_between_rows() -> None:
 
 def test_events_are_those_of_the_corrected_motion() -> None:
     def level(t: float, q: Any, w: Any) -> float:
-        return ph.to_space(q, (1.0, 0.0, 0.0))[2]
+        return float(ph.to_space(q, (1.0, 0.0, 0.0))[2])
 
     exact, mine, plain = (
         run(m, h, weight(1e-2), 8.0, events=level).events[0].t

@@ -29,6 +29,7 @@ from polhode.compiled.smoothness import may_bend
 from polhode.core import bends
 from polhode.core.ops import where
 from polhode.core.types import UserTorque
+from polhode.core.vec import clip
 
 MOST_DECISIONS = 64
 """Each takes four numbers in every step: a torque with more is a table, and better run as it is."""
@@ -93,6 +94,9 @@ _SMOOTH = frozenset({
     np.ones_like, np.empty_like, np.add, np.subtract, np.multiply, np.divide, np.sinc, np.cbrt, np.reciprocal,
 })  # fmt: skip
 """Functions that have no bends of their own, or whose bends are those of their arguments."""
+_NUMBERS = (ast.BinOp, ast.UnaryOp, ast.Subscript)
+"""Expressions that are numbers where a number or a tuple of three is wanted: to clip a number takes two decisions, to
+clip whatever it may be takes six."""
 _SMOOTH_METHODS = frozenset({"append", "copy", "dot", "flatten", "ravel", "reshape", "sum", "transpose"})
 
 
@@ -406,6 +410,8 @@ class _Rewriter(ast.NodeTransformer):
             if len(arguments) == guard.arguments and not any(map(_is_none, arguments)):
                 made = self.call(guard.function, guard.cells, *arguments)
                 return ast.Call(self.known("int"), [made], []) if guard.whole else made
+        elif function is clip and not special and len(arguments) == 3 and isinstance(node.args[0], _NUMBERS):
+            return self.call(bends.clipped, 2, *arguments)
         elif _is_in(function, _SMOOTH) or is_record(function):
             return plainly
         elif isinstance(function, types.FunctionType) and not is_foreign(function):

@@ -193,6 +193,24 @@ def _overload_derivatives(x, n):
     raise TypingError(f"{wrong}, as a tuple, list or array, not {x}")
 
 
+@overload(ops.each_of_three)
+def _overload_each_of_three(x):
+    if isinstance(x, types.Float | types.Integer | lanes.Lanes):
+        return lambda x: (x, x, x)
+    if isinstance(x, types.BaseTuple) and len(x) != 3:
+        raise TypingError(f"a vector has three numbers, not {len(x)}")
+    if isinstance(x, types.Array) and x.ndim != 1:
+        raise TypingError(f"a vector has three numbers in a row, not an array of {x.ndim} dimensions")
+    return lambda x: (x[0], x[1], x[2])
+
+
+@overload(ops.shaped_like)
+def _overload_shaped_like(x, v):
+    if isinstance(x, types.Float | types.Integer | lanes.Lanes):
+        return lambda x, v: v[0]
+    return lambda x, v: v
+
+
 @overload(ops.where)
 def _overload_where(condition, a, b):
     if lanes.lanes_among((condition, a, b)):
@@ -236,6 +254,7 @@ COMPILED: dict[Any, Any] = {
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
     **{f: f for f in (table.is_handle, table.no_table)},
+    **{f: f for f in (ops.each_of_three, ops.shaped_like)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not
 return an array that it was not given."""

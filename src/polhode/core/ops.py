@@ -115,6 +115,18 @@ def derivatives(x: Any, n: int) -> tuple[float, ...]:
     return (float(x),) if n == 1 and not hasattr(x, "__len__") else tuple(float(item) for item in x)
 
 
+@primitive
+def each_of_three(x: Any) -> Any:
+    """Returns the three numbers of a vector; a number stands for all three."""
+    return (x[0], x[1], x[2]) if hasattr(x, "__len__") else (x, x, x)
+
+
+@primitive
+def shaped_like(x: Any, v: Vec3) -> Any:
+    """Returns v if x is a vector, and its first number if x is a number."""
+    return v if hasattr(x, "__len__") else v[0]
+
+
 # Many bodies at once. Compiled, a number may stand for several bodies, one in each lane of a vector register
 # (`compiled/lanes.py`). Here, in plain Python, there is one lane: a float.
 

@@ -1,6 +1,8 @@
 """Vectors as tuples of three."""
 
-from polhode.core.ops import fma
+from typing import Any
+
+from polhode.core.ops import each_of_three, fma, shaped_like
 from polhode.core.types import Vec3
 
 
@@ -26,6 +28,14 @@ def times(a: Vec3, b: Vec3) -> Vec3:
 def combine(a: Vec3, h: float, b: Vec3) -> Vec3:
     """a + h b."""
     return (fma(h, b[0], a[0]), fma(h, b[1], a[1]), fma(h, b[2], a[2]))
+
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """min(max(x, low), high), of a number or of every component of a vector. NaN stays NaN."""
+    v, a, b = each_of_three(x), each_of_three(low), each_of_three(high)
+    return shaped_like(
+        x, (min(max(v[0], a[0]), b[0]), min(max(v[1], a[1]), b[1]), min(max(v[2], a[2]), b[2]))
+    )  # fmt: skip
 
 
 def placed(k: int, along: float, x: float, y: float) -> Vec3:

@@ -15,7 +15,6 @@ from polhode.body import TRIANGLE_TOLERANCE, Body
 from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
-from polhode.torques._torque import reads_body
 from polhode.torques.free import Free
 
 PART = 64 * BLOCK
@@ -302,11 +301,12 @@ class Start:
                 return rows_of_all
             assert isinstance(only, CustomTorque)
             given = only.with_handles(self.custom_parameters) if only.tables else self.custom_parameters
+            given = only.rows_with(given, self.bodies.tensors)
             return np.broadcast_to(given, (self.count, given.shape[1]))
         if len(self.torques) == 1:
             shared = self.torques[0].parameter_rows(self.bodies.tensors)
             return np.broadcast_to(shared, (self.count, shared.shape[1]))
-        if self.bodies.count == 1 or not reads_body(type(self.torques[0])):
+        if self.bodies.count == 1 or not any(t.reads_body for t in self.torques):
             body = self.bodies[0]
             rows = [list(t.parameters(body)) for t in self.torques]
         else:
@@ -510,5 +510,5 @@ def _check_custom_parameters(torques: tuple[Torque, ...], part: str | None, rows
 def _check_width(torque: CustomTorque, rows: Floats, *, fixed: bool) -> None:
     """Refuses rows of another length than the torque has parameters; one without any takes any, but not in a sum."""
     declared = len(torque.values)
-    if (declared or fixed) and rows.shape[1] != declared:
+    if (declared or fixed or torque.reads_body) and rows.shape[1] != declared:
         raise ValueError(f"{torque.name} has {declared} parameters, but a row of parameters has {rows.shape[1]}")

@@ -16,6 +16,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode.attitudes import NAMES, AttitudeQuantity
 from polhode.core.status import Status
 from polhode.ensembles.accumulators import EXTREMES, Accumulator, Fold, Kept, Quantiles, accumulator, quantiles_of
 from polhode.ensembles.result import MOST_MESSAGES, TIMED, Ensemble, seed_attribute, unavailable
@@ -32,7 +33,7 @@ BLOCK = 256
 OVER_BODIES, OVER_TIME = "quantile", "quantile_over_time"
 """The names of the dimension of several quantiles, over bodies and over time."""
 
-DIMENSIONS = ("body", "time", *filter(None, TIMED.values()), OVER_BODIES, OVER_TIME)
+DIMENSIONS = ("body", "time", *filter(None, TIMED.values()), "euler_angle", OVER_BODIES, OVER_TIME)
 ATTRIBUTES = ("method", "torque", "step", "bodies", "failed", "seed")
 """The attributes that files and tables have besides the reductions."""
 
@@ -154,19 +155,24 @@ def quantity(what: What) -> Quantity:
     Parameters
     ----------
     what
-        For every body at every output time: "omega", "momentum", "quaternion", "spatial_momentum", "kinetic_energy",
-        "potential_energy", "energy", "energy_error" or "momentum_error". Once for every body: "status", "t_last",
-        "steps", "evaluations" or, with `rtol`, "error_estimate". A function of your own is possible as well: it is
-        called with an `Ensemble` of some of the bodies and returns an array (bodies, times, ...) or (bodies,).
+        For every body at every output time: "omega", "momentum", "quaternion", "spatial_omega", "spatial_momentum",
+        "kinetic_energy", "potential_energy", "energy", "energy_error" or "momentum_error"; of the attitude,
+        "euler(ZYX)", "euler_deg(ZYX)" with any sequence, "mrp", "mrp(shadow)", "pointing_angle(z, [0, 0, 1])",
+        "pointing_angle_deg(z, [0, 0, 1])" with any body axis and any direction in space. Once for every body: "status",
+        "t_last", "steps", "evaluations" or, with `rtol`, "error_estimate". A function of your own is possible as
+        well: it is called with an `Ensemble` of some of the bodies and returns an array (bodies, times, ...) or
+        (bodies,).
     """
     if not isinstance(what, str):
         return Quantity(_function("what", what))
-    return Quantity(_check.choice("quantity", what, (*TIMED, *SINGLE)))
+    if what.partition("(")[0].strip() in NAMES:
+        return Quantity(AttitudeQuantity.read(what))
+    return Quantity(_check.choice("quantity", what, (*TIMED, *SINGLE, *NAMES)))
 
 
 def _called(what: Any) -> str:
     """Returns a name in quotes, or that of a function."""
-    return repr(what) if isinstance(what, str) else str(getattr(what, "__name__", what))
+    return repr(str(what)) if isinstance(what, str | AttitudeQuantity) else str(getattr(what, "__name__", what))
 
 
 def _function(name: str, value: Any) -> Any:
@@ -254,6 +260,8 @@ def _found(name: str, what: What, bodies: Ensemble) -> Values:
         if what in SINGLE:
             return Values(np.asarray(getattr(bodies, what)), ("body",))
         return Values(getattr(bodies, what), ("body", "time", *([TIMED[what]] if TIMED[what] else [])))
+    if isinstance(what, AttitudeQuantity):
+        return Values(what(bodies), ("body", "time", *what.dimensions))
     with _blamed(name):
         returned = what(bodies)
     made = _real(name, returned)
@@ -386,6 +394,7 @@ def _described(wanted: Quantity) -> dict[str, Any]:
     """Returns what a result is, in words and units."""
     what = wanted.what
     known = attributes_of(what) if isinstance(what, str) and what in TIMED and what != "energy" else {}
+    known = what.attributes if isinstance(what, AttitudeQuantity) else known
     name = known.get("long_name", what if isinstance(what, str) else getattr(what, "__name__", "function"))
     for dim, step in (("time", wanted.over_time), ("bodies", wanted.over_bodies)):
         if step is not None:

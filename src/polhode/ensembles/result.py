@@ -6,7 +6,7 @@ import json
 import math
 import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots
+from polhode.attitudes import WithAttitudes
 from polhode.compiled import all_rows_at_once, program
 from polhode.core.drive import potential_of_many
 from polhode.core.quat import to_space
@@ -22,7 +23,14 @@ from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.ensembles.initial import Start
 from polhode.problem import Plan, Problem, Stats
-from polhode.solution import FEW_ROWS, INTERPRETED_ROWS, Solution, attributes_of, blaming_potential
+from polhode.solution import (
+    FEW_ROWS,
+    INTERPRETED_ROWS,
+    Solution,
+    attributes_of,
+    blaming_potential,
+    read_quantities,
+)
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
@@ -90,7 +98,7 @@ class EventRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble:
+class Ensemble(WithAttitudes):
     """The motions of many bodies, at common times: arrays have a first axis for the body, a second for the time.
 
     `ensemble[k]` is the `Solution` of body k, with everything that a solution has.
@@ -173,6 +181,11 @@ class Ensemble:
     def spatial_momentum(self) -> Floats:
         """(bodies, times, 3): angular momentum in space axes, kg m^2/s."""
         return _to_space(self.quaternion, self.momentum)
+
+    @cached_property
+    def spatial_omega(self) -> Floats:
+        """(bodies, times, 3): angular velocity in space axes, rad/s."""
+        return _to_space(self.quaternion, self.omega)
 
     @cached_property
     def kinetic_energy(self) -> Floats:
@@ -353,11 +366,16 @@ class Ensemble:
     def _title(self) -> str:
         return f"{len(self):,} bodies, {self.problem.torque.name}, {self.plan.method.name}"
 
-    def to_xarray(self) -> Dataset:
-        """Returns everything as an xarray Dataset with the dimensions body, time and component, with units."""
+    def to_xarray(self, *, quantities: str | Sequence[str] = ()) -> Dataset:
+        """Returns everything as an xarray Dataset with the dimensions body, time and component, with units.
+
+        It has the `quantities` as well, under the names by which they are asked for, as `Solution.to_xarray`.
+        """
         from xarray import Dataset
 
         variables = self._table()
+        for x in read_quantities(quantities):
+            variables[str(x)] = (("body", "time", *x.dimensions), x(self), x.attributes)
         coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
         return Dataset(variables, coordinates, self._about())
 
@@ -463,6 +481,7 @@ TIMED = {
     "momentum": "component",
     "omega": "component",
     "spatial_momentum": "component",
+    "spatial_omega": "component",
     "kinetic_energy": "",
     "potential_energy": "",
     "energy": "",

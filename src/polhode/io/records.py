@@ -163,7 +163,8 @@ def is_same_torque(old: Torque, new: Torque, body: Body) -> bool:
 def describe_torque(torque: Torque) -> str:
     """Returns the name and the numbers of a torque, for people to read."""
     if isinstance(torque, CustomTorque | TorqueFromFile):
-        return f"{torque.name}({shown_numbers(torque.values)})"
+        more = ["numbers of the body"] if isinstance(torque, CustomTorque) and torque.reads_body else []
+        return f"{torque.name}({', '.join([*filter(None, [shown_numbers(torque.values)]), *more])})"
     if isinstance(torque, SumTorque):
         return joined(term.text(describe_torque(term.torque)) for term in torque.terms)
     return repr(torque)

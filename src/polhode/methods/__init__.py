@@ -1,6 +1,7 @@
 """The methods: each file has one method or one family.
 
-A new file is found by itself, and so are the methods of other installed packages.
+A new file is found by itself, and so are the methods of other installed packages. The package can be called:
+`polhode.methods()` lists the methods, `polhode.methods("MR2")` is one of them in full.
 """
 
 import importlib
@@ -10,7 +11,7 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any
 
-from polhode import _check, _entry_points
+from polhode import _check, _entry_points, _listed
 from polhode.methods._method import Keeps, Method, Option, StepModel, compose, split, with_options
 from polhode.methods._start_here import ADVICE, START_HERE
 
@@ -29,6 +30,8 @@ __all__ = [
     "split_list",
     "with_options",
 ]  # fmt: skip
+
+_listed.let_be_called(__name__)
 
 
 @cache

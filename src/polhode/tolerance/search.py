@@ -333,7 +333,7 @@ def answer(
     body = OneBody(problem, goal.rtol, c, progress, on_compile, inherited)
     body.may_be_stiff = goal.method is None and chosen.method.bare_name != STIFF
     try:
-        return body.answer(chosen)
+        return replace(body.answer(chosen), method_asked=goal.method)
     except Stiff:
         body.may_be_stiff, body.first = False, None
         return body.answer(candidate(find_method(STIFF), c, goal.rtol))

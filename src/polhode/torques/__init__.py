@@ -1,6 +1,7 @@
 """The torque models, one in each file.
 
-A new file is found by itself, and so are the models of other installed packages.
+A new file is found by itself, and so are the models of other installed packages. The package can be called:
+`polhode.torques()` lists the models, `polhode.torques("HeavyTop")` is one of them in full.
 """
 
 import importlib
@@ -11,11 +12,13 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-from polhode import _check, _entry_points
+from polhode import _check, _entry_points, _listed
 from polhode.torques._sums import SumTorque, Term
 from polhode.torques._torque import CustomTorque, Torque, checked, torque
 
 __all__ = ["CustomTorque", "SumTorque", "Term", "Torque", "catalogue", "checked", "find", "get", "package", "torque"]
+
+_listed.let_be_called(__name__)
 
 
 @cache

@@ -21,14 +21,11 @@ from polhode.core.ops import derivatives, is_between, section, triple
 from polhode.core.text import function
 from polhode.core.types import Depends, UserTorque, Vec3
 from polhode.core.vec import cross
-from polhode.torques._torque import CustomTorque, Torque, UserPotential, checked_part
+from polhode.torques._torque import ANY_BODY, CustomTorque, Torque, UserPotential, checked_part
 from polhode.torques.free import Free
 
 PARALLEL_TOLERANCE = 1e-12
 """The greatest sine of the angle between two directions of unit length that are taken for the same: their round-off."""
-
-_ANY_BODY = Body((1.0, 1.0, 1.0))
-"""The body for which the parameters of a part are counted: their number does not depend on it."""
 
 
 class _Shape(NamedTuple):
@@ -127,9 +124,7 @@ class Term:
     @cached_property
     def count(self) -> int:
         """The number of parameters of the torque."""
-        if isinstance(self.torque, CustomTorque):
-            return len(self.torque.values)
-        return len(self.torque.parameters(_ANY_BODY))
+        return len(self.torque.parameters(ANY_BODY))
 
     @property
     def breakpoints(self) -> Iterator[float]:
@@ -261,14 +256,20 @@ class SumTorque(Torque):
         return found
 
     def place_of(self, part: str) -> slice:
-        """Returns where the parameters of a part stand in p, without its scale and window."""
+        """Returns where the parameters of a part stand in p, without its scale, its window and numbers of the body."""
         place = 0
         for name, term in zip(self.parts, self.terms, strict=True):
             own = place + len(term.settings)
             place = own + term.count
             if name == part:
-                return slice(own, place)
+                given = term.torque.values if isinstance(term.torque, CustomTorque) else ()
+                return slice(own, own + len(given))
         raise ValueError(f"there is no part {part!r}: the parts are {', '.join(self.parts)}")
+
+    @property
+    def reads_body(self) -> bool:
+        """Whether the parameters of a part depend on the body."""
+        return any(term.torque.reads_body for term in self.terms)
 
     def with_parameters(self, part: str, values: Any) -> "SumTorque":
         """Returns the same sum with other parameters of a part that is a function of the user's."""
@@ -337,7 +338,7 @@ class SumTorque(Torque):
         """Whether each place can be located at which a part bends."""
         return (
             not self.may_bend
-            or locatable(self.torque_kernel, self.parameters(_ANY_BODY), len(self.state_names)) is not None
+            or locatable(self.torque_kernel, self.parameters(ANY_BODY), len(self.state_names)) is not None
         )
 
     @property

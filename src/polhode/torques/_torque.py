@@ -29,6 +29,11 @@ from polhode.core.table import is_handle
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 
 UserPotential = Callable[[float, Quat, Any], float]
+BodyNumbers = Callable[[Body], Any]
+"""Makes the numbers of a body that a torque finds in p."""
+
+ANY_BODY = Body((2.0, 3.0, 4.0))
+"""The body for which parameters are counted and tried: their number does not depend on it."""
 
 
 class Torque(ABC):
@@ -72,13 +77,18 @@ class Torque(ABC):
         """Returns the numbers that the kernels find in p."""
         return ()
 
+    @property
+    def reads_body(self) -> bool:
+        """Whether the parameters depend on the body."""
+        return _reads_body(type(self))
+
     def parameter_rows(self, tensors: Floats) -> Floats:
         """Returns the `parameters` of many bodies, one row each, from their inertia tensors (bodies, 3, 3).
 
         If the parameters do not depend on the body, one row serves for all. A model whose parameters do may override
         this with something faster than a call for each body.
         """
-        some = tensors if reads_body(type(self)) else tensors[:1]
+        some = tensors if self.reads_body else tensors[:1]
         rows = [list(self.parameters(Body(tensor, allow_unphysical=True))) for tensor in some]
         return _check.array("parameters", rows, (len(some), len(rows[0])))
 
@@ -231,8 +241,8 @@ def is_upright(direction: Vec3) -> bool:
 
 
 @cache
-def reads_body(kind: type[Torque]) -> bool:
-    """Whether the parameters of such a torque depend on the body."""
+def _reads_body(kind: type[Torque]) -> bool:
+    """Whether the parameters of such a torque depend on the body, as its code says."""
     return _inspected("method", kind.parameters, ("self", "body"))[1][1]
 
 
@@ -248,6 +258,8 @@ class CustomTorque(Torque):
     state_names: tuple[str, ...] = ()
     least_sizes: tuple[float, ...] = ()
     """The `state_sizes`, if the user gave them."""
+    from_body: BodyNumbers | None = None
+    """The function whose numbers follow the values in p: it is called with the body."""
     tables: tuple[tuple[int, Any], ...] = ()
     """The tables among the parameters, with their places. Their values are handles, which are valid in one process."""
 
@@ -276,8 +288,43 @@ class CustomTorque(Torque):
         return self.least_sizes or super().state_sizes
 
     def parameters(self, body: Body) -> Sequence[float]:
-        """The user's parameter array."""
-        return self.values
+        """The user's parameter array, and the numbers that are made from the body."""
+        return self.values if self.from_body is None else (*self.values, *self.numbers_of(body))
+
+    @property
+    def reads_body(self) -> bool:
+        """Whether some numbers are made from the body."""
+        return self.from_body is not None
+
+    def numbers_of(self, body: Body) -> list[float]:
+        """Returns the numbers that are made from the body."""
+        if self.from_body is None:
+            return []
+        try:
+            made = self.from_body(body)
+        except Exception as problem:
+            problem.add_note(f"raised by from_body of the torque {self.name}, for {body!r}")
+            raise
+        return _check.row(f"from_body of {self.name}", made).tolist()  # type: ignore[no-any-return]
+
+    def rows_with(self, values: Floats, tensors: Floats) -> Floats:
+        """Returns the rows of p for these rows of values, and for bodies with these tensors."""
+        if self.from_body is None:
+            return values
+        made = [self.numbers_of(Body(tensor, allow_unphysical=True)) for tensor in tensors]
+        for k, row in enumerate(made):
+            if len(row) != len(made[0]):
+                raise ValueError(
+                    f"from_body of {self.name} returns {len(row)} numbers for body {k}, but {len(made[0])} for body 0: "
+                    "their number must be the same for all bodies"
+                )
+        count = max(len(values), len(made))
+        both = (values, np.array(made, dtype=np.float64).reshape(len(made), -1))
+        return np.concatenate([np.broadcast_to(rows, (count, rows.shape[1])) for rows in both], axis=1)
+
+    def parameter_rows(self, tensors: Floats) -> Floats:
+        """Returns the `parameters` of many bodies, one row each; one row if they do not depend on the body."""
+        return self.rows_with(np.array([self.values], dtype=np.float64), tensors)
 
     @cached_property
     def breakpoints(self) -> tuple[float, ...]:
@@ -319,7 +366,9 @@ class CustomTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether the code of the function says where it bends, if it may; else it must be found by trying."""
-        return not self.may_bend or locatable(self.function, self.values, len(self.state_names)) is not None
+        return (
+            not self.may_bend or locatable(self.function, self.parameters(ANY_BODY), len(self.state_names)) is not None
+        )
 
     @property
     def py_func(self) -> UserTorque:
@@ -333,6 +382,7 @@ class CustomTorque(Torque):
     def __repr__(self) -> str:
         words = {Depends.POSITION: "attitude", Depends.TIME: "time", Depends.RATE: "rate"}
         about = [f"depends on {', '.join(word for flag, word in words.items() if flag in self.depends)}"]
+        about += ["reads the body"] if self.from_body is not None else []
         about += ["has a potential"] if self.potential is not None else []
         about += [f"breakpoints {list(self.jumps)}"] if self.jumps else []
         about += [f"carries {', '.join(self.state_names)}"] if self.state_names else []
@@ -343,8 +393,12 @@ class CustomTorque(Torque):
         """Pickles the function by its name. Pickle itself would find this torque under that name, and refuse."""
         if _looked_up(self.function.__module__, self.function.__qualname__) is not self.function:
             return super().__reduce_ex__(protocol)
-        rest = (self.values, self.potential, self.jumps, self.depends, self.state_names, self.least_sizes, self.tables)
-        return _unpickled, (self.function.__module__, self.function.__qualname__, *rest)
+        # A function of the body is often a lambda, which has no name; then it is that of the torque of this name.
+        named = _looked_up_torque(self.function.__module__, self.function.__qualname__)
+        same = named is not None and named.from_body is self.from_body
+        rest = (self.values, self.potential, self.jumps, self.depends, self.state_names, self.least_sizes)
+        made = (*rest, None if same else self.from_body, self.tables)
+        return _unpickled, (self.function.__module__, self.function.__qualname__, same, *made)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Finds the tables again in the memory of this process."""
@@ -380,25 +434,41 @@ def shown_numbers(values: Sequence[float]) -> str:
     return ", ".join("a table" if is_handle(x) else f"{x:g}" for x in values)
 
 
-def _looked_up(module: str, name: str) -> Any:
-    """Returns the function of this name, also if a decorator has made it a torque; None if there is none."""
+def _found_by_name(module: str, name: str) -> Any:
+    """Returns what has this name in a module; None if nothing has."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
+    return found
+
+
+def _looked_up(module: str, name: str) -> Any:
+    """Returns the function of this name, also if a decorator has made it a torque; None if there is none."""
+    found = _found_by_name(module, name)
     return found.function if isinstance(found, CustomTorque) else found
 
 
-def _unpickled(module: str, name: str, *rest: Any) -> CustomTorque:
+def _looked_up_torque(module: str, name: str) -> CustomTorque | None:
+    """Returns the torque of this name, if there is one."""
+    found = _found_by_name(module, name)
+    return found if isinstance(found, CustomTorque) else None
+
+
+def _unpickled(module: str, name: str, as_named: bool, *rest: Any) -> CustomTorque:
+    """Returns a torque from its function's name; `as_named`: it makes numbers of the body as the torque there does."""
     importlib.import_module(module)
     if (function := _looked_up(module, name)) is None:
         raise AttributeError(f"a pickled torque needs the function {name} of {module}, which is no longer there")
-    return CustomTorque(function, *rest)
+    made = CustomTorque(function, *rest)
+    named = _looked_up_torque(module, name) if as_named else None
+    return made if named is None else replace(made, from_body=named.from_body)
 
 
 @overload
 def torque(
     function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
+    from_body: BodyNumbers | None = None,
 ) -> CustomTorque: ...  # fmt: skip
 
 
@@ -406,6 +476,7 @@ def torque(
 def torque(
     *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
+    from_body: BodyNumbers | None = None,
 ) -> Callable[[UserTorque], CustomTorque]: ...  # fmt: skip
 
 
@@ -418,14 +489,15 @@ def torque(
     breakpoints: Any = (),
     depends: str | Sequence[str] | None = None,
     state: Sequence[str] | Mapping[str, float] = (),
+    from_body: BodyNumbers | None = None,
 ) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
     """Makes a torque from a plain Python function; it is compiled together with the step.
 
     The function is called as `f(t, q, w, p)`: time, quaternion (body to space, scalar first), angular velocity in
     rad/s and parameter array, in your body axes. It returns the torque in N m as three numbers. `q` and `w` are
-    tuples. It may use `math`, arithmetic, branches, helpers of your own, and `polhode.to_body` and `polhode.to_space`.
-    It cannot write to `p`, nor to arrays from outside; an index beyond the end of an array, and an integer of more than
-    64 bits, end the run with an error.
+    tuples. It may use `math`, arithmetic, branches, helpers of your own, and `polhode.to_body`, `to_space`, `cross`,
+    `dot`, `clip`, `where`, `quaternion_product` and `quaternion_conjugate`. It cannot write to `p`, nor to arrays from
+    outside; an index beyond the end of an array, and an integer of more than 64 bits, end the run with an error.
 
     A `polhode.Table` may stand among the parameters: in its place the function finds a handle, and
     `polhode.table_at(p[k], t)` returns its vector at a time. The knots of such tables are breakpoints.
@@ -440,7 +512,18 @@ def torque(
     in the tuple z and returns two things, the torque and the time derivatives of these numbers. Their errors are
     relative to their largest sizes along the run; `state={"a": 0.1, "b": 0.1}` gives sizes below which they count as
     zero.
+
+    A torque that needs numbers of the body takes them from p, behind its parameters: with
+    `@torque(parameters=[0.4], from_body=lambda body: body.moments)` the function finds the moments in p[1], p[2] and
+    p[3], whichever body it acts on. `from_body` is called in plain Python, once for every body.
     """
+    if callable(parameters):
+        raise TypeError(
+            "parameters must be numbers; numbers that are made from the body come behind them in p: "
+            "write from_body=lambda body: [...]"
+        )
+    if from_body is not None and not callable(from_body):
+        raise TypeError(f"from_body must be a function of the body that returns numbers, not {from_body!r}")
     names, sizes = carried_numbers(state)
 
     def decorated(function: UserTorque) -> CustomTorque:
@@ -459,7 +542,7 @@ def torque(
         numbers, tables = numbers_and_tables(parameters)
         return CustomTorque(
             plain, numbers, energy, rising("breakpoints", breakpoints),
-            reads if depends is None else _depends(depends), names, sizes, tables,
+            reads if depends is None else _depends(depends), names, sizes, from_body, tables,
         )  # fmt: skip
 
     return decorated if function is None else decorated(function)

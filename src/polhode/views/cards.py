@@ -131,8 +131,11 @@ def method_row(method: Method) -> tuple[str, ...]:
     )
 
 
-def method_table(width: int | None) -> str:
-    """Returns a table of all methods under the headings of their families; width None means as wide as its content."""
+def method_table(width: int | None, one: str = "polhode methods NAME") -> str:
+    """Returns a table of all methods under the headings of their families; width None means as wide as its content.
+
+    The last line says how to see `one` of them in full.
+    """
     rows = {f: [method_row(m) for m in f.members] for f in families()}
     widths = [max(len(row[k]) for row in (HEAD, *(r for group in rows.values() for r in group))) for k in range(8)]
     if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
@@ -149,7 +152,7 @@ def method_table(width: int | None) -> str:
     for f, group in rows.items():
         blocks.append(textwrap.fill(f.heading, width or 10_000) + "\n" + "\n".join(map(line, group)))
     key = "\n".join(_hanging(f"{name:7}{text}", 7, min(width or 120, 120)) for name, text in KEY.items())
-    return "\n\n".join([*blocks, key, "For one method in full, with options and an example: polhode methods NAME"])
+    return "\n\n".join([*blocks, key, f"For one method in full, with options and an example: {one}"])
 
 
 def start_rows() -> dict[str, list[tuple[str, ...]]]:
@@ -164,8 +167,13 @@ def start_rows() -> dict[str, list[tuple[str, ...]]]:
 START_HEAD = ("method", "order", "takes", "choose it for")
 
 
-def start_table(width: int | None) -> str:
-    """Returns the methods that a newcomer needs, a line each, by purpose. A width of None means no limit."""
+def start_table(
+    width: int | None, every: str = "polhode methods --all", one: str = "polhode methods NAME"
+) -> str:  # fmt: skip
+    """Returns the methods that a newcomer needs, a line each, by purpose. A width of None means no limit.
+
+    The last lines say how to see `every` method, and `one` in full.
+    """
     rows = start_rows()
     widths = [max(len(row[k]) for row in (START_HEAD, *chain.from_iterable(rows.values()))) for k in range(3)]
     margin = sum(widths) + 2 * len(widths)
@@ -178,7 +186,7 @@ def start_table(width: int | None) -> str:
     blocks += [textwrap.fill(p, width or 10_000) + "\n" + "\n".join(map(line, group)) for p, group in rows.items()]
     blocks += [f"{f.heading}\n{', '.join(m.name for m in f.members)}" for f in families() if f.package]
     key = "\n".join(_hanging(f"{name:7}{KEY[name]}", 7, min(width or 120, 120)) for name in ("order", "takes"))
-    more = f"All {len(methods.catalogue())} methods: polhode methods --all\nOne in full: polhode methods NAME"
+    more = f"All {len(methods.catalogue())} methods: {every}\nOne in full: {one}"
     return "\n\n".join([*blocks, key, more])
 
 
@@ -377,6 +385,28 @@ def torque_row(model: type[Torque]) -> tuple[str, ...]:
     """Returns the cells of a torque: its parameters, what it depends on, whether it has a potential, its package."""
     listed = ", ".join(map(_parameter, _fields(model))) or "-"
     return (model.__name__, listed, depends_on(model), _potential(model), torques.package(model.__name__) or "")
+
+
+def torque_rows() -> tuple[list[str], list[tuple[str, ...]]]:
+    """Returns the head and the rows of a table of all torques; it has their packages if one is not polhode's own."""
+    rows = [torque_row(model) for model in torques.catalogue().values()]
+    head = ["model", "parameters (= default)", "depends on", "potential", "package"]
+    if any(row[-1] for row in rows):
+        return head, rows
+    return head[:-1], [row[:-1] for row in rows]
+
+
+def torque_record(model: type[Torque]) -> dict[str, Any]:
+    """Returns a torque for programs to read. A parameter without a default has None."""
+    return {
+        "name": model.__name__,
+        "package": torques.package(model.__name__),
+        "summary": (inspect.getdoc(model) or "").partition("\n")[0],
+        "parameters": {f.name: None if f.default is MISSING else f.default for f in _fields(model)},
+        "required": [f.name for f in _fields(model) if f.default is MISSING],
+        "depends_on": [word for word in depends_on(model).split(", ") if word != "nothing"],
+        "potential": _potential(model) == "yes",
+    }
 
 
 def torque_card(model: type[Torque]) -> str:

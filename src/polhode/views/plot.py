@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats, apply_by_blocks, to_space
+from polhode.attitudes import AttitudeQuantity
 from polhode.io.atomic import AnyPath, whole_file
 
 if TYPE_CHECKING:
@@ -58,11 +59,11 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
-def draw(solution: Solution) -> Figure:
-    """Draws three panels over time."""
-    figure = Picture(figsize=(9, 8.5), dpi=100, layout="constrained")
+def draw(solution: Solution, quantities: Sequence[AttitudeQuantity] = ()) -> Figure:
+    """Draws three panels over time, and one for each quantity that is wanted besides."""
+    figure = Picture(figsize=(9, 8.5 + 2.6 * len(quantities)), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
-    rates, errors, attitude = figure.subplots(3, 1, sharex=True)
+    rates, errors, attitude, *others = panels = figure.subplots(3 + len(quantities), 1, sharex=True)
     figure.suptitle(_title(solution), fontsize=13, parse_math=False)
     t = solution.t
     _curves(rates, t, dict(zip("xyz", solution.body.rate(solution.momentum).T, strict=True)), AXES)
@@ -82,9 +83,12 @@ def draw(solution: Solution) -> Figure:
     _curves(attitude, t, dict(zip("XYZ", direction.T, strict=True)), AXES)
     attitude.set_ylim(-1.08, 1.08)
     finish_panel(attitude, f"direction of body axis {axis}", "space axis")
-    attitude.set_xlabel("time (s)", fontsize=13)
+    for panel, quantity in zip(others, quantities, strict=True):
+        _curves(panel, t, quantity.curves(solution), AXES[: len(quantity.labels) or 1])
+        finish_panel(panel, f"{quantity.kind.replace('_', ' ')} ({quantity.attributes['units']})", str(quantity))
+    panels[-1].set_xlabel("time (s)", fontsize=13)
     if t.size == 0:
-        for panel in (rates, errors, attitude):
+        for panel in panels:
             panel.text(0.5, 0.5, "no output", transform=panel.transAxes, ha="center", va="center", fontsize=13)
     return figure
 

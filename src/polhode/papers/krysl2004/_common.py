@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from polhode import CoulombSoftWall, HeavyTop, PiecewiseTorque, SimulationFailed, to_body, torque
+from polhode import CoulombSoftWall, HeavyTop, PiecewiseTorque, SimulationFailed, torque
 from polhode._arrays import Floats
 from polhode.body import Body
+from polhode.core.quat import to_body
 from polhode.core.types import Quat, Vec3
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, style
 from polhode.papers._measure import integrate, matrix, pose, reference, slope
