@@ -12,6 +12,7 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from polhode import elliptic as elliptic
+    from polhode import environment as environment
     from polhode import methods as methods
     from polhode import samples as samples
     from polhode import torques as torques
@@ -46,9 +47,11 @@ if TYPE_CHECKING:
     from polhode.torques.constant_space import ConstantSpaceTorque as ConstantSpaceTorque
     from polhode.torques.coulomb_soft_wall import CoulombSoftWall as CoulombSoftWall
     from polhode.torques.damping import LinearDamping as LinearDamping
+    from polhode.torques.facets import Facets as Facets
     from polhode.torques.free import Free as Free
     from polhode.torques.gravity_gradient import GravityGradient as GravityGradient
     from polhode.torques.heavy_top import HeavyTop as HeavyTop
+    from polhode.torques.magnetic_dipole import MagneticDipole as MagneticDipole
     from polhode.torques.orbital_gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
     from polhode.torques.piecewise import PiecewiseTorque as PiecewiseTorque
     from polhode.torques.sinusoidal import SinusoidalTorque as SinusoidalTorque
@@ -72,12 +75,14 @@ _HOME = {
     "EnsembleInterrupted": "ensembles.result",
     "Event": "_watch",
     "EventsUnresolved": "_watch",
+    "Facets": "torques.facets",
     "Free": "torques.free",
     "FreeMotion": "free",
     "GravityGradient": "torques.gravity_gradient",
     "HeavyTop": "torques.heavy_top",
     "LinearDamping": "torques.damping",
     "LongRun": "integration.cost",
+    "MagneticDipole": "torques.magnetic_dipole",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
     "Reduced": "ensembles.reduce",
@@ -108,7 +113,7 @@ _HOME = {
     "torque": "torques",
     "where": "core.ops",
 }
-_MODULES = ("elliptic", "methods", "samples", "torques")
+_MODULES = ("elliptic", "environment", "methods", "samples", "torques")
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 

@@ -227,6 +227,7 @@ def resume(
     acting.check_span(solution.t_last, end)
     same = is_same_torque(old.torque, acting, old.body) and state is None
     z = _carried_on(solution, acting, state)
+    acting = acting.for_span(old.t_start if same else solution.t_last, end)
     tolerance = rtol if rtol is not None or step is not None else solution.rtol
     if tolerance is not None:
         named = solution.method_asked if method is None else method

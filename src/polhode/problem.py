@@ -64,6 +64,7 @@ class Problem:
                 f"write Body{'.named' if isinstance(body, str) else ''}({body!r})"
             )
         acting.check_span(t_start, t_end)
+        acting = acting.for_span(t_start, t_end)
         times, stride = _output(t_eval, every, t_start, t_end)
         q = _check.quaternion("attitude", attitude)
         w = np.array(_check.vector("omega", omega))
@@ -103,7 +104,7 @@ class Problem:
         start, end = _span((self.t_start, t_end))
         self.torque.check_span(start, end)
         times, stride = _output(t_eval, every, start, end)
-        return self.replace(t_end=end, times=times, every=stride)
+        return self.replace(t_end=end, times=times, every=stride, torque=self.torque.for_span(start, end))
 
 
 @dataclass(frozen=True, eq=False)

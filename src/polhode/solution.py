@@ -612,6 +612,7 @@ def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]
             f"{describe_torque(acting)}: give the function by which it was made, with the same parameters, "
             "breakpoints and dependence"
         )
+    acting = acting.for_span(solution.problem.t_start, solution.problem.t_end)
     problem = solution.problem.replace(torque=acting)
     events = tuple(dataclasses.replace(e, problem=problem) for e in solution.events)
     return dataclasses.replace(solution, problem=problem, events=events)
@@ -673,7 +674,7 @@ def _rebuilt(contents: Contents) -> Solution:
     every = _whole("every", a["every"]) if "every" in a else None
     problem = Problem(
         body,
-        read_torque(a["torque"], a["torque_record"]),
+        read_torque(a["torque"], a["torque_record"]).for_span(float(a["t_start"]), float(a["t_end"])),
         _check.array("quaternion_start", a["quaternion_start"], (4,)),
         _check.array("momentum_start", a["momentum_start"], (3,)),
         float(a["t_start"]),

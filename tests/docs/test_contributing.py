@@ -36,7 +36,7 @@ def test_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_torque(monkeypatch: pytest.MonkeyPatch) -> None:
-    dipole = module("polhode.torques.magnetic_dipole", BLOCKS[1], monkeypatch).MagneticDipole
+    dipole = module("polhode.torques.electric_dipole", BLOCKS[1], monkeypatch).ElectricDipole
     run: dict[str, Any] = {"omega": [1, 2, 3], "t_span": (0, 5), "step": 0.01, "method": "MR2"}
     magnet = ph.simulate(ph.Body([2, 3, 4]), dipole(moment=(0, 0, 2), field=(0, 0, -1.5)), **run)
     top = ph.simulate(ph.Body([2, 3, 4]), ph.HeavyTop(weight=3), **run)

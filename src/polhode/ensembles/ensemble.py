@@ -145,6 +145,7 @@ def ensemble(
     )  # fmt: skip
     for other in starts.torques[1:]:
         other.check_span(problem.t_start, problem.t_end)
+    starts = starts.for_span(problem.t_start, problem.t_end)
     goal = checked_goal(problem, rtol, step, method)
     variable = "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
     if variable and every is not None:

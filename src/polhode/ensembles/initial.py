@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -147,11 +147,7 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
                 f"the torques of an ensemble are of one kind and differ in their parameters, but torque[0] is "
                 f"{first.name} and torque[{k}] is {other.name}: run an ensemble for each kind"
             )
-        if other.breakpoints != first.breakpoints:
-            raise ValueError(
-                f"the torques of an ensemble jump at the same times, but torque[0] does at {list(first.breakpoints)} "
-                f"and torque[{k}] at {list(other.breakpoints)}: run an ensemble for each"
-            )
+        _check_jumps(given, k)
         if isinstance(first, CustomTorque) and isinstance(other, CustomTorque):
             numbers = (len(first.values), len(other.values))
             if numbers[0] != numbers[1]:
@@ -160,6 +156,25 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
                     f"torque[{k}] has {numbers[1]}: fill up the shorter ones"
                 )
     return given
+
+
+def _check_jumps(torques: tuple[Torque, ...], k: int) -> None:
+    """Raises ValueError unless torque k jumps at the times at which the first one does."""
+    first, other = torques[0].breakpoints, torques[k].breakpoints
+    if other != first:
+        raise ValueError(
+            f"the torques of an ensemble jump at the same times, but torque[0] does at {_times(first)} "
+            f"and torque[{k}] at {_times(other)}: run an ensemble for each"
+        )
+
+
+def _times(times: tuple[float, ...]) -> str:
+    """Writes down some times, the first of many."""
+    return str(list(times)) if len(times) <= MOST_TIMES else f"{list(times[:MOST_TIMES])[:-1]}, ..."
+
+
+MOST_TIMES = 10
+"""The times that a message lists."""
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
@@ -411,6 +426,15 @@ class Starts:
             parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown, part,
             parts["state"],
         )  # fmt: skip
+
+    def for_span(self, t0: float, t1: float) -> Starts:
+        """Returns the same with torques for a run between two times."""
+        torques = tuple(torque.for_span(t0, t1) for torque in self.torques)
+        if all(new is old for new, old in zip(torques, self.torques, strict=True)):
+            return self
+        for k in range(1, len(torques)):
+            _check_jumps(torques, k)
+        return replace(self, torques=torques)
 
     def part(self, first: int, beyond: int) -> Start:
         """Returns the initial states of the bodies from number `first` up to, but not including, `beyond`."""

@@ -106,8 +106,15 @@ def torque_record(torque: Torque, body: Body) -> str:
         return json.dumps(record | {"terms": terms})
     if get_torque(torque.name) is type(torque):
         fields = {f.name: getattr(torque, f.name) for f in dataclasses.fields(torque)}  # type: ignore[arg-type]
-        return json.dumps(record | {"fields": fields}, default=lambda x: x.tolist())
+        return json.dumps(record | {"fields": fields}, default=_plain)
     return json.dumps(record)
+
+
+def _plain(value: Any) -> Any:
+    """Returns an orbit, a field or an array, as they may be among the fields of a model, for JSON."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    return value.tolist()
 
 
 def read_torque(name: str, record: str) -> Torque:

@@ -133,6 +133,15 @@ class Term:
         yield from (t for t in (start, end) if math.isfinite(t))
         yield from (t for t in self.torque.breakpoints if start < t < end)
 
+    def for_span(self, t0: float, t1: float) -> "Term":
+        """Returns the term for a run between two times; it may end before it."""
+        start, end = self.window or (-math.inf, math.inf)
+        low, high = max(min(t0, t1), start), min(max(t0, t1), end)
+        if low > high:  # it never acts: any time that it is asked for will do
+            low = high = min(max(t0, start), end)
+        torque = self.torque.for_span(low, high)
+        return self if torque is self.torque else replace(self, torque=torque)
+
     @property
     def is_plain(self) -> bool:
         """Whether nothing was done to the torque."""
@@ -230,6 +239,11 @@ class SumTorque(Torque):
         """Returns the same sum, with the same bits, by kernels for any direction."""
         terms = (Term(t.torque.for_any_direction(), t.scale, t.window) if t.torque.upright else t for t in self.terms)
         return SumTorque(tuple(terms))
+
+    def for_span(self, t0: float, t1: float) -> "SumTorque":
+        """Returns the same sum for a run between two times; each part needs to know only those at which it acts."""
+        terms = tuple(term.for_span(t0, t1) for term in self.terms)
+        return self if all(new is old for new, old in zip(terms, self.terms, strict=True)) else SumTorque(terms)
 
     @cached_property
     def torque_kernel(self) -> UserTorque:

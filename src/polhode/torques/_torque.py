@@ -147,6 +147,13 @@ class Torque(ABC):
         """
         return None
 
+    def for_span(self, t0: float, t1: float) -> "Torque":
+        """Returns the torque for a run between two times, or raises ValueError if it is not known for all of them.
+
+        That is this one, unless it has to be prepared: by a table for these times, or by looking for its breakpoints.
+        """
+        return self
+
     def for_any_direction(self) -> "Torque":
         """Returns the same torque, with the same bits, by the kernel for any direction (see `upright`)."""
         other = copy(self)

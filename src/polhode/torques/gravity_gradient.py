@@ -1,17 +1,22 @@
-"""The gravity gradient, with the attracting mass in a fixed direction."""
+"""The gravity gradient, with the attracting mass in a fixed direction, or as it is seen from an orbit."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
+from polhode.core.ops import section
 from polhode.core.quat import to_body, upright_to_body
-from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.core.text import function
+from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.core.vec import cross, dot
+from polhode.environment.orbit import Orbit, Path
 from polhode.torques._torque import Torque, UserPotential, is_upright
 
 
@@ -52,23 +57,63 @@ def gradient_potential(t: float, q: Quat, p: Any) -> float:
     return 0.5 * dot(u, tensor_times(p, u))
 
 
-@dataclass(frozen=True)
+def torque_from(q: Quat, p: Any, r: Vec3) -> Vec3:
+    """(3 mu / r^5) x x I x, with x = R^T r the position in body axes."""
+    r2 = dot(r, r)
+    k = 1.0 / (r2 * r2 * math.sqrt(r2))
+    x = to_body(q, r)
+    n = cross(x, tensor_times(p, x))
+    return (k * n[0], k * n[1], k * n[2])
+
+
+def potential_from(q: Quat, p: Any, r: Vec3) -> float:
+    """(3 mu / 2 r^5) x . I x."""
+    r2 = dot(r, r)
+    x = to_body(q, r)
+    return 0.5 * dot(x, tensor_times(p, x)) / (r2 * r2 * math.sqrt(r2))
+
+
+@lru_cache(maxsize=32)
+def _along(position: Callable[[float, Any], Vec3], count: int) -> tuple[UserTorque, UserPotential]:
+    """Returns torque and potential along an orbit, whose parameters are behind the scaled tensor."""
+    names = {"position": position, "section": section, "torque_from": torque_from, "potential_from": potential_from}
+    call = f"_from(q, p, position(t, section(p, 6, {count})))"
+    torque = function("gradient_along(t, q, w, p)", [f"return torque{call}"], names)
+    return torque, function("gradient_potential_along(t, q, p)", [f"return potential{call}"], names)
+
+
+@dataclass(frozen=True, repr=False)
 class GravityGradient(Torque):
-    """The gravity gradient of a distant point mass that stays in one direction of space.
+    """The gravity gradient of a distant point mass, which stays in one direction of space or is seen from an orbit.
+
+        GravityGradient(strength=3e-6)
+        GravityGradient(orbit=polhode.environment.Orbit(semi_major_axis=6.8e6, eccentricity=0.1))
 
     With u the unit vector to the mass seen from the body, the torque is c u x I u and the potential energy
-    (c/2) u . I u: the axis of the least moment is drawn towards the mass.  [celledoni2006, sec. 4.3]
+    (c/2) u . I u: the axis of the least moment is drawn towards the mass.  [celledoni2006, sec. 4.3] On an orbit
+    c = 3 mu / r^3; the orbit is prescribed, and the energy of the motion along it is left out of the potential.
     """
 
-    strength: float
-    """c = 3 mu / r^3, in s^-2."""
+    strength: float | None = None
+    """c = 3 mu / r^3, in s^-2, if there is no orbit."""
     direction: Vec3 = (0.0, 0.0, 1.0)
     """The direction from the body to the attracting mass, in space axes; its length does not matter."""
+    orbit: Path | None = None
+    """The orbit about the mass, in place of strength and direction."""
+
+    example: ClassVar[dict[str, Any]] = {"strength": 1.0}
 
     def __post_init__(self) -> None:
-        self._settle(
-            strength=_check.number("strength", self.strength), direction=_check.vector("direction", self.direction)
-        )
+        direction = _check.vector("direction", self.direction)
+        if self.orbit is not None:
+            if self.strength is not None or direction != (0.0, 0.0, 1.0):
+                raise ValueError("give either an orbit, or strength and direction, not both: an orbit has them")
+            depends = Depends.POSITION | Depends.TIME
+            self._settle(orbit=Path.given("orbit", self.orbit), direction=direction, depends=depends)
+            return
+        if self.strength is None:
+            raise ValueError("give the strength 3 mu / r^3 in s^-2, or an orbit: polhode.environment.Orbit(...)")
+        self._settle(strength=_check.number("strength", self.strength), direction=direction)
         self._settle(upright=is_upright(_check.direction("direction", self.direction)))
 
     @classmethod
@@ -80,22 +125,56 @@ class GravityGradient(Torque):
     @property
     def torque_kernel(self) -> UserTorque:
         """c u x I u."""
+        if self.orbit is not None:
+            return _along(self.orbit.position_kernel, len(self.orbit.numbers))[0]
         return upright_gradient_torque if self.upright else gradient_torque
 
     @property
     def potential_kernel(self) -> UserPotential:
         """(c/2) u . I u."""
+        if self.orbit is not None:
+            return _along(self.orbit.position_kernel, len(self.orbit.numbers))[1]
         return gradient_potential
 
     def parameters(self, body: Body) -> Sequence[float]:
-        """c I and the direction."""
-        return (*scaled_tensor(body, self.strength), *self.axis)
+        """c I and the direction; on an orbit 3 mu I and the orbit."""
+        return (*scaled_tensor(body, self._factor), *self._rest)
 
     def parameter_rows(self, tensors: Floats) -> Floats:
         """Returns the same for many bodies, one row each."""
-        return scaled_tensors(tensors, self.strength, self.axis)
+        return scaled_tensors(tensors, self._factor, self._rest)
 
     @property
-    def axis(self) -> Vec3:
-        """The direction to the mass."""
-        return _check.direction("direction", self.direction)
+    def _factor(self) -> float:
+        if self.orbit is not None:
+            return 3.0 * self.orbit.mu
+        assert self.strength is not None
+        return self.strength
+
+    @property
+    def _rest(self) -> Sequence[float]:
+        return _check.direction("direction", self.direction) if self.orbit is None else self.orbit.numbers
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless the orbit is known at these times."""
+        if self.orbit is not None:
+            self.orbit.check_span(t0, t1)
+
+    @property
+    def axis(self) -> Vec3 | None:
+        """The direction to the mass, if it stays."""
+        return _check.direction("direction", self.direction) if self.orbit is None else None
+
+    @property
+    def turning(self) -> Vec3 | None:
+        """The orbital rate along the normal of a circular orbit."""
+        if not isinstance(self.orbit, Orbit) or self.orbit.eccentricity != 0.0:
+            return None
+        x, y, z = self.orbit.normal
+        n = self.orbit.mean_motion
+        return (n * x, n * y, n * z)
+
+    def __repr__(self) -> str:
+        unused = ("strength", "direction") if self.orbit is not None else ("orbit",)
+        given = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name not in unused)
+        return f"GravityGradient({', '.join(f'{name}={value!r}' for name, value in given)})"

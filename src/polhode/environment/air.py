@@ -1,0 +1,177 @@
+"""The density of the air along an orbit."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.core.kepler import State6
+from polhode.core.ops import fma
+from polhode.core.table import table_at
+from polhode.environment._model import Model, imported
+from polhode.environment._planet import checked_date, date_of
+from polhode.environment._tables import AlongOrbit, check_table_span, ground_place
+from polhode.environment.orbit import Path
+
+DensityKernel = Callable[[float, Any, State6], float]
+"""`(t, p, state) -> kg/m^3`, with the body's position and velocity."""
+
+
+def constant_density(t: float, p: Any, s: State6) -> float:
+    """Returns a density that does not change."""
+    rho: float = p[0]
+    return rho
+
+
+def exponential_density(t: float, p: Any, s: State6) -> float:
+    """rho exp((r0 - r) / H)."""
+    r = math.sqrt(fma(s[2], s[2], fma(s[1], s[1], s[0] * s[0])))
+    rho: float = p[0] * math.exp((p[1] - r) * p[2])
+    return rho
+
+
+def tabled_density(t: float, p: Any, s: State6) -> float:
+    """Returns the density from a table of its logarithms."""
+    return math.exp(table_at(p[0], t)[0])
+
+
+class Air(Model):
+    """The air that a body meets on an orbit. Models of it are such."""
+
+    @property
+    @abstractmethod
+    def density_kernel(self) -> DensityKernel:
+        """The density as a plain function, which is compiled."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number of its parameters."""
+
+    @abstractmethod
+    def numbers(self, orbit: Path, span: tuple[float, float] | None) -> tuple[float, ...]:
+        """Returns the parameters of the density along an orbit, for a run between two times."""
+
+    def tables(self, orbit: Path, span: tuple[float, float] | None) -> Any:
+        """Returns what must live as long as the numbers are used."""
+        return None
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless the density is known between these times."""
+
+
+@dataclass(frozen=True)
+class ExponentialAir(Air):
+    """Air whose density falls exponentially with the height above a sphere."""
+
+    density: float
+    """The density at `altitude`, in kg/m^3."""
+    altitude: float
+    """The height above the planet's radius at which it has that density, in m."""
+    scale_height: float
+    """The height in which it falls by the factor e, in m."""
+    model: Literal["ExponentialAir"] = field(default="ExponentialAir", repr=False)
+    """What this is, for files."""
+
+    def __post_init__(self) -> None:
+        self._settle_model()
+        density = _check.number("density", self.density)
+        if density < 0.0:
+            raise ValueError(f"density must not be negative, not {density:g}")
+        height = _check.number("scale_height", self.scale_height, positive=True)
+        self._settle(density=density, altitude=_check.number("altitude", self.altitude), scale_height=height)
+
+    @property
+    def density_kernel(self) -> DensityKernel:
+        """rho exp((r0 - r) / H)."""
+        return exponential_density
+
+    @property
+    def count(self) -> int:
+        """Three: see `numbers`."""
+        return 3
+
+    def numbers(self, orbit: Path, span: tuple[float, float] | None) -> tuple[float, ...]:
+        """The density, the distance from the centre at which it holds, and 1 / H."""
+        return (self.density, orbit.planet_radius + self.altitude, 1.0 / self.scale_height)
+
+
+@dataclass(frozen=True)
+class MSIS(Air):
+    """The atmosphere NRLMSIS 2.1 of the Earth, by the package pymsis, in a table along the orbit.
+
+    The indices of solar and geomagnetic activity are given here. The package would download others: that never happens.
+    """
+
+    date: str
+    """The date and time at t = 0, in UTC, such as 2026-03-20T14:46:00."""
+    f107: float
+    """The solar radio flux F10.7 of the day before, in solar flux units (1e-22 W m^-2 Hz^-1)."""
+    f107a: float
+    """Its mean over 81 days around the date."""
+    ap: float
+    """The daily geomagnetic index Ap."""
+    t_span: tuple[float, float] | None = None
+    """The times for which the table is made, in s; None: those of the run."""
+    model: Literal["MSIS"] = field(default="MSIS", repr=False)
+    """What this is, for files."""
+
+    def __post_init__(self) -> None:
+        self._settle_model()
+        indices = {name: _check.number(name, getattr(self, name)) for name in ("f107", "f107a", "ap")}
+        for name, value in indices.items():
+            if value < 0.0:
+                raise ValueError(f"{name} must not be negative, not {value:g}")
+        span = None if self.t_span is None else _check.numbers("t_span", self.t_span, 2)
+        self._settle(date=checked_date("date", self.date), t_span=span, **indices)
+
+    @property
+    def density_kernel(self) -> DensityKernel:
+        """The density from the table."""
+        return tabled_density
+
+    @property
+    def count(self) -> int:
+        """One: the handle of the table."""
+        return 1
+
+    def tables(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit:
+        """Returns the table for a run between two times."""
+        return AlongOrbit.of(self, orbit, self.t_span or span)
+
+    def numbers(self, orbit: Path, span: tuple[float, float] | None) -> tuple[float, ...]:
+        """The handle of the table."""
+        return (self.tables(orbit, span).handle,)
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless the density is known between these times."""
+        check_table_span("MSIS", self.t_span, t0, t1)
+
+    def rows(self, orbit: Path, times: Floats) -> Floats:
+        """Returns the logarithm of the density at these times, in the first of three columns."""
+        places = ground_place(orbit.position(times), times, self.date)
+        found = np.zeros((times.size, 3))
+        found[:, 0] = np.log(self.densities(places, times))
+        return found
+
+    def densities(self, places: Any, times: Floats) -> Floats:
+        """Returns the density in kg/m^3 at these places of the Earth and times."""
+        pymsis = imported("pymsis", "the atmosphere MSIS")
+        begin = np.datetime64(date_of(self.date).replace(tzinfo=None), "us")
+        dates = begin + (times * 1e6).astype("timedelta64[us]")
+        count = times.size
+        indices = (np.full(count, self.f107), np.full(count, self.f107a), np.full((count, 7), self.ap))
+        out = pymsis.calculate(
+            dates, np.degrees(places.longitude), np.degrees(places.latitude), places.altitude / 1e3, *indices,
+            version=2.1,
+        )  # fmt: skip
+        return np.asarray(out, dtype=np.float64).reshape(count, -1)[:, 0]
+
+    tolerance = 3e-5
+    """The error that the logarithm of the density in the table may have, as a share of its size, which is about 30. The
+    model computes with single precision, which leaves a noise of 1e-5, and jumps at midnight by 4e-4."""

@@ -1,0 +1,27 @@
+"""Torques that are prepared for the times of a run: by tables, or by looking for their breakpoints."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+from polhode.torques._torque import Torque
+
+
+class Spanned(Torque):
+    """The base class of models that must know the times of a run. Their fields do not change when they get to know."""
+
+    span: tuple[float, float] | None = None
+    """The times of the run, in rising order; None: they are not known yet."""
+
+    def for_span(self, t0: float, t1: float) -> Self:
+        """Returns the same torque for a run between two times. Tables are made when they are first needed."""
+        made = replace(self)  # type: ignore[type-var]  # every model is a dataclass
+        made._settle(span=(min(t0, t1), max(t0, t1)))
+        return made
+
+    def _keep(self, *tables: Any) -> None:
+        """Holds tables: their addresses are among the parameters, and valid as long as this torque lives."""
+        self._settle(_tables=tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out tables, which are made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_tables"}

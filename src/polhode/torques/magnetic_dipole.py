@@ -1,0 +1,130 @@
+"""A magnetic dipole, fixed in the body, in a field that may change with time."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.ops import section
+from polhode.core.quat import to_body
+from polhode.core.table import table_at
+from polhode.core.text import function
+from polhode.core.types import Depends, UserTorque, Vec3
+from polhode.core.vec import cross, dot
+from polhode.environment._model import Read
+from polhode.environment.field import Field
+from polhode.torques._spanned import Spanned
+from polhode.torques._torque import Torque, UserPotential
+from polhode.torques.table import Table
+
+
+def constant_field(t: float, p: Any) -> Vec3:
+    """Returns a field that does not change."""
+    return (p[0], p[1], p[2])
+
+
+def field_of_table(t: float, p: Any) -> Vec3:
+    """Returns the vector of a table."""
+    return table_at(p[0], t)
+
+
+def _given_field(value: Any) -> Vec3 | Field | Table:
+    """Returns the field that a user gave, itself or as a table of its fields in a file."""
+    if isinstance(value, Field | Table):
+        return value
+    if isinstance(value, dict):
+        if str(value.get("model", "Table")).lower() == "table":
+            return Table(**{k: v for k, v in value.items() if k != "model"})
+        return Field.given("field", value)
+    if isinstance(value, Torque) or callable(value):
+        raise TypeError(
+            f"field must be a vector in space axes, a polhode.Table or a model of polhode.environment, not {value!r}: "
+            "make a table of a function, with polhode.Table.from_function"
+        )
+    return _check.vector("field", value)
+
+
+@lru_cache(maxsize=32)
+def _kernels(field: Callable[[float, Any], Vec3], count: int, turned: bool) -> tuple[UserTorque, UserPotential]:
+    """Returns torque and potential in a field with its parameters behind the moment; `turned`: it is in space axes."""
+    vector = f"field(t, section(p, 3, {count}))"
+    lines = [f"b = to_body(q, {vector})" if turned else f"b = {vector}"]
+    names = {"field": field, "section": section, "to_body": to_body, "cross": cross, "dot": dot}
+    torque = function("dipole_torque(t, q, w, p)", [*lines, "return cross((p[0], p[1], p[2]), b)"], names)
+    return torque, function("dipole_potential(t, q, p)", [*lines, "return -dot((p[0], p[1], p[2]), b)"], names)
+
+
+@dataclass(frozen=True)
+class MagneticDipole(Spanned):
+    """The torque m x B on a dipole moment that is fixed in the body; the potential energy is -m . B.
+
+        MagneticDipole(moment=(0, 0, 0.1), field=(0, 0, 3e-5))
+        MagneticDipole(moment=(0, 0, 0.1), field=polhode.environment.IGRF(orbit, "2026-03-20"))
+
+    The field is that at the place of the body. It does not change with the attitude.
+    """
+
+    moment: Vec3
+    """Dipole moment in body axes, in A m^2."""
+    field: Annotated[Vec3 | Field | Table, Read(_given_field)]
+    """Flux density in T: a vector in space axes; a model along an orbit (`polhode.environment`); or a `polhode.Table`,
+    in the axes of the table."""
+
+    depends = Depends.POSITION | Depends.TIME
+
+    def __post_init__(self) -> None:
+        self._settle(moment=_check.vector("moment", self.moment), field=_given_field(self.field))
+        if isinstance(self.field, tuple):
+            self._settle(depends=Depends.POSITION)
+        elif isinstance(self.field, Table):
+            self._settle(reads_attitude=self.field.frame == "space")
+
+    @property
+    def _field_kernel(self) -> tuple[Callable[[float, Any], Vec3], int]:
+        """The kernel of the field, and how many parameters it has."""
+        if isinstance(self.field, Field):
+            return self.field.vector_kernel, self.field.count
+        return (field_of_table, 1) if isinstance(self.field, Table) else (constant_field, 3)
+
+    @property
+    def _is_turned(self) -> bool:
+        """Whether the field is given in space axes."""
+        return not isinstance(self.field, Table) or self.field.frame == "space"
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """m x B."""
+        return _kernels(*self._field_kernel, self._is_turned)[0]
+
+    @property
+    def potential_kernel(self) -> UserPotential | None:
+        """-m . B; None if the field is given in body axes, where it does not follow from the attitude."""
+        return _kernels(*self._field_kernel, self._is_turned)[1] if self._is_turned else None
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The moment, and the parameters of the field."""
+        if isinstance(self.field, Field):
+            self._keep(self.field.tables(self.span))
+            return (*self.moment, *self.field.numbers(self.span))
+        return (*self.moment, *((self.field.handle,) if isinstance(self.field, Table) else self.field))
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Those of a table."""
+        return self.field.breakpoints if isinstance(self.field, Table) else ()
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless the field is known at these times."""
+        if not isinstance(self.field, tuple):
+            self.field.check_span(t0, t1)
+
+    def for_span(self, t0: float, t1: float) -> "MagneticDipole":
+        """Returns the same torque for a run between two times: models of the field may need a table for them."""
+        return super().for_span(t0, t1) if isinstance(self.field, Field) else self
+
+    @property
+    def axis(self) -> Vec3 | None:
+        """The direction of a field that stays, if there is one."""
+        return _check.direction("field", self.field) if isinstance(self.field, tuple) and any(self.field) else None
