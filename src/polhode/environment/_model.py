@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Self
@@ -12,7 +13,7 @@ EXTRA = "environment"
 """The extra of polhode that brings the packages of fields and densities."""
 
 
-class Model:
+class Model(ABC):
     """The base class of frozen dataclasses that have a field `model`, by which a table in a file says what it is."""
 
     model: str

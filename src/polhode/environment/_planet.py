@@ -12,7 +12,8 @@ EARTH_FLATTENING = 1.0 / 298.257223563
 """The flattening of the ellipsoid WGS 84."""
 DAY_SECONDS = 86400.0
 SIDEREAL_START_DEG, SIDEREAL_DEG_PER_DAY = 280.46061837, 360.98564736629
-"""Sidereal time at Greenwich at noon of 2000 January 1, and its increase.  [meeus1998, eq. 12.4]"""
+SIDEREAL_DEG_PER_CENTURY2 = 0.000387933
+"""Sidereal time at Greenwich at noon of 2000 January 1, and how it grows.  [meeus1998, eq. 12.4]"""
 EARTH_RATE = math.radians(SIDEREAL_DEG_PER_DAY) / DAY_SECONDS
 """The rate at which the Earth turns, rad/s."""
 NOON_2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
@@ -46,4 +47,5 @@ def days_since_2000(text: str) -> float:
 def sidereal_angle(when: str) -> float:
     """Returns the angle in rad from the first axis of space, the equinox, to Greenwich at a date in UTC."""
     days = days_since_2000(checked_date("date", when))
-    return math.radians((SIDEREAL_START_DEG + SIDEREAL_DEG_PER_DAY * days) % 360.0)
+    slow = SIDEREAL_DEG_PER_CENTURY2 * (days / 36525.0) ** 2
+    return math.radians((SIDEREAL_START_DEG + SIDEREAL_DEG_PER_DAY * days + slow) % 360.0)

@@ -71,6 +71,16 @@ class Path(Model):
     def period(self) -> float:
         """The period in s; of a table, that of a circular orbit at the median distance."""
 
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """The times at which a high derivative of the position jumps."""
+        return ()
+
+    @property
+    def roughness(self) -> float:
+        """The sum of all jumps of its third derivative, over the largest distance; in 1/s^3."""
+        return 0.0
+
     @abstractmethod
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
         """Returns a parameter that rises along the orbit from t0 to t1, and a function of it: times and positions."""
@@ -362,6 +372,22 @@ class OrbitTable(Path):
         """The period of a circular orbit at the median distance, in s."""
         r = float(np.median(np.linalg.norm(self.positions, axis=1)))
         return 2.0 * math.pi * r * math.sqrt(r / self.mu)
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """The times between the first and the last one."""
+        return self.t[1:-1]
+
+    @cached_property
+    def roughness(self) -> float:
+        """The sum of all jumps of the third derivative, over the largest distance; in 1/s^3."""
+        third = 6.0 * self._spline.c[0]
+        second = 2.0 * self._spline.c[1]
+        lengths = np.diff(self.t)
+        of_second = second[1:] - second[:-1] - third[:-1] * lengths[:-1, None]  # zero but for given velocities
+        jumps = np.linalg.norm(np.diff(third, axis=0), axis=1)
+        jumps += np.linalg.norm(of_second, axis=1) / np.minimum(lengths[1:], lengths[:-1])
+        return float(jumps.sum()) / float(np.linalg.norm(self.positions, axis=1).max())
 
     @property
     def position_kernel(self) -> Callable[[float, Any], Vec3]:

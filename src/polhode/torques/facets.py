@@ -164,9 +164,9 @@ class Facets(Spanned):
 
     A plate is met on one side only, that of its normal: a thin panel is two facets. Plates do not shade each other.
     Drag has one coefficient: its force is -(1/2) rho C A cos v^2 along the motion, and the rotation of the body adds
-    nothing to the speed. Of the light the share `specular` is reflected as by a mirror, `diffuse` as by paper, and the rest is
-    absorbed.  [wertz1978, sec. 17.2] The orbit is prescribed. The shadow of the planet is a cylinder: steps end where
-    it is entered and left.
+    nothing to the speed. Of the light the share `specular` is reflected as by a mirror, `diffuse` as by paper, and the
+    rest is absorbed.  [wertz1978, sec. 17.2] The orbit is prescribed. The shadow of the planet is a cylinder: steps
+    end where it is entered and left.
     """
 
     areas: tuple[float, ...]
@@ -341,6 +341,16 @@ class Facets(Spanned):
     def _count(self) -> int:
         shape = self._shape
         return shape.orbit + shape.sun + shape.air + 3 + FACET_NUMBERS * shape.facets
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Those of a table of positions."""
+        return () if self.orbit is None else self.orbit.knots
+
+    @property
+    def roughness(self) -> float:
+        """That of a table of positions."""
+        return 0.0 if self.orbit is None else self.orbit.roughness
 
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless orbit and air are known at these times."""

@@ -155,6 +155,16 @@ class GravityGradient(Torque):
     def _rest(self) -> Sequence[float]:
         return _check.direction("direction", self.direction) if self.orbit is None else self.orbit.numbers
 
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Those of a table of positions."""
+        return () if self.orbit is None else self.orbit.knots
+
+    @property
+    def roughness(self) -> float:
+        """That of a table of positions."""
+        return 0.0 if self.orbit is None else self.orbit.roughness
+
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the orbit is known at these times."""
         if self.orbit is not None:

@@ -115,6 +115,20 @@ class MagneticDipole(Spanned):
         """Those of a table."""
         return self.field.breakpoints if isinstance(self.field, Table) else ()
 
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Those of a table of the field, or of positions."""
+        if isinstance(self.field, tuple):
+            return ()
+        return self.field.knots if isinstance(self.field, Table) else self.field.orbit.knots
+
+    @property
+    def roughness(self) -> float:
+        """That of a table of the field, or of positions."""
+        if isinstance(self.field, tuple):
+            return 0.0
+        return self.field.roughness if isinstance(self.field, Table) else self.field.orbit.roughness
+
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the field is known at these times."""
         if not isinstance(self.field, tuple):
