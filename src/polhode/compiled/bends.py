@@ -27,7 +27,7 @@ from polhode._interrupts import is_from_handler
 from polhode.compiled.digest import builtins_of, captured, is_foreign, is_record, plain
 from polhode.compiled.smoothness import may_bend
 from polhode.core import bends
-from polhode.core.ops import where
+from polhode.core.ops import apart, where
 from polhode.core.types import UserTorque
 from polhode.core.vec import clip
 
@@ -313,6 +313,8 @@ def _rewritten(f: types.FunctionType, seen: list[_Seen], callers: tuple[types.Fu
         code, f.__globals__, f.__name__, f.__defaults__, tuple(cells[name] for name in code.co_freevars)
     )
     made.__kwdefaults__ = f.__kwdefaults__
+    if hasattr(f, "__apart__"):  # it is as large with its decisions
+        apart(made)
     return made, rewriter.count
 
 

@@ -13,7 +13,7 @@ from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.compiled import locatable
 from polhode.core.kepler import State6, position, velocity
-from polhode.core.ops import section, where
+from polhode.core.ops import apart, section, where
 from polhode.core.quat import to_body
 from polhode.core.table import handle_of, packed, table_at
 from polhode.core.text import function
@@ -151,6 +151,7 @@ def _kernel(shape: _Shape) -> UserTorque:
     names = {**smooth, "lit_torque": lit_torque, "dragged_torque": dragged_torque, "light": light}
     used = {name: value for name, value in names.items() if value is not None}
     made: UserTorque = function("facets_torque(t, q, w, p)", [*lines, "return (x, y, z)"], used)
+    apart(made)
     made.__smooth__ = tuple(name for name, value in smooth.items() if value is not None)  # type: ignore[attr-defined]
     return made
 
