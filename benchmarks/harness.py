@@ -41,9 +41,11 @@ def rounds_of(
     return times
 
 
-def interleave(candidates: dict[str, Callable[[], object]], rounds: int = 11) -> list[Timing]:
+def interleave(
+    candidates: dict[str, Callable[[], object]], rounds: int = 11, clock: Callable[[], float] = time.perf_counter
+) -> list[Timing]:
     """Times every candidate once a round, in turn."""
-    times = rounds_of(candidates, rounds)
+    times = rounds_of(candidates, rounds, clock)
     reference = next(iter(times.values()))
     return [
         Timing(

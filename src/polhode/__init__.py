@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from polhode.integration.short_steps import ShortSteps as ShortSteps
     from polhode.solution import Solution as Solution
     from polhode.solution import load as load
+    from polhode.stepping.stepper import Stepper as Stepper
     from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
     from polhode.torques import torque as torque
     from polhode.torques.constant_body import ConstantBodyTorque as ConstantBodyTorque
@@ -93,6 +94,7 @@ _HOME = {
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
     "Table": "torques.table",
+    "Stepper": "stepping.stepper",
     "ToleranceNotReached": "tolerance.search",
     "clip": "vectors",
     "compare": "_compare",

@@ -4,7 +4,7 @@ from polhode.compiled.announce import announced_once
 from polhode.compiled.arithmetic import all_rows_at_once
 from polhode.compiled.bends import Locatable, locatable
 from polhode.compiled.digest import named
-from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, program
+from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, on_arrays, program
 from polhode.compiled.smoothness import may_bend
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "locatable",
     "may_bend",
     "named",
+    "on_arrays",
     "program",
 ]

@@ -408,7 +408,31 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
             raise KernelRaised(exception_at(error.value))
         return result.value
 
+    def on_arrays(*arrays: Any) -> Program:
+        raw = [_address(a, item) for a, item in zip(arrays, items, strict=False) if item is not None]
+        result, error = ctypes.c_int64(), ctypes.c_void_p()
+        there = (ctypes.addressof(result), ctypes.addressof(error), *raw)
+
+        def run_there(*numbers: Any) -> int:
+            if call(*there, *numbers):
+                raise KernelRaised(exception_at(error.value))
+            return result.value
+
+        run_there.alive = arrays  # type: ignore[attr-defined]
+        return run_there
+
+    run.on_arrays = on_arrays  # type: ignore[attr-defined]
     return run
+
+
+def on_arrays(made: Program, *arrays: Any) -> Program:
+    """Returns a program that always works on these arrays, and takes the numbers that follow them.
+
+    Addresses are looked up once, which is most of the time of a short call. Unlike the program itself, what is returned
+    is for one thread at a time.
+    """
+    bind = getattr(made, "on_arrays", None)
+    return partial(made, *arrays) if bind is None else bind(*arrays)
 
 
 def _address(array: Any, item: Any) -> int:

@@ -107,7 +107,7 @@ def efforts(part: Start) -> tuple[Floats, Floats]:
     """Returns what exact flows of each body have to cover, as `exact.effort` does for one body."""
     momentum = part.momentum
     if part.bodies.axes is not None:
-        momentum = _turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
+        momentum = turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
     i, m = columns(part.bodies.moments), columns(momentum)
     with np.errstate(all="ignore"):  # the driver will say what is wrong
         j, s = [1.0 / x for x in i], [x * x for x in m]
@@ -320,7 +320,7 @@ class BatchRun:
             self.states[0, : self.width] = lead.frame.inward(q[0], m[0], z[0])
         else:
             if self.axes is not None:
-                q, m = _turned(q, m, self.axes, INWARD)
+                q, m = turned(q, m, self.axes, INWARD)
             self.states[:, :4], self.states[:, 4:STATE], self.states[:, STATE : self.width] = q, m, z
         self.carried = np.zeros((n, lead.arrays.carried.size))
         self.count = np.zeros((n, lead.arrays.count.size), dtype=np.int64)
@@ -374,7 +374,7 @@ class BatchRun:
         def of_block(block: slice) -> Callable[[int, int, int], None]:
             """Returns the function `to(stop, first, beyond)`, which makes steps of bodies of a block."""
             status = self.count[block, AT.status]
-            setting, values = self._settings(shared, block), np.ascontiguousarray(self.start.parameters[block])
+            setting, values = self.settings(shared, block), np.ascontiguousarray(self.start.parameters[block])
             numbers = [a.reshape(-1) for a in (setting, values, self.states[block], self.carried[block])]
             out, count = self.out[block].reshape(-1), self.count[block].reshape(-1)
 
@@ -536,7 +536,7 @@ class BatchRun:
                     return
                 stop = done + (stop - done) // 2
 
-    def _settings(self, shared: Floats, block: slice) -> Floats:
+    def settings(self, shared: Floats, block: slice) -> Floats:
         """Returns the fixed numbers of a segment, for each body of a block."""
         moments, inverses = self.start.bodies.moments, self.inverses
         rows = np.tile(shared, (block.stop - block.start, 1))
@@ -606,7 +606,7 @@ class BatchRun:
             evaluations = each * steps + (self.piece + 1) * lead.stepper.evaluations_at_start
             evaluations += self.count[:, AT.others]
         last = self.states[:, None, : self.width]
-        (q, m, z), (last_q, last_m, last_z) = self._outward(states), self._outward(last, as_computed=True)
+        (q, m, z), (last_q, last_m, last_z) = self.outward(states), self.outward(last, as_computed=True)
         stats = Stats(int(self.steps.sum()), int(evaluations.sum()), self.seconds)
         failed = np.flatnonzero(status != Status.OK)
         failures = {int(k): self._message(int(k), int(status[k]), t_last[k]) for k in failed[:messages]}
@@ -617,7 +617,7 @@ class BatchRun:
             self.batch.why_not_packed, state=z, last_state=last_z[:, 0],
         )  # fmt: skip
 
-    def _outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats, Floats]:
+    def outward(self, states: Floats, *, as_computed: bool = False) -> tuple[Floats, Floats, Floats]:
         """Returns quaternions and momenta in the users' axes, and carried numbers, from states (bodies, rows, 7...)."""
         if self.batch.count == 1:
             q, m, z = self.lead.frame.outward(states[0], scaled=self._scaled and not as_computed)
@@ -625,7 +625,7 @@ class BatchRun:
         q, m, z = states[..., :4], states[..., 4:STATE], states[..., STATE:]
         if self._scaled and not as_computed:
             q = q / np.sqrt((q * q).sum(axis=-1, keepdims=True))
-        return (q, m, z) if self.axes is None else (*_turned(q, m, self.axes[:, None, :], OUTWARD), z)
+        return (q, m, z) if self.axes is None else (*turned(q, m, self.axes[:, None, :], OUTWARD), z)
 
     @property
     def _scaled(self) -> bool:
@@ -669,7 +669,7 @@ INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.
 """The signs of the quaternion by which states are multiplied, from the users' axes to the principal ones and back."""
 
 
-def _turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Floats]:
+def turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Floats]:
     """Returns states in other body axes; `axes` broadcasts against them."""
     by, back = axes * way, axes * way * OUTWARD
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)

@@ -220,7 +220,7 @@ def _quaternions(name: str, attitude: Any) -> Floats:
     return _check.given_unit(name, q)
 
 
-def _states(name: str, value: Any, *, torque: Torque) -> Floats:
+def read_states(name: str, value: Any, *, torque: Torque) -> Floats:
     """Checks the numbers that a torque carries at the start, and returns them with a row for each body."""
     if value is None and not torque.state_names:
         return np.empty((1, 0))
@@ -399,12 +399,12 @@ class Starts:
         for name, value in given.items():
             if name in drawn:
                 assert sown is not None
-                reader = partial(_states, torque=torques[0]) if name == "state" else READERS[name]
+                reader = partial(read_states, torque=torques[0]) if name == "state" else READERS[name]
                 parts[name] = Draws(name, value, sown, reader)
             elif name == "body":
                 parts[name] = _bodies(value)
             elif name == "state":
-                parts[name] = _states(name, value, torque=torques[0])
+                parts[name] = read_states(name, value, torque=torques[0])
             else:
                 parts[name] = None if name == "parameters" and value is None else READERS[name](name, value)
         rows: dict[str, int | None] = {

@@ -1,0 +1,1 @@
+"""Steps that are made one by one, in a loop of the user's."""
