@@ -759,6 +759,31 @@ def _numbers(option: str, text: str) -> list[float]:
 
 
 @app.command()
+def fmu(
+    scenario: Annotated[Path, typer.Argument(help="The scenario file.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write, or its directory; default: the scenario's name, here.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+) -> None:
+    """Write a scenario as a co-simulation unit (FMI 2.0), for other simulators.
+
+    Its inputs are a torque in body axes, its outputs attitude and rate. The Python of the other program must have
+    polhode installed. Needs the extra `fmu`: pip install 'polhode[fmu]'. Exit codes: 0 written, 2 bad input.
+    """
+    from polhode.fmu import identifier, write_unit
+
+    named = f"{identifier(scenario.stem)}.fmu"
+    target = Path(named) if out is None else out / named if out.suffix != ".fmu" or out.is_dir() else out
+    if problem := _unwritable(target, force):
+        _stop(problem)
+    try:
+        _say(f"wrote {write_unit(scenario, target, overwrite=force)}")
+    except (ValueError, OSError, ModuleNotFoundError) as problem:
+        _stop(problem)
+
+
+@app.command()
 @_stopped_by_signals()
 def reproduce(
     what: Annotated[

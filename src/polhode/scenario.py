@@ -424,6 +424,12 @@ class Draft:
     tables: _File
     trust: bool
 
+    @property
+    def python_files(self) -> list[str]:
+        """The Python files that the scenario names, relative to its folder."""
+        named = (table.model.rpartition(":")[0] for table in self.tables.torques.values() if table.is_file)
+        return list(dict.fromkeys(named))
+
     def scenario(self) -> Scenario:
         """Returns the scenario with its torque; executes the Python file that it may name."""
         path, tables = self.checked.path, self.tables.torques
