@@ -401,22 +401,28 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
     call.alive = engine, code.refers_to  # type: ignore[attr-defined]  # the engine owns the memory of the code
     items = [_ITEMS.get(k) for k in signature]
 
+    def entered(arguments: tuple[Any, ...], result: Any, error: Any) -> int:
+        if call(*arguments):
+            raise KernelRaised(exception_at(error.value))
+        value: int = result.value
+        return value
+
+    def places() -> tuple[Any, Any, int, int]:
+        result, error = ctypes.c_int64(), ctypes.c_void_p()
+        return result, error, ctypes.addressof(result), ctypes.addressof(error)
+
     def run(*args: Any) -> int:
         raw = [a if item is None else _address(a, item) for a, item in zip(args, items, strict=True)]
-        result, error = ctypes.c_int64(), ctypes.c_void_p()  # new ones for each call: threads share the function
-        if call(ctypes.addressof(result), ctypes.addressof(error), *raw):
-            raise KernelRaised(exception_at(error.value))
-        return result.value
+        result, error, *there = places()  # new ones for each call: threads share the function
+        return entered((*there, *raw), result, error)
 
     def on_arrays(*arrays: Any) -> Program:
         raw = [_address(a, item) for a, item in zip(arrays, items, strict=False) if item is not None]
-        result, error = ctypes.c_int64(), ctypes.c_void_p()
-        there = (ctypes.addressof(result), ctypes.addressof(error), *raw)
+        result, error, *there = places()
+        begin = (*there, *raw)
 
         def run_there(*numbers: Any) -> int:
-            if call(*there, *numbers):
-                raise KernelRaised(exception_at(error.value))
-            return result.value
+            return entered((*begin, *numbers), result, error)
 
         run_there.alive = arrays  # type: ignore[attr-defined]
         return run_there
