@@ -117,6 +117,27 @@ def test_jumps_of_the_torque_are_met(method: str) -> None:
 
 
 @pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("kind", ["linear", "steps", "cubic"])
+def test_tables(kind: Any) -> None:
+    """A table whose knots lie on the grid, as the torque of the stepper and as that of a call; also pickled."""
+    t = np.linspace(0.0, 1.0, 11)
+    table = ph.Table(t, np.stack([np.sin(5.0 * t), np.cos(3.0 * t), 0.1 * t], axis=1), kind=kind)
+    run = ph.simulate(BODY, table, omega=OMEGA, method="Strang", step=0.05, t_span=(0.0, 1.0))
+    s, given = (ph.Stepper(BODY, own, omega=OMEGA, step=0.05) for own in (table, None))
+    s.step(3)
+    other = pickle.loads(pickle.dumps(s))
+    for one in (s, other):
+        one.step(17)
+        np.testing.assert_allclose(one.momentum, run.last_momentum, rtol=0, atol=1e-14)
+    for _ in range(20):
+        given.step(torque=table)
+    np.testing.assert_allclose(given.momentum, run.last_momentum, rtol=0, atol=1e-14)
+    with pytest.raises(ValueError, match=r"is known from t = 0\.0 to 1\.0 s"):
+        s.step()
+    assert s.t == 20 * 0.05
+
+
+@pytest.mark.usefixtures("plain")
 def test_a_jump_inside_a_step_divides_it() -> None:
     """Steps of 0.02 with jumps at 0.03 and 0.08: the second order is kept, and the clock."""
     errors = []

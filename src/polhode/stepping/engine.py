@@ -7,6 +7,7 @@ a few steps at a time, with the addresses of its arrays looked up once.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
@@ -138,13 +139,19 @@ class Engine:
         else:
             starts = replace(starts, torques=(acting,), custom_parameters=None, summand=None)
             self.batch = Batch(problem, plan, starts, bodies.survey, 1, on_compile)
-            self.run = BatchRun(self.batch, starts.whole, None)
             self.lead = self.batch.lead
+        if self.lead.steps.pieces is not None:  # the stepper itself divides steps in which the torque jumps
+            whole = Segment(problem.t_start, problem.t_end, step, step, 1)
+            self.lead.steps = type(self.lead.steps)([whole], self.lead.steps.times, self.lead.steps.every)
+            self.lead.binding.driver = self.lead.steps.driver
+        if self.batch is not None:
+            self.run = BatchRun(self.batch, self.batch.starts.whole, None)
         self.memory = self.lead.stepper.memory
         self.counts_evaluations = self.lead.stepper.evaluations_per_step is None
         self.is_variable = method.variable_steps
         self.remembers = self.memory > 0 or self.is_variable
         self.breakpoints = acting.breakpoints
+        self.is_known_always = _is_known_always(acting)
         self.segment = self.lead.steps.segments[0]
         if self.run is None:
             arrays = self.lead.arrays
@@ -420,6 +427,15 @@ class Engine:
         alone.steps_before = steps
         alone.raised = raised or alone.raised
         return alone.message(status, t, 0)
+
+
+def _is_known_always(torque: Torque) -> bool:
+    """Whether the torque is known at all times, unlike a table."""
+    try:
+        torque.check_span(-sys.float_info.max, sys.float_info.max)
+    except ValueError:
+        return False
+    return True
 
 
 def _any(x: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -349,6 +350,10 @@ class Stepper:
         """Makes n steps of length h; rows are kept of those that are counted."""
         if self._stopped and len(self._stopped) == self._bodies.count:
             raise SimulationFailed(replace(self._ensemble()[0], message="all bodies have failed: see `messages`"))
+        if not engine.is_known_always:
+            t = self.t
+            end = t + n * h
+            engine.recipe.torque.check_span(t, end - math.copysign(4 * math.ulp(end), h))
         if engine is not self._current or h != engine.h:
             engine.restart(self.t, h)
             self._current = engine
@@ -576,7 +581,7 @@ class Stepper:
                 f"a torque={owner.name}(...) instead, or make another stepper"
             )
         width = place.stop - place.start
-        rows = self._rows_of("parameters", np.atleast_1d(parameters), width)
+        rows = owner.with_handles(self._rows_of("parameters", np.atleast_1d(parameters), width))
         if not (self._own_values[:, place] == rows).all():
             self._own_values[:, place] = rows
             self._version += 1
@@ -808,12 +813,20 @@ class Stepper:
         self.__dict__.update(state)
         self._on_compile = None
         self._engines, self._holding = {}, {}
+        moved = _are_handles(self._own_values)  # tables are elsewhere in another process
+        if moved.any():
+            fresh = self._bodies.start.parameters
+            self._own_values[moved] = np.broadcast_to(fresh, self._own_values.shape)[moved]
         engines = []
         for recipe, numbers in saved:
             if recipe.method.name == KICK.name:
                 recipe = recipe._replace(method=KICK)
             engine = self._engines[recipe.key] = Engine(self._bodies, recipe, self._states, None)
             engine.restore(numbers)
+            if recipe.acts != "alone":
+                engine.values[:, : self._own_values.shape[1]] = self._own_values
+            if engine.extra is not None and _are_handles(np.asarray(engine.extra)).any():
+                engine.extra = None
             engines.append(engine)
         self._plain, self._current = engines[0], None if current is None else engines[current]
         self._show()
@@ -829,6 +842,11 @@ def _three(name: str, value: Any) -> tuple[float, float, float]:
     else:
         return _check.vector(name, value)
     return (x, y, z) if math.isfinite(x + y + z) else _check.vector(name, value)
+
+
+def _are_handles(values: Floats) -> Any:
+    """Whether each parameter is the handle of a table, as `core.table.is_handle` says of one."""
+    return (values > 0.0) & (values < sys.float_info.min)
 
 
 def _checked_length(name: str, value: Any, t: float) -> float:
