@@ -394,6 +394,10 @@ def test_parameters_change_without_a_new_program() -> None:
     np.testing.assert_array_equal(s.momentum, run.last_momentum)
     assert len(s._engines) == programs
     assert s.solution().torque_changed
+    read = ph.torque(parameters=[0.5], from_body=lambda body: body.moments)(lambda t, q, w, p: (p[0] * p[3], 0.0, 0.0))
+    one = ph.Stepper(BODY, read, omega=[0.0, 0.0, 0.0], method="RK4", step=0.01)
+    one.step(parameters=[2.0])
+    assert one.momentum[0] == pytest.approx(2.0 * 2.5 * 0.01, rel=1e-12)
     alone = ph.Stepper(BODY, swing, omega=[OMEGA, OMEGA], method="RK4", step=0.01)
     alone.step(parameters=[[0.1, 0.2], [0.3, 0.4]])
     assert not (alone.momentum[0] == alone.momentum[1]).all()

@@ -580,7 +580,8 @@ class Stepper:
                 f"parameters are for a torque of your own, whose p they are, not for {owner.name}: give step() "
                 f"a torque={owner.name}(...) instead, or make another stepper"
             )
-        width = place.stop - place.start
+        width = len(owner.values)  # numbers of the body may follow
+        place = slice(place.start, place.start + width)
         rows = owner.with_handles(self._rows_of("parameters", np.atleast_1d(parameters), width))
         if not (self._own_values[:, place] == rows).all():
             self._own_values[:, place] = rows
