@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from polhode.stepping.stepper import Stepper as Stepper
     from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
     from polhode.torques import torque as torque
+    from polhode.torques import torque_from_pointer as torque_from_pointer
     from polhode.torques.constant_body import ConstantBodyTorque as ConstantBodyTorque
     from polhode.torques.constant_space import ConstantSpaceTorque as ConstantSpaceTorque
     from polhode.torques.coulomb_soft_wall import CoulombSoftWall as CoulombSoftWall
@@ -113,6 +114,7 @@ _HOME = {
     "to_body": "vectors",
     "to_space": "vectors",
     "torque": "torques",
+    "torque_from_pointer": "torques",
     "where": "core.ops",
 }
 _MODULES = ("elliptic", "environment", "methods", "samples", "torques")

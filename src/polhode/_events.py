@@ -164,11 +164,11 @@ class _WatchedRun:
         later = sum(piece.steps for piece in pieces)
         for stretch in self._stretches(pieces):
             only_here = problem.replace(t_end=stretch.t1, times=stretch.times, every=None)
-            run = Integration(only_here, plan, begin._replace(t=stretch.t0), self.progress, self.on_compile)
-            plan = run.plan
             later -= stretch.steps
-            run.steps_before, run.steps_after = stats.steps, later
             try:
+                run = Integration(only_here, plan, begin._replace(t=stretch.t0), self.progress, self.on_compile)
+                plan = run.plan
+                run.steps_before, run.steps_after = stats.steps, later
                 part = run.solution()
             except BaseException as raised:  # also by the user's `progress`
                 if not isinstance(found := getattr(raised, "solution", None), Solution):

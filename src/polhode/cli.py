@@ -307,6 +307,7 @@ def _unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
 def _run_one(job: _Job, table: _RunTable, quiet: bool) -> int:
     """Runs a scenario, saves and reports the result, and returns the exit code."""
     from polhode import SimulationFailed, SimulationInterrupted
+    from polhode.compiled import is_from_callback
 
     scenario = job.scenario
 
@@ -324,7 +325,11 @@ def _run_one(job: _Job, table: _RunTable, quiet: bool) -> int:
         return _rescued(job, stopped.solution, INTERRUPTED)
     except SimulationFailed as failure:
         return _rescued(job, failure.solution, FAILED)
-    except (ValueError, TypeError, MemoryError) as problem:  # simulate refuses its input
+    except Exception as problem:
+        if is_from_callback(problem) and hasattr(problem, "solution"):
+            return _rescued(job, problem.solution, FAILED)
+        if not isinstance(problem, ValueError | TypeError | MemoryError):  # with these simulate refuses its input
+            raise
         _say(f"polhode: {scenario.path}: {problem}", err=True)
         return BAD_INPUT
     with _not_stopped():
@@ -353,6 +358,7 @@ def _report_one(job: _Job, solution: Solution, table: _RunTable) -> int:
 def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[], None]) -> int:
     """Runs a scenario with an [ensemble] and returns the exit code: that of a failure only if all bodies failed."""
     from polhode import EnsembleInterrupted, Reduced
+    from polhode.compiled import is_from_callback
 
     code, scenario = 0, job.scenario
     try:
@@ -360,10 +366,16 @@ def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[],
             made = scenario.ensemble(progress, on_compile)
     except EnsembleInterrupted as stopped:
         made, code = stopped.ensemble, INTERRUPTED
-    except (ValueError, TypeError, MemoryError) as problem:  # ensemble refuses its input
+    except Exception as problem:
         reason = "; ".join([str(problem), *getattr(problem, "__notes__", [])])
+        if is_from_callback(problem):
+            reason = f"{type(problem).__name__}: {reason}"
+        elif not isinstance(problem, ValueError | TypeError | MemoryError):  # with these ensemble refuses its input
+            raise
         _say(f"polhode: {scenario.path}: {reason}", err=True)
-        return BAD_INPUT
+        if not (is_from_callback(problem) and hasattr(problem, "ensemble")):
+            return BAD_INPUT
+        made, code = problem.ensemble, FAILED
     bodies = made.count if isinstance(made, Reduced) else len(made)
     failed = made.failed if isinstance(made, Reduced) else int((~made.success).sum())
     if code and not made.stats.steps:

@@ -11,7 +11,7 @@
                                         # euler(_deg) = {sequence = "ZYX", angles = [10, 20, 30]}
 
     [torque]                            # optional; `polhode torques` lists the models
-    model = "HeavyTop"                  # or "file.py:function", with parameters = [...]
+    model = "HeavyTop"                  # or "file.py:function", with parameters = [...]; compiled = false: as it is
     weight = 20.0
     scale = 0.5                         # optional, for every model: times a number,
     during = [0.0, 5.0]                 # and only between these times; [[torque]] tables, several, are a sum
@@ -672,10 +672,19 @@ def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tup
             f"{key}.model: {real} lies outside the folder of the scenario, and to run the scenario would execute it: "
             "if you trust that file, allow it with --trust (in Python: trust=True)"
         )
-    if unknown := settings.keys() - {"parameters"}:
-        raise _Problems(*(f"{key}.{k}: {_unknown(k, ['parameters'])}" for k in sorted(unknown)))
+    if unknown := settings.keys() - set(_SETTINGS):
+        raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
     _parameters(key, settings)
+    _is_compiled(key, settings)
     return path, name
+
+
+_SETTINGS = ["parameters", "compiled"]
+"""What a scenario can say of a torque in a Python file."""
+
+
+def _is_compiled(key: str, settings: dict[str, Any]) -> bool:
+    return _validated(bool, settings.get("compiled", True), key, "compiled")  # type: ignore[no-any-return]
 
 
 def _parameters(key: str, settings: dict[str, Any]) -> tuple[float, ...]:
@@ -695,11 +704,14 @@ def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, mo
     if found is None:
         raise _Problems(f"{key}.model: {path} has no {name}")
     values = _parameters(key, settings)
+    if isinstance(found, Torque) and "compiled" in settings:
+        raise _Problems(f"{key}.compiled: {name} is a torque already: say it there, as in @torque(compiled=False)")
     if isinstance(found, CustomTorque):
         return found.with_parameters(values) if "parameters" in settings else found
     if isinstance(found, Torque) and not settings:
         return found
-    return _checked(f"{key}.model", lambda: torque(found, parameters=values))  # type: ignore[no-any-return]
+    compiled = _is_compiled(key, settings)
+    return _checked(f"{key}.model", lambda: torque(found, parameters=values, compiled=compiled))  # type: ignore[no-any-return]
 
 
 def _module(key: str, path: Path) -> Any:

@@ -1,6 +1,7 @@
 """Which method is chosen for a tolerance, and with which steps it begins."""
 
 import math
+import time
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,36 @@ def problem_like(depends: Depends = Depends.POSITION, **others: Any) -> Characte
 )
 def test_choice(given: Character, rtol: float, outputs: int | None, method: str) -> None:
     assert choose(given, rtol, outputs).method.name == method
+
+
+@pytest.mark.parametrize(
+    ("given", "rtol", "method"),
+    [
+        (problem_like(torque_ratio=1e-3), 1e-6, "ABA1064"),
+        (problem_like(Depends.POSITION | Depends.RATE, torque_ratio=0.01), 1e-3, "Adams(order=8)"),
+        (problem_like(Depends.POSITION | Depends.RATE, torque_ratio=0.3), 1e-5, "Adams"),
+        (problem_like(Depends.POSITION | Depends.RATE, torque_ratio=0.3), 1e-11, "Adams(order=12)"),
+        (problem_like(torque_ratio=1e-2, symmetric=True, comoving=(0.1, 1e-2)), 1e-8, "G8(comoving=true)"),
+        (problem_like(torque_ratio=1e-2, may_bend=True), 1e-8, "DOP853"),
+    ],
+)
+def test_choice_where_evaluations_are_dear(given: Character, rtol: float, method: str) -> None:
+    for dearness in (16.0, 1e4):
+        assert choose(given._replace(dearness=dearness), rtol, 10).method.name == method
+
+
+def test_how_dear_a_torque_is() -> None:
+    def slow(t: float, q: Any, w: Any, p: Any) -> Any:
+        time.sleep(0.001)
+        return (0.0, 0.0, 1.0)
+
+    def dearness(torque: Any) -> float:
+        return character.dearness(checked_arguments(BODY, torque, omega=[1, 2, 3], t_span=(0, 1), rtol=1e-6)[0])
+
+    assert dearness(TOP) == 0.0
+    assert dearness(ph.torque(lambda t, q, w, p: (0.0, 0.0, 1.0))) == 0.0
+    assert 2.0**13 <= dearness(ph.torque(slow, compiled=False)) <= 2.0**18
+    assert dearness(TOP + ph.torque(slow, compiled=False)) >= 2.0**13
 
 
 def test_choice_for_many_bodies() -> None:

@@ -3,20 +3,26 @@
 from polhode.compiled.announce import announced_once
 from polhode.compiled.arithmetic import all_rows_at_once
 from polhode.compiled.bends import Locatable, locatable
+from polhode.compiled.callbacks import Trampoline, is_from_callback, potential_callback, torque_callback
 from polhode.compiled.digest import named
 from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, on_arrays, program
-from polhode.compiled.smoothness import may_bend
+from polhode.compiled.smoothness import is_smooth, may_bend
 
 __all__ = [
     "CompilationFailed",
     "KernelRaised",
     "Locatable",
+    "Trampoline",
     "all_rows_at_once",
     "announced_once",
     "compiles",
+    "is_from_callback",
+    "is_smooth",
     "locatable",
     "may_bend",
     "named",
     "on_arrays",
+    "potential_callback",
     "program",
+    "torque_callback",
 ]

@@ -199,7 +199,8 @@ def fits(typing_context: Any, x: Any) -> Any:
 
 POINTER = (
     "it calls a Python function, or code made in this process, through a pointer: an exception there would be lost; "
-    "write it as a plain function, which is compiled with the torque"
+    "write it as a plain function, which is compiled with the torque, make a torque of the Python function with "
+    "@torque(compiled=False), or of the address with torque_from_pointer"
 )
 """Why a call by address is refused."""
 

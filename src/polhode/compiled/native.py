@@ -28,6 +28,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from polhode._interrupts import hold_over_forks, imported, is_from_handler, stop_if_ending, undivided, uninterrupted
+from polhode.compiled import callbacks
 from polhode.compiled.announce import PATIENCE_SECONDS, announce
 from polhode.compiled.digest import Recursion, digest, plain
 from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_of
@@ -402,7 +403,13 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
     items = [_ITEMS.get(k) for k in signature]
 
     def entered(arguments: tuple[Any, ...], result: Any, error: Any) -> int:
-        if call(*arguments):
+        if callbacks.are_there():
+            with callbacks.handlers_heard():
+                failed = call(*arguments)
+            callbacks.raise_again()
+        else:
+            failed = call(*arguments)
+        if failed:
             raise KernelRaised(exception_at(error.value))
         value: int = result.value
         return value

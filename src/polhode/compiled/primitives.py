@@ -14,7 +14,7 @@ from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
 
 from polhode.compiled import lanes
-from polhode.core import ops, table
+from polhode.core import ops, outside, table
 from polhode.core.status import OK
 from polhode.core.text import function
 
@@ -117,6 +117,83 @@ def _bits(typing_context: Any, x: Any) -> Any:
 @overload(table.no_table)
 def _overload_no_table(handle):
     return lambda handle: (handle * math.nan, handle * math.nan, handle * math.nan)
+
+
+# --- functions outside of the program (`core/outside.py`)
+
+ONE_AT_A_TIME = "a function outside of the program is called for one body at a time"
+"""Why such a torque is not computed in lanes."""
+
+
+def _function_at(context: Any, builder: Any, data: Any, k: int, kind: Any) -> Any:
+    """Returns the function whose address is the k-th number and the one after it."""
+    word = ir.IntType(64)
+    high, low = (
+        builder.fptoui(builder.load(builder.gep(data, [context.get_constant(types.intp, i)])), word) for i in (k, k + 1)
+    )
+    address = builder.or_(builder.shl(high, word(outside.HALF_BITS)), low)
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def _refuse_lanes(*kinds: Any) -> None:
+    for kind in kinds:
+        numbers = kind.types if isinstance(kind, types.BaseTuple) else (kind,)
+        if not all(isinstance(x, lanes.NUMBER) for x in numbers):
+            raise TypingError(ONE_AT_A_TIME)
+
+
+def _call(context: Any, builder: Any, p: Any, k: int, result: Any, t: Any, numbers: list[Any], results: int) -> Any:
+    """Emits the call of a function at t: returns what it returns, and the address of `results` numbers, NaN before.
+
+    These follow the numbers that the function reads, four of the attitude first.
+    """
+    room = cgutils.alloca_once(builder, lanes.DOUBLE, size=len(numbers) + results)
+
+    def place(pointer: Any, i: int) -> Any:
+        return builder.gep(pointer, [context.get_constant(types.intp, i)])
+
+    for i, number in enumerate([*numbers, *[lanes.DOUBLE(float("nan"))] * results]):
+        builder.store(number, place(room, i))
+    data = make_array(lanes.PARAMETERS)(context, builder, p).data
+    pointers = [place(room, 0), *([place(room, 4)] if len(numbers) > 4 else []), place(data, outside.HEAD)]
+    pointers += [place(room, len(numbers))] if results else []
+    kind = ir.FunctionType(result, [lanes.DOUBLE, *(x.type for x in pointers)])
+    return builder.call(_function_at(context, builder, data, k, kind), [t, *pointers]), pointers[-1]
+
+
+def _floats(context: Any, builder: Any, value: Any, kind: Any) -> list[Any]:
+    items = zip(cgutils.unpack_tuple(builder, value), kind, strict=True)
+    return [context.cast(builder, x, k, types.float64) for x, k in items]
+
+
+@intrinsic
+def _called_torque(typing_context: Any, t: Any, q: Any, w: Any, p: Any) -> Any:
+    _refuse_lanes(t, q, w)
+    if p != lanes.PARAMETERS:
+        raise TypingError(ONE_AT_A_TIME)
+    kind = types.UniTuple(types.float64, 3)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        numbers = [*_floats(context, builder, args[1], q), *_floats(context, builder, args[2], w)]
+        when = context.cast(builder, args[0], t, types.float64)
+        _, out = _call(context, builder, args[3], 0, ir.VoidType(), when, numbers, 3)
+        found = [builder.load(builder.gep(out, [context.get_constant(types.intp, i)])) for i in range(3)]
+        return context.make_tuple(builder, kind, found)
+
+    return kind(t, q, w, p), emit
+
+
+@intrinsic
+def _called_potential(typing_context: Any, t: Any, q: Any, p: Any) -> Any:
+    _refuse_lanes(t, q)
+    if p != lanes.PARAMETERS:
+        raise TypingError(ONE_AT_A_TIME)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        when, numbers = context.cast(builder, args[0], t, types.float64), _floats(context, builder, args[1], q)
+        return _call(context, builder, args[2], 2, lanes.DOUBLE, when, numbers, 0)[0]
+
+    return types.float64(t, q, p), emit
 
 
 @overload(ops.two_product)
@@ -251,6 +328,8 @@ COMPILED: dict[Any, Any] = {
     ops.all_of: lanes.holds,
     ops.halves: lanes.halves,
     ops.joined: lanes.joined,
+    outside.called_torque: _called_torque,
+    outside.called_potential: _called_potential,
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
     **{f: f for f in (table.is_handle, table.no_table)},

@@ -21,6 +21,9 @@ BENT = frozenset({
 })  # fmt: skip
 """Functions that are not smooth everywhere: they jump or have a kink."""
 
+BENT_METHODS = frozenset({"argmax", "argmin", "argsort", "clip", "max", "min", "round", "searchsorted", "sort"})
+"""Methods of arrays that are not."""
+
 
 @lru_cache(maxsize=256)
 def may_bend(f: Any) -> bool:
@@ -42,6 +45,36 @@ def may_bend(f: Any) -> bool:
             return True
         to_see.extend(reached)
     return False
+
+
+def is_smooth(f: types.FunctionType, owner: Any = None) -> bool:
+    """Whether the code of f, a method of the `owner` if there is one, can be read as a whole and is smooth everywhere.
+
+    Unlike `may_bend`, it takes everything that it cannot read for something that may bend.
+    """
+    seen, to_see = set[Any](), [f]
+    while to_see:
+        function = to_see.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        if may_bend(function):
+            return False
+        reached = [value for _, value in captured(function) if not isinstance(value, types.ModuleType)]
+        modules = [value for _, value in captured(function) if isinstance(value, types.ModuleType)]
+        for name in names_read(function.__code__).attributes:
+            holders = [m for m in (*modules, owner) if m is not None and hasattr(m, name)]
+            if not holders and not (hasattr(np.ndarray, name) and name not in BENT_METHODS):
+                return False
+            reached += [getattr(m, name) for m in holders]
+        for value in map(plain, reached):
+            inner = value.__func__ if isinstance(value, types.MethodType) else value
+            if is_primitive(inner) or is_foreign(inner) or not callable(inner):
+                continue
+            if not isinstance(inner, types.FunctionType):
+                return False
+            to_see.append(inner)
+    return True
 
 
 def _branches(code: types.CodeType) -> bool:

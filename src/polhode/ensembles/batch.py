@@ -15,7 +15,7 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
 from polhode._interrupts import Work, is_from_handler
-from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
+from polhode.compiled import CompilationFailed, KernelRaised, compiles, is_from_callback, program
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.ops import views
@@ -171,6 +171,8 @@ class Batch:
             try:
                 return Integration(like, plan, None, None, self.on_compile, others=survey.others)
             except ValueError as refused:
+                if is_from_callback(refused):
+                    raise
                 first = first or refused
         assert first is not None
         raise first
@@ -195,6 +197,9 @@ class Batch:
     def _packed(self) -> Callable[..., int] | None:
         """Returns the program for several bodies at a time, with the torque in lanes or not, if there can be one."""
         problem, plan, binding = self.lead.problem, self.lead.plan, self.lead.binding
+        if problem.torque.calls_python:
+            self.why_not_packed = f"{problem.torque.name} calls a Python function, for one body at a time"
+            return None
         most = lanes_of(plan.method, self.count)
         if not self.packed or self.count < most or self.variable_steps or not compiles():
             return None
@@ -203,7 +208,7 @@ class Batch:
         kind = (torque.torque_kernel, self.lead.values.size, binding.tilted, windowed, torque.depends)
         pieced = self.lead.steps.pieces is not None
         scales = full_scales(problem, plan, self.lead.others)._replace(packed=True)
-        for together in (False,) if self._tables_differ() else (True, False):
+        for together in (False,) if torque.calls_out or self._tables_differ() else (True, False):
             lanes = most if together else min(most, LANES)
             loop = _packed_of(lanes, scheme, *kind, scales, together, pieced)
             try:
@@ -369,7 +374,7 @@ class BatchRun:
         self.states[going, self.width :] = 0.0
         self.looked[going] = 0.0
         shared, end = lead.setting(segment), lead.steps.end(segment)
-        sizes = (self.states.shape[1], self.out.shape[2])
+        sizes, torque = (self.states.shape[1], self.out.shape[2]), lead.problem.torque
 
         def of_block(block: slice) -> Callable[[int, int, int], None]:
             """Returns the function `to(stop, first, beyond)`, which makes steps of bodies of a block."""
@@ -383,9 +388,13 @@ class BatchRun:
                     *numbers, offset, out, index, count, segment.t0, segment.h, end, stop,
                     first - block.start, beyond - block.start, *sizes,
                 )  # fmt: skip
-                some_alone = True
+                some_alone, before = True, status.copy() if torque.calls_python else None
                 try:
                     some_alone = loop(*arguments) > 0
+                except BaseException as problem:
+                    if before is not None:
+                        self._stop_after(problem, block, before)
+                    raise
                 finally:
                     if some_alone:
                         left = status == Status.ALONE
@@ -417,6 +426,20 @@ class BatchRun:
                 self.evaluations[going] += self.carried[going, -1].astype(np.int64) + self.count[going, AT.counted]
             if lead.steps.pieces is not None:
                 self.piece[going] = self.count[going, AT.piece]
+
+    def _stop_after(self, problem: BaseException, block: slice, before: Any) -> None:
+        """Blames the body whose Python function has raised an exception; bodies behind it were stopped for nothing."""
+        status = self.count[block, AT.status]
+        stopped = (status != Status.OK) & (before == Status.OK)
+        going = np.flatnonzero((before == Status.OK) & ~stopped & (self.count[block, AT.done] > 0))
+        first = int(going[-1]) + 1 if going.size else 0
+        behind = first + np.flatnonzero(stopped[first:])
+        if behind.size and is_from_callback(problem):
+            status[behind] = Status.OK
+            status[behind[0]] = Status.RAISED
+            self.raised[block.start + int(behind[0])] = f"{type(problem).__name__}: {problem}"
+        else:  # the handler of a signal
+            status[behind] = Status.OK
 
     def _run_on_threads(self, run: Callable[[tuple[int, int]], None], blocks: list[tuple[int, int]]) -> None:
         """Runs the blocks on several threads, each of which takes the next one when it has done one."""
@@ -636,7 +659,9 @@ class BatchRun:
         """Returns what happened to a body that stopped."""
         try:
             return self._alone(k).message(Status(status), t_last, int(self.steps[k]))
-        except ValueError as problem:  # alone it could not even have started
+        except Exception as problem:  # alone it could not even have started
+            if not (isinstance(problem, ValueError) or is_from_callback(problem)):
+                raise
             return str(problem)
 
     def _alone(self, k: int) -> Integration:
@@ -659,7 +684,9 @@ def run_batch(
     except KeyboardInterrupt:
         raise EnsembleInterrupted(run.ensemble()) from None
     except BaseException as problem:
-        if run.report_raised or is_from_handler(problem):
+        if is_from_callback(problem):
+            problem.add_note("what was computed is the `ensemble` of this exception")
+        if run.report_raised or is_from_handler(problem) or is_from_callback(problem):
             problem.ensemble = run.ensemble()  # type: ignore[attr-defined]
         raise
     return run.ensemble(messages)
@@ -676,7 +703,12 @@ def turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Flo
 
 
 def _is_of_torque(problem: Exception) -> bool:
-    """Whether the torque has raised it: compiled code says KernelRaised, plain Python what was raised."""
+    """Whether the torque has raised it: compiled code says KernelRaised, plain Python what was raised.
+
+    What a Python function has raised that is called back comes out as it is, and ends all.
+    """
+    if is_from_callback(problem):
+        return False
     return isinstance(problem, KernelRaised) if compiles() else not is_from_handler(problem)
 
 

@@ -223,7 +223,7 @@ class Pilots:
             return [chosen]
         problem = self.start.problem(0, task.problem)
         method = chosen.plan(problem, self.fewest, task.rtol).method
-        if not nodes_compile_together(problem, method, task.on_compile):
+        if c.dearness == 0.0 and not nodes_compile_together(problem, method, task.on_compile):
             return [candidate(find_method(ANY_TORQUE), c, task.rtol)]
         if c.symmetric and not c.depends & Depends.RATE and task.starts.count >= LANES:
             return [chosen, candidate(find_method(SPLITTING), c, task.rtol)]
@@ -262,7 +262,7 @@ class Pilots:
             levels = levels.replace(replace(levels.candidate, order=seen))
         assert bodies.rows is not None
         each = float(np.median(bodies.rows.evaluations / np.maximum(bodies.rows.steps, 1)))
-        price = NODE_COST if method.collocation else 1.0
+        price = NODE_COST if method.collocation and self.characters[0].dearness == 0.0 else 1.0
         return Settled(price * each * levels.candidate.first, levels, history)
 
     def _suited(self, levels: Levels, history: History, too_few: float) -> Levels:

@@ -14,9 +14,16 @@ from polhode.core.ops import derivatives
 from polhode.core.ops import triple as triple_of
 from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
 from polhode.problem import Plan, Problem
+from polhode.torques import CustomTorque, SumTorque
 
 SIGNATURE = "ppppppnndddi"
 """The arguments of the compiled driver: six arrays of floats, two of integers, t0, h, last, stop."""
+
+UNCOMPILED = (
+    "What cannot be compiled can be called as it is: @polhode.torque(compiled=False) takes any Python function, and "
+    "polhode.torque_from_pointer the address of a function in C or Fortran."
+)
+"""What to do about a torque of the user's that cannot be compiled."""
 
 OnCompile = Callable[[], None] | None
 """Called before a compilation, which takes seconds."""
@@ -172,7 +179,8 @@ class Binding:
         try:
             return program(drive_with(self.stepper), signature, on_compile, what=what)
         except CompilationFailed as problem:
-            raise CompilationFailed(f"{what} cannot be compiled:\n{problem}") from None
+            remedy = f"\n{UNCOMPILED}" if isinstance(self.problem.torque, CustomTorque | SumTorque) else ""
+            raise CompilationFailed(f"{what} cannot be compiled:\n{problem}{remedy}") from None
 
     @property
     def what(self) -> str:

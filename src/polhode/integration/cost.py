@@ -1,8 +1,22 @@
-"""An early word about runs that take long: what they cost is known before they begin."""
+"""What runs cost, before they begin: how long a torque takes, and an early word about runs that take long."""
 
+import time
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
 
 from polhode._check import levels_of_polhode
+from polhode._interrupts import faults_ignored
+from polhode.compiled import CompilationFailed, KernelRaised, compiles, program
+from polhode.core.drive import torque_rows
+from polhode.core.ops import read_only
+from polhode.core.types import UserTorque
+from polhode.problem import Problem
+from polhode.torques import CustomTorque, SumTorque
 
 LONG_SECONDS = 60.0
 """A run that is likely to take longer is announced, unless its progress is shown."""
@@ -12,6 +26,16 @@ LANE_SECONDS = 2e-8
 """The same on a core that computes several bodies at a time."""
 BODY_SECONDS = 6e-7
 """The time in which a body of an ensemble is drawn, surveyed and reduced, on one core."""
+
+CALLBACK_SECONDS = 6e-7
+"""What it takes a program to call a Python function, besides what that takes itself."""
+SUSPECT_SECONDS = {False: 3e-4, True: 3e-5}
+"""A torque that takes longer than this in plain Python may be dear when it is compiled, or a function of C: these are
+called through ctypes, which takes some microseconds."""
+TRIALS = 3
+"""Calls of which the quickest counts: the first one may import or compile something."""
+TRIAL_ROWS = 4
+"""Evaluations of a compiled torque that are timed together."""
 
 
 class LongRun(UserWarning):
@@ -23,6 +47,55 @@ def seconds_of(steps: float, bodies: int = 1, threads: int = 1) -> float:
     if bodies == 1:
         return STEP_SECONDS * steps
     return bodies * (BODY_SECONDS + LANE_SECONDS * steps / threads)
+
+
+def seconds_a_call(problem: Problem) -> float:
+    """Returns how long an evaluation of the torque takes within a program; 0 where it is too quick to matter."""
+    torque = problem.torque
+    if not isinstance(torque, CustomTorque | SumTorque):  # models are quick
+        return 0.0
+    values = np.array(torque.parameters(problem.body), dtype=np.float64)
+    kernel, p, t = torque.torque_kernel, read_only(values), problem.t_start
+    a, b, c, d = problem.quaternion_start.tolist()
+    x, y, z = problem.omega_start.tolist()
+    with faults_ignored():  # the run will say what is wrong
+        call = lambda: kernel(t, (a, b, c, d), (x, y, z), p)  # noqa: E731
+        if torque.calls_python:
+            return CALLBACK_SECONDS + _quickest(call)
+        suspect = SUSPECT_SECONDS[torque.calls_out]
+        if compiles() and _quickest(call, 1) > suspect and _quickest(call) > suspect:
+            rows = np.repeat([[t, a, b, c, d, x, y, z]], TRIAL_ROWS, axis=0)
+            times, q, w = (np.ascontiguousarray(rows[:, k]).reshape(-1) for k in (0, slice(1, 5), slice(5, 8)))
+            return _quickest(_filled(kernel, values, times, q, w)) / TRIAL_ROWS
+    return 0.0
+
+
+def _quickest(call: Callable[[], Any], trials: int = TRIALS) -> float:
+    """Returns the least time that a call takes."""
+    seconds = []
+    for _ in range(trials):
+        clock = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - clock)
+    return min(seconds)
+
+
+_rows = lru_cache(maxsize=128)(torque_rows)
+
+
+def _filled(kernel: UserTorque, values: Any, t: Any, q: Any, w: Any) -> Callable[[], Any]:
+    """Returns a function that evaluates a compiled torque in some rows."""
+    try:
+        fill = program(_rows(kernel), "pppppii", tentative=True, what="a torque")
+    except CompilationFailed:  # the run will say why
+        return lambda: None
+    out = np.empty(w.size)
+
+    def call() -> None:
+        with suppress(KernelRaised):
+            fill(values, t, q, w, out, values.size, t.size)
+
+    return call
 
 
 def announce(steps: float, bodies: int = 1, threads: int = 1, *, hint: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats, dots
 from polhode._interrupts import is_from_handler
+from polhode.compiled import is_from_callback
 from polhode.core.drive import AT, COUNTERS
 from polhode.core.status import Status
 from polhode.core.types import Depends
@@ -79,7 +80,7 @@ class Reach:
         try:
             status = self.drive(setting, run.values, state, carried, offset, out, index, count, t0, h, length, 0)
         except Exception as problem:  # of the torque, in plain Python or compiled: the longer way says what happened
-            if is_from_handler(problem):
+            if is_from_handler(problem) or is_from_callback(problem):
                 raise
             return None
         if status != Status.OK:

@@ -11,7 +11,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode._interrupts import faults_ignored, is_from_handler
-from polhode.compiled import KernelRaised
+from polhode.compiled import KernelRaised, is_from_callback
 from polhode.core.drive import AT, SETTING
 from polhode.core.ops import read_only
 from polhode.core.states import STATE, form_of
@@ -40,6 +40,7 @@ GROWTH, SHOWN_GROWTH = 64.0, 4.0
 UNKNOWN_EVALUATIONS = 64
 """Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
 
+KEPT = "what was computed is the `solution` of this exception"
 FROM_HANDLER = "raised by the handler of a signal; what was computed is the `solution` of this exception"
 
 Progress = Callable[[int, int], None]
@@ -127,7 +128,12 @@ class Integration:
         values = list(problem.torque.parameters(problem.body))
         self.values = np.array(_check.numbers("parameters", values, len(values)))
         self.restart(problem, plan, begin)
-        size = self._try_torque()
+        try:
+            size = self._try_torque()
+        except Exception as raised:
+            if is_from_callback(raised):
+                raised.solution = self._nothing_done(raised)  # type: ignore[attr-defined]
+            raise
         if plan.torque_size is None:  # else the run goes on from another, and keeps its scales
             self.plan = plan.replace(torque_size=size)
         self._bind()
@@ -205,9 +211,14 @@ class Integration:
         except KeyboardInterrupt:
             raise SimulationInterrupted(self.assembled(Status.INTERRUPTED)) from None
         except BaseException as problem:
-            if is_from_handler(problem) and not hasattr(problem, "solution"):
-                problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
-                problem.add_note(FROM_HANDLER)
+            if not hasattr(problem, "solution"):
+                if is_from_handler(problem):
+                    problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
+                    problem.add_note(FROM_HANDLER)
+                elif is_from_callback(problem):
+                    self.raised = f"{type(problem).__name__}: {problem}"
+                    problem.solution = self.assembled(Status.RAISED)  # type: ignore[attr-defined]
+                    problem.add_note(KEPT)
             raise
         if status != Status.OK:
             raise StepFailed(self, status)
@@ -253,9 +264,16 @@ class Integration:
             except Exception as problem:  # compiled code says KernelRaised, plain Python what the torque has raised
                 if is_from_handler(problem):
                     raise
+                if is_from_callback(problem) and self.binding.native:  # all steps before are made
+                    self.seconds += time.perf_counter() - clock
+                    steps.collect(arrays)
+                    raise
                 if stop - done > 1:
                     chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
                     continue
+                if is_from_callback(problem):
+                    self._save_rows_before_failure(to, done)
+                    raise
                 if not isinstance(problem, KernelRaised) and not self._fault(self._time()):
                     raise
                 self.raised = str(problem)
@@ -414,6 +432,14 @@ class Integration:
         message = self._sentence(status, t, done)
         return f"{message}; {self._about_lengths()}" if self.short else message
 
+    def _nothing_done(self, problem: Exception) -> Solution:
+        """Returns the solution of a run that could not begin: the state at its start."""
+        q, m = self.frame.outward_one(self.arrays.state)
+        place = f"at the very start, at t = {self.t_begin:.12g}"
+        message = f"the torque {self.problem.torque.name} raised {type(problem).__name__}: {problem} {place}"
+        rows = np.array([self.t_begin]), q[None], m[None]
+        return Solution(self.problem, self.plan, Stats(), *rows, Status.RAISED, message, self.t_begin, q, m)
+
     def _sentence(self, status: Status, t: float, done: int) -> str:
         if status == Status.OK:
             return status.sentence.format(place=f"t = {t:.12g} in {done} steps")
@@ -422,10 +448,12 @@ class Integration:
             made += f" of {self.steps_before + self._steps_in_all() + self.steps_after}"
         place = f"after {made} steps, at t = {t:.12g}; what was computed is in the solution"
         torque, method = self.problem.torque.name, self.plan.method.name
-        if status != Status.INTERRUPTED and (fault := self._fault(t)):
+        known = status == Status.RAISED and self.problem.torque.calls_python
+        if status != Status.INTERRUPTED and not known and (fault := self._fault(t)):
             return f"the torque {torque} {fault} {place}"
         usual = "choose a wider tolerance or another method" if status == Status.STALLED else "take a shorter step"
-        remedy = self._remedy(usual) if status == Status.INTERRUPTED else self._seen(t) or self._remedy(usual)
+        at_fault = status not in (Status.INTERRUPTED, Status.RAISED)
+        remedy = (self._seen(t) if at_fault else None) or self._remedy(usual)
         return status.sentence.format(
             method=method, torque=torque, raised=self.raised, step=self.plan.step, place=place, remedy=remedy
         )

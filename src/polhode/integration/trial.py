@@ -9,14 +9,13 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode._interrupts import faults_ignored, is_from_handler
+from polhode.compiled import is_from_callback
 from polhode.compiled.explain import WRITES
 from polhode.core.flows import principal_torque
 from polhode.core.types import CarriedState, Depends, Params, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.methods import Method
 from polhode.torques import Torque
-
-_FLOATS = frozenset({float, np.float64})
-"""The types of number that a torque usually returns."""
+from polhode.torques._returned import no_real_number, plain_item, size_of
 
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
@@ -38,16 +37,16 @@ def size_at_start(
         try:
             n = kernel(t_seen, q, w, own, carried) if carried else kernel(t_seen, q, w, own)
         except Exception as problem:  # the user's code may raise anything
-            if is_from_handler(problem):
+            if is_from_handler(problem) or is_from_callback(problem):
                 raise
             told = f"{problem}{_remedy(problem, own)}"
             raise ValueError(f"the torque {name} raised {type(problem).__name__} at t = {t:g}: {told}") from problem
-        size = _size(name, n if not carried else _torque_of_pair(name, n, part.state_names, t), t)
+        size = size_of(name, n if not carried else _torque_of_pair(name, n, part.state_names, t), t)
         if part.potential_kernel is not None:
             _try_potential(name, part.potential_kernel, own, t_seen, q)
         if part is torque:
             return size
-    return _size(torque.name, torque.called(t_seen, q, w, values, z), t)
+    return size_of(torque.name, torque.called(t_seen, q, w, values, z), t)
 
 
 def _remedy(problem: Exception, values: Floats) -> str:
@@ -74,64 +73,23 @@ def _torque_of_pair(name: str, returned: Any, names: tuple[str, ...], t: float) 
     row = isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim == 1)
     if not row or len(given) != count:
         raise ValueError(f"{wanted}, not {given!r}")
-    for label, item in zip(names, map(_plain_item, given), strict=True):
-        if reason := _no_real_number(item):
+    for label, item in zip(names, map(plain_item, given), strict=True):
+        if reason := no_real_number(item):
             raise ValueError(f"the torque {name} returned the derivative of {label} at t = {t:g}: {reason}")
         if not math.isfinite(item):
             raise ValueError(f"the torque {name} returned {item} as the derivative of {label} at t = {t:g}")
     return returned[0]
 
 
-def _size(name: str, n: Any, t: float) -> float:
-    """Returns the size of what a torque has returned, which may be anything."""
-    usual = isinstance(n, tuple) and len(n) == 3 and _FLOATS.issuperset(map(type, n))
-    if usual and math.isfinite(size := math.hypot(*n)):
-        return size
-    if n is None:
-        raise ValueError(f"the torque {name} must return three numbers, not None: does it end without return?")
-    row = isinstance(n, tuple | list) or (isinstance(n, np.ndarray) and n.ndim > 0)
-    if not row or len(n) != 3:
-        form = "" if row else ", as a tuple, list or array"
-        raise ValueError(f"the torque {name} must return three numbers{form}, not {n!r}")
-    items = [_plain_item(x) for x in n]
-    given = f"the torque {name} returned {tuple(items)} at t = {t:g}"
-    for item in items:
-        if reason := _no_real_number(item):
-            raise ValueError(f"{given}: {reason}")
-    numbers = np.array(items, dtype=float)
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{given}, at the very start")
-    return math.hypot(*numbers.tolist())
-
-
-def _plain_item(x: Any) -> Any:
-    """Returns a scalar of NumPy's as a Python object, which prints as one; anything else unchanged."""
-    return x.item() if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim == 0) else x
-
-
-def _no_real_number(x: Any) -> str | None:
-    """Returns why x is not a real number, with a remedy; None if it is one."""
-    if isinstance(x, bool):
-        return f"{x} is a bool and no number; write 1.0 if ... else 0.0"
-    if isinstance(x, complex):
-        return f"{x} is complex, but they must all be real numbers; write .real, or what was meant"
-    if isinstance(x, int | float):
-        return None
-    if x is None:
-        return "None is no number; give it a value in every branch"
-    remedy = "; write one of its items" if isinstance(x, tuple | list | np.ndarray) else ""
-    return f"{x!r} is no number{remedy}"
-
-
 def _try_potential(name: str, potential: Any, values: Floats, t: float, q: Quat) -> None:
     try:
-        energy = _plain_item(potential(t, q, values))
+        energy = plain_item(potential(t, q, values))
     except Exception as problem:  # the user's code may raise anything
-        if is_from_handler(problem):
+        if is_from_handler(problem) or is_from_callback(problem):
             raise
         kind = type(problem).__name__
         raise ValueError(f"the potential of {name} raised {kind} at t = {t:g}: {problem}") from problem
-    if reason := _no_real_number(energy):
+    if reason := no_real_number(energy):
         raise ValueError(f"the potential of {name} must return a number: at t = {t:g}, {reason}")
     if not math.isfinite(energy):
         raise ValueError(f"the potential of {name} is {energy} at t = {t:g}, at the very start")

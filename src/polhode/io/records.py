@@ -76,7 +76,7 @@ class TorqueFromFile(Torque):
 def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
     """Returns what can be kept of a torque without its functions."""
     numbers = {
-        "parameters": [recorded(float(x)) for x in torque.parameters(body)],
+        "parameters": [recorded(float(x)) for x in torque.kept_parameters(body)],
         "depends": torque.depends.value,
         "breakpoints": torque.breakpoints,
         "axis": torque.axis,

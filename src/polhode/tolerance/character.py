@@ -14,6 +14,7 @@ from polhode.core.ops import read_only
 from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
+from polhode.integration.cost import seconds_a_call
 from polhode.integration.grid import MANY_BREAKPOINTS, between_stops
 from polhode.integration.stiffness import fastest_decay, is_stiff
 from polhode.integration.trial import size_or_zero
@@ -31,6 +32,10 @@ MOST_PARTS = 100_000
 FALL_RADIANS = 4.0
 """The square of the rate about the momentum grows by this times the torque over the moment: twice the radians through
 which the torque works."""
+FLOW_SECONDS = 85e-9
+"""The time of an exact flow of an asymmetric body, with its kick."""
+DEAR_FLOWS = 4.0
+"""A torque whose evaluation takes longer than this number of flows is dear."""
 LOOKS_AROUND = 16
 """Attitudes on the way round an axis at which a torque is evaluated, to see how fast it changes."""
 LOOKS, FEW_LOOKS = 32, 8
@@ -85,6 +90,8 @@ class Sizes(NamedTuple):
     """The span over the longest stretch between knots of the torque."""
     knot_error: float = 0.0
     """The error by knots inside of steps in which the body turns by one radian, more or less."""
+    dearness: float = 0.0
+    """What an evaluation of the torque costs, in exact flows; 0: no more than that of a model."""
 
 
 class Character(Sizes):
@@ -153,8 +160,14 @@ def character(problem: Problem) -> Character:
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
         equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, bool(torque.state_names), comoving,
-        knot_pieces, knot_error,
+        knot_pieces, knot_error, dearness(problem),
     )  # fmt: skip
+
+
+def dearness(problem: Problem) -> float:
+    """Returns what an evaluation of the torque costs, in exact flows, to the next power of two; 0: it is not dear."""
+    cost = seconds_a_call(problem) / FLOW_SECONDS
+    return 2.0 ** round(math.log2(cost)) if cost > DEAR_FLOWS else 0.0
 
 
 def starts_stiff(problem: Problem) -> bool:

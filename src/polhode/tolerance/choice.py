@@ -35,6 +35,8 @@ CORRECTED = "Strang(corrector=17)"
 MODIFIED = "TakahashiImada"
 COLLOCATION = "G8(compensated=true)"
 COMOVING = "G8(compensated=true, comoving=true)"
+MULTISTEP = ("Adams(order=8)", "Adams", "Adams(order=12)")
+"""The candidates with the fewest evaluations under a torque of any kind, if its evaluation is what costs."""
 SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
 """The splittings that are candidates, for many bodies or for one: ABA1064 is hardly ever the cheapest for one body
 (docs/decisions/0010-less.md)."""
@@ -278,6 +280,10 @@ FLOW_ROUNDING = 2.4e-15
 ENERGY_ROUNDING = 0.1 * 2.0**-52
 """The relative change of the energy by the rounding of a flow that is not compensated. Two runs may have the same by
 chance: so it is part of the estimate."""
+FIRST_STEP_EVALUATIONS = 12.0
+"""Evaluations in each of the steps with which Adams's methods begin."""
+COLLOCATION_NODES = 8.0
+"""Evaluations in an iteration of collocation."""
 COLLOCATION_EFFORT = 8.0
 """What a step of collocation costs in flows, more or less."""
 POLISHED_COST = 2.4
@@ -323,10 +329,13 @@ def free_candidate(turn: float, outputs: int | None) -> Candidate:
 def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
     """Returns the name of the cheapest method; near the borders costs are equal, and it matters little which."""
     costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
+    dear = c.dearness > 0.0
+    if dear:
+        costs |= {name: _multistep_cost(name, c, rtol) for name in MULTISTEP}
     if c.comoving is not None and c.comoving[1] < STRONG_COMOVING_RATIO:
         costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
-    if not c.depends & Depends.RATE and c.torque_ratio < STRONG_RATIO:
-        for name in SPLITTINGS[many]:
+    if not c.depends & Depends.RATE and (c.torque_ratio < STRONG_RATIO or dear):
+        for name in SPLITTINGS[many or dear]:
             costs[name] = _splitting_cost(name, c, rtol, many=many)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
         if outputs is not None and not c.depends & Depends.TIME:
@@ -348,6 +357,7 @@ def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, man
     each, longer = (FLOW_COST_IN_LANES if many else FLOW_COST)[c.symmetric]
     each += (model.evaluations_per_flow - 1.0) * KICK_COST[many]
     each += longer * min(1.0, model.longest_flow * turn / c.reach)
+    each += model.evaluations_per_flow * c.dearness
     passages = _passages(c, turn, shown) * PASSAGE_FLOWS * each if shown else 0.0
     if method.unscaled:
         return POLISHED_COST * flows * each + passages
@@ -360,6 +370,15 @@ def _passages(c: Character, turn: float, shown: int) -> int:
     steps = math.ceil(c.turn / turn)
     even = c.parts and on_grid(steps, c.parts) % c.parts == 0
     return 1 + shown if even else 3 * shown - 1  # the last one is at the end
+
+
+def _multistep_cost(name: str, c: Character, rtol: float) -> float:
+    """Returns the cost of Adams's steps, with two evaluations each; those at the start and beyond jumps have more."""
+    method = find_method(name)
+    assert method.order is not None
+    turn, _ = _first_turn(method, c, rtol)
+    evaluations = 2.0 * c.turn / turn + FIRST_STEP_EVALUATIONS * (method.order - 1) * c.pieces
+    return evaluations * (0.5 + c.dearness)
 
 
 class Iteration(NamedTuple):
@@ -394,8 +413,9 @@ def _collocation_cost(name: str, c: Character, rtol: float) -> float:
         nearer = 0.35 * eps * turn * turn / (1.0 + 40.0 * eps)
         iterations = math.log(max(allowed, 1e-16) / eps) / math.log(min(max(nearer, 1e-16), 0.9))
         step = model.step_cost if light else model.compensated_step_cost
-        return steps * (step + model.iteration_cost * max(2.0, iterations))
+        iterations = max(2.0, iterations)
+        return steps * (step + (model.iteration_cost + COLLOCATION_NODES * c.dearness) * iterations)
     iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
     cost = model.step_cost + model.iteration_cost * iterations
     cost += 0.0 if allowed > WORTH_ALLOWING else ROUND_OFF_STEP_COST
-    return steps * (PLAIN_STEP_SHARE * cost if light else cost)
+    return steps * ((PLAIN_STEP_SHARE * cost if light else cost) + COLLOCATION_NODES * c.dearness * iterations)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from polhode._arrays import Floats
 from polhode._interrupts import is_from_handler
-from polhode.compiled import compiles
+from polhode.compiled import compiles, is_from_callback
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.integration.binding import ById, OnCompile
@@ -243,6 +243,7 @@ class OneBody:
             self._count(main)
         self._count(companion)  # not if it was stopped somewhere because the first run has failed
         if isinstance(other, BaseException):
+            self.unjudged = run
             raise other
         return run, other
 
@@ -282,8 +283,10 @@ class OneBody:
                 raise
             raise SimulationInterrupted(self._unfinished(whole, None)) from None
         except BaseException as raised:
-            if self.best is not None and is_from_handler(raised):
+            if self.best is not None and (is_from_handler(raised) or is_from_callback(raised)):
                 raised.solution = self._unfinished(*self.best)  # type: ignore[attr-defined]
+            elif is_from_callback(raised) and self.unjudged is not None:
+                raised.solution = self._unfinished(self.unjudged, None)  # type: ignore[attr-defined]
             raise
 
     def _unfinished(self, solution: Solution, error: float | None) -> Solution:
@@ -356,7 +359,8 @@ def _begun(problem: Problem, goal: Goal, on_compile: OnCompile) -> tuple[Charact
     if goal.method is not None:
         return c, candidate(goal.method, c, goal.rtol)
     chosen = choose(c, goal.rtol, None if problem.times is None else problem.times.size)
-    if chosen.method.collocation and not nodes_compile_together(problem, chosen.method, on_compile):
+    together = c.dearness > 0.0 or not chosen.method.collocation  # else it matters whether they are
+    if not (together or nodes_compile_together(problem, chosen.method, on_compile)):
         chosen = candidate(find_method(ANY_TORQUE), c, goal.rtol)
     return c, chosen
 

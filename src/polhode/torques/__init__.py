@@ -13,10 +13,23 @@ from types import ModuleType
 from typing import Any
 
 from polhode import _check, _entry_points, _listed
+from polhode.torques._called import torque_from_pointer
 from polhode.torques._sums import SumTorque, Term
 from polhode.torques._torque import CustomTorque, Torque, checked, torque
 
-__all__ = ["CustomTorque", "SumTorque", "Term", "Torque", "catalogue", "checked", "find", "get", "package", "torque"]
+__all__ = [
+    "CustomTorque",
+    "SumTorque",
+    "Term",
+    "Torque",
+    "catalogue",
+    "checked",
+    "find",
+    "get",
+    "package",
+    "torque",
+    "torque_from_pointer",
+]
 
 _listed.let_be_called(__name__)
 

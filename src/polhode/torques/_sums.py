@@ -231,6 +231,16 @@ class SumTorque(Torque):
         return any(term.torque.reads_attitude for term in self.terms)
 
     @property
+    def calls_python(self) -> bool:  # type: ignore[override]
+        """Whether programs call a Python function for a part."""
+        return any(term.torque.calls_python for term in self.terms)
+
+    @property
+    def calls_out(self) -> bool:  # type: ignore[override]
+        """Whether programs call a part by its address."""
+        return any(term.torque.calls_out for term in self.terms)
+
+    @property
     def upright(self) -> bool:  # type: ignore[override]
         """Whether the kernel of a part is the shorter one for a direction along the third axis of space."""
         return any(term.torque.upright for term in self.terms)
@@ -269,15 +279,21 @@ class SumTorque(Torque):
             found += (*term.settings, *own)
         return found
 
+    def kept_parameters(self, body: Body) -> Sequence[float]:
+        """The same, of each part those that mean something beyond this process."""
+        return [x for term in self.terms for x in (*term.settings, *term.torque.kept_parameters(body))]
+
     def place_of(self, part: str) -> slice:
-        """Returns where the parameters of a part stand in p, without its scale, its window and numbers of the body."""
+        """Returns where the user's parameters of a part stand in p, without what is before and behind them."""
         place = 0
         for name, term in zip(self.parts, self.terms, strict=True):
             own = place + len(term.settings)
             place = own + term.count
             if name == part:
-                given = term.torque.values if isinstance(term.torque, CustomTorque) else ()
-                return slice(own, own + len(given))
+                if not isinstance(term.torque, CustomTorque):
+                    return slice(own, own)
+                own += term.torque.head_size
+                return slice(own, own + len(term.torque.values))
         raise ValueError(f"there is no part {part!r}: the parts are {', '.join(self.parts)}")
 
     @property
@@ -350,6 +366,8 @@ class SumTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether each place can be located at which a part bends."""
+        if not all(term.torque.bends_known for term in self.terms):
+            return False
         return (
             not self.may_bend
             or locatable(self.torque_kernel, self.parameters(ANY_BODY), len(self.state_names)) is not None

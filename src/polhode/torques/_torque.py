@@ -50,6 +50,10 @@ class Torque(ABC):
     state_names: tuple[str, ...] = ()
     """The names of the numbers that the torque carries along, which obey differential equations. The kernel takes them
     as a fifth argument and returns their derivatives after the torque."""
+    calls_python: bool = False
+    """Whether programs call a Python function for it, which takes the interpreter's lock."""
+    calls_out: bool = False
+    """Whether programs call it by its address."""
     upright: bool = False
     """Whether the kernel is the shorter one for a direction along the third axis of space."""
 
@@ -81,6 +85,10 @@ class Torque(ABC):
     def reads_body(self) -> bool:
         """Whether the parameters depend on the body."""
         return _reads_body(type(self))
+
+    def kept_parameters(self, body: Body) -> Sequence[float]:
+        """Returns those of the parameters that mean something beyond this process: what files keep."""
+        return self.parameters(body)
 
     def parameter_rows(self, tensors: Floats) -> Floats:
         """Returns the `parameters` of many bodies, one row each, from their inertia tensors (bodies, 3, 3).
@@ -270,6 +278,9 @@ class CustomTorque(Torque):
     tables: tuple[tuple[int, Any], ...] = ()
     """The tables among the parameters, with their places. Their values are handles, which are valid in one process."""
 
+    head_size: ClassVar[int] = 0
+    """How many numbers stand in front of the user's in p."""
+
     def __post_init__(self) -> None:
         if self.tables:
             self._settle(values=tuple(self.with_handles(np.array([self.values]))[0].tolist()))
@@ -398,7 +409,7 @@ class CustomTorque(Torque):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles the function by its name. Pickle itself would find this torque under that name, and refuse."""
-        if _looked_up(self.function.__module__, self.function.__qualname__) is not self.function:
+        if looked_up(self.function.__module__, self.function.__qualname__) is not self.function:
             return super().__reduce_ex__(protocol)
         # A function of the body is often a lambda, which has no name; then it is that of the torque of this name.
         named = _looked_up_torque(self.function.__module__, self.function.__qualname__)
@@ -449,7 +460,7 @@ def _found_by_name(module: str, name: str) -> Any:
     return found
 
 
-def _looked_up(module: str, name: str) -> Any:
+def looked_up(module: str, name: str) -> Any:
     """Returns the function of this name, also if a decorator has made it a torque; None if there is none."""
     found = _found_by_name(module, name)
     return found.function if isinstance(found, CustomTorque) else found
@@ -464,7 +475,7 @@ def _looked_up_torque(module: str, name: str) -> CustomTorque | None:
 def _unpickled(module: str, name: str, as_named: bool, *rest: Any) -> CustomTorque:
     """Returns a torque from its function's name; `as_named`: it makes numbers of the body as the torque there does."""
     importlib.import_module(module)
-    if (function := _looked_up(module, name)) is None:
+    if (function := looked_up(module, name)) is None:
         raise AttributeError(f"a pickled torque needs the function {name} of {module}, which is no longer there")
     made = CustomTorque(function, *rest)
     named = _looked_up_torque(module, name) if as_named else None
@@ -475,7 +486,7 @@ def _unpickled(module: str, name: str, as_named: bool, *rest: Any) -> CustomTorq
 def torque(
     function: UserTorque, /, *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
-    from_body: BodyNumbers | None = None,
+    from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
 ) -> CustomTorque: ...  # fmt: skip
 
 
@@ -483,7 +494,7 @@ def torque(
 def torque(
     *, parameters: Any = (), potential: UserPotential | None = None, breakpoints: Any = (),
     depends: str | Sequence[str] | None = None, state: Sequence[str] | Mapping[str, float] = (),
-    from_body: BodyNumbers | None = None,
+    from_body: BodyNumbers | None = None, compiled: bool = True, smooth: bool | None = None,
 ) -> Callable[[UserTorque], CustomTorque]: ...  # fmt: skip
 
 
@@ -497,6 +508,8 @@ def torque(
     depends: str | Sequence[str] | None = None,
     state: Sequence[str] | Mapping[str, float] = (),
     from_body: BodyNumbers | None = None,
+    compiled: bool = True,
+    smooth: bool | None = None,
 ) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
     """Makes a torque from a plain Python function; it is compiled together with the step.
 
@@ -523,6 +536,11 @@ def torque(
     A torque that needs numbers of the body takes them from p, behind its parameters: with
     `@torque(parameters=[0.4], from_body=lambda body: body.moments)` the function finds the moments in p[1], p[2] and
     p[3], whichever body it acts on. `from_body` is called in plain Python, once for every body.
+
+    With `compiled=False` it is not compiled, but called by the compiled step: it may be any callable and do anything,
+    at less than 1 us a call and what it takes itself. An exception comes out of the run as it was raised, with what was
+    computed as its `solution`. If its code cannot be read, it is taken to depend on everything and to bend anywhere,
+    unless `depends` and `smooth=True` say otherwise.
     """
     if callable(parameters):
         raise TypeError(
@@ -534,6 +552,14 @@ def torque(
     names, sizes = carried_numbers(state)
 
     def decorated(function: UserTorque) -> CustomTorque:
+        if not compiled:
+            from polhode.torques._called import called_back  # imported here, since it imports this module
+
+            if names:
+                raise TypeError("a torque that carries numbers along is compiled: state= needs compiled=True")
+            return called_back(function, parameters, potential, breakpoints, depends, smooth, from_body)
+        if smooth is not None:
+            raise TypeError("smooth is for torques with compiled=False: of others, the code says where they bend")
         arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
         plain, used = _inspected("torque", function, arguments, hint="" if names else STATE_HINT)
         reads = Depends.POSITION
@@ -549,7 +575,7 @@ def torque(
         numbers, tables = numbers_and_tables(parameters)
         return CustomTorque(
             plain, numbers, energy, rising("breakpoints", breakpoints),
-            reads if depends is None else _depends(depends), names, sizes, from_body, tables,
+            reads if depends is None else depends_of(depends), names, sizes, from_body, tables,
         )  # fmt: skip
 
     return decorated if function is None else decorated(function)
@@ -579,7 +605,7 @@ def carried_numbers(state: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
     return names, sizes
 
 
-def _depends(names: str | Sequence[str]) -> Depends:
+def depends_of(names: str | Sequence[str]) -> Depends:
     """Returns what a torque is declared to depend on. The attitude is always included."""
     known = {"attitude": Depends.POSITION, "time": Depends.TIME, "rate": Depends.RATE}
     reads = Depends.POSITION
@@ -627,14 +653,22 @@ def _inspected(
     plain = function if isinstance(function, Torque) else getattr(function, "py_func", function)
     wanted = f"a {kind} is a Python function of ({', '.join(arguments)})"
     if not isinstance(plain, types.FunctionType):
-        raise TypeError(f"{wanted}, unlike {function!r}: write it as a function, with its numbers in p")
+        remedy = "write it as a function, with its numbers in p"
+        if kind == "torque" and callable(function):
+            remedy += ", or take @torque(compiled=False), which calls anything"
+        raise TypeError(f"{wanted}, unlike {function!r}: {remedy}")
     code = plain.__code__
     unusual = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR | inspect.CO_COROUTINE
     if code.co_argcount != len(arguments) or code.co_kwonlyargcount or code.co_flags & unusual:
         one_more = hint if code.co_argcount == len(arguments) + 1 else ""
         raise TypeError(f"{wanted}, unlike {plain.__qualname__}{inspect.signature(plain)}{one_more}")
+    return plain, arguments_read(code)
+
+
+def arguments_read(code: types.CodeType) -> list[bool]:
+    """Returns which of its arguments the code of a function ever reads."""
     read = set[str]()
     for i in dis.get_instructions(code):
         if "LOAD_FAST" in i.opname or i.opname in ("LOAD_CLOSURE", "LOAD_DEREF"):
             read.update(i.argval if isinstance(i.argval, tuple) else (i.argval,))  # newer Pythons load two at once
-    return plain, [name in read for name in code.co_varnames[: len(arguments)]]
+    return [name in read for name in code.co_varnames[: code.co_argcount]]
