@@ -25,7 +25,7 @@ from polhode.compiled import native
 from polhode.core.outside import PotentialOfC, TorqueOfC
 from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.torques import CustomTorque
+from polhode.torques import CustomTorque, SumTorque
 from polhode.torques._called import address_of
 
 BODY = ph.Body([2.0, 3.0, 4.0])
@@ -394,6 +394,26 @@ def test_an_exception_while_events_are_watched() -> None:
     assert boom.solution.t_last == pytest.approx(1.0)  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("plain")
+def test_numbers_of_the_body_and_tables() -> None:
+    table = ph.Table([0.0, 1.0, 2.0], [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+
+    def both(t: float, q: Any, w: Any, p: Any) -> Any:
+        x, y, z = ph.table_at(p[1], t)
+        return (x + p[0] * p[2] * w[0], y + p[3], z - p[4] * w[2])
+
+    given: dict[str, Any] = {"parameters": [0.1, table], "from_body": lambda body: body.moments}
+    mine, ours = called(both, **given), ph.torque(both, **given)
+    assert (ph.simulate(BODY, mine, **RUN).momentum == ph.simulate(BODY, ours, **RUN).momentum).all()
+    assert mine.breakpoints == ours.breakpoints
+    bodies, rates = [[2.0, 3.0, 4.0], [1.0, 1.5, 2.0]], [W, W]
+    many: dict[str, Any] = {"omega": rates, "t_span": (0.0, 2.0), "step": 0.1, "method": "RK4"}
+    here, there = (ph.ensemble(np.array(bodies), one, **many) for one in (mine, ours))
+    assert (here.momentum == there.momentum).all()
+    with pytest.raises(TypeError, match="state= needs compiled=True"):
+        called(lambda t, q, w, p, z: ((0.0, 0.0, 0.0), (0.0,)), state=["z"])
+
+
 def test_sums() -> None:
     gravity, burn = ph.GravityGradient(0.2), called(swinging, parameters=[0.3, 0.1])
     total = gravity + 0.5 * burn.during(0.5, 1.5)
@@ -416,6 +436,7 @@ def test_sums_of_two() -> None:
     again = ph.torque(lambda t, q, w, p: (p[0], 0.0, 0.0), parameters=[1.0]).function
     other = ph.torque(again, parameters=[1.0]) + ph.torque(swinging, parameters=[0.3, 0.1])
     assert (ph.simulate(BODY, twice, **RUN).momentum == ph.simulate(BODY, other, **RUN).momentum).all()
+    assert isinstance(twice, SumTorque)
     assert twice.with_parameters("swinging", [7.0, 8.0]).kept_parameters(BODY) == [1.0, 7.0, 8.0]
 
 
@@ -541,13 +562,13 @@ def test_a_compiled_function_cannot_call_it() -> None:
 # --- functions of C --------------------------------------------------------------------------------------------------
 
 
-@TorqueOfC
+@TorqueOfC  # type: ignore[untyped-decorator]
 def sine(t: float, q: Any, w: Any, p: Any, out: Any) -> None:
     """As a function of C would be: Python only makes its machine code."""
     out[0], out[1], out[2] = 0.3 * math.sin(t) + q[1], -0.1 * w[1], q[0] * q[2]
 
 
-@PotentialOfC
+@PotentialOfC  # type: ignore[untyped-decorator]
 def tilt(t: float, q: Any, p: Any) -> float:
     return float(p[0] * q[0])
 
@@ -575,9 +596,9 @@ def test_a_function_of_ctypes_in_plain_python() -> None:
 
 
 def test_a_numba_cfunc() -> None:
-    numbers = numba.types.CPointer(numba.types.float64)
+    numbers = numba.types.CPointer(numba.types.float64)  # type: ignore[no-untyped-call]
 
-    @numba.cfunc(numba.types.void(numba.types.float64, numbers, numbers, numbers, numbers))  # type: ignore[untyped-decorator]
+    @numba.cfunc(numba.types.void(numba.types.float64, numbers, numbers, numbers, numbers))
     def swing(t: float, q: Any, w: Any, p: Any, out: Any) -> None:
         out[0], out[1], out[2] = p[0] * math.sin(t) + q[1], -p[1] * w[1], q[0] * q[2]
 

@@ -295,7 +295,8 @@ def torque_from_pointer(
     `potential` is the address of `double V(double t, const double *q, const double *p)`; the torque must be minus its
     gradient. What the torque depends on cannot be read from its code: without `depends`, of "attitude", "time" and
     "rate", it depends on all three. Nor can be read whether it jumps or bends: with `smooth=True` it does not, and
-    `rtol` may take another method than DOP853. `breakpoints` are times at which it jumps. `from_body` is as in `torque`.
+    `rtol` may take another method than DOP853. `breakpoints` are times at which it jumps. With `from_body` numbers of
+    the body stand behind the parameters, as in `torque`.
     """
     label = name or getattr(address, "__name__", None) or "pointer"
     energy: Any = None if potential is None else _unreadable
