@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -239,14 +240,14 @@ def scipy() -> None:
         truth, torque = case.truth(), case.called()
         for rtol in TOLERANCES:
             found = case.simulate(torque, rtol=rtol)
-            plan = {"method": found.plan.method, "step": found.plan.step}
+            plan: dict[str, Any] = {"method": found.plan.method, "step": found.plan.step}
             reached, own = max(error(found, truth), LEAST_ERROR), 10.0 * rtol
             while _error((rows := by_scipy(case, own)[0])[:, :4], rows[:, 4:], truth) > reached and own > 1e-13:
                 own /= math.sqrt(10.0)
-            candidates = {
-                "SciPy": lambda case=case, own=own: by_scipy(case, own),
-                "rtol": lambda case=case, torque=torque, rtol=rtol: case.simulate(torque, rtol=rtol),
-                "step": lambda case=case, torque=torque, plan=plan: case.simulate(torque, **plan),
+            candidates: dict[str, Callable[[], object]] = {
+                "SciPy": partial(by_scipy, case, own),
+                "rtol": partial(case.simulate, torque, rtol=rtol),
+                "step": partial(case.simulate, torque, **plan),
             }
             times = {k: statistics.median(v) for k, v in rounds_of(candidates, 5, time.perf_counter).items()}
             gains.append(times["SciPy"] / times["rtol"])

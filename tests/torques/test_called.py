@@ -203,7 +203,7 @@ def test_bends() -> None:
     assert called(swinging, smooth=False).may_bend
     assert not called(max, breakpoints=[1.0]).may_bend
     assert not called(max).bends_known
-    assert not (ph.ConstantBodyTorque([0, 0, 1]) + called(max)).bends_known
+    assert not (ph.ConstantBodyTorque((0.0, 0.0, 1.0)) + called(max)).bends_known
     with pytest.raises(TypeError, match="compiled=False"):
         ph.torque(swinging, smooth=True)
 
@@ -374,7 +374,7 @@ def test_events_at_and_resume() -> None:
     ours = ph.torque(swinging, parameters=[0.3, 0.1])
 
     def slow(t: float, q: Any, w: Any) -> float:
-        return w[0] - 0.41
+        return float(w[0] - 0.41)
 
     seen, wanted = (ph.simulate(BODY, one, **RUN, events=slow) for one in (mine, ours))
     assert seen.events[0].t.size
