@@ -11,10 +11,14 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import polhode as ph
+from polhode import environment
 from polhode.core.kepler import eccentric_anomaly
 from polhode.environment import EARTH_MU, Orbit, OrbitTable, Path
 
 LONG = Orbit(2.6e7, 0.74, 63.4, 200.0, 270.0, true_anomaly_deg=-130.0, epoch=50.0)
+
+loose: Any = environment
+"""For arrays in the place of tuples, and for mistakes, which a type checker would find."""
 
 
 def test_keplers_equation_has_all_digits() -> None:
@@ -108,11 +112,11 @@ def test_an_orbit_through_positions() -> None:
         (lambda: Orbit(7e6, inclination_deg=math.nan), "inclination_deg must be finite"),
         (lambda: Orbit.from_state((7e6, 0, 0), (0, 12e3, 0)), "leaves the planet"),
         (lambda: Orbit.from_state((7e6, 0, 0), (1e3, 0, 0)), "parallel"),
-        (lambda: OrbitTable([0, 1, 1], np.full((3, 3), 7e6)), r"must rise, but t\[1\] = 1.0 is followed by 1.0"),
-        (lambda: OrbitTable([0], np.full((1, 3), 7e6)), "two times at least"),
-        (lambda: OrbitTable([0, 1], np.full((3, 3), 7e6)), "row for each of the 2 times, not 3"),
-        (lambda: OrbitTable([0, 1], np.full((3, 2), 7e6)), "rows of three numbers"),
-        (lambda: OrbitTable([0, 1], np.full((2, 3), 7e6), np.full((3, 3), 1.0)), "velocities must have a row"),
+        (lambda: loose.OrbitTable([0, 1, 1], np.full((3, 3), 7e6)), r"must rise, but t\[1\] = 1.0 is followed by 1.0"),
+        (lambda: loose.OrbitTable([0], np.full((1, 3), 7e6)), "two times at least"),
+        (lambda: loose.OrbitTable([0, 1], np.full((3, 3), 7e6)), "row for each of the 2 times, not 3"),
+        (lambda: loose.OrbitTable([0, 1], np.full((3, 2), 7e6)), "rows of three numbers"),
+        (lambda: loose.OrbitTable([0, 1], np.full((2, 3), 7e6), np.full((3, 3), 1.0)), "velocities must have a row"),
         (lambda: Orbit(2e6, mu=4.9e12).planet_radius, "not the Earth"),
         (lambda: Path.given("orbit", {"semi_major_axis": 7e6, "exentricity": 0.1}), "did you mean 'eccentricity'"),
         (lambda: Path.given("orbit", {"eccentricity": 0.1}), "lacks 'semi_major_axis'"),

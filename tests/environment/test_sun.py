@@ -6,8 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polhode.environment import EARTH_RADIUS, Orbit, OrbitTable, Sun, eclipses, sidereal_angle
+from polhode import environment
+from polhode.environment import EARTH_RADIUS, Orbit, Sun, eclipses, sidereal_angle
 from polhode.environment.sun import sun_ray
+
+loose: Any = environment
+"""For arrays in the place of tuples, and for mistakes, which a type checker would find."""
 
 
 def test_the_sun_of_a_textbook() -> None:
@@ -79,7 +83,7 @@ def test_eclipses_of_a_long_orbit_and_of_a_table() -> None:
     dark = ((times[:, None] > found[:, 0]) & (times[:, None] < found[:, 1])).any(axis=1)
     np.testing.assert_array_equal(dark, height(times) < 0)
     rows = np.arange(0.0, end + 30.0, 30.0)
-    table = OrbitTable(rows, orbit.position(rows), orbit.velocity(rows))
+    table = loose.OrbitTable(rows, orbit.position(rows), orbit.velocity(rows))
     np.testing.assert_allclose(eclipses(table, sun, 0.0, end), found, rtol=0, atol=0.05)
 
 

@@ -3,6 +3,7 @@
 import math
 import pickle
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,21 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode.environment import (
-    EARTH_MU, EARTH_RATE, IGRF, MSIS, DipoleField, ExponentialAir, Orbit, OrbitTable, Sun, eclipses, sidereal_angle,
+    EARTH_MU,
+    EARTH_RATE,
+    IGRF,
+    MSIS,
+    DipoleField,
+    ExponentialAir,
+    Orbit,
+    Sun,
+    eclipses,
+    sidereal_angle,
 )  # fmt: skip
 from polhode.scenario import ScenarioError, load_scenario
 
+loose: Any = ph
+"""For arrays and lists in the place of tuples, and for mistakes, which a type checker would find."""
 BODY = ph.Body([2.0e-3, 3.0e-3, 4.0e-3])
 LIBRATING = ph.Body([15.0, 18.0, 4.0])
 """Roll, pitch and yaw: in pitch it librates with sqrt(3 (15 - 4) / 18) = 1.35401 of the orbital rate."""
@@ -53,7 +65,7 @@ def truth(torque: Any, body: ph.Body, omega: Any, times: Any, breaks: Any = ()) 
     x = np.concatenate([[1.0, 0.0, 0.0, 0.0], omega])
     edges = [times[0], *(b for b in breaks if times[0] < b < times[-1]), times[-1]]
     rows = [x]
-    for t0, t1 in zip(edges, edges[1:], strict=False):
+    for t0, t1 in pairwise(edges):
         inside = times[(times > t0) & (times <= t1)]
         run = solve_ivp(rate, (t0, t1), x, "DOP853", np.union1d(inside, t1), rtol=1e-11, atol=1e-13)
         rows += [row for t, row in zip(run.t, run.y.T, strict=True) if t in inside]
@@ -92,12 +104,12 @@ def test_gravity_on_an_ellipse() -> None:
     times = np.linspace(0.0, 1.2 * orbit.period, 13)
     omega = [2e-4, -8e-4, 3e-4]
     s = ph.simulate(
-        LIBRATING, ph.GravityGradient(orbit=orbit), omega=omega, t_span=(0, times[-1]), t_eval=times, **G8
+        LIBRATING, loose.GravityGradient(orbit=orbit), omega=omega, t_span=(0, times[-1]), t_eval=times, **G8
     )  # fmt: skip
     assert angles(s.quaternion, truth(pull, LIBRATING, omega, times)).max() < 1e-8
     rows = np.arange(-300.0, times[-1] + 300.0, 60.0)
-    table = OrbitTable(rows, orbit.position(rows), orbit.velocity(rows))
-    t = ph.GravityGradient(orbit=table)
+    table = loose.environment.OrbitTable(rows, orbit.position(rows), orbit.velocity(rows))
+    t = loose.GravityGradient(orbit=table)
     p, exact = np.array(t.parameters(LIBRATING)), np.array(s.torque.parameters(LIBRATING))
     for k in (3, 7):
         n = t.torque_kernel(times[k], tuple(s.quaternion[k]), (0, 0, 0), p)
@@ -128,7 +140,7 @@ def test_libration_has_the_frequency_of_linear_theory() -> None:
     times = np.linspace(0.0, 5 * orbit.period, 41)
     start = earth_pointing(a, 0.0, n)
     s = ph.simulate(
-        LIBRATING, ph.GravityGradient(orbit=orbit), **start, t_span=(0, times[-1]), t_eval=times, **G8
+        LIBRATING, loose.GravityGradient(orbit=orbit), **start, t_span=(0, times[-1]), t_eval=times, **G8
     )  # fmt: skip
     np.testing.assert_allclose(pitch_of(s, n * times), a * np.cos(frequency * n * times), rtol=0, atol=1e-6 * a)
     assert s.invariant_errors["energy in turning axes"].max() < 1e-13  # T + V - n L; the torque knows it
@@ -139,7 +151,7 @@ def test_libration_has_the_frequency_of_linear_theory() -> None:
 
 
 def test_an_eccentric_orbit_forces_a_libration() -> None:
-    """-2 e / (3 (I1 - I3) / I2 - 1) sin(n t), in linear theory, here 2.4 e: pitch is counted against the orbit's turn."""
+    """-2 e / (3 (I1 - I3) / I2 - 1) sin(n t), in linear theory: 2.4 e. Pitch is counted against the orbit's turn."""
     e = 1e-5
     orbit = Orbit(7e6, e)
     n, amplitude = orbit.mean_motion, -2 * e / (3 * 11 / 18 - 1)
@@ -147,7 +159,7 @@ def test_an_eccentric_orbit_forces_a_libration() -> None:
     # At the perigee the angle along the orbit has the rate n (1 + 2 e), and the pitch its largest rate.
     start = earth_pointing(0.0, amplitude * n - 2 * e * n, n)
     s = ph.simulate(
-        LIBRATING, ph.GravityGradient(orbit=orbit), **start, t_span=(0, times[-1]), t_eval=times, **G8
+        LIBRATING, loose.GravityGradient(orbit=orbit), **start, t_span=(0, times[-1]), t_eval=times, **G8
     )  # fmt: skip
     r = orbit.position(times)
     np.testing.assert_allclose(
@@ -189,21 +201,23 @@ def test_a_magnet_in_a_field_that_changes() -> None:
         return np.cross(moment, matrix.T @ field.vectors(t))
 
     times, omega = np.linspace(0.0, 900.0, 7), [1e-3, 2e-3, -1e-3]
-    magnet = ph.MagneticDipole(moment, field)
+    magnet = loose.MagneticDipole(moment, field)
     s = ph.simulate(BODY, magnet, omega=omega, t_span=(0, 900), t_eval=times, method="G8", step=10.0)
     assert angles(s.quaternion, truth(pull, BODY, omega, times)).max() < 1e-8
     knots = np.linspace(-10.0, 910.0, 185)
-    tabled = ph.MagneticDipole(moment, ph.Table(knots, field.vectors(knots), frame="space"))
+    tabled = loose.MagneticDipole(moment, ph.Table(knots, field.vectors(knots), frame="space"))
     p = np.array(tabled.parameters(BODY))
     found = [tabled.torque_kernel(t, tuple(q), (0, 0, 0), p) for t, q in zip(times, s.quaternion, strict=True)]
     np.testing.assert_allclose(found, s.torque_of(), rtol=0, atol=1e-7 * np.abs(s.torque_of()).max())
     assert tabled.knots == tuple(knots[1:-1])
     assert tabled.roughness > 0.0
-    kinked = ph.MagneticDipole(moment, ph.Table([0.0, 1.0, 2.0], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], "space", "linear"))
+    kinked = loose.MagneticDipole(
+        moment, ph.Table([0.0, 1.0, 2.0], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], "space", "linear")
+    )
     assert kinked.breakpoints == (1.0,)
-    with pytest.raises(ValueError, match="known from t = 0.0 to 2.0"):
+    with pytest.raises(ValueError, match=r"known from t = 0\.0 to 2\.0"):
         ph.simulate(BODY, kinked, omega=omega, t_span=(0, 3), step=0.1, method="RK4")
-    in_body = ph.MagneticDipole(moment, ph.Table([0.0, 1.0], [[0, 0, 1], [1, 0, 0]], "body", "linear"))
+    in_body = loose.MagneticDipole(moment, ph.Table([0.0, 1.0], [[0, 0, 1], [1, 0, 0]], "body", "linear"))
     assert in_body.potential_kernel is None
     assert not in_body.reads_attitude
 
@@ -229,7 +243,7 @@ def test_igrf_along_an_orbit() -> None:
         southern = np.cross(eastern, radial)
         truth = 1e-9 * (up * radial + south * southern + eastward * eastern)
         np.testing.assert_allclose(field.vectors(t), truth, rtol=0, atol=2e-12)
-    magnet = ph.MagneticDipole((0, 0, 0.01), field)
+    magnet = loose.MagneticDipole((0, 0, 0.01), field)
     prepared = magnet.for_span(0.0, 80_000.0)
     p = np.array(prepared.parameters(BODY))
     identity = (1.0, 0.0, 0.0, 0.0)
@@ -275,9 +289,9 @@ def test_light_and_air_on_plates() -> None:
     """One attitude after another, against the formulas of a textbook."""
     sun, orbit = Sun("2026-06-01"), LEO
     air = ExponentialAir(2e-12, 450e3, 60e3)
-    lit = ph.Facets(**CUBE, sun=sun, specular=0.3, diffuse=0.2, pressure=1.0)
-    dragged = ph.Facets(**CUBE, orbit=orbit, density=air, drag_coefficient=2.5)
-    both = ph.Facets(
+    lit = loose.Facets(**CUBE, sun=sun, specular=0.3, diffuse=0.2, pressure=1.0)
+    dragged = loose.Facets(**CUBE, orbit=orbit, density=air, drag_coefficient=2.5)
+    both = loose.Facets(
         **CUBE, orbit=orbit, density=air, drag_coefficient=2.5, sun=sun, specular=0.3, diffuse=0.2, pressure=1.0,
         shadow=False,
     )  # fmt: skip
@@ -309,8 +323,8 @@ def test_light_and_air_on_plates() -> None:
 def test_sunlight_with_eclipses() -> None:
     """A tumbling body through a shadow: sides that turn away, and both edges of the shadow, cost no accuracy."""
     orbit, sun = Orbit(7e6, mean_anomaly_deg=110.0), (1.0, 0.0, 0.0)
-    plates = {name: rows[:3] for name, rows in CUBE.items()}
-    lit = ph.Facets(**plates, orbit=orbit, sun=sun, specular=0.5, pressure=2e-2)  # strong, to be seen
+    plates = {name: rows[:2] for name, rows in CUBE.items()}
+    lit = loose.Facets(**plates, orbit=orbit, sun=sun, specular=0.5, pressure=2e-2)  # strong, to be seen
     assert lit.bends_known
     assert lit.breakpoints == ()
     end, omega = 2500.0, [4e-3, -3e-3, 3e-3]
@@ -334,7 +348,7 @@ def test_sunlight_with_eclipses() -> None:
 
 def test_a_shadow_without_a_span_is_that_of_the_list() -> None:
     """A torque that does not know the times of its run looks where the planet is."""
-    lit = ph.Facets(**CUBE, orbit=LEO, sun=Sun("2026-03-20"), diffuse=0.1)
+    lit = loose.Facets(**CUBE, orbit=LEO, sun=Sun("2026-03-20"), diffuse=0.1)
     listed = lit.for_span(0.0, 9000.0)
     assert len(listed.breakpoints) in (2, 3, 4)
     p, listed_p = np.array(lit.parameters(BODY)), np.array(listed.parameters(BODY))
@@ -360,24 +374,19 @@ def test_msis_along_an_orbit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse)
     air = MSIS("2026-03-20T06:00:00", 150.0, 140.0, 7.0)
     orbit = Orbit(6.778e6, mean_anomaly_deg=40.0)  # in the equator, so that the height is simple
-    drag = ph.Facets(**CUBE, orbit=orbit, density=air).for_span(0.0, 6000.0)
+    drag = loose.Facets(**CUBE, orbit=orbit, density=air).for_span(0.0, 6000.0)
     p = np.array(drag.parameters(BODY))
     for t in (0.0, 3000.0):
         x, y, _ = orbit.position(t)
         east = math.degrees(math.atan2(y, x) - sidereal_angle("2026-03-20T06:00:00") - EARTH_RATE * t)
         when = np.datetime64("2026-03-20T06:00:00") + np.timedelta64(int(t), "s")
         rho = float(np.ravel(pymsis.calculate(when, east, 0.0, 399.863, 150.0, 140.0, [[7.0] * 7]))[0])
-        fixed = ph.Facets(**CUBE, orbit=orbit, density=rho)
+        fixed = loose.Facets(**CUBE, orbit=orbit, density=rho)
         q = (0.5, -0.5, 0.1, 0.7)
         n = drag.torque_kernel(t, q, (0, 0, 0), p)
-        np.testing.assert_allclose(
-            n, fixed.torque_kernel(t, q, (0, 0, 0), np.array(fixed.parameters(BODY))), rtol=2e-3
-        )
-    with pytest.raises(ValueError, match="MSIS has a table from t = 0.0 to 10.0"):
-        ph.simulate(
-            BODY, ph.Facets(**CUBE, orbit=orbit, density=MSIS("2026-03-20", 150, 150, 4, (0, 10))), omega=[0, 0, 1e-3],
-            t_span=(0, 20), step=1.0, method="RK4",
-        )  # fmt: skip
+        np.testing.assert_allclose(n, fixed.torque_kernel(t, q, (0, 0, 0), np.array(fixed.parameters(BODY))), rtol=2e-3)
+    with pytest.raises(ValueError, match=r"MSIS has a table from t = 0\.0 to 10\.0"):
+        loose.Facets(**CUBE, orbit=orbit, density=MSIS("2026-03-20", 150, 150, 4, (0, 10))).check_span(0.0, 20.0)
 
 
 @pytest.mark.parametrize(
@@ -399,19 +408,19 @@ def test_msis_along_an_orbit(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_what_are_no_plates(changed: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
-        ph.Facets(**{**CUBE, "sun": (1.0, 0.0, 0.0), **changed})
+        loose.Facets(**{**CUBE, "sun": (1.0, 0.0, 0.0), **changed})
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ph.GravityGradient(), "give the strength"),
-        (lambda: ph.GravityGradient(1.0, orbit=LEO), "not both"),
-        (lambda: ph.GravityGradient(orbit=7e6), "orbit must be polhode.environment.Orbit"),
-        (lambda: ph.MagneticDipole((1, 0, 0), {"model": "IGRF14"}), "there is no model 'IGRF14'"),
-        (lambda: ph.MagneticDipole((1, 0, 0), {"model": "IGRF", "date": "2026-01-01"}), "lacks 'orbit'"),
-        (lambda: ph.MagneticDipole((1, 0, 0), math.sin), "field must be a vector in space axes"),
-        (lambda: ph.MagneticDipole((1, 0), (1, 0, 0)), "moment must have the shape"),
+        (lambda: loose.GravityGradient(), "give the strength"),
+        (lambda: loose.GravityGradient(1.0, orbit=LEO), "not both"),
+        (lambda: loose.GravityGradient(orbit=7e6), "orbit must be polhode.environment.Orbit"),
+        (lambda: loose.MagneticDipole((1, 0, 0), {"model": "IGRF14"}), "there is no model 'IGRF14'"),
+        (lambda: loose.MagneticDipole((1, 0, 0), {"model": "IGRF", "date": "2026-01-01"}), "lacks 'orbit'"),
+        (lambda: loose.MagneticDipole((1, 0, 0), math.sin), "field must be a vector in space axes"),
+        (lambda: loose.MagneticDipole((1, 0), (1, 0, 0)), "moment must have the shape"),
         (lambda: ExponentialAir(1e-12, 4e5, 0.0), "scale_height must be positive"),
         (lambda: MSIS("2026-01-01", -1, 1, 1), "f107 must not be negative"),
     ],
@@ -426,9 +435,9 @@ def test_what_is_refused(make: Any, message: str) -> None:
 
 def test_a_file_keeps_orbits_and_fields(tmp_path: Path) -> None:
     total = (
-        ph.GravityGradient(orbit=LEO)
-        + 0.5 * ph.MagneticDipole((0, 0, 0.01), DipoleField(LEO, "2026-03-20")).during(1.0, 3.0)
-        + ph.Facets(**CUBE, orbit=LEO, density=ExponentialAir(1e-12, 4e5, 6e4), sun=Sun("2026-03-20"))
+        loose.GravityGradient(orbit=LEO)
+        + 0.5 * loose.MagneticDipole((0, 0, 0.01), DipoleField(LEO, "2026-03-20")).during(1.0, 3.0)
+        + loose.Facets(**CUBE, orbit=LEO, density=ExponentialAir(1e-12, 4e5, 6e4), sun=Sun("2026-03-20"))
     )
     end = 1200.0
     s = ph.simulate(BODY, total, omega=[1e-3, 0, 2e-3], t_span=(0, end), step=4.0, method="RK4")
@@ -448,7 +457,7 @@ def test_a_file_keeps_orbits_and_fields(tmp_path: Path) -> None:
 
 def test_a_run_beyond_a_table_of_positions() -> None:
     rows = np.arange(0.0, 601.0, 30.0)
-    table = ph.GravityGradient(orbit=OrbitTable(rows, LEO.position(rows)))
+    table = loose.GravityGradient(orbit=loose.environment.OrbitTable(rows, LEO.position(rows)))
     with pytest.raises(ValueError, match=r"known from t = 0\.0 to 600\.0 s, but it is needed from 0\.0 to 700\.0"):
         ph.simulate(BODY, table, omega=[0, 0, 1e-3], t_span=(0, 700), step=10.0, method="RK4")
     (table.during(0.0, 600.0) + ph.ConstantBodyTorque((1e-9, 0, 0))).check_span(0.0, 700.0)
@@ -491,10 +500,10 @@ def test_scenarios_can_say_it(tmp_path: Path) -> None:
     file = tmp_path / "orbit.toml"
     file.write_text(SCENARIO)
     found = load_scenario(file).torque.parts
-    assert found["GravityGradient"] == ph.GravityGradient(orbit=Orbit(6.9e6, 0.002))
-    assert found["MagneticDipole"] == ph.MagneticDipole((0, 0, 0.01), DipoleField(Orbit(6.9e6), "2026-03-20"))
+    assert found["GravityGradient"] == loose.GravityGradient(orbit=Orbit(6.9e6, 0.002))
+    assert found["MagneticDipole"] == loose.MagneticDipole((0, 0, 0.01), DipoleField(Orbit(6.9e6), "2026-03-20"))
     air = ExponentialAir(1e-12, 4e5, 6e4)
-    plate = ph.Facets([0.01], [[1, 0, 0]], [[0, 0.1, 0]], Orbit(6.9e6), air, sun=Sun("2026-03-20"))
+    plate = loose.Facets([0.01], [[1, 0, 0]], [[0, 0.1, 0]], Orbit(6.9e6), air, sun=Sun("2026-03-20"))
     assert found["Facets"] == plate
     for old, new, message in (
         ("eccentricity = 0.002", "eccentricity = 2", r"torque\[0\]\.orbit: eccentricity must be at least 0"),
@@ -514,12 +523,12 @@ def test_many_bodies_on_an_orbit() -> None:
     rates = rng.normal(scale=1e-3, size=(16, 3))
     orbits = [Orbit(7e6 + 1e5 * k, 0.01 * (k % 3)) for k in range(16)]
     run: dict[str, Any] = {"t_span": (0, 100), "step": 5.0, "method": "Strang"}
-    torques = [ph.GravityGradient(orbit=o) for o in orbits]
+    torques = [loose.GravityGradient(orbit=o) for o in orbits]
     many = ph.ensemble(BODY, torques, omega=rates, **run)
     assert many.lanes > 1
     alone = ph.simulate(BODY, torques[5], omega=rates[5], **run)
     np.testing.assert_array_equal(many[5].quaternion[-1], alone.quaternion[-1])
     sun = (1.0, 0.0, 0.0)
-    shadows = [ph.Facets(**CUBE, orbit=o, sun=sun) for o in (Orbit(7e6), Orbit(7.1e6))]
+    shadows = [loose.Facets(**CUBE, orbit=o, sun=sun) for o in (Orbit(7e6), Orbit(7.1e6))]
     with pytest.raises(ValueError, match="jump at the same times"):
         ph.ensemble(BODY, shadows, omega=rates[:2], t_span=(0, 6000), step=10.0, method="RK4")

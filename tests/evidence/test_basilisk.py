@@ -94,7 +94,7 @@ def test_gravity_gradient() -> None:
     check(ph.GravityGradient(orbit=ORBIT), basilisk(make), 1e-11)
 
 
-SUN = np.array([0.3, -0.5, 0.8]) / math.sqrt(0.98)
+SUN = (0.3, -0.5, 0.8)
 FAR_AU, LARGE = 1e4, 1e9
 """The Sun is far away and the plates are large, so that it stands in one direction: Basilisk's is at a place."""
 
@@ -110,7 +110,7 @@ def test_sunlight() -> None:
         for area, normal, centre in zip(*PLATES.values(), strict=True):
             effector.addFacet(LARGE * area, np.eye(3).tolist(), normal, [0.0, 0.0, 0.0], centre, 0.2, 0.3)
         state = messaging.SpicePlanetStateMsgPayload()
-        state.PositionVector = (FAR_AU * 149597870693.0 * SUN).tolist()
+        state.PositionVector = (FAR_AU * 149597870693.0 / math.sqrt(0.98) * np.array(SUN)).tolist()
         message = messaging.SpicePlanetStateMsg().write(state)
         effector.sunInMsg.subscribeTo(message)
         craft.addDynamicEffector(effector)
