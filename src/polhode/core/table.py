@@ -135,6 +135,6 @@ def table_at(handle: float, t: float) -> Vec3:
 def no_table(handle: float) -> Vec3:
     """Raises an error in plain Python, where every torque is tried before a run; compiled, it returns NaN."""
     raise ValueError(
-        f"table_at was given {handle!r}, which is no table: give the table among the parameters, as in "
+        f"table_at was given {float(handle)!r}, which is no table: give the table among the parameters, as in "
         "@polhode.torque(parameters=[table, ...]), and table_at(p[0], t) its place"
     )

@@ -17,7 +17,10 @@ from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
 from polhode.torques._torque import reads_body
 from polhode.torques.free import Free
+from polhode.torques.table import Table, with_common_breakpoints
 
+MOST_LISTED = 10
+"""More breakpoints than this are not listed in a message."""
 PART = 64 * BLOCK
 """The number of bodies that are drawn and surveyed together before a run."""
 
@@ -137,6 +140,8 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
     differ = any(torque.torque_kernel is not given[0].torque_kernel for torque in given[1:])
     if differ and any(torque.upright for torque in given):
         given = tuple(torque.for_any_direction() for torque in given)
+    if len(given) > 1 and all(isinstance(torque, Table) for torque in given):
+        given = with_common_breakpoints(given)
     first = given[0]
     for k, other in enumerate(given):
         if other is first:
@@ -150,8 +155,8 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
             )
         if other.breakpoints != first.breakpoints:
             raise ValueError(
-                f"the torques of an ensemble jump at the same times, but torque[0] does at {list(first.breakpoints)} "
-                f"and torque[{k}] at {list(other.breakpoints)}: run an ensemble for each"
+                f"the torques of an ensemble jump at the same times, but torque[0] does at "
+                f"{_few(first.breakpoints)} and torque[{k}] at {_few(other.breakpoints)}: run an ensemble for each"
             )
         if isinstance(first, CustomTorque) and isinstance(other, CustomTorque):
             numbers = (len(first.values), len(other.values))
@@ -161,6 +166,11 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
                     f"torque[{k}] has {numbers[1]}: fill up the shorter ones"
                 )
     return given
+
+
+def _few(times: tuple[float, ...]) -> str:
+    """Writes times for a message; of many, their number."""
+    return str(list(times)) if len(times) <= MOST_LISTED else f"{len(times)} times, from {times[0]:g} to {times[-1]:g}"
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
