@@ -1,7 +1,7 @@
 """What the knots of a table cost: `python -m benchmarks.tables`.
 
 The pieces of a linear table of 6,000 nodes are gone through in one compiled loop, and by a call for each, as where
-there are few; beside them runs a cubic table, which has no knots for the steps to end at, with steps of the same length.
+there are few; beside them runs a cubic table, at whose knots steps need not end, with steps of the same length.
 """
 
 from collections.abc import Callable

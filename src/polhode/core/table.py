@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode.core.ops import lane, primitive, smooth_between_breakpoints, where
+from polhode.core.ops import at_each_time, lane, primitive, smooth_between_breakpoints, where
 from polhode.core.types import Vec3
 
 Floats = NDArray[np.float64]
@@ -126,7 +126,7 @@ def table_at(handle: float, t: float) -> Vec3:
     first = lane(handle, 0)
     if not is_handle(first):
         return no_table(handle)
-    x, y, z = looked_up(numbers_at(first), t)
+    x, y, z = at_each_time(looked_up, numbers_at(first), t)
     same = where(handle == first, 1.0, math.nan)
     return (same * x, same * y, same * z)
 
