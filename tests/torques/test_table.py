@@ -136,7 +136,7 @@ def test_tolerances_hold(table: ph.Table) -> None:
 def test_estimates_are_honest_where_steps_are_as_long_as_pieces() -> None:
     """Equal pieces of two steps each: a companion with steps that are longer by a quarter would hardly differ."""
     table = ph.Table(np.linspace(0, 6, 61), 0.4 * np.sin(np.arange(183.0)).reshape(61, 3), kind="linear")
-    how = {"omega": OMEGA, "t_span": (0, 6), "t_eval": [6.0]}
+    how: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 6), "t_eval": [6.0]}
     best = ph.simulate(BODY, table, method="G8", step=0.05, **how)
     s = ph.simulate(BODY, table, method="Strang", rtol=1e-2, **how)
     assert s.stats.steps == 120
@@ -157,7 +157,12 @@ def pieces_and_segments(monkeypatch: pytest.MonkeyPatch, run: Any) -> tuple[Any,
 def test_the_loop_over_pieces_changes_no_bit(monkeypatch: pytest.MonkeyPatch, method: str, span: Any) -> None:
     inside = [span[0], float(T[5]), span[1]]
     for output in ({}, {"every": 3}, {"t_eval": sorted(inside, reverse=span[0] > span[1])}):
-        how = {"omega": OMEGA, "t_span": span, "method": method, "step": math.copysign(0.07, span[1] - span[0])}
+        how: dict[str, Any] = {
+            "omega": OMEGA,
+            "t_span": span,
+            "method": method,
+            "step": math.copysign(0.07, span[1] - span[0]),
+        }
         a, b = pieces_and_segments(monkeypatch, lambda how={**how, **output}: ph.simulate(BODY, LINEAR, **how))
         monkeypatch.undo()
         for name in ("t", "quaternion", "momentum"):
@@ -192,7 +197,7 @@ def test_a_failure_in_a_piece_keeps_what_was_computed() -> None:
 
 def test_bodies_share_a_table_in_lanes() -> None:
     rates = np.array(OMEGA) + 0.01 * np.arange(20)[:, None]
-    how = {"t_span": (0, 6), "t_eval": [1.0, float(T[4]), 6.0], "method": "RK4", "step": 0.07}
+    how: dict[str, Any] = {"t_span": (0, 6), "t_eval": [1.0, float(T[4]), 6.0], "method": "RK4", "step": 0.07}
     many = ph.ensemble(BODY, LINEAR, omega=rates, **how)
     assert many.lanes == 8
     assert many.start.parameters.strides[0] == 0  # one row for all, and one number in it
@@ -207,7 +212,7 @@ def test_bodies_share_a_table_in_lanes() -> None:
 
 def test_bodies_with_tables_of_their_own() -> None:
     tables = [ph.Table(T, k * V, kind="linear", frame="space") for k in (1.0, 0.5, 2.0, 0.7) * 3]
-    how = {"omega": OMEGA, "t_span": (0, 6), "method": "RK4", "step": 0.07, "t_eval": [6.0]}
+    how: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 6), "method": "RK4", "step": 0.07, "t_eval": [6.0]}
     many = ph.ensemble(BODY, tables, **how)
     for k in (0, 1, 6, 11):
         np.testing.assert_array_equal(many.momentum[k], ph.simulate(BODY, tables[k], **how).momentum)
@@ -217,7 +222,7 @@ def test_bodies_with_tables_of_their_own() -> None:
 
 
 def test_a_function_uses_a_table_among_its_parameters() -> None:
-    how = {"omega": OMEGA, "t_span": (0, 6), "method": "RK4", "step": 0.07}
+    how: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 6), "method": "RK4", "step": 0.07}
     s = ph.simulate(BODY, dipole, **how)
     assert dipole.breakpoints == LINEAR.breakpoints
     assert not dipole.may_bend
@@ -252,7 +257,7 @@ def test_a_number_is_not_taken_for_a_table() -> None:
 
 
 def test_a_table_need_only_cover_the_time_in_which_it_acts() -> None:
-    how = {"omega": OMEGA, "method": "RK4", "step": 0.07}
+    how: dict[str, Any] = {"omega": OMEGA, "method": "RK4", "step": 0.07}
     s = ph.simulate(BODY, SUM, t_span=(0, 7), **how)
     assert s.t[-1] == 7.0
     assert set(SUM.breakpoints) == {1.0, 6.0, *(t for t in LINEAR.breakpoints if t > 1.0)}
@@ -269,7 +274,7 @@ def test_a_table_need_only_cover_the_time_in_which_it_acts() -> None:
 
 def test_tables_of_an_ensemble_may_bend_at_different_times() -> None:
     flat = ph.Table(T, np.ones((12, 3)), kind="linear", frame="space")
-    how = {"omega": OMEGA, "t_span": (0, 6), "method": "RK4", "step": 0.07, "t_eval": [6.0]}
+    how: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 6), "method": "RK4", "step": 0.07, "t_eval": [6.0]}
     many = ph.ensemble(BODY, [flat, LINEAR], **how)
     np.testing.assert_array_equal(many.momentum[1], ph.simulate(BODY, LINEAR, **how).momentum)
     (alike,) = with_common_breakpoints([flat, LINEAR])[:1]
@@ -277,7 +282,7 @@ def test_tables_of_an_ensemble_may_bend_at_different_times() -> None:
 
 
 def test_a_file_keeps_a_table(tmp_path: Path) -> None:
-    how = {"omega": OMEGA, "t_span": (0, 3), "method": "RK4", "step": 0.07}
+    how: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 3), "method": "RK4", "step": 0.07}
     for k, torque in enumerate((LINEAR, SUM)):
         s = ph.simulate(BODY, torque, **how)
         s.save(tmp_path / f"{k}.nc")

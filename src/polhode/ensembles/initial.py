@@ -140,8 +140,9 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
     differ = any(torque.torque_kernel is not given[0].torque_kernel for torque in given[1:])
     if differ and any(torque.upright for torque in given):
         given = tuple(torque.for_any_direction() for torque in given)
-    if len(given) > 1 and all(isinstance(torque, Table) for torque in given):
-        given = with_common_breakpoints(given)
+    tables = [torque for torque in given if isinstance(torque, Table)]
+    if len(tables) == len(given):
+        given = with_common_breakpoints(tables)
     first = given[0]
     for k, other in enumerate(given):
         if other is first:
