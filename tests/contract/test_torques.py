@@ -35,6 +35,7 @@ PLATES: dict[str, Any] = {
     "normals": ((1.0, 0.4, 0.0), (0.0, 2.0, 0.9), (-0.5, 0.0, -1.0)),
     "centres": ((0.1, 0.2, 1.0), (1.0, 0.0, 0.3), (0.0, -1.0, 0.2)),
 }
+ROWS = ((0.3, 0.1, 0.2), (-0.5, 0.4, 0.1), (0.2, -0.6, 0.7), (0.9, 0.3, -0.2), (0.1, 0.8, 0.4))
 
 SAMPLES: dict[str, list[Torque]] = {
     "ConstantBodyTorque": [ph.ConstantBodyTorque((0.3, -1.2, 0.7))],
@@ -70,6 +71,10 @@ SAMPLES: dict[str, list[Torque]] = {
     "PiecewiseTorque": [
         ph.PiecewiseTorque(((2.0, (20.0, 1.0, 0.0)), (2.5, (0.0, 4.0, 3.0)))),
         ph.PiecewiseTorque(((2.0, (20.0, 1.0, 0.0)), (2.5, (0.0, 4.0, 3.0))), frame="body", start=0.5),
+    ],
+    "Table": [
+        ph.Table((-2.0, 0.0, 1.6, 2.65, 5.0), ROWS),
+        ph.Table((-2.0, 0.0, 1.6, 2.65, 5.0), ROWS, frame="space", kind="steps"),
     ],
     "SinusoidalTorque": [ph.SinusoidalTorque((0.3, -1.2, 0.7), 2.1, 0.4)],
 }
@@ -338,6 +343,8 @@ def with_space_turned(model: Torque, turn: Quat) -> Any:
     fields: dict[str, Any] = {k: turned_vector(turn, getattr(model, k)) for k in SPACE_VECTORS.get(model.name, ())}
     if isinstance(model, ph.PiecewiseTorque) and model.frame == "space":
         fields["segments"] = tuple((end, to_space(turn, vector)) for end, vector in model.segments)
+    if isinstance(model, ph.Table) and model.frame == "space":
+        fields["values"] = [to_space(turn, tuple(vector)) for vector in model.values]
     return replace(model, **fields)  # type: ignore[type-var]
 
 

@@ -27,8 +27,12 @@ def test_the_examples() -> None:
 
 
 def test_the_tables(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    from_file, block = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     rest = "[body]\nmoments = [2, 3, 4]\n[initial]\nomega = [1, 0, 0]\n[run]\nt_span = [0, 1]\nrtol = 1e-6\n"
     (tmp_path / "sum.toml").write_text(rest + block, "utf-8")
     burn = ph.ConstantBodyTorque((0.0, 0.0, 0.5))
     assert load_scenario(tmp_path / "sum.toml").torque == ph.GravityGradient(0.02) + 2.0 * burn.during(1.0, 1.5)
+    (tmp_path / "torque.csv").write_text("0, 0, 0, 1\n2, 0, 1, 0\n", "utf-8")
+    (tmp_path / "table.toml").write_text(rest + from_file, "utf-8")
+    table = ph.Table([0, 2], [[0, 0, 1], [0, 1, 0]], kind="linear", frame="space")
+    assert load_scenario(tmp_path / "table.toml").torque == table

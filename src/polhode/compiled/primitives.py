@@ -300,6 +300,16 @@ def _overload_is_between(t, start, end):
     return lambda t, start, end: extracted(start, 0) <= extracted(t, 0) < extracted(end, 0)
 
 
+@overload(ops.at_each_time)
+def _overload_at_each_time(f, x, t):
+    if not isinstance(t, lanes.Lanes):
+        return lambda f, x, t: f(x, t)
+    each = [f"n{i} = f(x, extracted(t, {i}))" for i in range(t.count)]
+    parts = [f"collected(({', '.join(f'n{i}[{k}]' for i in range(t.count))},))" for k in range(3)]
+    names = {"extracted": extracted, "collected": lanes.collected}
+    return function("of_lanes(f, x, t)", [*each, f"return ({', '.join(parts)})"], names)
+
+
 @overload(ops.verdict)
 def _overload_verdict(status, good):
     if isinstance(good, lanes.Mask):
@@ -332,7 +342,7 @@ COMPILED: dict[Any, Any] = {
     outside.called_potential: _called_potential,
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
-    **{f: f for f in (table.is_handle, table.no_table)},
+    **{f: f for f in (ops.at_each_time, table.is_handle, table.no_table)},
     **{f: f for f in (ops.each_of_three, ops.shaped_like)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not

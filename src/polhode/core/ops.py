@@ -150,6 +150,12 @@ def from_lanes(numbers: tuple[float, ...]) -> float:
 
 
 @primitive
+def at_each_time(f: Callable[[Any, float], Vec3], x: Any, t: float) -> Vec3:
+    """Returns the three numbers f(x, t); if t has lanes, f is called for one after the other."""
+    return f(x, t)
+
+
+@primitive
 def halves(x: Any) -> tuple[Any, Any]:
     """Returns the first and the second half of the lanes. It exists compiled only: one lane has no halves."""
     raise NotImplementedError

@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode.core.ops import lane, primitive, smooth_between_breakpoints, where
+from polhode.core.ops import at_each_time, lane, primitive, smooth_between_breakpoints, where
 from polhode.core.types import Vec3
 
 Floats = NDArray[np.float64]
@@ -126,7 +126,7 @@ def table_at(handle: float, t: float) -> Vec3:
     first = lane(handle, 0)
     if not is_handle(first):
         return no_table(handle)
-    x, y, z = looked_up(numbers_at(first), t)
+    x, y, z = at_each_time(looked_up, numbers_at(first), t)
     same = where(handle == first, 1.0, math.nan)
     return (same * x, same * y, same * z)
 
@@ -135,6 +135,6 @@ def table_at(handle: float, t: float) -> Vec3:
 def no_table(handle: float) -> Vec3:
     """Raises an error in plain Python, where every torque is tried before a run; compiled, it returns NaN."""
     raise ValueError(
-        f"table_at was given {handle!r}, which is no table: give the table among the parameters, as in "
+        f"table_at was given {float(handle)!r}, which is no table: give the table among the parameters, as in "
         "@polhode.torque(parameters=[table, ...]), and table_at(p[0], t) its place"
     )

@@ -16,7 +16,10 @@ from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
 from polhode.torques.free import Free
+from polhode.torques.table import Table, with_common_breakpoints
 
+MOST_LISTED = 10
+"""More breakpoints than this are not listed in a message."""
 PART = 64 * BLOCK
 """The number of bodies that are drawn and surveyed together before a run."""
 
@@ -136,6 +139,9 @@ def _torques(torque: Any) -> tuple[Torque, ...]:
     differ = any(torque.torque_kernel is not given[0].torque_kernel for torque in given[1:])
     if differ and any(torque.upright for torque in given):
         given = tuple(torque.for_any_direction() for torque in given)
+    tables = [torque for torque in given if isinstance(torque, Table)]
+    if len(tables) == len(given):
+        given = with_common_breakpoints(tables)
     first = given[0]
     for k, other in enumerate(given):
         if other is first:
@@ -163,18 +169,14 @@ def _check_jumps(torques: tuple[Torque, ...], k: int) -> None:
     first, other = torques[0].breakpoints, torques[k].breakpoints
     if other != first:
         raise ValueError(
-            f"the torques of an ensemble jump at the same times, but torque[0] does at {_times(first)} "
-            f"and torque[{k}] at {_times(other)}: run an ensemble for each"
+            f"the torques of an ensemble jump at the same times, but torque[0] does at {_few(first)} "
+            f"and torque[{k}] at {_few(other)}: run an ensemble for each"
         )
 
 
-def _times(times: tuple[float, ...]) -> str:
-    """Writes down some times, the first of many."""
-    return str(list(times)) if len(times) <= MOST_TIMES else f"{list(times[:MOST_TIMES])[:-1]}, ..."
-
-
-MOST_TIMES = 10
-"""The times that a message lists."""
+def _few(times: tuple[float, ...]) -> str:
+    """Writes times for a message; of many, their number."""
+    return str(list(times)) if len(times) <= MOST_LISTED else f"{len(times)} times, from {times[0]:g} to {times[-1]:g}"
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------

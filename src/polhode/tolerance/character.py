@@ -24,9 +24,10 @@ from polhode.torques._torque import UserPotential
 
 MOST_PIECES = 1e4
 """Stretches between jumps that are shorter than this part of the span get one step each."""
-KNOT_ERROR = 1.0 / 384.0
-"""The error of a step, over the fourth power of its length, by a third derivative of the torque that jumps by one in
-it. That of Simpson's rule is 1/1152 at the worst place, those of Gauss's rules are smaller: a cautious value."""
+KNOT_ERROR = 5.0 / 384.0
+"""A cubic spline differs from a smooth function by at most this times d^4 times the fourth derivative, with knots at
+the distance d. That derivative is the jump of the third over d. Steps that do not see the knots err by no more, or by
+less if they are shorter than d: Simpson's rule by 1/1152, Gauss's rules by less."""
 MOST_PARTS = 100_000
 """Listed times that are ends of more equal parts of the span than this are reached by steps aside."""
 FALL_RADIANS = 4.0
@@ -89,7 +90,7 @@ class Sizes(NamedTuple):
     knot_pieces: float = 1.0
     """The span over the longest stretch between knots of the torque."""
     knot_error: float = 0.0
-    """The error by knots inside of steps in which the body turns by one radian, more or less."""
+    """The error by knots inside of steps, more or less."""
     dearness: float = 0.0
     """What an evaluation of the torque costs, in exact flows; 0: no more than that of a model."""
 
@@ -145,7 +146,7 @@ def character(problem: Problem) -> Character:
     knot_pieces, knot_error = 1.0, 0.0
     if torque.knots:
         knot_pieces = span / between_stops(problem, at_knots=True)[1]
-        knot_error = torque.roughness * torque_ratio * KNOT_ERROR / rate**3 if rate > 0.0 else 0.0
+        knot_error = KNOT_ERROR * torque.roughness * torque_ratio * rate
     leverage = max(a, b, c) / min(a, b, c)
     if torque_ratio < 1.0 and any(start):  # else the body may come to turn about any axis
         leverage = min(leverage, math.hypot(x, y, z) / (min(a, b, c) * math.hypot(x / a, y / b, z / c)))

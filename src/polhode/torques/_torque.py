@@ -112,7 +112,10 @@ class Torque(ABC):
 
     @property
     def roughness(self) -> float:
-        """The sum of all jumps of the third derivative at knots, over the largest value; in 1/s^3."""
+        """The sum over knots of the jump of the third derivative times d^4, with d the distance to the next knot.
+
+        It is relative to the largest value, and a time: in s.
+        """
         return 0.0
 
     @property
