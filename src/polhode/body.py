@@ -1,5 +1,6 @@
 """Bodies: moments of inertia, principal axes, and bodies from the literature."""
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -76,6 +77,15 @@ class Body:
         known = NAMED[_check.choice("body", name, NAMED)]
         return cls(known.moments, name=known.name, allow_unphysical=True)
 
+    def with_rotor(self, rotor: Any) -> "Body":
+        """Returns the same body with another rotor; None: without one."""
+        other = copy.copy(self)
+        for known in ("has_rotor", "principal_rotor"):
+            other.__dict__.pop(known, None)
+        other.rotor = np.zeros(3) if rotor is None else _rotor(rotor)
+        other.rotor.setflags(write=False)
+        return other
+
     @property
     def physical(self) -> bool:
         """Whether some mass distribution has these moments."""
@@ -129,13 +139,16 @@ class Body:
             product = omega[..., :1] * x + omega[..., 1:2] * y + omega[..., 2:] * z
         return product + self.rotor if self.has_rotor else product
 
+    def own_momentum(self, momentum: Floats) -> Floats:
+        """Returns m - g = I w: the momentum without that of the rotor, for one or a stack of them."""
+        return momentum - self.rotor if self.has_rotor else momentum
+
     def rate(self, momentum: Floats) -> Floats:
         """Returns the rate that has this momentum, in the user's axes, for one or a stack of them."""
-        if self.has_rotor:
-            momentum = momentum - self.rotor
+        own = self.own_momentum(momentum)
         if self.aligned:
-            return momentum / self.moments
-        return ((momentum @ self.axes) / self.moments) @ self.axes.T
+            return own / self.moments
+        return ((own @ self.axes) / self.moments) @ self.axes.T
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Body):

@@ -115,6 +115,18 @@ def derivatives(x: Any, n: int) -> tuple[float, ...]:
     return (float(x),) if n == 1 and not hasattr(x, "__len__") else tuple(float(item) for item in x)
 
 
+@primitive
+def is_gyrostat(body: Any) -> bool:
+    """Whether the body has a rotor; a constant when compiled."""
+    return len(body) == 3
+
+
+@primitive
+def internal(body: Any) -> Vec3:
+    """Returns the internal angular momentum of the body; a constant zero when compiled for one without a rotor."""
+    return body[2] if len(body) == 3 else (0.0, 0.0, 0.0)
+
+
 # Many bodies at once. Compiled, a number may stand for several bodies, one in each lane of a vector register
 # (`compiled/lanes.py`). Here, in plain Python, there is one lane: a float.
 

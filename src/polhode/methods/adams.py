@@ -25,6 +25,7 @@ def _adams(order: int, compensated: bool) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.NOTHING,
         keeps_when_free=Keeps.NOTHING,
+        accepts_rotor=True,
         unscaled=compensated,
     )
 
