@@ -303,3 +303,22 @@ def test_a_rotor_of_zero_is_none() -> None:
     none, zero = (ph.simulate(BODY.with_rotor(rotor), **kind) for rotor in (None, [0, 0, 0]))
     np.testing.assert_array_equal(none.momentum, zero.momentum)
     np.testing.assert_array_equal(none.quaternion, zero.quaternion)
+
+
+@plain
+def test_a_torque_that_carries_numbers_sees_the_rate_of_a_gyrostat() -> None:
+    """The carried number is the integral of the rate squared; the motion is the free one."""
+
+    @ph.torque(state=["z"])
+    def counter(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        return (0.0, 0.0, 0.0), (w[0] * w[0] + w[1] * w[1] + w[2] * w[2],)
+
+    end = by_scipy(TILTED, OMEGA, 1.0, weight=False)[1]
+    seen = []
+    for method in ("RK4", "RKMK4", "G8", "DOP853", "Radau"):
+        s = ph.simulate(TILTED, counter, omega=OMEGA, state=[0.0], t_span=(0, 1), step=0.05, method=method)
+        np.testing.assert_allclose(s.omega[-1], end, rtol=0, atol=1e-6)
+        seen.append(float(s.state[-1, 0]))
+        by_rows = np.trapezoid((s.omega**2).sum(axis=1), s.t)
+        assert seen[-1] == pytest.approx(by_rows, rel=1e-3)
+    np.testing.assert_allclose(seen, seen[2], rtol=1e-6)
