@@ -148,3 +148,59 @@ def test_masked_moments_are_refused() -> None:
     with pytest.raises(ValueError, match="inertia has 1 masked entries"):
         ph.Body(masked)
     assert ph.Body(np.ma.array([1.0, 1.2, 1.5])) == ph.Body([1.0, 1.2, 1.5])
+
+
+# --- gyrostats
+
+
+TILTED = [[2.0, 0.1, 0.0], [0.1, 3.0, 0.2], [0.0, 0.2, 4.0]]
+ROTOR = [0.1, -0.3, 0.2]
+
+
+@pytest.mark.parametrize("inertia", [[2.0, 3.0, 4.0], TILTED])
+def test_the_rotor_adds_to_the_momentum(inertia: Any) -> None:
+    body, bare = ph.Body(inertia, rotor=ROTOR), ph.Body(inertia)
+    w = np.array([[0.3, -1.2, 0.7], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(body.momentum(w), w @ body.tensor + ROTOR, atol=1e-15)
+    np.testing.assert_allclose(body.rate(body.momentum(w)), w, atol=1e-15)
+    np.testing.assert_allclose(body.axes @ body.principal_rotor, ROTOR, atol=1e-16)
+    assert body.has_rotor
+    assert not bare.has_rotor
+    assert bare.rotor.tolist() == [0, 0, 0]
+
+
+def test_gyrostats_are_compared_copied_and_written() -> None:
+    body = ph.Body(TILTED, rotor=ROTOR, name="wheel")
+    assert body == ph.Body(TILTED, rotor=np.array(ROTOR))
+    assert hash(body) == hash(ph.Body(TILTED, rotor=tuple(ROTOR)))
+    assert body != ph.Body(TILTED)
+    assert body != ph.Body(TILTED, rotor=[0.1, -0.3, 0.3])
+    assert ph.Body(TILTED, rotor=[0, 0, -0.0]) == ph.Body(TILTED)
+    assert hash(ph.Body(TILTED, rotor=[0, 0, -0.0])) == hash(ph.Body(TILTED))
+    assert eval(repr(body), {"Body": ph.Body}) == body
+    assert repr(ph.Body([2.0, 3.0, 4.0], rotor=ROTOR)) == "Body([2.0, 3.0, 4.0], rotor=[0.1, -0.3, 0.2])"
+    for other in (copy.deepcopy(body), pickle.loads(pickle.dumps(body))):
+        assert other == body
+        with pytest.raises(ValueError, match="read-only"):
+            other.rotor[0] = 1.0
+    old = {k: v for k, v in vars(ph.Body(TILTED)).items() if k != "rotor"}  # as a version before rotors pickled it
+    restored = ph.Body.__new__(ph.Body)
+    restored.__setstate__(old)
+    assert restored == ph.Body(TILTED)
+
+
+@pytest.mark.parametrize(
+    ("rotor", "message"),
+    [
+        ([0.1, 0.2], r"rotor must have the shape \(3,\), not \(2,\)"),
+        (0.3, r"rotor must have the shape \(3,\)"),
+        ([0.1, float("nan"), 0.2], r"rotor must be finite, but rotor\[1\] is nan"),
+        ([float("inf"), 0.0, 0.2], r"rotor must be finite, but rotor\[0\] is inf"),
+        (["a", 0, 0], "rotor must hold numbers"),
+        ("x", "rotor must hold numbers"),
+        ([1e305, 0, 0], "near the end of the range of floats: use other units"),
+    ],
+)
+def test_bad_rotors(rotor: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        ph.Body([2.0, 3.0, 4.0], rotor=rotor)

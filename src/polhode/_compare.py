@@ -320,7 +320,7 @@ def compare(
     longest = max(map(float, steps))
     times = _times(t0, t1, longest) if t_eval is None else _check.row("t_eval", t_eval)
     contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile or (lambda _: None))
-    if torque.depends is Depends.NOTHING:
+    if torque.depends is Depends.NOTHING and not body.has_rotor:
         reference = _exact(FreeMotion(body, omega, attitude, t0), times)
     else:
         reference = contest.reference(longest)

@@ -249,7 +249,7 @@ def resume(
     if not same:
         problem = problem.replace(quaternion_start=q, momentum_start=m, state_start=z)
         plan = plan.replace(torque_size=None)
-    check_accepted(chosen, acting)
+    check_accepted(chosen, acting, rotor=old.body.has_rotor)
     changed = solution.torque_changed or not same
     watched = _events.listed(events)
 
@@ -297,7 +297,9 @@ def _resumed_within(
     if not same and not solution.torque_changed and solution.error_estimate is not None:
         solution = _estimated_to_its_end(solution, goal, progress, on_compile)
     error, best, spent = solution.error_estimate, solution, solution.stats
-    is_free = acting.depends is Depends.NOTHING  # then the whole motion costs no more than a part of it
+    is_free = (
+        acting.depends is Depends.NOTHING and not old.body.has_rotor
+    )  # then the whole motion costs no more than a part of it
     is_good = error is not None and error <= goal.rtol and _end_is_estimated(solution)
     if not from_start or (not is_free and is_good):
         q = _check.quaternion("attitude", solution.last_quaternion, again=True)
@@ -444,7 +446,7 @@ def checked_goal(
             raise ValueError("a step needs a method: name one of `polhode methods`, or give rtol instead of step")
     chosen = named if named is None or isinstance(named, Method) else find_method(named)
     if chosen is not None:
-        check_accepted(chosen, problem.torque)
+        check_accepted(chosen, problem.torque, rotor=problem.body.has_rotor)
     if rtol is None:
         assert chosen is not None
         return Plan(chosen, _checked_step(step, problem.t_start, problem.t_end))
@@ -454,18 +456,22 @@ def checked_goal(
     return search.Goal(max(tolerance, LEAST_TOLERANCE), chosen)
 
 
-def check_accepted(method: Method, torque: Torque) -> None:
-    """Raises a ValueError if the method cannot integrate such a torque."""
+def check_accepted(method: Method, torque: Torque, *, rotor: bool = False) -> None:
+    """Raises a ValueError if the method cannot integrate such a torque, or a body with a rotor."""
     if torque.state_names and not method.takes_state:
         raise ValueError(
             f"{method.name} cannot carry the numbers of {torque.name} along ({', '.join(torque.state_names)}): use "
             f"{' or '.join(CARRYING_METHODS)}, or rtol"
         )
+    if rotor and not method.accepts_rotor:
+        plain = method.replace(compensated=False) if method.unscaled and method.options else method
+        able = [plain.name] if plain.accepts_rotor and not plain.refuses(torque.depends) else _able(torque, rotor=True)
+        raise ValueError(
+            f"{method.name} does not accept a body with a rotor: use {' or '.join(able)}, or another that `polhode "
+            "methods --all` shows to accept it"
+        )
     if torque.depends not in method.accepts:
-        from polhode.methods import catalogue
-
-        able = [m.name for m in catalogue().values() if not m.refuses(torque.depends)]
-        others = [name for name in SUGGESTED_METHODS if name in able] or able[:3]
+        others = _able(torque, rotor=rotor)
         what = " and ".join(
             {Depends.POSITION: "the attitude", Depends.TIME: "time", Depends.RATE: "the rate"}[d]
             for d in method.refuses(torque.depends)
@@ -474,6 +480,14 @@ def check_accepted(method: Method, torque: Torque) -> None:
             f"{method.name} does not accept {torque.name}, a torque that depends on {what}: use {' or '.join(others)}, "
             "or another that `polhode methods` shows to accept it"
         )
+
+
+def _able(torque: Torque, *, rotor: bool) -> list[str]:
+    """Returns the names of some methods that take such a torque, and a body with a rotor if it has one."""
+    from polhode.methods import catalogue
+
+    able = [m.name for m in catalogue().values() if not m.refuses(torque.depends) and (m.accepts_rotor or not rotor)]
+    return [name for name in SUGGESTED_METHODS if name in able] or able[:3]
 
 
 def _checked_step(step: Any, t0: float, t1: float) -> float:

@@ -1,5 +1,6 @@
 """Bodies: moments of inertia, principal axes, and bodies from the literature."""
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,11 +26,17 @@ class Body:
     Moments keep the order in which they are given, and so does a diagonal tensor. Any other tensor is diagonalised
     inside; rates, torques and attitudes stay in the axes in which the tensor was given.
 
+    A `rotor` makes it a gyrostat: a body with a constant internal angular momentum g, in its axes and in kg m^2/s, such
+    as that of a wheel that is kept at one speed relative to the body. Then the angular momentum is m = I w + g. The
+    moments are those of the whole, in which the rotor takes part as if it were fixed.
+
     No mass distribution has a moment greater than the sum of the other two. Some published test bodies do:
     `allow_unphysical=True` accepts them.
     """
 
-    def __init__(self, inertia: Any, *, name: str | None = None, allow_unphysical: bool = False) -> None:
+    def __init__(
+        self, inertia: Any, *, name: str | None = None, allow_unphysical: bool = False, rotor: Any = None
+    ) -> None:
         tensor = _tensor(inertia)
         self.name = name
         self.tensor: Floats = tensor
@@ -47,7 +54,9 @@ class Body:
         self.moments: Floats = moments
         self.axes: Floats = axes
         """Column i is the principal axis of moment i, in the user's axes."""
-        for value in (tensor, moments, axes):
+        self.rotor: Floats = np.zeros(3) if rotor is None else _rotor(rotor)
+        """The internal angular momentum, in the user's axes; zeros: there is none."""
+        for value in (tensor, moments, axes, self.rotor):
             value.setflags(write=False)
         if not allow_unphysical and not self.physical:
             raise ValueError(
@@ -57,7 +66,7 @@ class Body:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restores a pickled or copied body; its arrays come back as ones that can be written to, and must not be."""
-        self.__dict__.update(state)
+        self.__dict__.update({"rotor": np.zeros(3)} | state)  # bodies of versions before 0.2 have no rotor
         for value in self.__dict__.values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -68,6 +77,15 @@ class Body:
         known = NAMED[_check.choice("body", name, NAMED)]
         return cls(known.moments, name=known.name, allow_unphysical=True)
 
+    def with_rotor(self, rotor: Any) -> "Body":
+        """Returns the same body with another rotor; None: without one."""
+        other = copy.copy(self)
+        for known in ("has_rotor", "principal_rotor"):
+            other.__dict__.pop(known, None)
+        other.rotor = np.zeros(3) if rotor is None else _rotor(rotor)
+        other.rotor.setflags(write=False)
+        return other
+
     @property
     def physical(self) -> bool:
         """Whether some mass distribution has these moments."""
@@ -77,6 +95,20 @@ class Body:
     def aligned(self) -> bool:
         """Whether the user's axes are principal axes."""
         return bool((self.axes == np.eye(3)).all())
+
+    @cached_property
+    def has_rotor(self) -> bool:
+        """Whether the body is a gyrostat: whether its internal angular momentum is not zero."""
+        return any(self.rotor.tolist())
+
+    @cached_property
+    def principal_rotor(self) -> Floats:
+        """The internal angular momentum in principal axes."""
+        if self.aligned:
+            return self.rotor
+        turned: Floats = self.rotor @ self.axes
+        turned.setflags(write=False)
+        return turned
 
     @cached_property
     def symmetry_axis(self) -> int:
@@ -98,30 +130,40 @@ class Body:
         return q
 
     def momentum(self, omega: Floats) -> Floats:
-        """Returns I w, in the user's axes, for one rate or a stack of them."""
+        """Returns I w + g, in the user's axes, for one rate or a stack of them."""
+        product: Floats
         if self.aligned:
-            return omega * self.moments
-        x, y, z = self.tensor  # term by term, so that no bit depends on how many rates there are
-        product: Floats = omega[..., :1] * x + omega[..., 1:2] * y + omega[..., 2:] * z
-        return product
+            product = omega * self.moments
+        else:
+            x, y, z = self.tensor  # term by term, so that no bit depends on how many rates there are
+            product = omega[..., :1] * x + omega[..., 1:2] * y + omega[..., 2:] * z
+        return product + self.rotor if self.has_rotor else product
+
+    def own_momentum(self, momentum: Floats) -> Floats:
+        """Returns m - g = I w: the momentum without that of the rotor, for one or a stack of them."""
+        return momentum - self.rotor if self.has_rotor else momentum
 
     def rate(self, momentum: Floats) -> Floats:
         """Returns the rate that has this momentum, in the user's axes, for one or a stack of them."""
+        own = self.own_momentum(momentum)
         if self.aligned:
-            return momentum / self.moments
-        return ((momentum @ self.axes) / self.moments) @ self.axes.T
+            return own / self.moments
+        return ((own @ self.axes) / self.moments) @ self.axes.T
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Body) and bool((self.tensor == other.tensor).all())
+        if not isinstance(other, Body):
+            return False
+        return bool((self.tensor == other.tensor).all() and (self.rotor == other.rotor).all())
 
     def __hash__(self) -> int:
-        return hash(self.tensor.tobytes())
+        return hash((self.tensor.tobytes(), *self.rotor.tolist()))
 
     def __repr__(self) -> str:
         label = f", name={self.name!r}" if self.name else ""
         extra = "" if self.physical else ", allow_unphysical=True"
         inertia = self.moments.tolist() if self.aligned else self.tensor.tolist()
-        return f"Body({inertia}{label}{extra})"
+        turning = f", rotor={self.rotor.tolist()}" if self.has_rotor else ""
+        return f"Body({inertia}{turning}{label}{extra})"
 
 
 def _tensor(inertia: Any) -> Floats:
@@ -144,6 +186,14 @@ def _tensor(inertia: Any) -> Floats:
             f"and inertia[{j}, {i}] = {tensor[j, i]:g}; pass (I + I.T) / 2 if the difference is noise"
         )
     return (tensor + tensor.T) / 2
+
+
+def _rotor(rotor: Any) -> Floats:
+    """Returns the internal angular momentum that the user's argument means, checked."""
+    g = np.array(_check.vector("rotor", rotor))
+    if np.abs(g).max() > 1.0 / SMALLEST_MOMENT:
+        raise ValueError(f"the rotor {_listed(g)} is near the end of the range of floats: use other units")
+    return g + 0.0  # without a zero that has a sign, which would be another hash
 
 
 def _listed(moments: Floats) -> str:

@@ -4,6 +4,7 @@
 
     [body]                              # one of moments, tensor, name
     moments = [5.0, 5.0, 1.0]           # kg m^2
+    rotor = [0.0, 0.0, 0.2]             # optional: a constant internal angular momentum in body axes, kg m^2/s
 
     [initial]                           # one of omega, omega_deg, momentum
     omega = [0.0, 0.0, 50.0]            # rad/s, in body axes
@@ -30,9 +31,10 @@
     [ensemble]                          # optional: many bodies; the tables above describe the nominal one
     count = 1000
     seed = 1                            # the sample of body k depends on the seed and on k, not on the count
-    omega = {kind = "Normal", sd = 0.1} # for moments, omega, attitude, parameters: a distribution of polhode.samples,
-    attitude = {kind = "Attitude", sd = 0.05}   # around the nominal value unless another mean is given; of a sum of
-                                        # torques, parameters are those of one part: {part = "control", kind = ...}
+    omega = {kind = "Normal", sd = 0.1} # for moments, rotor, omega, attitude, parameters: a distribution of
+    attitude = {kind = "Attitude", sd = 0.05}   # polhode.samples, around the nominal value unless another mean is
+                                        # given; of a sum of torques, parameters are those of one part:
+                                        # {part = "control", kind = ...}
     reduce.rate = "omega.mean(body)"    # optional: reductions to keep, as written with `polhode.quantity`
     reduce.worst = "energy_error.max(time).quantile(0.99, body)"
     reduce.lean = "pointing_angle_deg(z, [0, 0, 1]).max(time)"
@@ -127,6 +129,7 @@ class _Body(_Table):
     tensor: Matrix | None = None
     name: str | None = None
     allow_unphysical: bool = False
+    rotor: Vector | None = None
 
     @model_validator(mode="after")
     def _one(self) -> _Body:
@@ -135,8 +138,8 @@ class _Body(_Table):
 
     def body(self) -> Body:
         if self.name is not None:
-            return Body.named(self.name)
-        return Body(self.moments or self.tensor, allow_unphysical=self.allow_unphysical)
+            return Body.named(self.name).with_rotor(self.rotor)
+        return Body(self.moments or self.tensor, allow_unphysical=self.allow_unphysical, rotor=self.rotor)
 
 
 class _Euler(_Table):
@@ -267,6 +270,7 @@ class _Ensemble(_Table):
     count: int = Field(ge=1)
     seed: int = Field(ge=0)
     moments: _Drawn | None = None
+    rotor: _Drawn | None = None
     omega: _Drawn | None = None
     attitude: _Drawn | None = None
     parameters: _DrawnParameters | None = None
@@ -279,7 +283,7 @@ class _Ensemble(_Table):
         return self
 
 
-_DRAWN = ("moments", "omega", "attitude", "parameters")
+_DRAWN = ("moments", "rotor", "omega", "attitude", "parameters")
 
 
 class _File(_Table):
@@ -524,7 +528,10 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
 
 def _many(table: _Ensemble, nominal: Scenario) -> Many:
     """Reads an [ensemble] table. Distributions without a centre are centred on the nominal body."""
-    centres: dict[str, Any] = {"moments": nominal.body.moments, "omega": nominal.omega, "attitude": nominal.attitude}
+    centres: dict[str, Any] = {
+        "moments": nominal.body.moments, "rotor": nominal.body.rotor, "omega": nominal.omega,
+        "attitude": nominal.attitude,
+    }  # fmt: skip
     if table.moments is not None and not nominal.body.aligned:
         raise _Problems(
             "ensemble.moments: these are drawn for principal axes, but the body has a tensor in other axes: "
@@ -548,6 +555,9 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
         for name in _DRAWN
         if getattr(table, name) is not None
     }
+    if nominal.body.has_rotor and ("rotor" in drawn or "body" in drawn):
+        drawn.setdefault("rotor", nominal.body.rotor)  # which drawn bodies have, too
+        drawn.setdefault("body", nominal.body.with_rotor(None))
     if part is not None:
         drawn["parameters"] = {part: drawn["parameters"]}
     kept = {name: _checked(f"ensemble.reduce.{name}", partial(_quantity, text)) for name, text in table.reduce.items()}

@@ -49,8 +49,9 @@ FEW_ROWS = 100
 TURNING_ENERGY = "energy in turning axes"
 """The name of T + V - n . L, which is conserved under a potential that turns in space at the rate n."""
 
-FORMAT, FORMAT_VERSION = "polhode solution", 2
-"""The name and the version of the file format, which every file states. From version 2 on files have a checksum."""
+FORMAT, FORMAT_VERSION = "polhode solution", 3
+"""The name and the latest version of the file format; every file states its own. From version 2 on files have a
+checksum. Version 3 has a rotor: bodies without one are written as version 2, which earlier releases read."""
 
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file without a checksum may differ from unit length by this much. All methods stay far closer to
@@ -210,7 +211,7 @@ class Solution(WithAttitudes):
 
     @cached_property
     def kinetic_energy(self) -> Floats:
-        """The kinetic energy w . I w / 2, in J."""
+        """The kinetic energy w . I w / 2, in J; that of a rotor relative to the body is constant, and left out."""
         return self._kinetic(self.momentum)
 
     @cached_property
@@ -279,7 +280,7 @@ class Solution(WithAttitudes):
         return self.saved_potential is not None or self.torque.potential_kernel is not None
 
     def _kinetic(self, momentum: Floats) -> Floats:
-        return apply_by_blocks(lambda m: dots(self.body.rate(m), m) / 2, momentum)
+        return apply_by_blocks(lambda m: dots(self.body.rate(m), self.body.own_momentum(m)) / 2, momentum)
 
     def _potential_at_start(self) -> float:
         if self.saved_potential is not None:
@@ -481,7 +482,12 @@ class Solution(WithAttitudes):
             note = json.dumps(metadata)
         except (TypeError, ValueError) as problem:
             raise TypeError(f"metadata must be plain enough for JSON: {problem}") from None
-        attributes = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._attributes(), "metadata": note}
+        attributes = {
+            "format": FORMAT,
+            "format_version": 3 if self.body.has_rotor else 2,
+            **self._attributes(),
+            "metadata": note,
+        }
         variables = {k: netcdf.Variable(*entry, attributes_of(k)) for k, entry in self._table().items()}
         try:
             netcdf.write(path, variables, attributes, overwrite=overwrite)
@@ -545,6 +551,8 @@ class Solution(WithAttitudes):
             optional["pieces"] = "at knots" if plan.at_knots else "at breakpoints"
         if self.method_asked is not None and not is_own(self.method_asked):
             optional["method_asked"] = self.method_asked.name
+        if self.body.has_rotor:
+            optional["rotor"] = self.body.rotor
         if self.torque_changed:
             optional["torque_changed"] = 1
         if self.state_names:
@@ -668,8 +676,9 @@ def _check_sense(s: Solution, *, verified: bool) -> None:
 def _rebuilt(contents: Contents) -> Solution:
     a: dict[str, Any] = contents.attributes
     body = Body(
-        _check.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True
-    )
+        _check.array("inertia", a["inertia"], (9,)).reshape(3, 3), name=a.get("body_name"), allow_unphysical=True,
+        rotor=a.get("rotor"),
+    )  # fmt: skip
     t = _rows("time", contents, ())
     every = _whole("every", a["every"]) if "every" in a else None
     problem = Problem(

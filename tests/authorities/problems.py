@@ -83,6 +83,7 @@ class Recipe:
     direction: float = 1.0
     """-1 when time is reversed: `after` then holds before `jump`."""
     t_end: float = 2.0
+    rotor: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     @property
     def depends(self) -> Depends:
@@ -92,7 +93,7 @@ class Recipe:
     @property
     def body(self) -> ph.Body:
         """The body, from its full tensor."""
-        return ph.Body(self.tensor)
+        return ph.Body(self.tensor, rotor=self.rotor)
 
     @property
     def torque(self) -> Torque:
@@ -133,6 +134,7 @@ class Recipe:
             cubic=self.cubic * torque * time**3,
             jump=self.jump * time,
             t_end=self.t_end * time,
+            rotor=_scaled(self.rotor, mass / time),
         )
 
     def mirrored(self) -> "Recipe":
@@ -146,6 +148,7 @@ class Recipe:
             jump=-self.jump,
             direction=-self.direction,
             t_end=-self.t_end,
+            rotor=_scaled(self.rotor, -1.0),
         )
 
     def relabelled(self) -> "Recipe":
@@ -158,6 +161,7 @@ class Recipe:
             point=_cycled(self.point),
             damping=_cycled(self.damping),
             quaternion=_product(self.quaternion, RELABEL_BACK),
+            rotor=_cycled(self.rotor),
         )
 
 

@@ -89,7 +89,8 @@ def stands_out(flag: Keeps, recipe: Recipe, method: Method, steps: int) -> bool:
 
 
 def promises(method: Method, recipe: Recipe) -> Keeps:
-    return method.keeps_when_free if recipe.kind == "free" else method.keeps
+    declared = method.promises(rotor=any(recipe.rotor))
+    return declared.keeps_when_free if recipe.kind == "free" else declared.keeps
 
 
 PROBLEM = pytest.mark.parametrize("name", ["free", "weight", pytest.param("weight-tilted", marks=pytest.mark.evidence)])

@@ -383,7 +383,7 @@ def one_step(method: Method, h: Any, eps: Any, pieces: int) -> Any:
     """Returns the state after h, in this number of steps."""
     q: Quat = tuple(mpmath.mpf(x) / mpmath.sqrt(39) for x in (5, 1, -3, 2))
     m: Any = (mpmath.mpf(0.9), mpmath.mpf(-0.7), mpmath.mpf(1.1))
-    stages = method.scheme.stages  # type: ignore[attr-defined]
+    stages = method.scheme.without_veers().stages  # type: ignore[attr-defined]
     for s in stages * pieces:
         part = h / pieces * mpmath.mpf(s.fraction)
         if s.flow is kick:

@@ -323,6 +323,20 @@ def _overload_verdict(status, good):
     return lambda status, good: status
 
 
+def _has_rotor(body: Any) -> bool:
+    return isinstance(body, types.BaseNamedTuple) and len(body.fields) == 3
+
+
+@overload(ops.is_gyrostat)
+def _overload_is_gyrostat(body):
+    return (lambda body: True) if _has_rotor(body) else (lambda body: False)
+
+
+@overload(ops.internal)
+def _overload_internal(body):
+    return (lambda body: body[2]) if _has_rotor(body) else (lambda body: (0.0, 0.0, 0.0))
+
+
 COMPILED: dict[Any, Any] = {
     ops.fma: fma,
     ops.view: _view,
@@ -343,7 +357,7 @@ COMPILED: dict[Any, Any] = {
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
     **{f: f for f in (ops.at_each_time, table.is_handle, table.no_table)},
-    **{f: f for f in (ops.each_of_three, ops.shaped_like)},
+    **{f: f for f in (ops.each_of_three, ops.shaped_like, ops.is_gyrostat, ops.internal)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not
 return an array that it was not given."""

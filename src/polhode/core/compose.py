@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from polhode.core.exact import added
 from polhode.core.flows import is_prepared, kick, kick_ahead, push, spin1, spin2, spin3
+from polhode.core.gyrostat import veer
 from polhode.core.packing import packing
 from polhode.core.quat import normalised, rescaling, tidied
 from polhode.core.states import form_of
@@ -65,9 +66,9 @@ SHORT_CHAIN = 7
 
 
 class Splitting(NamedTuple):
-    """A step as a list of flows. `kick` stands for the torque.
+    """A step as a list of flows. `kick` stands for the torque, and `veer` for the rotor of a gyrostat.
 
-    Time advances with the drifts (all flows but the kick), and each kind of drift advances it by an equal share. So a
+    Time advances with the drifts (all flows but these two), and each kind of drift advances it by an equal share. So a
     kick sees the time that belongs to its attitude, and a symmetric list gives a symmetric step for torques that depend
     on time as well.
     """
@@ -76,7 +77,7 @@ class Splitting(NamedTuple):
 
     def times(self) -> list[float]:
         """Returns the time, in steps, at which each stage begins."""
-        drifts = {s.flow for s in self.stages if s.flow is not kick}
+        drifts = {s.flow for s in self.stages if s.flow not in (kick, veer)}
         clock, out = 0.0, []
         for s in self.stages:
             out.append(clock)
@@ -87,6 +88,10 @@ class Splitting(NamedTuple):
     def without_kicks(self) -> "Splitting":
         """Returns the splitting for a free body."""
         return merged(s for s in self.stages if s.flow is not kick)
+
+    def without_veers(self) -> "Splitting":
+        """Returns the splitting for a body without a rotor."""
+        return merged(s for s in self.stages if s.flow is not veer)
 
     def composed(self, fractions: Sequence[float]) -> "Splitting":
         """Returns steps of these fractions, one after the other, as one step; equal neighbours become one stage."""
@@ -112,7 +117,8 @@ class Splitting(NamedTuple):
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Writes one step as one function, with its torque in place."""
-        used = self.without_kicks() if depends is Depends.NOTHING else self
+        used = self if scales is not None and scales.gyrostat else self.without_veers()
+        used = used.without_kicks() if depends is Depends.NOTHING else used
         stages, times = used.stages, used.times()
         carried = used.carries(depends)
         flows = list(dict.fromkeys(s.flow for s in stages))

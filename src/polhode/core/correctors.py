@@ -23,10 +23,12 @@ from functools import cache, lru_cache
 from math import ceil, comb, copysign, sqrt
 from typing import NamedTuple
 
-from polhode.core.compose import Splitting, of_any_norm
+from polhode.core.compose import Splitting, Stage, of_any_norm
 from polhode.core.flows import KickAhead, free, kick, kick_ahead
+from polhode.core.gyrostat import veer
 from polhode.core.polished import PolishedSplitting
 from polhode.core.quat import normalised, tidied
+from polhode.core.text import function
 from polhode.core.types import Depends, Flow, Params, Pull, Rotor, Scales, State, Stepper
 
 SPACING2 = Fraction(7, 40)
@@ -141,6 +143,16 @@ def in_turn(first: Flow, then: Flow) -> Flow:
     return both
 
 
+@lru_cache(maxsize=128)
+def in_parts(flows: tuple[tuple[Flow, float], ...]) -> Flow:
+    """Returns flows for parts of the step, one after the other, as one flow."""
+    lines = [f"s = flow{i}(body, p, t, s, {part!r} * h)" for i, (_, part) in enumerate(flows)]
+    made: Flow = function(
+        "flow(body, p, t, s, h)", [*lines, "return s"], {f"flow{i}": flow for i, (flow, _) in enumerate(flows)}
+    )
+    return made
+
+
 class Corrected(NamedTuple):
     """The scheme: leapfrog, with half a kick at either end, and the corrector of an odd order."""
 
@@ -153,11 +165,13 @@ class Corrected(NamedTuple):
         Half a kick of leapfrog is part of the change of variables: n steps of leapfrog are half a kick, n times a drift
         and a kick, and half a kick back. A free body needs no corrector.
         """
+        if scales is not None and scales.gyrostat:
+            return self._bound_to_gyrostat(pull, depends, scales)
         if depends is Depends.NOTHING:
             return self.leapfrog.bind(pull, depends, scales)
         unscaled = isinstance(self.leapfrog, PolishedSplitting)
         splitting = self.leapfrog.splitting if isinstance(self.leapfrog, PolishedSplitting) else self.leapfrog
-        half, drift, _ = splitting.stages
+        half, drift, _ = splitting.without_veers().stages
         steps = Splitting((drift, half._replace(fraction=1.0)))
         base = (PolishedSplitting(steps) if unscaled else steps).bind(pull, depends, scales)
         # No flow of the corrector is longer than a step: in lanes, where a flow gives up on a body that has become too
@@ -170,6 +184,30 @@ class Corrected(NamedTuple):
         return base._replace(
             memory=7 + base.memory, evaluations_at_start=base.evaluations_at_start + each,
             enter=in_turn(there, after), leave=in_turn(before, back), evaluations_per_passage=each,
+        )  # fmt: skip
+
+    def _bound_to_gyrostat(self, pull: Pull, depends: Depends, scales: Scales) -> Stepper:
+        """Does the same where the turns by a rotor go with the kicks: both are perturbations of the free motion.
+
+        Without a torque they are all of the perturbation.
+        """
+        assert isinstance(self.leapfrog, Splitting)
+        is_free = depends is Depends.NOTHING
+        drift, turn, push = Stage(free, 1.0), Stage(veer, 0.5), Stage(kick, 1.0)
+        steps = Splitting((drift, Stage(veer, 1.0)) if is_free else (drift, turn, push, turn))
+        base = steps.bind(pull, depends, scales)
+        turned: Flow = veer
+        perturbed = turned if is_free else in_parts(((turned, 0.5), (kick(pull), 1.0), (turned, 0.5)))
+        halves = ((turned, 0.5),) if is_free else ((kick(pull), 0.5), (turned, 0.5))
+        there, back = (
+            passage(free(scales), perturbed, None, self.order, a, unscaled=False) for a in (SPACING, -SPACING)
+        )
+        each = 0 if is_free else 2 * len(weights(self.order)) + 1
+        return base._replace(
+            memory=7 + base.memory, evaluations_at_start=base.evaluations_at_start + each,
+            enter=in_turn(there, in_parts(halves)),
+            leave=in_turn(in_parts(tuple((flow, -part) for flow, part in reversed(halves))), back),
+            evaluations_per_passage=each,
         )  # fmt: skip
 
     def composed(self, fractions: Sequence[float]) -> Splitting | PolishedSplitting:

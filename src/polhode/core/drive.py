@@ -13,7 +13,7 @@ from polhode.core.ops import all_of, beginning_at, columns, lane, triple, verdic
 from polhode.core.states import STATE, form_of, load_state, sound, store_state
 from polhode.core.status import ALONE, OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
-from polhode.core.types import Packing, Params, Rotor, State, Stepper, UserTorque
+from polhode.core.types import Gyrostat, Packing, Params, Rotor, State, Stepper, UserTorque
 
 
 class Counters(NamedTuple):
@@ -40,7 +40,7 @@ class Counters(NamedTuple):
 
 AT = Counters()
 COUNTERS = len(AT)
-SETTING = 14  # inertia 3, inverse 3, axes 4, window 2, tuning 2
+SETTING = 17  # inertia 3, inverse 3, axes 4, window 2, tuning 2, internal momentum 3
 CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
 
 
@@ -49,6 +49,12 @@ def load_setting(x: Any, values: Any) -> tuple[Rotor, Params]:
     body = Rotor((x[0], x[1], x[2]), (x[3], x[4], x[5]))
     window, tuning = (lane(x[10], 0), lane(x[11], 0)), (lane(x[12], 0), lane(x[13], 0))
     return body, Params(values, (x[6], x[7], x[8], x[9]), window, tuning)
+
+
+def load_gyrostat(x: Any, values: Any) -> tuple[Any, Params]:
+    """Reads the same for a body with a rotor."""
+    body, p = load_setting(x, values)
+    return Gyrostat(body.inertia, body.inverse, (x[14], x[15], x[16])), p
 
 
 def driver(
@@ -74,13 +80,14 @@ def driver(
     recounted = _recounted(stepper)
     form = form_of(stepper.carried)
     width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
+    load = load_gyrostat if stepper.gyrostat else load_setting
 
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int,
     ) -> int:  # fmt: skip
         # Compilers take their time for each line here, and once for all programs for what stands in functions below.
-        body, p = load_setting(setting, load_values(values, count[AT.values]))
+        body, p = load(setting, load_values(values, count[AT.values]))
         s = load_state(y, 0)
         i, steps, row, rows, due, every, j, times, asides, others, resumed = load_counters(count)
         first = i
@@ -392,12 +399,13 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
     recounted = _recounted(stepper)
     form = form_of(stepper.carried)
     width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
+    load = load_gyrostat if stepper.gyrostat else load_setting
 
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, listed: Any, out: Any, unused: Any, count: Any,
         t0: float, h: float, span: float, stop: int,
     ) -> int:  # fmt: skip
-        body, p = load_setting(setting, view(values, count[AT.values]))
+        body, p = load(setting, view(values, count[AT.values]))
         s, t, low = load_state(y, 0), y[width], y[width + 1]
         i, row, rows = count[AT.done], count[AT.row], count[AT.rows]
         due, every, j, times = count[AT.due], count[AT.every], count[AT.next], count[AT.times]

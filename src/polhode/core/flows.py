@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from polhode.core.closed_form import leap
 from polhode.core.exact import Resolution, cuts, excess, finest, increment, needed
-from polhode.core.ops import derivatives, fma, from_lanes, lane, triple, where
+from polhode.core.gyrostat import rate_of
+from polhode.core.ops import derivatives, fma, from_lanes, internal, lane, triple, where
 from polhode.core.quat import advanced, conjugate, multiply, slight_turn, to_space, turn
 from polhode.core.text import function
 from polhode.core.trig import sine_versine_of_step
@@ -43,7 +44,7 @@ def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool, carrie
         return made
 
     def pull(body: Rotor, p: Params, t: float, s: State) -> Vec3:
-        w = times(s.m, body.inverse)
+        w = rate_of(body, s.m)
         q = s.q
         if windowed:
             t = min(max(t, p.window[0]), p.window[1])
@@ -60,7 +61,7 @@ def _with_derivatives(torque: UserTorque, tilted: bool, windowed: bool, carried:
     """Returns a torque that carries numbers in the form that methods call: it returns the derivatives as well."""
 
     def pull(body: Rotor, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
-        w = times(s.m, body.inverse)
+        w = rate_of(body, s.m)
         q = s.q
         if windowed:
             t = min(max(t, p.window[0]), p.window[1])
@@ -199,8 +200,9 @@ def kick_ahead(pull: Pull) -> KickAhead:
     return kicked
 
 
-# The flow of m_i^2 / (2 I_i) turns the body about axis i at a constant rate. The other two components of m, seen from
-# the body, turn the other way. Both updates are increments: their rounding error shrinks with the angle.
+# The flow of m_i^2 / (2 I_i), of a gyrostat that of (m_i - g_i)^2 / (2 I_i), turns the body about axis i at a constant
+# rate. The other two components of m, seen from the body, turn the other way. Both updates are increments: their
+# rounding error shrinks with the angle.
 
 
 Rotation = Callable[[float, float, float, float], tuple[float, float]]
@@ -244,17 +246,17 @@ turned1, turned2, turned3 = turning(1), turning(2), turning(3)
 
 def spin1(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
     """The flow of m1^2 / (2 I1)."""
-    return turned1(s, s.m[0] * (0.5 * h * body.inverse[0]))
+    return turned1(s, (s.m[0] - internal(body)[0]) * (0.5 * h * body.inverse[0]))
 
 
 def spin2(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
     """The flow of m2^2 / (2 I2)."""
-    return turned2(s, s.m[1] * (0.5 * h * body.inverse[1]))
+    return turned2(s, (s.m[1] - internal(body)[1]) * (0.5 * h * body.inverse[1]))
 
 
 def spin3(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
     """The flow of m3^2 / (2 I3)."""
-    return turned3(s, s.m[2] * (0.5 * h * body.inverse[2]))
+    return turned3(s, (s.m[2] - internal(body)[2]) * (0.5 * h * body.inverse[2]))
 
 
 # The flow of the whole kinetic energy. The body and the length of the step decide which code it is.

@@ -13,6 +13,7 @@ summed with its rounding errors, and the iteration goes on until it no longer re
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -20,13 +21,13 @@ from polhode.core.coefficients import legendre_point
 from polhode.core.compose import Increments, InLanes, Make
 from polhode.core.dd import two_sum
 from polhode.core.flows import pull_lane_by_lane
-from polhode.core.ops import exchanged, fma, from_lanes, halves, joined, lane
+from polhode.core.ops import exchanged, fma, from_lanes, halves, internal, is_gyrostat, joined, lane
 from polhode.core.quat import norm2
 from polhode.core.states import form_of, sizes_of
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.core.text import function
-from polhode.core.types import CarriedState, Pull, Start, State, Vec3
-from polhode.core.vec import combine, dot
+from polhode.core.types import CarriedState, Params, Pull, Rotor, Start, State, Vec3
+from polhode.core.vec import combine, cross, dot, times
 
 MOST_ITERATIONS = 60
 """A step that needs more is better made a third shorter: that converges in less time."""
@@ -425,7 +426,7 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Make:
         start: Start = function("start(body, p, t, s)", begin, {"slope": slope, "from_lanes": from_lanes})
         if count:
             names |= {"units": sizes_of(carried).units, "larger": larger}
-        return start, function(head, lines, names | {"torque": dialect.torque(pull, count)})
+        return start, function(head, lines, names | {"torque": dialect.torque(veering(pull, count > 0), count)})
 
     return make
 
@@ -439,7 +440,7 @@ def _collocation_text(
     sweep = [torque_of(dialect, "y", carried)]
     for group in (*GROUPS, *((a,) for a in range(len(STATE), len(state)))):
         if group[0] == 0:
-            sweep += [dialect.each(f"v{k}", f"half{k} * y{4 + k}") for k in range(3)]
+            sweep += [dialect.each(f"v{k}", f"half{k} * (y{4 + k} - g[{k}])") for k in range(3)]
         sweep += [dialect.each(f"f{a}", SLOPES[a] if a in SLOPES else f"n{a - 4}") for a in group]
         sweep += [f"{row(f'y{a}')} = integrate(h, s.{state[a]}, low{a}, {row(f'f{a}')})" for a in group]
     if compensated:
@@ -448,6 +449,7 @@ def _collocation_text(
     lines = [
         *(f"k{k} = body.inverse[{(k + 2) % 3}] - body.inverse[{(k + 1) % 3}]" for k in range(3)),
         *(f"half{k} = 0.5 * body.inverse[{k}]" for k in range(3)),
+        "g = internal(body)",
         *(f"{row(f'y{a}')} = ahead(h, s.{state[a]}, {dialect.kept(a)})" for a in parts),
         *(f"low{a} = ({dialect.same(f'low[{a}]') if compensated else 0.0})" for a in parts),
         "exact = p.tuning[0] == 0.0",
@@ -466,12 +468,31 @@ def _collocation_text(
     rest = "rest, " if compensated else ""
     lines += [f"return {_state_text([f'd{a}' for a in parts])}, {rest}keep, status"]
     names = names_of(dialect, compensated=compensated) | {
-        **_kind(carried), "ahead": dialect.ahead, "completed": dialect.completed,
+        **_kind(carried), "internal": internal, "ahead": dialect.ahead, "completed": dialect.completed,
         "increment": dialect.increment, "NORM_TOLERANCE": NORM_TOLERANCE, "COMPLETED": COMPLETED,
     }  # fmt: skip
     head = f"change(body, p, t, s, {'low, ' if compensated else ''}h, memory)"
     begin = ["d = slope(body, p, t, s)", f"return ({', '.join(dialect.same(f'd.{part}') for part in state)}, 0.0, 1.0)"]
     return begin, head, lines, names
+
+
+@lru_cache(maxsize=128)
+def veering(pull: Any, carries: bool) -> Any:
+    """Returns the torque with what a rotor adds to Euler's equation for the whole momentum: I^-1 g x m."""
+
+    def torque(body: Rotor, p: Params, t: float, s: State) -> Vec3:
+        n: Vec3 = pull(body, p, t, s)
+        if is_gyrostat(body):
+            n = combine(n, 1.0, cross(times(internal(body), body.inverse), s.m))
+        return n
+
+    def torque_and_derivatives(body: Rotor, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
+        n, dz = pull(body, p, t, s)
+        if is_gyrostat(body):
+            n = combine(n, 1.0, cross(times(internal(body), body.inverse), s.m))
+        return n, dz
+
+    return torque_and_derivatives if carries else torque
 
 
 def torque_of(dialect: Dialect, name: str, carried: int = 0) -> str:

@@ -5,10 +5,11 @@ slightly different body, for which the method keeps what it promises. A product 
 not quite one, by the same amount in every step, and would be a drift.
 """
 
-from polhode.core.ops import fma
+from polhode.core.gyrostat import rate_of, with_gyration
+from polhode.core.ops import fma, internal, is_gyrostat
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.core.types import Rotor, Vec3
-from polhode.core.vec import combine, cross, dot, times
+from polhode.core.vec import combine, cross, dot
 
 MOST_ITERATIONS = 25
 NEWTON_TOLERANCE = 1e-9
@@ -43,22 +44,37 @@ def unit_diagonal(a: float, b: float, c: float, d: float, e: float, o: float, f:
     )
 
 
-def momentum_correction(k: Vec3, j: Vec3, g: float, w: Vec3, f: Vec3) -> Vec3:
-    """Solves d + k (w2 v3 + w3 v2, ...) = f with v = g j d for d: the tangent of y - euler(w + g j y)."""
+def slope_of_momentum(body: Rotor, w: Vec3, n: Vec3) -> Vec3:
+    """Returns dm/dt in body axes by Euler's equation with the torque n, and with g x w of a rotor."""
+    return euler(differences(body), w, with_gyration(body, w, n))
+
+
+def momentum_correction(body: Rotor, g: float, w: Vec3, f: Vec3) -> Vec3:
+    """Solves d + k (w2 v3 + w3 v2, ...) - r x v = f with v = g j d for d: the tangent of y - euler(w + g j y).
+
+    k are the `differences`, j the inverse moments, and r is the momentum of a rotor.
+    """
+    k, j = differences(body), body.inverse
     a, b = (k[0] * g * j[1]) * w[2], (k[0] * g * j[2]) * w[1]
     c, d = (k[1] * g * j[0]) * w[2], (k[1] * g * j[2]) * w[0]
     e, o = (k[2] * g * j[0]) * w[1], (k[2] * g * j[1]) * w[0]
+    if is_gyrostat(body):
+        r = internal(body)
+        a, b = fma(g * j[1], r[2], a), fma(-g * j[2], r[1], b)
+        c, d = fma(-g * j[0], r[2], c), fma(g * j[2], r[0], d)
+        e, o = fma(g * j[0], r[1], e), fma(-g * j[1], r[0], o)
     return unit_diagonal(a, b, c, d, e, o, f)
 
 
-def balance(k: Vec3, j: Vec3, n: Vec3, m: Vec3, g: float, guess: Vec3) -> tuple[Vec3, int]:
+def balance(body: Rotor, n: Vec3, m: Vec3, g: float, guess: Vec3) -> tuple[Vec3, int]:
     """Solves y = euler at the momentum m + g y for y, the rate of change of the momentum, from a guess."""
     y = guess
     new = combine(m, g, y)
     for _ in range(MOST_ITERATIONS):
-        w = times(new, j)
-        still = combine(y, -1.0, euler(k, w, (0.0, 0.0, 0.0)))  # without n, which the processor still waits for
-        d = momentum_correction(k, j, g, w, combine(still, -1.0, n))
+        w = rate_of(body, new)
+        # without n, which the processor still waits for
+        still = combine(y, -1.0, slope_of_momentum(body, w, (0.0, 0.0, 0.0)))
+        d = momentum_correction(body, g, w, combine(still, -1.0, n))
         y = combine(y, -1.0, d)
         new = combine(m, g, y)
         change = size(d)

@@ -127,6 +127,18 @@ def shaped_like(x: Any, v: Vec3) -> Any:
     return v if hasattr(x, "__len__") else v[0]
 
 
+@primitive
+def is_gyrostat(body: Any) -> bool:
+    """Whether the body has a rotor; a constant when compiled."""
+    return len(body) == 3
+
+
+@primitive
+def internal(body: Any) -> Vec3:
+    """Returns the internal angular momentum of the body; a constant zero when compiled for one without a rotor."""
+    return body[2] if len(body) == 3 else (0.0, 0.0, 0.0)
+
+
 # Many bodies at once. Compiled, a number may stand for several bodies, one in each lane of a vector register
 # (`compiled/lanes.py`). Here, in plain Python, there is one lane: a float.
 

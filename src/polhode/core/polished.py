@@ -242,7 +242,7 @@ class PolishedSplitting(NamedTuple):
     """The scheme: kicks alternate with the exact flow, both with low halves, so that round-off does not accumulate.
 
     In doubles the energy makes a random walk, and the error of the angles that depend on it grows like the power 3/2 of
-    the number of steps. Quaternions are left unscaled.
+    the number of steps. Quaternions are left unscaled. It is for bodies without a rotor.
     """
 
     splitting: Splitting
@@ -255,8 +255,8 @@ class PolishedSplitting(NamedTuple):
         """Writes one step as one function. The torque of a last kick is carried to the next step, as in `Splitting`."""
         if depends is Depends.NOTHING:
             return Polished().bind(pull, depends, scales)
-        stages, times = self.splitting.stages, self.splitting.times()
-        carried = self.splitting.carries(depends)
+        splitting = self.splitting.without_veers()
+        stages, times, carried = splitting.stages, splitting.times(), splitting.carries(depends)
         longest = max(abs(s.fraction) for s in stages if s.flow is not kick)
         torque = of_any_norm(pull)
         names: dict[str, Any] = {"glide": gliding(scales and scales._replace(step=longest * scales.step), HEADROOM)}

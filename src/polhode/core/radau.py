@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from polhode.core.dense import factorise, factorise_complex, solve, solve_complex
+from polhode.core.gyrostat import rate_of
 from polhode.core.ops import apart, scratch
 from polhode.core.quat import advanced, normalised
 from polhode.core.radau_tableau import radau_tableau
@@ -22,7 +23,7 @@ from polhode.core.states import sizes_of
 from polhode.core.status import NO_CONVERGENCE, OK, STALLED
 from polhode.core.text import function, tuple_of, writer_of
 from polhode.core.types import CarriedState, Depends, Params, Pull, Quat, Rotor, Scales, State, Stepper
-from polhode.core.vec import combine, cross, dot, times
+from polhode.core.vec import combine, cross, dot
 
 UNKNOWNS = 6
 """The numbers of a state: rotation vector and momentum."""
@@ -157,7 +158,7 @@ def slope_of(pull: Any, carried: int) -> Callable[[Rotor, Params, float, Quat, A
 
     def slope(body: Rotor, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
         r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
-        w = times(m, body.inverse)
+        w = rate_of(body, m)
         e, u = exponential(r)
         n = combine(cross(m, w), 1.0, pull(body, p, t, State(advanced(q, e, u), m)))
         turned = cross(r, w)
@@ -173,7 +174,7 @@ def _slope_with_state(pull: Any, carried: int) -> Callable[[Rotor, Params, float
 
     def slope(body: Rotor, p: Params, t: float, q: Quat, x: Any, at: int, to: int) -> None:
         r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
-        w = times(m, body.inverse)
+        w = rate_of(body, m)
         e, u = exponential(r)
         torque, dz = pull(body, p, t, CarriedState(advanced(q, e, u), m, load(x, at + UNKNOWNS)))
         n = combine(cross(m, w), 1.0, torque)
@@ -263,7 +264,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
 
     def differentiate(body: Rotor, p: Params, t: float, y: State, h: float, x: Any, all_of_them: bool) -> None:
         """Computes the slope at the start, and the derivatives of the slope if they are wanted."""
-        w = times(y.m, body.inverse)
+        w = rate_of(body, y.m)
         rate = max(sqrt(dot(w, w)), SLOW_TURN / abs(h))
         if h < 0.0:
             rate = -rate  # as the film played backward
@@ -456,7 +457,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
                 spent += 1.0 if has_matrix else n + 1.0
                 is_fresh = not has_matrix
                 has_slope = has_matrix = True
-                w = times(y.m, body.inverse)
+                w = rate_of(body, y.m)
                 speed = sqrt(dot(w, w))
                 if first and not rejected:
                     f = (x[at.slope + 3], x[at.slope + 4], x[at.slope + 5])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polhode.core.compose import Make, nothing
+from polhode.core.gyrostat import rate_of
 from polhode.core.ops import fma
 from polhode.core.quat import advanced
 from polhode.core.rotor import change_of_attitude, exponential
@@ -16,7 +17,7 @@ from polhode.core.status import OK
 from polhode.core.tableaux import GroupTableau, Number, Tableau, Turn, Turns, total
 from polhode.core.text import function
 from polhode.core.types import CarriedState, Params, Pull, Rotor, Start, State, Vec3
-from polhode.core.vec import combine, cross, dot, times
+from polhode.core.vec import combine, cross, dot
 
 # --- the text of a step
 
@@ -161,7 +162,7 @@ def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
 def _rates_of(pull: Pull) -> Any:
     def slope(body: Rotor, p: Params, t: float, s: State) -> tuple[Vec3, Vec3]:
         """Returns the rate, and the time derivative of the momentum."""
-        w = times(s.m, body.inverse)
+        w = rate_of(body, s.m)
         return w, combine(cross(s.m, w), 1.0, pull(body, p, t, s))
 
     return slope
@@ -170,7 +171,7 @@ def _rates_of(pull: Pull) -> Any:
 def _rates_of_carried(pull: Any) -> Any:
     def slope(body: Rotor, p: Params, t: float, s: CarriedState) -> tuple[Vec3, Vec3, Any]:
         """Returns the rate, and the time derivatives of the momentum and of the carried numbers."""
-        w = times(s.m, body.inverse)
+        w = rate_of(body, s.m)
         n, dz = pull(body, p, t, s)
         return w, combine(cross(s.m, w), 1.0, n), dz
 

@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from polhode.core.gyrostat import rate_of
 from polhode.core.ops import fma
 from polhode.core.quat import derivative, norm2
 from polhode.core.text import function
 from polhode.core.types import CarriedState, Params, Pull, Quat, Rotor, State, Vec3
-from polhode.core.vec import combine, cross, times
+from polhode.core.vec import combine, cross
 
 STATE = 7
 """The numbers of a plain state: quaternion 4, momentum 3. Carried numbers follow."""
@@ -99,7 +100,7 @@ def slope_of(pull: Pull) -> Callable[[Rotor, Params, float, State], State]:
     """Returns the function that computes the time derivatives of quaternion and momentum."""
 
     def slope(body: Rotor, p: Params, t: float, s: State) -> State:
-        w = times(s.m, body.inverse)
+        w = rate_of(body, s.m)
         return State(derivative(s.q, w), combine(cross(s.m, w), 1.0, pull(body, p, t, s)))
 
     return slope
@@ -109,7 +110,7 @@ def _slope_of_carried(pull: Any) -> Slope:
     """Returns the function that computes the time derivatives of quaternion, momentum and carried numbers."""
 
     def slope(body: Rotor, p: Params, t: float, s: CarriedState) -> CarriedState:
-        w = times(s.m, body.inverse)
+        w = rate_of(body, s.m)
         n, dz = pull(body, p, t, s)
         return CarriedState(derivative(s.q, w), combine(cross(s.m, w), 1.0, n), dz)
 

@@ -41,6 +41,15 @@ class Rotor(NamedTuple):
     inverse: Vec3
 
 
+class Gyrostat(NamedTuple):
+    """A body with a rotor as kernels see it: a type of its own, so that bodies without one pay nothing for it."""
+
+    inertia: Vec3
+    inverse: Vec3
+    internal: Vec3
+    """The constant internal angular momentum, in principal axes."""
+
+
 class Params(NamedTuple):
     """Numbers that only the torque reads, and two numbers for the method.
 
@@ -88,6 +97,8 @@ class Scales(NamedTuple):
     """Whether a number stands for several bodies: then flows cannot branch, and return NaN where they would have to."""
     axis: int = 0
     """The principal axis, from 1 to 3, about which the body is symmetric, for schemes that use it; 0: none."""
+    gyrostat: bool = False
+    """Whether the body has a rotor, a constant internal angular momentum."""
     form: int | None = None
     """The index of the form of a scheme that computes the points of a step together; None: the plain form."""
     carried: tuple[float, ...] = ()
@@ -132,3 +143,5 @@ class Stepper(NamedTuple):
     packing: Packing | None = None
     carried: int = 0
     """The number of numbers in a state that belong to the torque."""
+    gyrostat: bool = False
+    """Whether the body is a `Gyrostat`."""

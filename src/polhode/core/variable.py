@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from polhode.core.compose import Scheme
 from polhode.core.dop853 import EVALUATIONS, pair
+from polhode.core.gyrostat import rate_of
 from polhode.core.states import sizes_of
 from polhode.core.status import NO_CONVERGENCE, OK, STALLED
 from polhode.core.text import function
@@ -168,11 +169,11 @@ class Reversible(NamedTuple):
 
 def frequency(body: Rotor, n: Vec3, s: State) -> float:
     """sqrt(|w|^2 + |n / I|): one frequency for the rate and for the swing that the torque could cause."""
-    w, a = times(s.m, body.inverse), times(n, body.inverse)
+    w, a = rate_of(body, s.m), times(n, body.inverse)
     return sqrt(dot(w, w) + sqrt(dot(a, a)))
 
 
 def rate(body: Rotor, n: Vec3, s: State) -> float:
     """|w|: steps of equal angles."""
-    w = times(s.m, body.inverse)
+    w = rate_of(body, s.m)
     return sqrt(dot(w, w))

@@ -18,6 +18,7 @@ from polhode._interrupts import Work, is_from_handler
 from polhode.compiled import CompilationFailed, KernelRaised, compiles, is_from_callback, program
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
+from polhode.core.gyrostat import greatest_efforts
 from polhode.core.ops import views
 from polhode.core.pieces import over_pieces
 from polhode.core.quat import multiply, to_space
@@ -77,7 +78,7 @@ class Survey:
     def of(cls, starts: Starts) -> Survey:
         """Looks at all bodies, which also checks whatever is drawn."""
         fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
-        tilted, kinds, effort = False, set[int](), np.zeros(2)
+        tilted, gyrostats, kinds, effort = False, False, set[int](), np.zeros(2)
         for part in starts.parts():
             check_sizes(part.bodies.moments, part.momentum, np.atleast_2d(part.rates), part.first)
             moments, momentum = columns(part.bodies.moments), columns(part.momentum)
@@ -87,11 +88,12 @@ class Survey:
             numbers = np.concatenate([numbers, np.arange(part.first, part.first + part.count)])
             fastest, numbers = _fastest_first(fastest, numbers)
             tilted = tilted or part.bodies.axes is not None
+            gyrostats = gyrostats or part.bodies.rotors is not None
             equal = [moments[k] == moments[k - 1] for k in range(3)]
             kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
             effort = np.fmax(effort, [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in efforts(part)])
         rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
-        return cls(tuple(numbers.tolist()), Others(tilted, len(kinds) > 1, (rate2, series)))
+        return cls(tuple(numbers.tolist()), Others(tilted, len(kinds) > 1, (rate2, series), gyrostats))
 
 
 def _fastest_first(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
@@ -108,6 +110,9 @@ def efforts(part: Start) -> tuple[Floats, Floats]:
     momentum = part.momentum
     if part.bodies.axes is not None:
         momentum = turned(part.quaternion, momentum, np.broadcast_to(part.bodies.axes, (part.count, 4)), INWARD)[1]
+    if part.bodies.principal_rotors is not None:
+        with np.errstate(all="ignore"):
+            return greatest_efforts(part.moments, part.bodies.principal_rotors, momentum)
     i, m = columns(part.bodies.moments), columns(momentum)
     with np.errstate(all="ignore"):  # the driver will say what is wrong
         j, s = [1.0 / x for x in i], [x * x for x in m]
@@ -272,7 +277,7 @@ def _packed_of(
     carried = len(scales.carried)
     alike = kernel if together else lane_by_lane(kernel, lanes, carried)
     pull = principal_torque(alike, tilted=tilted, windowed=windowed, carried=carried)
-    stepper = scheme.value.bind(pull, depends, scales)
+    stepper = scheme.value.bind(pull, depends, scales)._replace(gyrostat=scales.gyrostat)
     load = values_together(values) if together else views
     drive = driver(stepper, load, together=True)
     return packed_loop_over_bodies(stepper, over_pieces(stepper, drive, variable=False) if pieced else drive, lanes)
@@ -519,7 +524,10 @@ class BatchRun:
         due = made >= short_steps.LOOK_STEPS
         self.looked[some][due] = now[due]
         moments = columns(np.broadcast_to(self.start.bodies.moments, (self.start.count, 3))[some])
-        rates = [m / i for m, i in zip(columns(self.states[some, 4:STATE]), moments, strict=True)]
+        own, rotors = self.states[some, 4:STATE], self.start.bodies.principal_rotors
+        if rotors is not None:
+            own = own - np.broadcast_to(rotors, (self.start.count, 3))[some]
+        rates = [m / i for m, i in zip(columns(own), moments, strict=True)]
         rate = np.sqrt(dot(rates, rates) + (plan.torque_size or 0.0) / least(moments))
         short = due & are_absurdly_short(plan, made, length, rate)
         if short.any():
@@ -566,6 +574,8 @@ class BatchRun:
         some = slice(None) if len(moments) == 1 else block
         rows[:, :3], rows[:, 3:6] = moments[some], inverses[some]
         rows[:, 6:10] = [1.0, 0.0, 0.0, 0.0] if self.axes is None else self.axes[block]
+        if (rotors := self.start.bodies.principal_rotors) is not None:
+            rows[:, 14:17] = rotors if len(rotors) == 1 else rotors[block]
         return rows
 
     def _report(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode._interrupts import Work
-from polhode._simulate import checked_goal
+from polhode._simulate import check_accepted, checked_goal
 from polhode._watch import listed
 from polhode.compiled import announced_once
 from polhode.core.states import STATE
@@ -49,18 +49,19 @@ __all__ = ["Ensemble", "EnsembleInterrupted", "ensemble"]
 @overload
 def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
-    parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
-    rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None, events: Any = None, state: Any = None, reduce: None = None, threads: int | None = None,
+    rotor: Any = None, parameters: Any = None, count: int | None = None, seed: int | None = None,
+    t_span: tuple[float, float], rtol: float | None = None, step: float | None = None,
+    method: str | Method | None = None, t_eval: Any = None, every: int | None = None, events: Any = None,
+    state: Any = None, reduce: None = None, threads: int | None = None,
     progress: Progress | None = None, on_compile: OnCompile = None,
 ) -> Ensemble: ...  # fmt: skip
 @overload
 def ensemble(
     body: Any, torque: Torque | Sequence[Torque] | None = None, *, omega: Any, attitude: Any = None,
-    parameters: Any = None, count: int | None = None, seed: int | None = None, t_span: tuple[float, float],
-    rtol: float | None = None, step: float | None = None, method: str | Method | None = None, t_eval: Any = None,
-    every: int | None = None, events: Any = None, state: Any = None, reduce: Mapping[str, Quantity],
-    threads: int | None = None,
+    rotor: Any = None, parameters: Any = None, count: int | None = None, seed: int | None = None,
+    t_span: tuple[float, float], rtol: float | None = None, step: float | None = None,
+    method: str | Method | None = None, t_eval: Any = None, every: int | None = None, events: Any = None,
+    state: Any = None, reduce: Mapping[str, Quantity], threads: int | None = None,
     progress: Progress | None = None, on_compile: OnCompile = None,
 ) -> Reduced: ...  # fmt: skip
 
@@ -72,6 +73,7 @@ def ensemble(
     *,
     omega: Any,
     attitude: Any = None,
+    rotor: Any = None,
     parameters: Any = None,
     count: int | None = None,
     seed: int | None = None,
@@ -98,11 +100,14 @@ def ensemble(
         One torque for all, or a list of torques of one kind with different parameters.
     omega, attitude
         As in `simulate`, once for all or a row for each body; attitudes may be a stack of Rotations.
+    rotor
+        The internal angular momenta of gyrostats, in body axes, if the bodies have none of their own (`Body(rotor=)`):
+        once for all or a row for each body.
     parameters
         For a torque of your own, its p: a row for each body. In a sum of torques, for one part: `{"name": rows}`.
     count, seed
-        In place of rows, `body`, `omega`, `attitude` and `parameters` may be distributions of `polhode.samples`, or
-        functions f(rng, n) that return n rows. Body k draws the same whatever `count` is.
+        In place of rows, `body`, `omega`, `attitude`, `rotor` and `parameters` may be distributions of
+        `polhode.samples`, or functions f(rng, n) that return n rows. Body k draws the same whatever `count` is.
     t_span, step, method
         As in `simulate`, the same for all.
     rtol
@@ -136,7 +141,7 @@ def ensemble(
     changes nothing but the speed; `lanes` and `why_not_packed` of the result say whether it was done. A torque with an
     `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
     """
-    starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state)
+    starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state, rotor)
     workers = available_cores() if threads is None else _check.count("threads", threads)
     one = starts.part(0, 1)
     problem = Problem.given(
@@ -155,6 +160,8 @@ def ensemble(
     wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
     _say_what_it_costs(problem, goal, starts.count, workers, reduced=reduce is not None, shown=progress is not None)
     survey = Survey.of(starts)
+    if survey.others.gyrostats and goal.method is not None:  # the first body may have none
+        check_accepted(goal.method, problem.torque, rotor=True)
     asked, heard = listed(events), None if progress is None else _Heard(progress)
     steps: _GivenSteps | Tolerant
     if isinstance(goal, Goal):

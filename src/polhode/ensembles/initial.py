@@ -33,6 +33,8 @@ class Bodies:
 
     listed: tuple[Body, ...]
     moments: Floats
+    given_rotors: Floats | None = None
+    """Rotors apart from the bodies, one for all or a row for each; None: the bodies have theirs, if any."""
 
     @property
     def count(self) -> int:
@@ -40,17 +42,23 @@ class Bodies:
         return len(self.moments)
 
     def __getitem__(self, k: int) -> Body:
-        k = k if self.count > 1 else 0
-        return self.listed[k] if self.listed else Body(self.moments[k])
+        place = k if self.count > 1 else 0
+        body = self.listed[place] if self.listed else Body(self.moments[place])
+        if self.given_rotors is None:
+            return body
+        return body.with_rotor(self.given_rotors[k if len(self.given_rotors) > 1 else 0])
 
     def some(self, which: Any) -> Bodies:
-        """Returns the bodies with these numbers."""
+        """Returns the bodies with these numbers, counted from the first one here."""
+        rotors = (
+            self.given_rotors if self.given_rotors is None or len(self.given_rotors) == 1 else self.given_rotors[which]
+        )
         if self.count == 1:
-            return self
-        return Bodies(tuple(self.listed[k] for k in which) if self.listed else (), self.moments[which])
+            return replace(self, given_rotors=rotors)
+        return Bodies(tuple(self.listed[k] for k in which) if self.listed else (), self.moments[which], rotors)
 
     def part(self, first: int, beyond: int) -> Bodies:
-        """Returns the bodies from number `first` up to, but not including, `beyond`."""
+        """Returns the bodies from number `first` up to, but not including, `beyond`; rotors are given apart."""
         return self if self.count == 1 else Bodies(self.listed[first:beyond], self.moments[first:beyond])
 
     @cached_property
@@ -65,8 +73,31 @@ class Bodies:
         """The principal axes as columns of matrices, one for each body; a single matrix if no body is tilted."""
         return np.eye(3) if self.axes is None else np.array([b.axes for b in self.listed])
 
+    @cached_property
+    def rotors(self) -> Floats | None:
+        """The internal angular momenta (bodies, 3), in the users' axes; None if no body has a rotor."""
+        if self.given_rotors is not None:
+            return self.given_rotors
+        if not any(b.has_rotor for b in self.listed):
+            return None
+        return np.array([b.rotor for b in self.listed])
+
+    @cached_property
+    def principal_rotors(self) -> Floats | None:
+        """The same in principal axes."""
+        if self.given_rotors is None:
+            return None if self.rotors is None else np.array([b.principal_rotor for b in self.listed])
+        if self.axes is None:
+            return self.given_rotors
+        return np.asarray((self.given_rotors[:, None, :] @ self.frames)[:, 0])
+
+    def own_momentum(self, momentum: Floats) -> Floats:
+        """Returns momenta (bodies, times, 3) without those of rotors."""
+        return momentum if self.rotors is None else momentum - self.rotors[:, None, :]
+
     def rates(self, momentum: Floats) -> Floats:
         """Returns the rates (bodies, times, 3) of such momenta, in the users' axes."""
+        momentum = self.own_momentum(momentum)
         if self.axes is None:
             rates: Floats = momentum / self.moments[:, None, :]
             return rates
@@ -75,11 +106,13 @@ class Bodies:
         return np.asarray(principal @ axes.transpose(0, 2, 1))
 
     def momentum(self, rates: Floats, n: int) -> Floats:
-        """Returns the angular momentum I w of every body."""
+        """Returns the angular momentum I w of every body, with that of its rotor."""
         if all(b.aligned for b in self.listed):
-            return np.broadcast_to(rates * self.moments, (n, 3))
-        x, y, z = self.tensors.transpose(1, 0, 2)  # as in `Body.momentum`, to the bit
-        return np.broadcast_to(rates[:, :1] * x + rates[:, 1:2] * y + rates[:, 2:] * z, (n, 3))
+            momentum = rates * self.moments
+        else:
+            x, y, z = self.tensors.transpose(1, 0, 2)  # as in `Body.momentum`, to the bit
+            momentum = rates[:, :1] * x + rates[:, 1:2] * y + rates[:, 2:] * z
+        return np.broadcast_to(momentum if self.rotors is None else momentum + self.rotors, (n, 3))
 
     @property
     def tensors(self) -> Floats:
@@ -234,8 +267,15 @@ def read_states(name: str, value: Any, *, torque: Torque) -> Floats:
     return _stack(name, value, count)
 
 
-READERS = {"body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters}
+READERS = {
+    "body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters,
+    "rotor": _rows_of_three,
+}  # fmt: skip
 """The functions that check given or drawn rows, by the name of the argument."""
+
+
+OPTIONAL = ("parameters", "rotor")
+"""Arguments that may be left out, and say nothing then."""
 
 
 def _count(**rows: int | None) -> int:
@@ -374,16 +414,21 @@ class Starts:
     """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
     carried: Floats | Draws = field(default_factory=lambda: np.empty((1, 0)))
     """The numbers that the torque carries, at the start."""
+    rotors: Floats | Draws | None = None
+    """Rotors that are given apart from the bodies; None: the bodies have theirs, if any."""
 
     @classmethod
     def given(
         cls, body: Any, torque: Any, omega: Any, attitude: Any, parameters: Any, count: int | None, seed: Any,
-        state: Any = None,
+        state: Any = None, rotor: Any = None,
     ) -> Starts:  # fmt: skip
         """Checks the arguments of `ensemble`, and returns what they say about the initial states."""
         part, rows_of_part = _part_and_rows(parameters)
         torques = _torques(torque)
-        given = {"body": body, "omega": omega, "attitude": attitude, "parameters": rows_of_part, "state": state}
+        given = {
+            "body": body, "omega": omega, "attitude": attitude, "parameters": rows_of_part, "state": state,
+            "rotor": rotor,
+        }  # fmt: skip
         drawn = [name for name, value in given.items() if is_drawn(value)]
         for name, value in given.items():
             if isinstance(value, type):
@@ -408,13 +453,13 @@ class Starts:
             elif name == "state":
                 parts[name] = read_states(name, value, torque=torques[0])
             else:
-                parts[name] = None if name == "parameters" and value is None else READERS[name](name, value)
+                parts[name] = None if name in OPTIONAL and value is None else READERS[name](name, value)
         rows: dict[str, int | None] = {
             "body": None if "body" in drawn else parts["body"].count,
             "torque": len(torques),
             **{
                 n: None if n in drawn or parts[n] is None else len(parts[n])
-                for n in ("omega", "attitude", "parameters", "state")
+                for n in ("omega", "attitude", "parameters", "state", "rotor")
             },
         }
         n = _count(**rows, count=wanted)
@@ -424,9 +469,11 @@ class Starts:
             raise ValueError(f"count is 1, but there are rows for {n} bodies")
         if parts["parameters"] is not None:
             _check_custom_parameters(torques, part, parts["parameters"])
+        if rotor is not None and isinstance(parts["body"], Bodies) and parts["body"].rotors is not None:
+            raise ValueError("rotor is given, but a Body has one of its own: give the rotors in one of the two places")
         return cls(
             parts["body"], torques, parts["omega"], parts["attitude"], parts["parameters"], n, sown, part,
-            parts["state"],
+            parts["state"], parts["rotor"],
         )  # fmt: skip
 
     def for_span(self, t0: float, t1: float) -> Starts:
@@ -448,6 +495,8 @@ class Starts:
 
         drawn = self.bodies
         bodies = Bodies((), drawn.rows(first, beyond)) if isinstance(drawn, Draws) else drawn.part(first, beyond)
+        if self.rotors is not None:
+            bodies = replace(bodies, given_rotors=rows(self.rotors))
         torques = self.torques if len(self.torques) == 1 else self.torques[first:beyond]
         parameters = rows(self.custom_parameters)
         if isinstance(self.custom_parameters, Draws):
@@ -467,6 +516,8 @@ class Starts:
 
         drawn = self.bodies
         bodies = Bodies((), rows(drawn)) if isinstance(drawn, Draws) else drawn.some(numbers)
+        if self.rotors is not None:
+            bodies = replace(bodies, given_rotors=rows(self.rotors))
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in numbers)
         parameters = rows(self.custom_parameters)
         return Start(

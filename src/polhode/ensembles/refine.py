@@ -338,6 +338,8 @@ def _rates(part: Start, fastest: Floats) -> Floats:
     m, moments = part.momentum, columns(part.bodies.moments)
     w = part.bodies.rates(m[:, None, :])[:, 0]
     high, low = 1.0 / least(moments), 1.0 / greatest(moments)
+    if part.bodies.rotors is not None:  # the motion itself will say more
+        return np.asarray(np.fmax(np.sqrt(dots(w, w)), fastest))
     free = (high + low) * dots(w, m) - high * low * dots(m, m)
     return np.asarray(np.fmax(np.sqrt(np.maximum(free, 0.0)), fastest))
 

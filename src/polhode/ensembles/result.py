@@ -190,7 +190,7 @@ class Ensemble(WithAttitudes):
     @cached_property
     def kinetic_energy(self) -> Floats:
         """(bodies, times): kinetic energy, in J."""
-        return 0.5 * dots(self.omega, self.momentum)
+        return 0.5 * dots(self.omega, self.start.bodies.own_momentum(self.momentum))
 
     @cached_property
     def potential_energy(self) -> Floats:
@@ -209,7 +209,8 @@ class Ensemble(WithAttitudes):
             raise AttributeError(why)
         start = self.start
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blew up may be near the largest number
-            kinetic_start = 0.5 * dots(self.start.bodies.rates(start.momentum[:, None, :]), start.momentum[:, None, :])
+            bodies, m_start = self.start.bodies, start.momentum[:, None, :]
+            kinetic_start = 0.5 * dots(bodies.rates(m_start), bodies.own_momentum(m_start))
             potential_start = self._potential(np.array([self.problem.t_start]), start.quaternion[:, None, :])
             scale = _scale(kinetic_start + np.abs(potential_start), self.kinetic_energy)
             change = (self.kinetic_energy - kinetic_start) + (self.potential_energy - potential_start)
@@ -406,6 +407,7 @@ class Ensemble(WithAttitudes):
                 ("quaternion_component",), np.array(["w", "x", "y", "z"]), attributes_of("quaternion_component"),
             ),
             "moments": (("body", "axis"), moments, {"long_name": "principal moments of inertia", "units": "kg m2"}),
+            **self._rotors(),
             "quaternion": ((*rows, "quaternion_component"), self.quaternion, attributes_of("quaternion")),
             "momentum": (vectors, self.momentum, attributes_of("momentum")),
             "omega": (vectors, self.omega, attributes_of("omega")),
@@ -415,6 +417,13 @@ class Ensemble(WithAttitudes):
             **self._estimates(),
             **self._event_table(),
         }  # fmt: skip
+
+    def _rotors(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        rotors = self.start.bodies.rotors
+        if rotors is None:
+            return {}
+        about = {"long_name": "internal angular momentum of the rotor, body axes", "units": "kg m2 s-1"}
+        return {"rotor": (("body", "component"), np.broadcast_to(rotors, (len(self), 3)), about)}
 
     def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
         """Returns the rows of all events, one event after the other; nothing if no event happened."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 from polhode.compiled import CompilationFailed, Locatable, compiles, locatable, program
 from polhode.core.bends import CELL, FIRST, MARGIN
 from polhode.core.flows import principal_torque
+from polhode.core.gyrostat import greatest_efforts
 from polhode.core.located import located, padded
 from polhode.core.ops import derivatives
 from polhode.core.ops import triple as triple_of
@@ -51,18 +52,23 @@ class Others(NamedTuple):
     """Whether they differ in their symmetry."""
     effort: tuple[float, float] = (0.0, 0.0)
     """What exact flows have to cover at most, as `exact.effort` measures it."""
+    gyrostats: bool = False
+    """Whether some have a rotor."""
 
 
 NO_OTHERS = Others()
 
 ANY_SCALES = tuple(Scales((1.0, 1.0, 1.0), (0.0, 0.0, 0.0), 1.0, axis=axis) for axis in range(4))
 """The scales for schemes that ignore them, by axis of symmetry: so another start needs no other program."""
+ANY_SCALES_WITH_ROTOR = ANY_SCALES[0]._replace(gyrostat=True)
+"""The same for gyrostats, whose symmetry no scheme makes use of."""
 
 
 def scales_of(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Scales:
     """Returns the sizes that a scheme is bound with, if it looks at them."""
     if plan.method.ignores_scales:
         scales = ANY_SCALES[_axis_of(problem, plan, others)]
+        scales = ANY_SCALES_WITH_ROTOR if _is_gyrostat(problem, others) else scales
         return scales._replace(carried=problem.torque.state_sizes) if problem.torque.state_names else scales
     return full_scales(problem, plan, others)
 
@@ -77,15 +83,24 @@ def full_scales(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Sca
     step = (plan.longest_step or plan.step) * method.advance
     conserves = torque.potential_kernel is not None and not changes
     size = (triple(body.moments), triple(momentum), step, plan.torque_size or 0.0)
-    axis = _axis_of(problem, plan, others)
-    return Scales(*size, changes, conserves, others.many, others.effort, axis=axis, carried=torque.state_sizes)
+    effort, gyrostat = others.effort, _is_gyrostat(problem, others)
+    if body.has_rotor:  # the flows of the body without its rotor do not keep its energy, by which they are measured
+        most = greatest_efforts(body.moments, body.principal_rotor, momentum)
+        effort = (max(effort[0], float(most[0])), max(effort[1], float(most[1])))
+    axis, carried = _axis_of(problem, plan, others), torque.state_sizes
+    return Scales(*size, changes, conserves, others.many, effort, axis=axis, gyrostat=gyrostat, carried=carried)
+
+
+def _is_gyrostat(problem: Problem, others: Others) -> bool:
+    """Whether kernels see the body as one with a rotor."""
+    return problem.body.has_rotor or others.gyrostats
 
 
 def _axis_of(problem: Problem, plan: Plan, others: Others) -> int:
     """Returns the axis of symmetry, if the method makes use of it and all bodies have it."""
-    if problem.torque.state_names:
+    if problem.torque.state_names or others.many or _is_gyrostat(problem, others) or not plan.method.comoves:
         return 0
-    return problem.body.symmetry_axis if plan.method.comoves and not others.many else 0
+    return problem.body.symmetry_axis
 
 
 @lru_cache(maxsize=128)
@@ -93,15 +108,17 @@ def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depen
     """Binds a scheme to its torque; the stepper is cached, so that its program is found at once."""
     torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(scales.carried))
     made: Stepper = scheme.value.bind(torque, depends, scales)
-    return made
+    return made._replace(gyrostat=True) if scales.gyrostat else made
 
 
 @lru_cache(maxsize=128)
-def _located(torque: Locatable, tilted: bool, windowed: bool, native: bool, carried: tuple[float, ...]) -> Stepper:
+def _located(
+    torque: Locatable, tilted: bool, windowed: bool, native: bool, gyrostat: bool, carried: tuple[float, ...]
+) -> Stepper:
     """Binds the steps that end at the bends of a torque."""
     kernel = torque.kernel if native else _without_exceptions(torque.kernel, len(carried))
     pull = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(carried))
-    return located(pull, torque.decisions, carried)
+    return located(pull, torque.decisions, carried)._replace(gyrostat=gyrostat)
 
 
 def _without_exceptions(kernel: UserTorque, carried: int) -> UserTorque:
@@ -135,7 +152,7 @@ class Binding:
         self.windowed = len(problem.torque.breakpoints) > 0
         self.native, self.scales = compiles(), scales_of(problem, plan, others)
         bends = self._bends()
-        kind = (self.tilted, self.windowed, self.native, problem.torque.state_sizes)
+        kind = (self.tilted, self.windowed, self.native, self.scales.gyrostat, problem.torque.state_sizes)
         self.located = None if bends is None else _located(bends, *kind)
         self.stepper = self._bind()
         self._loop: Callable[..., int] | None = None

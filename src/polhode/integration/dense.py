@@ -104,7 +104,7 @@ def _closed_form(solution: Solution) -> FreeMotion | None:
     problem = solution.problem
     if problem.torque.depends is not Depends.NOTHING or solution.error_estimate is None or problem.omega_given is None:
         return None
-    if not is_within_range(problem.body.moments):
+    if problem.body.has_rotor or not is_within_range(problem.body.moments):
         return None
     motion = FreeMotion(problem.body, problem.omega_given, problem.quaternion_start, problem.t_start)
     _, m = states_of(motion, problem, np.array([solution.t_last]))

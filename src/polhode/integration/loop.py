@@ -11,13 +11,14 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode._interrupts import faults_ignored, is_from_handler
+from polhode.body import Body
 from polhode.compiled import KernelRaised, is_from_callback
 from polhode.core.drive import AT, SETTING
-from polhode.core.ops import read_only
+from polhode.core.gyrostat import body_of, rate_of
+from polhode.core.ops import internal, is_gyrostat, read_only
 from polhode.core.states import STATE, form_of
 from polhode.core.status import Status
 from polhode.core.types import CarriedState, Params, Rotor, State
-from polhode.core.vec import times as products
 from polhode.integration import short_steps, stiffness
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, Others, triple
 from polhode.integration.buffers import Buffers
@@ -99,6 +100,13 @@ class Begin(NamedTuple):
     """What the torque carries along."""
 
 
+def as_kernels_see(body: Body, *, gyrostat: bool) -> Rotor:
+    """Returns the body as kernels take it: with a rotor, which may be zero, or without one."""
+    a, b, c = triple(body.moments)
+    rotor = triple(body.principal_rotor) if gyrostat else None
+    return body_of((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor)
+
+
 @final
 class Integration:
     """One run. Whatever changes lives in arrays that the compiled loop fills, so a solution can be made any time."""
@@ -122,8 +130,7 @@ class Integration:
     ) -> None:  # fmt: skip
         """Tries the torque at the start, and binds the method to it; `others` are bodies that this one stands for."""
         self.progress, self.on_compile, self.others = progress, on_compile, others
-        a, b, c = triple(problem.body.moments)
-        self.body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
+        self.body = as_kernels_see(problem.body, gyrostat=problem.body.has_rotor or others.gyrostats)
         self.frame = Frame.of(problem.body)
         values = list(problem.torque.parameters(problem.body))
         self.values = np.array(_check.numbers("parameters", values, len(values)))
@@ -151,7 +158,8 @@ class Integration:
         begin = None
         if nudged is not None:
             begin = Begin(problem.t_start, nudged.quaternion, nudged.momentum, state=problem.state_start)
-            other.body = Rotor(self.body.inertia, triple(nudged.inverses))
+            rotor = internal(self.body) if is_gyrostat(self.body) else None
+            other.body = body_of(self.body.inertia, triple(nudged.inverses), rotor)
         other.restart(problem, plan.replace(torque_size=self.plan.torque_size), begin)
         if (other.steps.pieces is None) == (self.steps.pieces is None) and self.binding.serves(problem, other.plan):
             other.arrays.carried = np.zeros(self.arrays.carried.size)
@@ -163,8 +171,7 @@ class Integration:
         """Returns a run of another body, for which this one stands, under a torque with other parameters."""
         other = object.__new__(Integration)
         other.__dict__.update(self.__dict__)
-        a, b, c = triple(problem.body.moments)
-        other.body = Rotor((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c))
+        other.body = as_kernels_see(problem.body, gyrostat=is_gyrostat(self.body))
         other.frame, other.values = Frame.of(problem.body), np.array(values)
         carried = np.zeros(self.arrays.carried.size)
         other.restart(problem, self.plan)
@@ -364,7 +371,7 @@ class Integration:
         # The rate, and the one at which the torque could make the body swing.
         inverse = 1.0 / self.problem.body.moments
         swing = math.sqrt((self.plan.torque_size or 0.0) * inverse.max())
-        rate = math.hypot(*(self.arrays.state[4:STATE] * inverse), swing)
+        rate = math.hypot(*((self.arrays.state[4:STATE] - self.problem.body.principal_rotor) * inverse), swing)
         if are_absurdly_short(self.plan, made, length, rate):
             self.short = length / made
             if not self.warns_of_short_steps:
@@ -381,7 +388,8 @@ class Integration:
     def setting(self, segment: Segment) -> Floats:
         """Returns the fixed numbers of a segment, as the loop takes them."""
         body = self.body
-        setting = np.array([*body.inertia, *body.inverse, *self.frame.axes, *segment.window, *self.plan.method.tuning])
+        shared = (*segment.window, *self.plan.method.tuning)
+        setting = np.array([*body.inertia, *body.inverse, *self.frame.axes, *shared, *internal(body)])
         assert setting.size == SETTING
         return setting
 
@@ -461,7 +469,7 @@ class Integration:
     def _seen(self, t: float) -> str | None:
         """Returns what the torque was doing in the step that failed, if it changes the momentum within that time."""
         s = self._state()
-        q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
+        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
         steps = self.plan.step if not self.plan.method.variable_steps else 1e-3 * (t - self.t_begin)
         seen = (read_only(self.values), t, q, w, tuple(self._carried().tolist()))
         return what_torque_does(self.problem.torque, *seen, math.hypot(*s.m), abs(steps))
@@ -499,7 +507,7 @@ class Integration:
         """Calls the torque once in plain Python, before anything is compiled; returns its size."""
         torque, t = self.problem.torque, self.t_begin
         s = self._state()
-        q, w = self.frame.seen_by_torque(s, products(s.m, self.body.inverse))
+        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
         t_seen = t
         if torque.breakpoints:
             low, high = self.steps.here(self.segment, self.arrays).window

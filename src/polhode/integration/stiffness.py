@@ -78,7 +78,7 @@ def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floa
         return 0.0
     half = 0.5 * DIFFERENCE
     by_turn = _columns(lambda d: (at(multiply(attitude, slight_turn(d)), rate, carried) - here) / DIFFERENCE, half)
-    momentum = np.linalg.solve(inverse, w)
+    momentum = np.linalg.solve(inverse, w) + body.rotor
     spin, gyration = _cross(w), _cross(momentum) @ inverse
     matrix = np.block([[-spin, inverse], [by_turn, damping]])
     matrix[3:6, 3:6] += gyration - spin

@@ -119,6 +119,20 @@ class StepModel(NamedTuple):
     iteration_cost: float = 0.0
 
 
+class Promises(NamedTuple):
+    """What a method promises for a kind of body: orders, and what it keeps. The fields are those of `Method`."""
+
+    order: int | None
+    attitude_order: int | None
+    keeps: Keeps
+    keeps_when_free: Keeps
+    orders_when_free: tuple[int | None, int | None] | None = None
+
+    def orders(self, *, free: bool) -> tuple[int | None, int | None]:
+        """Returns the orders of momentum and attitude, for a free body or under a torque."""
+        return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)
+
+
 @dataclass(frozen=True, repr=False)
 class Method:
     """A method of integration: how its steps are made, and its property card."""
@@ -143,6 +157,11 @@ class Method:
     """For near-integrable schemes: the order of the error terms in each power of the perturbation."""
     orders_when_free: tuple[int | None, int | None] | None = None
     """The orders of momentum and attitude of a free body, if they are higher; None for one of them: exact."""
+
+    accepts_rotor: bool = False
+    """Whether it takes gyrostats: bodies with a rotor, a constant internal angular momentum."""
+    with_rotor: Promises | None = None
+    """What it promises for gyrostats, where that differs."""
 
     about: str = ""
     """What it does, keeps and costs, with the paper's equations, and corrections of what the paper says about it."""
@@ -207,7 +226,13 @@ class Method:
 
     def orders(self, *, free: bool) -> tuple[int | None, int | None]:
         """Returns the orders of momentum and attitude, for a free body or under a torque."""
-        return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)
+        return self.promises(rotor=False).orders(free=free)
+
+    def promises(self, *, rotor: bool) -> Promises:
+        """Returns the orders and what is kept, for bodies with or without a rotor."""
+        if rotor and self.with_rotor is not None:
+            return self.with_rotor
+        return Promises(self.order, self.attitude_order, self.keeps, self.keeps_when_free, self.orders_when_free)
 
     def refuses(self, depends: Depends) -> Depends:
         """Returns what such a torque depends on and this method does not accept."""
@@ -301,8 +326,9 @@ def compose(method: Method, fractions: Sequence[float], *, name: str, order: int
     `polhode.core.compose` has the usual rows: `triple_jump`, `suzuki`.
     """
     free = method.orders_when_free and tuple(None if n is None else max(order, n) for n in method.orders_when_free)
+    rotor = method.with_rotor and method.with_rotor._replace(order=order, attitude_order=order, orders_when_free=None)
     settings = {
-        "attitude_order": order, "generalised_order": None, "orders_when_free": free,
+        "attitude_order": order, "with_rotor": rotor, "generalised_order": None, "orders_when_free": free,
         "options": (), "settings": (), "remake": None, **card,
     }  # fmt: skip
     return replace(method, name=name, scheme=method.scheme.composed(fractions), order=order, **settings)

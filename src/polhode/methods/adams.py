@@ -27,6 +27,7 @@ def _adams(order: int, compensated: bool) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.NOTHING,
         keeps_when_free=Keeps.NOTHING,
+        accepts_rotor=True,
         unscaled=compensated,
         model=StepModel(
             0.95 * LONGEST_TURN[order], (COEFFICIENTS[order],), 1.0, evaluations_per_flow=2.0, turn_growth=1.2

@@ -1,6 +1,7 @@
 """Rotations about one body axis after the other, with the torque as half kicks.
 
-Each m_i^2 / (2 I_i) generates a rotation at a constant rate, which is exact. `MR2` is the map Phi_M of celledoni2006,
+Each m_i^2 / (2 I_i) generates a rotation at a constant rate, which is exact, and so does (m_i - g_i)^2 / (2 I_i) of a
+gyrostat. `MR2` is the map Phi_M of celledoni2006,
 section 4, after McLachlan 1993, Reich 1996 and Dullweber, Leimkuhler, McLachlan 1997; `MR4` and `MR4S` are
 compositions of it.
 """
@@ -38,6 +39,7 @@ def _mr2(axes: str) -> Method:
         accepts=Depends.POSITION | Depends.TIME,
         keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
         keeps_when_free=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
+        accepts_rotor=True,
     )
 
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from polhode.core.compose import Increments, nothing
-from polhode.core.newton import differences, euler, momentum_correction
+from polhode.core.gyrostat import rate_of
+from polhode.core.newton import momentum_correction, slope_of_momentum
 from polhode.core.quat import derivative, normalised
 from polhode.core.rotor import change_of_attitude, change_of_components, exponential
 from polhode.core.status import OK
@@ -20,7 +21,7 @@ def augmented(pull: Pull) -> tuple[Start, Any]:
     """
 
     def change(body: Rotor, p: Params, t: float, s: State, h: float, n: Vec3) -> tuple[State, Vec3, int]:
-        half, w = 0.5 * h, times(s.m, body.inverse)
+        half, w = 0.5 * h, rate_of(body, s.m)
         a = times(combine(cross(s.m, w), 1.0, n), body.inverse)
         mean = combine(combine(w, half, a), h * h / 12.0, cross(a, w))
         e, u = exponential((h * mean[0], h * mean[1], h * mean[2]))
@@ -54,6 +55,7 @@ def _buss(compensated: bool) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.AXIAL_MOMENTUM,
         keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
+        accepts_rotor=True,
         unscaled=compensated,
     )
 
@@ -65,11 +67,10 @@ def semi_implicit(pull: Pull) -> tuple[Start, Any]:
     """Returns Catto's step: the torque, the gyroscopic term by one Newton step, then the attitude at the new rate."""
 
     def change(body: Rotor, p: Params, t: float, s: State, h: float, memory: Memory) -> tuple[State, Memory, int]:
-        k, j = differences(body), body.inverse
         n = pull(body, p, t, s)
-        w = times(combine(s.m, h, n), j)
-        y = combine(n, 1.0, momentum_correction(k, j, h, w, euler(k, w, (0.0, 0.0, 0.0))))
-        d = derivative(s.q, times(combine(s.m, h, y), j))
+        w = rate_of(body, combine(s.m, h, n))
+        y = combine(n, 1.0, momentum_correction(body, h, w, slope_of_momentum(body, w, (0.0, 0.0, 0.0))))
+        d = derivative(s.q, rate_of(body, combine(s.m, h, y)))
         return State((h * d[0], h * d[1], h * d[2], h * d[3]), (h * y[0], h * y[1], h * y[2])), memory, OK
 
     return nothing, change
@@ -93,6 +94,7 @@ def _catto(compensated: bool) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.NOTHING,
         keeps_when_free=Keeps.NOTHING,
+        accepts_rotor=True,
         unscaled=compensated,
     )
 

@@ -13,11 +13,14 @@ and few outputs: with the same steps, the error is proportional to the square of
 from polhode.core.compose import Splitting, Stage
 from polhode.core.correctors import AHEAD, Corrected
 from polhode.core.flows import free, kick
+from polhode.core.gyrostat import veer
 from polhode.core.polished import Polished, PolishedSplitting
 from polhode.core.types import Depends
-from polhode.methods._method import COMPENSATED, Keeps, Method, Option, StepModel, split, with_options
+from polhode.methods._method import COMPENSATED, Keeps, Method, Option, Promises, StepModel, split, with_options
 
 _FREE = Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM
+_VEERED = _FREE & ~Keeps.ENERGY
+"""What the exact flow with the turns of a rotor around it keeps of a free gyrostat."""
 
 Exact = Method(
     "Exact",
@@ -52,7 +55,7 @@ ExactPolished = Method(
 
 
 def _strang(corrector: int, compensated: bool) -> Method:
-    plain = split((kick, 1 / 2), (free, 1), (kick, 1 / 2))
+    plain = split((kick, 1 / 2), (veer, 1 / 2), (free, 1), (veer, 1 / 2), (kick, 1 / 2))
     leapfrog = PolishedSplitting(plain) if compensated else plain
     keeps = Keeps.SYMPLECTIC | Keeps.AXIAL_MOMENTUM
     return Method(
@@ -67,13 +70,19 @@ def _strang(corrector: int, compensated: bool) -> Method:
         " and leaves eps^2 h^2 (wisdom1996, wisdom2006). Each change of variables costs n - 1 torque evaluations and"
         " twice as many flows, and an output between grid points takes three of them; so a corrector is for weak"
         " torques and few outputs. The torque is also evaluated up to n / 5 steps before the start and beyond the end."
-        " A corrected run is symplectic; it is time-symmetric in the changed variables.",
+        " A corrected run is symplectic; it is time-symmetric in the changed variables. With a rotor, half a turn at"
+        " its constant rate -I^-1 g stands on either side of the flow: then the error is proportional to torque and"
+        " rotor, and the energy of a free gyrostat is not kept, but its error is bounded.",
         cite="celledoni2006,wisdom1996,wisdom2006",
         order=2,
         attitude_order=2,
         accepts=Depends.POSITION | Depends.TIME,
         keeps=keeps if corrector else keeps | Keeps.REVERSIBLE,
         keeps_when_free=_FREE,
+        accepts_rotor=not compensated,
+        with_rotor=Promises(2, 2, keeps, _VEERED & ~Keeps.REVERSIBLE)
+        if corrector
+        else Promises(2, 2, keeps | Keeps.REVERSIBLE, _VEERED),
         generalised_order=(corrector + 1, 2) if corrector else (2, 2),
         model=StepModel(3.0, (6.0, 0.11), 1.0, 1.0) if corrector else StepModel(1.0, (0.02, 0.02), 1.0),
         unscaled=compensated,

@@ -63,6 +63,7 @@ def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=symmetric,
         keeps_when_free=symmetric | quadratic,
+        accepts_rotor=True,
         collocation=True,
         tuning=(allowed, 0.0),
         model=MODEL,

@@ -2,18 +2,20 @@
 
 All turn the body by h times the mean w of the old and the new rate, and solve one equation for it,
 
-    I w = m + dm / 2,
+    I w + g = m + dm / 2,
 
-where dm is the change, in the body, of a momentum that only the torque changes in space. They differ in how the body is
-turned, by the exponential or by Cayley's map, in which of the two turns the momentum, and in where the torque is taken.
+where g is the momentum of a rotor, if the body has one, and dm is the change, in the body, of a momentum that only the
+torque changes in space. They differ in how the body is turned, by the exponential or by Cayley's map, in which of the
+two turns the momentum, and in where the torque is taken.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from polhode.core.compose import Increments
-from polhode.core.newton import Columns, applied, differences, euler, secant, size, solved
-from polhode.core.ops import fma
+from polhode.core.gyrostat import momentum_of, rate_of
+from polhode.core.newton import Columns, applied, differences, secant, size, slope_of_momentum, solved
+from polhode.core.ops import fma, internal, is_gyrostat
 from polhode.core.quat import normalised
 from polhode.core.rotor import cayley, change_of_attitude, change_of_components, dexp, exponential
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
@@ -44,6 +46,14 @@ def by_midpoint(body: Rotor, m: Vec3, h: float, w: Vec3) -> tuple[Vec3, Columns]
     x, y, z = -h * k[0], -h * k[1], -h * k[2]
     a, b, c = 0.5 * x * j[0], 0.5 * y * j[1], 0.5 * z * j[2]
     dm = (x * (w[1] * w[2]), y * (w[2] * w[0]), z * (w[0] * w[1]))
+    if is_gyrostat(body):
+        g, x, y, z = internal(body), 0.5 * h * j[0], 0.5 * h * j[1], 0.5 * h * j[2]
+        dm = combine(dm, h, cross(g, w))
+        return dm, (
+            (0.0, fma(b, w[2], y * g[2]), fma(c, w[1], -(z * g[1]))),
+            (fma(a, w[2], -(x * g[2])), 0.0, fma(c, w[0], z * g[0])),
+            (fma(a, w[1], x * g[1]), fma(b, w[0], -(y * g[0])), 0.0),
+        )
     return dm, ((0.0, b * w[2], c * w[1]), (a * w[2], 0.0, c * w[0]), (a * w[1], b * w[0], 0.0))
 
 
@@ -76,7 +86,7 @@ def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton
     def torque(body: Rotor, p: Params, t: float, s: State, h: float, w: Vec3) -> Vec3:
         """Returns the torque at the end or the middle of the step, if w is the mean rate."""
         e, u = turn((h * w[0], h * w[1], h * w[2]))
-        dq, m = change_of_attitude(s.q, e, u), times(w, body.inertia)
+        dq, m = change_of_attitude(s.q, e, u), momentum_of(body, w)
         if trapezoid:
             there = (fma(2.0, m[0], -s.m[0]), fma(2.0, m[1], -s.m[1]), fma(2.0, m[2], -s.m[2]))
             return pull(body, p, t + h, State(moved(s.q, dq), there))
@@ -88,9 +98,9 @@ def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton
         h2, old = 0.5 * h, n if trapezoid else ZERO
         weight = h2 if trapezoid else h
         m = combine(s.m, h2, old)  # the momentum that is turned; `by_midpoint` does not need it
-        w = times(s.m, j)
+        w = rate_of(body, s.m)
         if last:
-            w = times(combine(s.m, h2, euler(differences(body), w, n)), j)
+            w = rate_of(body, combine(s.m, h2, slope_of_momentum(body, w, n)))
         d, before, status, count = ZERO, 0.0, NO_CONVERGENCE, memory[3]
         b: Columns = (d, d, d)  # the estimated derivative of the torque by w
         for i in range(MOST_ITERATIONS):
@@ -101,7 +111,7 @@ def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton
             n = here
             free, slope = momentum(body, m, h, w)
             dm = combine(free, weight, combine(old, 1.0, n))
-            d = solved(tangent(slope, 0.5 * weight, j, b), combine(times(combine(s.m, 0.5, dm), j), -1.0, w))
+            d = solved(tangent(slope, 0.5 * weight, j, b), combine(rate_of(body, combine(s.m, 0.5, dm)), -1.0, w))
             w = combine(w, -1.0, d)
             moves = size(d)
             if not moves < 1e300:  # neither infinite nor NaN can be iterated away
@@ -153,6 +163,7 @@ def _midpoint(turn: Turn, momentum: Momentum, trapezoid: bool, **card: Any) -> M
             order=2,
             attitude_order=2,
             accepts=ANY,
+            accepts_rotor=True,
             unscaled=compensated,
             **card,
         )

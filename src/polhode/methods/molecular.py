@@ -19,4 +19,5 @@ NO_SQUISH = Method(
     accepts=Depends.POSITION | Depends.TIME,
     keeps=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.AXIAL_MOMENTUM,
     keeps_when_free=Keeps.SYMPLECTIC | Keeps.REVERSIBLE | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
+    accepts_rotor=True,
 )

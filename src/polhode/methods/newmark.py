@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.core.compose import Increments, Routine, Scheme
-from polhode.core.newton import MOST_ITERATIONS, NEWTON_TOLERANCE, balance, differences, euler, size, solved
+from polhode.core.gyrostat import momentum_of, rate_of
+from polhode.core.newton import MOST_ITERATIONS, NEWTON_TOLERANCE, balance, size, slope_of_momentum, solved
+from polhode.core.ops import internal, is_gyrostat
 from polhode.core.quat import multiply, normalised, tidied, to_body, to_space
 from polhode.core.rotor import change_of_attitude, change_of_components, dexp, exponential, quaternion_of, rows
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
@@ -31,7 +33,7 @@ def balanced(pull: Pull) -> Callable[[Rotor, Params, float, State], Vec3]:
     """Returns the start of most of these methods: the rate of change of the momentum by Euler's equation."""
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Vec3:
-        return euler(differences(body), times(s.m, body.inverse), pull(body, p, t, s))
+        return slope_of_momentum(body, rate_of(body, s.m), pull(body, p, t, s))
 
     return start
 
@@ -56,14 +58,14 @@ def newmark(pull: Pull, gamma: float, newton: str) -> Callable[..., Moved]:
     def move(body: Rotor, p: Params, t: float, s: State, h: float, y: Vec3) -> Moved:
         h2, g, j = 0.5 * h, gamma * h, body.inverse
         dm = (h2 * y[0], h2 * y[1], h2 * y[2])
-        w = times(combine(s.m, 1.0, dm), j)
+        w = rate_of(body, combine(s.m, 1.0, dm))
         v = (h * w[0], h * w[1], h * w[2])
         e, u = exponential(v)  # (30)
         dq = change_of_attitude(s.q, e, u)
         n = pull(body, p, t + h, State(moved(s.q, dq), s.m))
         if not central:  # (35); S(v) does not change v itself
             dm = combine(dm, h2 - g, times(dexp(v, times(y, j)), body.inertia))
-        x, status = balance(differences(body), j, n, combine(s.m, 1.0, dm), g, y if last else ZERO)  # (42), (43)
+        x, status = balance(body, n, combine(s.m, 1.0, dm), g, y if last else ZERO)  # (42), (43)
         return Moved(e, u, State(dq, combine(dm, g, x)), x, status)  # (36)
 
     return move
@@ -138,6 +140,7 @@ def _nmb(gamma: float, newton: str, attitude: str, compensated: bool) -> Method:
         accepts=Depends.POSITION | Depends.TIME,
         keeps=kept,
         keeps_when_free=kept,
+        accepts_rotor=True,
         unscaled=compensated,
     )
 
@@ -163,7 +166,7 @@ def newmark_in_space(pull: Pull, newton: str) -> tuple[Start, Any]:
     begin, last = balanced(pull), newton == "last"
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
-        w = to_space(s.q, times(s.m, body.inverse))
+        w = to_space(s.q, rate_of(body, s.m))
         a = to_space(s.q, times(begin(body, p, t, s), body.inverse))
         return (w[0], w[1], w[2], a[0], a[1], a[2])
 
@@ -179,10 +182,11 @@ def newmark_in_space(pull: Pull, newton: str) -> tuple[Start, Any]:
             times_matrix(r, times(body.inertia, r[1])),
             times_matrix(r, times(body.inertia, r[2])),
         )
+        g = to_space(q, internal(body))
         x, status = a if last else ZERO, NO_CONVERGENCE
         w = combine(wp, h2, x)
         for _ in range(MOST_ITERATIONS):
-            m = times_matrix(inertia, w)
+            m = combine(times_matrix(inertia, w), 1.0, g) if is_gyrostat(body) else times_matrix(inertia, w)
             f = combine(combine(times_matrix(inertia, x), -1.0, n), 1.0, cross(w, m))  # (42)
             d = solved(tangent(inertia, h2, w, m), f)
             x = combine(x, -1.0, d)
@@ -194,7 +198,7 @@ def newmark_in_space(pull: Pull, newton: str) -> tuple[Start, Any]:
             if abs(h2) * change <= NEWTON_TOLERANCE * size(w):
                 status = OK
                 break
-        return State(q, times(body.inertia, to_body(q, w))), (w[0], w[1], w[2], x[0], x[1], x[2]), status
+        return State(q, momentum_of(body, to_body(q, w))), (w[0], w[1], w[2], x[0], x[1], x[2]), status
 
     return start, step
 
@@ -235,6 +239,7 @@ def _nms(newton: str) -> Method:
         accepts=Depends.POSITION | Depends.TIME,
         keeps=Keeps.REVERSIBLE,
         keeps_when_free=Keeps.REVERSIBLE,
+        accepts_rotor=True,
     )
 
 
@@ -249,13 +254,13 @@ def simo_wong(pull: Pull, symmetric: bool) -> tuple[Start, Any]:
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
         n = pull(body, p, t, s)
-        y = euler(differences(body), times(s.m, body.inverse), n)
+        y = slope_of_momentum(body, rate_of(body, s.m), n)
         return (y[0], y[1], y[2], n[0], n[1], n[2])
 
     def change(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         y, old = (memory[0], memory[1], memory[2]), (memory[3], memory[4], memory[5])
         h2, r = 0.5 * h, 1.0 / h
-        w = times(combine(s.m, h2, y), body.inverse)
+        w = rate_of(body, combine(s.m, h2, y))
         e, u = exponential((h * w[0], h * w[1], h * w[2]))
         dq = change_of_attitude(s.q, e, u)
         n = pull(body, p, t + h, State(moved(s.q, dq), s.m))
@@ -282,6 +287,7 @@ def _simo_wong(symmetric: bool, **card: Any) -> Method:
             accepts=Depends.POSITION | Depends.TIME,
             keeps=Keeps.AXIAL_MOMENTUM,
             keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
+            accepts_rotor=True,
             unscaled=compensated,
             **card,
         )
@@ -326,8 +332,8 @@ def staggered(pull: Pull) -> tuple[Start, Any]:
 
     def beside(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         """Returns the other chain's state half a step ahead, by two evaluations."""
-        y = euler(differences(body), times(s.m, body.inverse), pull(body, p, t, s))
-        w = times(combine(s.m, 0.25 * h, y), body.inverse)
+        y = slope_of_momentum(body, rate_of(body, s.m), pull(body, p, t, s))
+        w = rate_of(body, combine(s.m, 0.25 * h, y))
         v = (0.5 * h * w[0], 0.5 * h * w[1], 0.5 * h * w[2])
         e, u = exponential((0.5 * v[0], 0.5 * v[1], 0.5 * v[2]))
         quarter = State(moved(s.q, change_of_attitude(s.q, e, u)), s.m)
@@ -339,10 +345,10 @@ def staggered(pull: Pull) -> tuple[Start, Any]:
         if memory[7] != h:
             other = beside(body, p, t, s, h)
             count += 2.0
-        w = times(other.m, body.inverse)
+        w = rate_of(body, other.m)
         n = to_space(other.q, pull(body, p, t + 0.5 * h, other))
         new = across(s, (h * w[0], h * w[1], h * w[2]), h, n)
-        w = times(new.m, body.inverse)
+        w = rate_of(body, new.m)
         n = to_space(new.q, pull(body, p, t + h, new))
         other = across(other, (h * w[0], h * w[1], h * w[2]), h, n)
         q, m = other.q, other.m
@@ -374,4 +380,5 @@ HSTAGM = Method(
     accepts=Depends.POSITION | Depends.TIME,
     keeps=Keeps.AXIAL_MOMENTUM,
     keeps_when_free=Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MOMENTUM,
+    accepts_rotor=True,
 )

@@ -41,6 +41,7 @@ def _radau(order: int, rtol: float, atol: float) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.NOTHING,
         keeps_when_free=Keeps.NOTHING,
+        accepts_rotor=True,
         variable_steps=True,
         adaptive=True,
         tuning=(allowed, absolute * allowed / relative),

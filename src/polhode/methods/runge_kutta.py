@@ -31,6 +31,7 @@ def explicit(
             accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
             keeps=Keeps.NOTHING,
             keeps_when_free=Keeps.NOTHING,
+            accepts_rotor=True,
             unscaled=compensated,
             **card,
         )

@@ -31,6 +31,10 @@ def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
         cite=f"holder2001,{method.cite}",
         keeps=method.keeps & ~lost,
         keeps_when_free=method.keeps_when_free & ~lost,
+        with_rotor=method.with_rotor
+        and method.with_rotor._replace(
+            keeps=method.with_rotor.keeps & ~lost, keeps_when_free=method.with_rotor.keeps_when_free & ~lost
+        ),
         generalised_order=None,
         variable_steps=True,
         options=(),
@@ -93,6 +97,7 @@ def _dop853(rtol: float, atol: float, largest: bool) -> Method:
         accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
         keeps=Keeps.NOTHING,
         keeps_when_free=Keeps.NOTHING,
+        accepts_rotor=True,
         variable_steps=True,
         adaptive=True,
         locates_bends=True,

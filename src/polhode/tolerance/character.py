@@ -14,6 +14,7 @@ from polhode.core.ops import read_only
 from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
+from polhode.integration.binding import triple
 from polhode.integration.cost import seconds_a_call
 from polhode.integration.grid import MANY_BREAKPOINTS, between_stops
 from polhode.integration.stiffness import fastest_decay, is_stiff
@@ -84,6 +85,11 @@ class Sizes(NamedTuple):
     """The greatest rate of the free motion."""
     carries: bool = False
     """Whether the torque carries numbers of its own along."""
+    gyrostat: bool = False
+    """Whether the body has a rotor."""
+    rotor_ratio: float = 0.0
+    """What a rotor adds to the torque ratio for methods to which both are perturbations of the free motion without a
+    rotor: its momentum over the whole, each as the root of m . I^-1 m."""
     comoving: tuple[float, float] | None = None
     """For a symmetric body: the rate at which its torque changes for an observer that takes part in its free motion,
     and the torque ratio by that measure."""
@@ -128,6 +134,8 @@ def character(problem: Problem) -> Character:
     x, y, z = (problem.momentum_start if body.aligned else problem.momentum_start @ body.axes).tolist()
     a, b, c = body.moments.tolist()
     j, start = (1.0 / a, 1.0 / b, 1.0 / c), (x, y, z)
+    if body.has_rotor:
+        return _of_gyrostat(problem, start)
     twice_kinetic = dot((x * x, y * y, z * z), j)
     size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic)
     rotor = Rotor((a, b, c), j)
@@ -137,16 +145,8 @@ def character(problem: Problem) -> Character:
     stiff = starts_stiff(problem)
     swing = 0.0 if stiff else math.sqrt(size * max(j))  # a stiff torque ends the motion where it begins
     rate, torque_ratio = math.hypot(free_rate, swing), _ratio(size, twice_kinetic)
-    span, pieces = abs(problem.span), narrow
-    if torque.breakpoints:
-        shortest, longest = between_stops(problem)
-        # Where there are many pieces, each is divided by itself.
-        pieces = max(pieces, span / longest if len(torque.breakpoints) > MANY_BREAKPOINTS else span / shortest)
-        pieces = min(pieces, MOST_PIECES)
-    knot_pieces, knot_error = 1.0, 0.0
-    if torque.knots:
-        knot_pieces = span / between_stops(problem, at_knots=True)[1]
-        knot_error = KNOT_ERROR * torque.roughness * torque_ratio * rate
+    span, pieces = abs(problem.span), max(narrow, _pieces(problem))
+    knot_pieces, knot_error = _knots(problem, rate, torque_ratio)
     leverage = max(a, b, c) / min(a, b, c)
     if torque_ratio < 1.0 and any(start):  # else the body may come to turn about any axis
         leverage = min(leverage, math.hypot(x, y, z) / (min(a, b, c) * math.hypot(x / a, y / b, z / c)))
@@ -160,8 +160,8 @@ def character(problem: Problem) -> Character:
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
-        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, bool(torque.state_names), comoving,
-        knot_pieces, knot_error, dearness(problem),
+        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, bool(torque.state_names),
+        comoving=comoving, knot_pieces=knot_pieces, knot_error=knot_error, dearness=dearness(problem),
     )  # fmt: skip
 
 
@@ -169,6 +169,56 @@ def dearness(problem: Problem) -> float:
     """Returns what an evaluation of the torque costs, in exact flows, to the next power of two; 0: it is not dear."""
     cost = seconds_a_call(problem) / FLOW_SECONDS
     return 2.0 ** round(math.log2(cost)) if cost > DEAR_FLOWS else 0.0
+
+
+def _of_gyrostat(problem: Problem, start: Vec3) -> Character:
+    """Does the same for a body with a rotor, whose momentum in principal axes is `start`.
+
+    Its rates vary as fast as it turns, and with the frequency at which a rotor alone would make it nutate.
+    """
+    body, torque, span = problem.body, problem.torque, abs(problem.span)
+    i, g, m = body.moments, body.principal_rotor, np.array(start)
+    own, least = m - g, float(i.min())
+    twice_kinetic, whole = float((own * own / i).sum()), float((m * m / i).sum())
+    size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic)
+    nutation = math.sqrt(float((g * g * i).sum())) / math.sqrt(float(i[0]) * float(i[1]) * float(i[2]))
+    turning, now = math.sqrt(twice_kinetic / least), math.hypot(*(own / i).tolist())
+    stiff = starts_stiff(problem)
+    swing = 0.0 if stiff else math.sqrt(size / least)
+    rate = math.hypot(turning + nutation, swing)
+    _, nutation2 = effort(Rotor(triple(i), triple(1.0 / i)), triple(own))
+    changes = math.sqrt(nutation2) + nutation
+    rotor_ratio = math.sqrt(float((g * g / i).sum()) / whole) if whole > 0.0 else math.inf
+    usual = max(now, swing)
+    leverage = max(float(i.max()) / least, math.hypot(*start) / (least * usual) if usual > 0.0 else 1.0)
+    pieces, torque_ratio = max(narrow, _pieces(problem)), _ratio(size, twice_kinetic)
+    knot_pieces, knot_error = _knots(problem, rate, torque_ratio)
+    return Character(
+        span, rate, torque_ratio, torque.depends, symmetric=False, pieces=pieces,
+        steadiness=rate / changes if changes > 0.0 else math.inf, harmony=harmony(problem), parts=equal_parts(problem),
+        may_bend=torque.may_bend, stiff=stiff, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True,
+        rotor_ratio=rotor_ratio, carries=bool(torque.state_names), knot_pieces=knot_pieces, knot_error=knot_error,
+        dearness=dearness(problem),
+    )  # fmt: skip
+
+
+def _pieces(problem: Problem) -> float:
+    """Returns the span over the shortest stretch between jumps of the torque, or the longest if there are many."""
+    breakpoints, span = problem.torque.breakpoints, abs(problem.span)
+    if not breakpoints:
+        return 1.0
+    shortest, longest = between_stops(problem)
+    # Where there are many pieces, each is divided by itself.
+    return min(span / longest if len(breakpoints) > MANY_BREAKPOINTS else span / shortest, MOST_PIECES)
+
+
+def _knots(problem: Problem, rate: float, torque_ratio: float) -> tuple[float, float]:
+    """Returns the span over the longest stretch between knots of the torque, and what they cost in accuracy."""
+    torque = problem.torque
+    if not torque.knots:
+        return 1.0, 0.0
+    error = KNOT_ERROR * torque.roughness * torque_ratio * rate
+    return abs(problem.span) / between_stops(problem, at_knots=True)[1], error
 
 
 def starts_stiff(problem: Problem) -> bool:

@@ -204,7 +204,7 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
         first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
         least = max(LEAST_VARIABLE_STEPS, 2 * c.pieces)
         return Candidate(method, 8.0, first, factors, least_steps=least, at_knots=at_knots)
-    if all(n is None for n in method.orders(free=c.depends is Depends.NOTHING)):
+    if all(n is None for n in _orders(method, c)):
         return Candidate(method, 0.0, max(1.0, c.turn), factors)
     turn, order = _first_turn(method, c, rtol)
     stretch = c.reach / max(c.rate, 1e-300)
@@ -223,14 +223,19 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
     )  # fmt: skip
 
 
+def _orders(method: Method, c: Character) -> tuple[int | None, int | None]:
+    """Returns the orders of momentum and attitude for such a problem."""
+    return method.promises(rotor=c.gyrostat).orders(free=c.depends is Depends.NOTHING)
+
+
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     """Returns the turn in a step that is likely to do, and the order of the error that allows no more."""
-    orders = method.orders(free=c.depends is Depends.NOTHING)
+    orders = _orders(method, c)
     powers = method.generalised_order or (min(n for n in orders if n is not None),)
     model = model_of(method, symmetric=c.comoving is not None) or UNKNOWN
-    eps = min(1.0, c.torque_ratio)
     limiting = math.sqrt(max(powers) * min(powers))  # where the longest turn is the limit, the order is not known
     radians, weak = c.turn, bool(method.generalised_order)
+    eps = min(1.0, c.torque_ratio + (c.rotor_ratio if weak else 0.0))
     turn = model.longest_turn / (1.0 + model.reach_loss * eps)
     if model.longest_flow and not c.symmetric:  # the companion's flows are to go in one piece
         reach = min(c.reach, LONGEST_TURN) if method.unscaled else c.reach
@@ -305,7 +310,7 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
 
     A free body goes to listed times in one step each; without a list it makes two steps a radian, for rows to look at.
     """
-    if c.depends is Depends.NOTHING:
+    if c.depends is Depends.NOTHING and not c.gyrostat:
         return free_candidate(c.turn, outputs)
     if c.stiff:
         return candidate(find_method(STIFF), c, rtol)
@@ -317,7 +322,8 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     if method.collocation and _iteration(method, c, rtol).allowed > COMPENSATION_SHOWS:
         method = method.replace(compensated=False)
     spare = method.replace(compensated=True)
-    return candidate(method, c, rtol, None if spare is method else spare)
+    is_useful = spare is not method and (spare.accepts_rotor or not c.gyrostat)
+    return candidate(method, c, rtol, spare if is_useful else None)
 
 
 def free_candidate(turn: float, outputs: int | None) -> Candidate:
@@ -334,14 +340,14 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
         costs |= {name: _multistep_cost(name, c, rtol) for name in MULTISTEP}
     if c.comoving is not None and c.comoving[1] < STRONG_COMOVING_RATIO:
         costs[COMOVING] = _collocation_cost(COMOVING, c, rtol)
-    if not c.depends & Depends.RATE and (c.torque_ratio < STRONG_RATIO or dear):
+    if not c.depends & Depends.RATE and (c.torque_ratio + c.rotor_ratio < STRONG_RATIO or dear):
         for name in SPLITTINGS[many or dear]:
             costs[name] = _splitting_cost(name, c, rtol, many=many)
         # A corrector looks beyond the ends of the span, where a torque of the time may have no value.
         if outputs is not None and not c.depends & Depends.TIME:
-            for name in (CORRECTED, MODIFIED):
+            for name in (CORRECTED,) if c.gyrostat else (CORRECTED, MODIFIED):
                 costs[name] = _splitting_cost(name, c, rtol, outputs, many=many)
-                if costs[name] == math.inf:  # by its round-off: else the dearer form would not win
+                if costs[name] == math.inf and not c.gyrostat:  # by its round-off: else the dearer form would not win
                     polished = find_method(name).replace(compensated=True).name
                     costs[polished] = _splitting_cost(polished, c, rtol, outputs)
     return min(costs, key=lambda name: costs[name])

@@ -65,7 +65,7 @@ TENSOR_CHANGES, RATE_CHANGES = _changes()
 
 def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile) -> Solution:
     """Returns the motion with an error below the tolerance: in closed form if the body is free, else by a search."""
-    if goal.method is not None or problem.torque.depends is not Depends.NOTHING:
+    if goal.method is not None or problem.torque.depends is not Depends.NOTHING or problem.body.has_rotor:
         return search.answer(problem, goal, progress, on_compile)
     solution = _in_closed_form(problem, goal.rtol)
     if solution is None:

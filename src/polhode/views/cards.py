@@ -40,7 +40,7 @@ KEY = {
     "order": "of momentum/attitude; of a free body where that differs; exact: the error is round-off at any step",
     "keeps": "to round-off at any step, under a potential and when free: S symplectic form, R reversibility, E energy, "
     "N norm of the momentum, M momentum in space, A its component along the axis of the potential",
-    "takes": "torques that read the attitude q, the time t, the rate w; free bodies always",
+    "takes": "torques that read the attitude q, the time t, the rate w; free bodies always; g: bodies with a rotor",
     "cost": "torque evaluations a step (*: they vary) + flows of a splitting (f)",
 }
 """How to read a table of methods."""
@@ -124,7 +124,8 @@ def method_row(method: Method) -> tuple[str, ...]:
         when_free if when_free != orders else "",
         _letters(method.keeps) if method.accepts else "",
         _letters(method.keeps_when_free),
-        "".join(letter if flag in method.accepts else "-" for flag, letter in READS.items()),
+        "".join(letter if flag in method.accepts else "-" for flag, letter in READS.items())
+        + ("g" if method.accepts_rotor else "-"),
         cost(method),
         method.cite.split(",")[0],
         method.summary,
@@ -205,9 +206,23 @@ def method_record(method: Method) -> dict[str, Any]:
         "keeps": _names(method.keeps) if method.accepts else [],
         "keeps_when_free": _names(method.keeps_when_free),
         "accepts": _names(method.accepts),
+        "accepts_rotor": method.accepts_rotor,
+        "with_rotor": _record_with_rotor(method) if method.accepts_rotor else None,
         "cost": cost(method),
         "options": {option.name: option.default for option in method.options},
         "cite": [key for key in method.cite.split(",") if key],
+    }
+
+
+def _record_with_rotor(method: Method) -> dict[str, Any]:
+    """Returns what a method promises for bodies with a rotor, under the names of `method_record`."""
+    declared = method.promises(rotor=True)
+    (momentum, attitude), (free_momentum, free_attitude) = declared.orders(free=False), declared.orders(free=True)
+    return {
+        "order": {"momentum": momentum, "attitude": attitude},
+        "order_when_free": {"momentum": free_momentum, "attitude": free_attitude},
+        "keeps": _names(declared.keeps) if method.accepts else [],
+        "keeps_when_free": _names(declared.keeps_when_free),
     }
 
 
@@ -230,7 +245,8 @@ def _order(order: int | None) -> str:
 
 def cost(method: Method) -> str:
     """Returns the torque evaluations of a step and, for a splitting, the flows: `1+5f`."""
-    drifts = sum(s.flow is not kick for s in method.scheme.stages) if isinstance(method.scheme, Splitting) else 0
+    stages = method.scheme.without_veers().stages if isinstance(method.scheme, Splitting) else ()
+    drifts = sum(s.flow is not kick for s in stages)
     flows = f"{drifts / method.advance:.3g}f" if drifts else ""
     if not method.accepts:
         return flows
@@ -290,6 +306,7 @@ def method_facts(method: Method) -> dict[str, str]:
         facts["keeps under a potential"] = flags(method.keeps)
     facts["keeps when free"] = flags(method.keeps_when_free)
     facts["accepts"] = f"torques that depend on {flags(method.accepts)}" if method.accepts else "free bodies only"
+    facts["bodies with a rotor"] = _spoken_rotor(method)
     if method.accepts:
         facts["torque evaluations"] = _spoken_evaluations(method)
     if method.variable_steps:
@@ -297,6 +314,18 @@ def method_facts(method: Method) -> dict[str, str]:
     elif method.advance != 1.0:
         facts["step"] = f"one application of the method advances {method.advance:g} of your steps"
     return facts
+
+
+def _spoken_rotor(method: Method) -> str:
+    """Says what is promised for gyrostats."""
+    if not method.accepts_rotor:
+        return "refused"
+    declared = method.with_rotor
+    if declared is None:
+        return "accepted, with the same promises"
+    torqued, free = declared.orders(free=False), declared.orders(free=True)
+    orders = _orders_long(torqued) + (f"; when free {_orders_long(free)}" if free != torqued else "")
+    return f"accepted; order: {orders}; keeps when free: {flags(declared.keeps_when_free)}"
 
 
 def _orders_long(orders: tuple[int | None, int | None]) -> str:
