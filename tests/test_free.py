@@ -235,17 +235,17 @@ def test_a_stack_is_its_motions(count: int) -> None:
 def test_the_way_a_motion_is_set_up_does_not_show(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit in plain Python and compiled, so that the faster one may always be taken."""
     rates = np.random.default_rng(count).normal(size=(count, 3))
-    monkeypatch.setattr(free, "_interpreted", free.MOST_INTERPRETED)
+    monkeypatch.setattr(free, "_interpreted", {set_up_rows: free.MOST_INTERPRETED})
     compiled = FreeMotion(BODY, rates)._motions
     few = rates[:20]
-    monkeypatch.setattr(free, "_interpreted", 0)
+    monkeypatch.setattr(free, "_interpreted", {})
     assert FreeMotion(BODY, few)._motions.tobytes() == compiled[: len(few)].tobytes()
-    assert free._interpreted == len(few)
+    assert free._interpreted == {set_up_rows: len(few)}
 
 
 @pytest.mark.usefixtures("plain")
 def test_many_motions_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free, "_interpreted", 0)
+    monkeypatch.setattr(free, "_interpreted", {})
     stack = FreeMotion(BODY, np.full((free.MOST_INTERPRETED + 1, 3), [0.5, 1.2, 0.7]))
     assert stack[-1].period == SHORT.period
 
@@ -259,7 +259,7 @@ def test_plain_python_sets_up_the_first_few_only(monkeypatch: pytest.MonkeyPatch
         return set_up_rows(given, motions, count)
 
     compiled = free._program(set_up_rows, "ppi")
-    monkeypatch.setattr(free, "_interpreted", 0)
+    monkeypatch.setattr(free, "_interpreted", {})
     monkeypatch.setattr(free, "_program", lambda f, signature: compiled)
     monkeypatch.setattr(free, "set_up_rows", counted)
     for _ in range(2 * free.MOST_INTERPRETED):

@@ -58,7 +58,8 @@ def test_tolerances_are_met(case: str) -> None:
     attitude, rate = by_scipy(body, OMEGA, 2.0, weight)
     assert s.error_estimate is not None
     assert s.error_estimate <= 1e-8
-    assert (attitude.inv() * s.attitude[-1]).magnitude() < s.error_estimate
+    by_hand = 1e-13  # what SciPy errs; the closed form of a rotor on an axis states less
+    assert (attitude.inv() * s.attitude[-1]).magnitude() < s.error_estimate + by_hand
     assert np.linalg.norm(s.omega[-1] - rate) < 2.0 * s.error_estimate
 
 

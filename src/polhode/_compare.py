@@ -18,7 +18,7 @@ from polhode.body import Body
 from polhode.compiled import CompilationFailed, announced_once
 from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
-from polhode.free import FreeMotion
+from polhode.free import FreeMotion, has_closed_form
 from polhode.integration.loop import Progress, SimulationFailed, solve
 from polhode.io.records import describe_torque
 from polhode.methods import Method, split_list
@@ -320,7 +320,7 @@ def compare(
     longest = max(map(float, steps))
     times = _times(t0, t1, longest) if t_eval is None else _check.row("t_eval", t_eval)
     contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile or (lambda _: None))
-    if torque.depends is Depends.NOTHING and not body.has_rotor:
+    if torque.depends is Depends.NOTHING and (not body.has_rotor or has_closed_form(body)):
         reference = _exact(FreeMotion(body, omega, attitude, t0), times)
     else:
         reference = contest.reference(longest)

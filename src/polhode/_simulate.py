@@ -15,6 +15,7 @@ from polhode.body import Body
 from polhode.compiled import announced_once
 from polhode.core.states import STATE
 from polhode.core.types import Depends
+from polhode.free import has_closed_form
 from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.cost import announce
@@ -297,9 +298,8 @@ def _resumed_within(
     if not same and not solution.torque_changed and solution.error_estimate is not None:
         solution = _estimated_to_its_end(solution, goal, progress, on_compile)
     error, best, spent = solution.error_estimate, solution, solution.stats
-    is_free = (
-        acting.depends is Depends.NOTHING and not old.body.has_rotor
-    )  # then the whole motion costs no more than a part of it
+    is_free = acting.depends is Depends.NOTHING and (not old.body.has_rotor or has_closed_form(old.body))
+    # The whole motion of a free body costs no more than a part of it.
     is_good = error is not None and error <= goal.rtol and _end_is_estimated(solution)
     if not from_start or (not is_free and is_good):
         q = _check.quaternion("attitude", solution.last_quaternion, again=True)

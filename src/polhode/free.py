@@ -58,9 +58,15 @@ _ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_no
 """The arrays of a `FreeMotion` that have one row for each motion."""
 
 
-def is_within_range(moments: Floats) -> bool:
-    """Whether the closed form holds for a body with these moments."""
-    return float(moments.max()) <= MOST_RATIO * float(moments.min())
+def has_closed_form(body: Body) -> bool:
+    """Whether the closed form holds for this body: for its moments, and for its rotor if it has one."""
+    if float(body.moments.max()) > MOST_RATIO * float(body.moments.min()):
+        return False
+    if not body.has_rotor:
+        return True
+    from polhode.free_gyrostat import rotor_frame
+
+    return rotor_frame(body) is not None
 
 
 class ObservedPeriods(NamedTuple):
@@ -126,6 +132,9 @@ class FreeMotion:
     For many motions at once, give a list of bodies, or a stack of rates or attitudes, or several of these of one
     length. All results then have an axis of motions first, then the axes of the times, then components.
 
+    A body with a rotor, a gyrostat, has a closed form if its rotor lies on a principal axis. Then the error is below
+    8 eps (1 + s), and what has no meaning for it says so in an error.
+
     Parameters
     ----------
     body
@@ -138,6 +147,15 @@ class FreeMotion:
     t0
         The time of the start, in seconds.
     """
+
+    def __new__(cls, body: Any = None, *_: Any, **__: Any) -> FreeMotion:
+        """Makes a `GyrostatMotion`, which is a `FreeMotion`, if a body has a rotor."""
+        bodies = body if isinstance(body, Sequence | np.ndarray) else [body]
+        if cls is FreeMotion and any(isinstance(b, Body) and b.has_rotor for b in bodies):
+            from polhode.free_gyrostat import GyrostatMotion
+
+            return object.__new__(GyrostatMotion)
+        return object.__new__(cls)
 
     def __init__(self, body: Body | Sequence[Body], omega: Any, attitude: Any = None, t0: float = 0.0) -> None:
         bodies = list(body) if isinstance(body, Sequence | np.ndarray) else [body]
@@ -247,7 +265,7 @@ class FreeMotion:
         rates = np.where(np.abs(rates) < NEGLIGIBLE, 0.0, rates)
         self._moments, self._axes, self._scale = moments, axes, np.ldexp(1.0, speed)
         given = [inertia, rates, self._scale[:, None], self._quaternion, tilt, axes.reshape(count, 9)]
-        self._motions = _set_up(np.concatenate(given, axis=1))
+        self._motions = _set_up(set_up_rows, np.concatenate(given, axis=1), MOTION, MOST_INTERPRETED)
         self._norm = np.ldexp(np.ldexp(self._c.norm, size), speed)
         self._motions[:, -9:] *= self._norm[:, None]
 
@@ -263,7 +281,7 @@ class FreeMotion:
             )
         rates = np.abs(self._omega).max(axis=1)
         with np.errstate(over="ignore"):
-            sizes = {"rate": rates, "momentum": rates * greatest}
+            sizes = {"rate": rates, "momentum": rates * greatest, **self._other_sizes(greatest)}
         for name, size in sizes.items():
             outside = (size > 0.0) & ~((size > SMALLEST_SIZE) & (size < 1.0 / SMALLEST_SIZE))
             if outside.any():
@@ -272,6 +290,10 @@ class FreeMotion:
                     f"the {name}{self._of(bad)} is {size[bad]:.2g} in these units, near the "
                     "end of the range of floats: choose a unit of time or of mass in which it is nearer to one"
                 )
+
+    def _other_sizes(self, greatest: Floats) -> dict[str, Floats]:
+        """Returns what else must be far from the ends of the range of floats."""
+        return {}
 
     def _of(self, number: int) -> str:
         """Returns which motion is meant, for a message; nothing if there is only one."""
@@ -385,8 +407,11 @@ class FreeMotion:
     @property
     def angular_momentum(self) -> Floats:
         """The angular momentum in space axes, kg m^2/s."""
-        m = np.einsum("nij,nj->ni", self._tensor, self._omega)
-        return self._shaped(_rotated(self._quaternion, m))  # type: ignore[no-any-return]
+        return self._shaped(_rotated(self._quaternion, self._momenta()))  # type: ignore[no-any-return]
+
+    def _momenta(self) -> Floats:
+        """Returns the angular momenta at the start, in body axes."""
+        return np.einsum("nij,nj->ni", self._tensor, self._omega)  # type: ignore[no-any-return]
 
     @cached_property
     def mode(self) -> Any:
@@ -395,6 +420,9 @@ class FreeMotion:
         In short-axis mode the momentum, seen from the body, circles the axis of the greatest moment; in long-axis mode
         that of the least. On the separatrix the body flips once and then approaches the intermediate axis for ever. In
         a steady motion the angular velocity is constant.
+
+        A body with a rotor is in `rotor-axis` mode if the momentum, seen from the body, goes round the axis of the
+        rotor, and in `off-axis` mode if it does not.
         """
         c = self._c
         modes = np.where(c.sense > 0, "short-axis", "long-axis")
@@ -591,7 +619,7 @@ class FreeMotion:
 
     def _only(self, i: int) -> FreeMotion:
         """Returns motion i as a single one."""
-        single = FreeMotion.__new__(FreeMotion)
+        single = object.__new__(FreeMotion)
         single._shape, single.t0 = (), self.t0
         single._bodies = [self._bodies[i if len(self._bodies) > 1 else 0]]
         for name in _ROWS:
@@ -606,10 +634,16 @@ class FreeMotion:
         rows = [
             ("body", repr(self.body)),
             ("omega", f"({', '.join(f'{x:g}' for x in self._omega[0])}) rad/s at t = {self.t0:g} s"),
+            *self._described(),
+        ]
+        return "\n".join(["FreeMotion", *(f"  {name:<8}{value}" for name, value in rows)])
+
+    def _described(self) -> list[tuple[str, str]]:
+        """Returns the rows of the text of a single motion after those of its start."""
+        return [
             ("mode", f"{self.mode}, {self.separatrix_distance:.3g} from the separatrix, modulus {self.modulus:.6g}"),
             ("period", f"{self.period:.8g} s in the body, precession {self.precession_period:.8g} s"),
         ]
-        return "\n".join(["FreeMotion", *(f"  {name:<8}{value}" for name, value in rows)])
 
     # --- internals
 
@@ -736,22 +770,21 @@ def _program(f: Callable[..., int], signature: str) -> Callable[..., int]:
     return _kept(f, signature, compiles())
 
 
-_interpreted = 0
-"""The number of motions that were set up in plain Python."""
+_interpreted: dict[Callable[..., int], int] = {}
+"""The number of motions that were set up in plain Python, by each of the two functions."""
 
 
-def _set_up(given: Floats) -> Floats:
+def _set_up(f: Callable[..., int], given: Floats, width: int, most: int) -> Floats:
     """Sets up all motions: the first few of a process in plain Python, all others by the compiled program."""
-    global _interpreted
-    count = len(given)
-    motions = np.empty((count, MOTION))
-    if _interpreted + count > MOST_INTERPRETED:
-        _interpreted = MOST_INTERPRETED
-        _program(set_up_rows, "ppi")(given.reshape(-1), motions.reshape(-1), count)
+    count, before = len(given), _interpreted.get(f, 0)
+    motions = np.empty((count, width))
+    if before + count > most:
+        _interpreted[f] = most
+        _program(f, "ppi")(given.reshape(-1), motions.reshape(-1), count)
     else:
-        _interpreted += count
+        _interpreted[f] = before + count
         numbers = [0.0] * motions.size
-        set_up_rows(given.reshape(-1).tolist(), numbers, count)
+        f(given.reshape(-1).tolist(), numbers, count)
         motions.reshape(-1)[:] = numbers
     return motions
 

@@ -323,9 +323,9 @@ def _direct_third_kind(d: DirectSeries, c2: float, s2: float) -> tuple[float, fl
 
 def direct(c: Constants, d: DirectSeries, start: tuple[float, float], t: float) -> tuple[float, float, Vec3]:
     """cos and sin of chi / 2 up to a common factor, and y, at the scaled time t."""
-    n, f = _turns(t, c.rate_high, c.rate_low)
+    n, f = turns(t, c.rate_high, c.rate_low)
     v = f + 0.5 * c.u0 / c.quarter
-    m = _nearest(v)
+    m = nearest(v)
     sine, versine = sine_versine(min(max(pi * (v - m), -RIGHT_ANGLE), RIGHT_ANGLE))
     cosine = 1.0 - versine
     c2, s2 = (cosine - sine) * (cosine + sine), 2.0 * sine * cosine
@@ -339,7 +339,7 @@ def direct(c: Constants, d: DirectSeries, start: tuple[float, float], t: float) 
         d.scale2 * sine * (side_even + side_odd) * flipped,
         d.scale3 * (even - odd) * over,
     )
-    _, f = _turns(t, c.turn_high, c.turn_low)
+    _, f = turns(t, c.turn_high, c.turn_low)
     zc, zs = _phasor(f, start, _direct_third_kind(d, c2, s2))
     return zc, zs, y
 
@@ -418,8 +418,8 @@ def dual_start(c: Constants, d: DualSeries) -> tuple[float, float]:
 def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> tuple[float, float, Vec3]:
     """cos and sin of chi / 2 up to a common factor, and y, at the scaled time t."""
     if c.quarter > 0.0:
-        n, f = _turns(t, c.rate_high, c.rate_low)
-        m = _nearest(f + 0.5 * c.u0 / c.quarter)
+        n, f = turns(t, c.rate_high, c.rate_low)
+        m = nearest(f + 0.5 * c.u0 / c.quarter)
         n += m
         u = c.u0 + (f - m) * (2.0 * c.quarter)
     else:
@@ -440,8 +440,8 @@ def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> t
     over = 1.0 / theta2
     decayed = E * over
     y = (flip * d.scale1 * theta4 * decayed, flip * side * d.scale2 * theta1 * over, d.scale3 * theta3 * decayed)
-    _, f = _turns(t, c.turn_high, c.turn_low)
-    _, g = _turns(n, c.jump, 0.0)
+    _, f = turns(t, c.turn_high, c.turn_low)
+    _, g = turns(n, c.jump, 0.0)
     zc, zs = _phasor(f - g, start, _third_kind(d.angles, q, E, side))
     return zc, zs, y
 
@@ -449,27 +449,27 @@ def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> t
 # --- what both share -----------------------------------------------------------------------------------------------
 
 
-def _nearest(x: float) -> float:
+def nearest(x: float) -> float:
     """Rounds to the nearest integer for |x| < 2**51; beyond, the result is finite and has no meaning."""
     return (x + ROUND) - ROUND
 
 
-def _turns(t: float, high: float, low: float) -> tuple[float, float]:
+def turns(t: float, high: float, low: float) -> tuple[float, float]:
     """Splits t (high + low) into an integer and a fraction."""
     x, e = two_product(t, high)
-    n = _nearest(x)
+    n = nearest(x)
     return n, (x - n) + (e + t * low)
 
 
 def _sine_cosine(turns: float) -> tuple[float, float]:
     """sin and cos of 2 pi turns, up to a common sign, which a quaternion does not see."""
-    sine, versine = sine_versine(2.0 * pi * (turns - _nearest(turns)))
+    sine, versine = sine_versine(2.0 * pi * (turns - nearest(turns)))
     return sine, 1.0 - versine
 
 
 def _parity(n: float) -> float:
     """(-1)^n."""
-    return 1.0 - 2.0 * abs(n - 2.0 * _nearest(0.5 * n))
+    return 1.0 - 2.0 * abs(n - 2.0 * nearest(0.5 * n))
 
 
 def _phasor(turns: float, start: tuple[float, float], now: tuple[float, float]) -> tuple[float, float]:
@@ -522,7 +522,7 @@ _store_frame = writer_of(FRAME)
 def _frame(c: Constants, g: Any) -> Any:
     """Returns the frame of a motion from its constants and from the numbers that it was set up from."""
     e1, e2, e3 = _unlabelled(c, (1.0, 0.0, 0.0)), _unlabelled(c, (0.0, 1.0, 0.0)), _unlabelled(c, (0.0, 0.0, 1.0))
-    tilt, labels = (g[11], g[12], g[13], g[14]), _quaternion_of_axes(e1, e2, e3)
+    tilt, labels = (g[11], g[12], g[13], g[14]), quaternion_of_axes(e1, e2, e3)
     y0 = (1.0, 0.0, 0.0, 0.0) if c.kind == STEADY else _before(c)
     left = multiply(multiply(multiply((g[7], g[8], g[9], g[10]), tilt), labels), y0)
     right = multiply(conjugate(labels), conjugate(tilt))
@@ -536,7 +536,7 @@ def _frame(c: Constants, g: Any) -> Any:
     )  # fmt: skip
 
 
-def _quaternion_of_axes(x: Vec3, y: Vec3, z: Vec3) -> Quat:
+def quaternion_of_axes(x: Vec3, y: Vec3, z: Vec3) -> Quat:
     """Returns a multiple, in whole numbers, of the quaternion of a rotation that only exchanges axes."""
     a, b, c = y[2] - z[1], z[0] - x[2], x[1] - y[0]
     if 1.0 + x[0] + y[1] + z[2] > 0.0:
@@ -574,7 +574,7 @@ def evaluate_rows(
             w = max(c.precession, 1e-300)
             axis = (y[0] * c.response1 / w, y[1] * c.response2 / w, y[2] * c.response3 / w)
             for j in range(times):
-                _, f = _turns(_scaled_time(t[j] - t0, frame), c.turn_high, c.turn_low)
+                _, f = turns(_scaled_time(t[j] - t0, frame), c.turn_high, c.turn_low)
                 s, a = _sine_cosine(f)
                 _store(quaternion, omega, momentum, first + j, frame, (a, s * axis[0], s * axis[1], s * axis[2]), y)
     return OK
@@ -620,7 +620,7 @@ def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
     t = min(max(h * rate, -LONGEST_SCALED_TIME), LONGEST_SCALED_TIME)
     y = (c.y1, c.y2, c.y3)
     if c.kind == STEADY:
-        _, f = _turns(t, c.turn_high, c.turn_low)
+        _, f = turns(t, c.turn_high, c.turn_low)
         s, a = _sine_cosine(f)
         k = s / max(c.precession, 1e-300)
         turn = (a, k * y[0] * c.response1, k * y[1] * c.response2, k * y[2] * c.response3)

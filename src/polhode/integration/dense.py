@@ -13,7 +13,7 @@ from polhode.compiled import is_from_callback
 from polhode.core.drive import AT, COUNTERS
 from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.free import FreeMotion, is_within_range
+from polhode.free import FreeMotion, has_closed_form
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Begin, Integration, SimulationFailed
 from polhode.problem import Plan, Problem
@@ -104,7 +104,7 @@ def _closed_form(solution: Solution) -> FreeMotion | None:
     problem = solution.problem
     if problem.torque.depends is not Depends.NOTHING or solution.error_estimate is None or problem.omega_given is None:
         return None
-    if problem.body.has_rotor or not is_within_range(problem.body.moments):
+    if not has_closed_form(problem.body):
         return None
     motion = FreeMotion(problem.body, problem.omega_given, problem.quaternion_start, problem.t_start)
     _, m = states_of(motion, problem, np.array([solution.t_last]))

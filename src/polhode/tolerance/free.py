@@ -19,7 +19,8 @@ from polhode.body import Body
 from polhode.core.closed_form import Constants
 from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.free import FreeMotion, is_within_range
+from polhode.free import FreeMotion, has_closed_form
+from polhode.free_gyrostat import GyrostatMotion
 from polhode.integration.binding import OnCompile
 from polhode.integration.dense import states_of
 from polhode.integration.fixed import FixedSteps
@@ -38,6 +39,10 @@ ROUNDING = 8.0
 seen in all of 1,600 motions."""
 LOW_HALF = 2.0**-105
 """The relative error of the constants of the motion: up to a third of this was seen near the separatrix."""
+GYROSTAT_ROUNDING = 16.0
+"""What is added to `ROUNDING` for a body with a rotor: its state is a quotient of sums of more terms."""
+POINTS_OF_CURVE = 65
+"""Points of the curve of the rate at which its greatest size is looked for."""
 MOST_RADIANS = 2.0**50
 """Beyond this angle half turns are not counted any more (`core/closed_form.py`), and nothing is known of the phase."""
 TILTED_ROUNDING = 2.0
@@ -65,7 +70,7 @@ TENSOR_CHANGES, RATE_CHANGES = _changes()
 
 def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: OnCompile) -> Solution:
     """Returns the motion with an error below the tolerance: in closed form if the body is free, else by a search."""
-    if goal.method is not None or problem.torque.depends is not Depends.NOTHING or problem.body.has_rotor:
+    if goal.method is not None or problem.torque.depends is not Depends.NOTHING:
         return search.answer(problem, goal, progress, on_compile)
     solution = _in_closed_form(problem, goal.rtol)
     if solution is None:
@@ -86,7 +91,9 @@ def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: 
 def _in_closed_form(problem: Problem, rtol: float) -> Solution | None:
     """Returns the exact motion with its error; None where `FreeMotion` does not hold, or its rate is not known."""
     body, omega, begun = problem.body, problem.omega_given, time.perf_counter()
-    if omega is None or not is_within_range(body.moments):
+    if omega is None or not has_closed_form(body):
+        return None
+    if body.has_rotor and not body.aligned:  # nothing is known of what the rounding of the rotor's axis does
         return None
     motion = FreeMotion(body, omega, problem.quaternion_start, problem.t_start)
     outputs = None if problem.times is None else problem.times.size
@@ -133,6 +140,8 @@ class Condition(NamedTuple):
 
 def condition_of(motion: FreeMotion, span: float) -> Condition:
     """Returns the condition of a single motion over a time since its start."""
+    if isinstance(motion, GyrostatMotion):
+        return _condition_of_gyrostat(motion, span)
     k, scale = Constants(*(float(x[0]) for x in motion._c)), float(motion._scale[0])
     spin = max(k.precession, k.transverse)
     # The rate is greatest where the momentum crosses a plane of two axes: cn = 1 or sn = 1.
@@ -149,6 +158,25 @@ def condition_of(motion: FreeMotion, span: float) -> Condition:
     )
 
 
+def _condition_of_gyrostat(motion: GyrostatMotion, span: float) -> Condition:
+    """Returns the condition of a motion with a rotor."""
+    k, scale = motion.constants(), float(motion._scale[0])
+    # Without a period, or near that, the phase is counted in units in which the body leaves the equilibrium.
+    phase = 0.5 * k.stretch if k.period < math.inf else k.stretch * abs(k.t0)
+    curve = motion.polhode(POINTS_OF_CURVE)
+    peak = math.sqrt(dots(curve, curve).max())
+    if peak > 0.0:  # momenta are rounded relative to the whole, so that rates about the least moment have more error
+        momentum = motion.angular_momentum
+        phase += math.sqrt(float(momentum @ momentum)) / (float(motion._moments.min()) * peak)
+    return Condition(
+        turn=k.spin * scale * abs(span),
+        phase=GYROSTAT_ROUNDING + phase,
+        sensitivity=float(motion.sensitivity(np.array([span]))[0, 0]),
+        frequency=max(k.spin, k.stiffness) * scale,
+        peak=peak,
+    )
+
+
 def _estimate(motion: FreeMotion, c: Condition, problem: Problem, t: Floats, q: Floats, m: Floats) -> float:
     """Returns the error of the rows: of the attitude in radians, and of the rate relative to the largest one."""
     elapsed = t - problem.t_start
@@ -159,7 +187,8 @@ def _estimate(motion: FreeMotion, c: Condition, problem: Problem, t: Floats, q: 
     enlarged = max(1.0, c.peak / largest if largest > 0.0 else 1.0)  # where a slow row is part of a fast motion
     error = EPSILON * (ROUNDING + c.phase) * enlarged + LOW_HALF * c.sensitivity
     if lost.any() and largest > 0.0:  # by how much the rows change in the time that is lost
-        changes = np.sqrt(squares(rates)) + np.sqrt(squares(problem.body.rate(np.cross(m, rates)))) / largest
+        change = problem.body.rate(np.cross(m, rates) + problem.body.rotor)  # I^-1 of the product
+        changes = np.sqrt(squares(rates)) + np.sqrt(squares(change)) / largest
         error += 2.0 * float((changes * np.abs(lost)).max())
     if not problem.body.aligned:
         error += _error_of_axes(motion, c, problem, t, q, rates, largest)
@@ -183,7 +212,7 @@ def _error_of_axes(
         ]
     except ValueError:  # a moment is as small as the rounding of the others
         return math.nan
-    if not all(is_within_range(b.moments) for b in bodies):
+    if not all(has_closed_form(b) for b in bodies):
         return math.nan
     omegas = problem.omega_given * (1.0 + change * RATE_CHANGES)
     others = FreeMotion(bodies, omegas, problem.quaternion_start, problem.t_start)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from polhode.free import FreeMotion
+    from polhode.free_gyrostat import GyrostatMotion
 
 NEIGHBOURS = 5
 """Thin polhodes on either side of the separatrix, for orientation."""
@@ -36,8 +37,11 @@ def draw(motion: FreeMotion) -> Figure:
     body = motion._bodies[0]
     moments = ", ".join(f"{x:.4g}" for x in body.moments)
     named = {"separatrix": "on the separatrix", "steady": "steady rotation"}
+    if body.has_rotor:
+        moments += f"; rotor {', '.join(f'{x:.4g}' for x in body.rotor)} kg m²/s"
     how = named.get(motion.mode, f"{motion.mode} mode, period {motion.period:.6g} s")
-    title = f"{body.name or 'body'} ({moments}) kg m², {how}"
+    unit = "" if body.has_rotor else " kg m²"
+    title = f"{body.name or 'body'} ({moments}){unit}, {how}"
     figure.suptitle(textwrap.fill(title, 100), fontsize=13, parse_math=False)
     grid = figure.add_gridspec(1, 2, width_ratios=(1.08, 1.0))
     solid = figure.add_subplot(grid[0], projection="3d")
@@ -58,8 +62,12 @@ def _ellipsoid(panel: Axes3D, motion: FreeMotion) -> None:
         sphere = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], axis=-1)
         x, y, z = np.moveaxis((sphere * semi) @ body.axes.T, -1, 0)
         panel.plot_surface(x, y, z, color="#dfe9f3", alpha=0.8, linewidth=0, shade=True, lightsource=_light(), zorder=0)
-        for curve, style in _family(body.moments, motion.kinetic_energy):
-            _on_surface(panel, curve @ body.axes.T, body.tensor, **style)
+        if body.has_rotor:
+            for curve in _neighbours(cast("GyrostatMotion", motion)):
+                _on_surface(panel, curve, body.tensor, color="0.6", linewidth=0.7)
+        else:
+            for curve, style in _family(body.moments, motion.kinetic_energy):
+                _on_surface(panel, curve @ body.axes.T, body.tensor, **style)
         _axes(panel, body.axes, semi)
         _on_surface(panel, motion.polhode(600), body.tensor, color=VERMILION, linewidth=2.6, label="polhode")
         start = motion.omega
@@ -115,6 +123,19 @@ def _family(moments: Floats, energy: float) -> list[tuple[Floats, dict[str, Any]
     return curves
 
 
+def _neighbours(motion: GyrostatMotion) -> Floats:
+    """Returns other polhodes of the same energy of a body with a rotor, in the user's axes."""
+    body = motion._bodies[0]
+    semi = np.sqrt(2.0 * motion.kinetic_energy / body.moments)
+    angle = (np.arange(2 * NEIGHBOURS) + 0.5) * (math.pi / NEIGHBOURS)
+    starts = []
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        w = np.zeros((angle.size, 3))
+        w[:, i], w[:, j] = semi[i] * np.cos(angle), semi[j] * np.sin(angle)
+        starts.append(w @ body.axes.T)
+    return motion.polhodes_from(np.concatenate(starts), 200)
+
+
 def _level(m: Floats, energy: float, level: float, axes: tuple[Any, Any, Any], angle: Floats) -> Floats | None:
     """Returns the rates with this energy and squared momentum, about the last of the three axes."""
     i, j, k = axes
@@ -153,7 +174,9 @@ def _axes(panel: Axes3D, axes: Floats, semi: Floats) -> None:
 
 
 def _plane(panel: Axes, motion: FreeMotion) -> None:
-    panel.set_title("herpolhode in the invariable plane", fontsize=13)
+    rotor = motion._bodies[0].has_rotor  # then the herpolhode is no curve in a plane
+    title = "herpolhode, seen along the angular momentum" if rotor else "herpolhode in the invariable plane"
+    panel.set_title(title, fontsize=13)
     momentum = motion.angular_momentum
     size = float(np.sqrt(momentum @ momentum))
     if size > 0.0:
@@ -182,6 +205,8 @@ def _bounds(panel: Axes, motion: FreeMotion, size: float) -> None:
     """Draws the two circles between which the herpolhode runs."""
     w = motion.polhode(721)
     along = 2.0 * motion.kinetic_energy / size
+    if motion._bodies[0].has_rotor:
+        along = (w * motion._bodies[0].momentum(w)).sum(axis=1) / size
     radii = np.sqrt(np.maximum((w * w).sum(axis=1) - along**2, 0.0))
     angle = np.linspace(0.0, 2.0 * math.pi, 361)
     for radius, label in ((radii.min(), "bounds"), (radii.max(), None)):
