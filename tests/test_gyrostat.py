@@ -323,3 +323,26 @@ def test_a_torque_that_carries_numbers_sees_the_rate_of_a_gyrostat() -> None:
         by_rows = np.trapezoid((s.omega**2).sum(axis=1), s.t)
         assert seen[-1] == pytest.approx(by_rows, rel=1e-3)
     np.testing.assert_allclose(seen, seen[2], rtol=1e-6)
+
+
+@plain
+def test_a_stepper_turns_gyrostats() -> None:
+    bodies, rates, _ = gyrostats()
+    kind: dict[str, Any] = {"step": 0.1, "method": "MR2"}
+    one = ph.Stepper(TILTED, WEIGHT, omega=OMEGA, **kind)
+    one.step(10)
+    s = ph.simulate(TILTED, WEIGHT, omega=OMEGA, t_span=(0, 1), **kind)
+    np.testing.assert_array_equal(one.momentum, s.momentum[-1])
+    assert one.kinetic_energy == pytest.approx(s.kinetic_energy[-1], rel=1e-14)
+    many = ph.Stepper(bodies, omega=rates, **kind)
+    many.step(10)
+    whole = ph.ensemble(bodies, omega=rates, t_span=(0, 1), **kind)
+    np.testing.assert_allclose(many.omega, whole.omega[:, -1], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(many.kinetic_energy, whole.kinetic_energy[:, -1], rtol=1e-14)
+    before = one.momentum.copy()
+    one.kick([0.1, 0.0, 0.0], 0.5)
+    np.testing.assert_allclose(one.momentum - before, [0.05, 0.0, 0.0], rtol=0, atol=1e-15)
+    with pytest.raises(ValueError, match="a drift is exact"):
+        one.drift(0.1)
+    with pytest.raises(ValueError, match="Exact does not accept a body with a rotor"):
+        ph.Stepper(BODY, omega=OMEGA, step=0.1, method="Exact")

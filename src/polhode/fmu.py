@@ -146,7 +146,8 @@ def stepper_of(scenario: Scenario, moments: Any = None, omega: Any = None, t: fl
     assert method is not None
     assert step is not None
     return Stepper(
-        scenario.body if moments is None else Body(moments, allow_unphysical=True), scenario.torque,
+        scenario.body if moments is None else Body(moments, allow_unphysical=True, rotor=scenario.body.rotor),
+        scenario.torque,
         omega=scenario.omega if omega is None else omega, attitude=scenario.attitude, method=method, step=step,
         t=scenario.t_span[0] if t is None else t, state=scenario.arguments().get("state"),
     )  # fmt: skip

@@ -64,6 +64,7 @@ KICK = Method(
     accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
     keeps=Keeps.NOTHING,
     keeps_when_free=Keeps.NOTHING,
+    accepts_rotor=True,
 )
 """The kick as a method, for those who write their own splitting. It is not in the list of methods."""
 

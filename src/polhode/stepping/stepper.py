@@ -127,7 +127,8 @@ class Stepper:
         self._bodies = Bodies(starts, start, problem, Survey.of(starts) if starts.count > 1 else None)
         self._torque = start.torque(self._bodies.fastest)
         self._width = STATE + len(self._torque.state_names)
-        check_accepted(self._method, self._torque)
+        self._has_rotor = start.bodies.rotors is not None
+        check_accepted(self._method, self._torque, rotor=self._has_rotor)
         self._own_values = np.array(np.broadcast_to(start.parameters, (starts.count, start.parameters.shape[1])))
         self._version = 0  # of these values
         self._origin, self._h, self._index = t, h, 0
@@ -218,7 +219,8 @@ class Stepper:
     @property
     def kinetic_energy(self) -> Any:
         """The kinetic energy, in J: a number, or (bodies,)."""
-        energy = 0.5 * dots(self.omega, self.momentum)
+        own = self._bodies.start.bodies.own_momentum(np.atleast_2d(self.momentum)[:, None, :])[:, 0]
+        energy = 0.5 * dots(self.omega, own if self._is_many else own[0])
         return energy if self._is_many else float(energy)
 
     @property
@@ -339,6 +341,11 @@ class Stepper:
     def drift(self, h: float) -> None:
         """Turns the bodies freely for a time h, exactly: no torque acts."""
         length = self._length(h)
+        if self._has_rotor:
+            raise ValueError(
+                "a drift is exact, and there is no exact flow for a body with a rotor: make steps of a stepper without "
+                "a torque, with a method such as KL6(of=Strang)"
+            )
         reach = self._step
         if abs(length) > abs(reach):
             reach = math.ldexp(abs(reach), math.ceil(math.log2(abs(length / reach))))
@@ -488,7 +495,7 @@ class Stepper:
         """Returns the engine of a recipe, which is made when it is first wanted."""
         found = self._engines.get(recipe.key)
         if found is None:
-            check_accepted(recipe.method, recipe.torque)
+            check_accepted(recipe.method, recipe.torque, rotor=self._has_rotor)
             found = self._engines[recipe.key] = Engine(self._bodies, recipe, states, self._on_compile)
             found.failed = len(self._stopped)
             for k, (status, *_) in self._stopped.items():
