@@ -127,7 +127,12 @@ class Stepper:
         self._bodies = Bodies(starts, start, problem, Survey.of(starts) if starts.count > 1 else None)
         self._torque = start.torque(self._bodies.fastest)
         self._width = STATE + len(self._torque.state_names)
-        check_accepted(self._method, self._torque)
+        if self._torque.sample_kernel is not None:
+            raise ValueError(
+                f"{self._torque.name} is sampled, but a Stepper does not know when: call the law in your own loop, and "
+                "give its torque to step(torque=...)"
+            )
+        check_accepted(self._method, self._torque, rotor=first.bodies[0].has_rotor)
         self._own_values = np.array(np.broadcast_to(start.parameters, (starts.count, start.parameters.shape[1])))
         self._version = 0  # of these values
         self._origin, self._h, self._index = t, h, 0
