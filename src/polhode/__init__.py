@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
     from polhode.torques import torque as torque
     from polhode.torques import torque_from_pointer as torque_from_pointer
+    from polhode.torques._sampled import Sampled as Sampled
     from polhode.torques.constant_body import ConstantBodyTorque as ConstantBodyTorque
     from polhode.torques.constant_space import ConstantSpaceTorque as ConstantSpaceTorque
     from polhode.torques.coulomb_soft_wall import CoulombSoftWall as CoulombSoftWall
@@ -95,6 +96,7 @@ _HOME = {
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
     "Stepper": "stepping.stepper",
+    "Sampled": "torques._sampled",
     "Table": "torques.table",
     "ToleranceNotReached": "tolerance.search",
     "clip": "vectors",

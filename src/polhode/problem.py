@@ -74,6 +74,8 @@ class Problem:
         if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
             check_sizes(body.moments, m, w)
         z = NO_STATE if state is None and not acting.state_names else checked_state(acting, state)
+        if acting.sample_kernel is not None and t_end < t_start:
+            raise ValueError(f"{acting.name} is sampled, and cannot run backward from {t_start:g} to {t_end:g}")
         return cls(body, acting, q, m, t_start, t_end, times, stride, w, z)
 
     @property
@@ -186,6 +188,8 @@ def checked_state(torque: Torque, state: Any) -> Floats:
             '@polhode.torque(state=["name", ...])'
         )
     listed = ", ".join(names)
+    if state is None and (known := torque.starting_state) is not None:
+        return np.array(known)
     if state is None:
         raise ValueError(
             f"{torque.name} carries {listed}: give their values at the start, as in state={[0.0] * len(names)}"

@@ -423,11 +423,16 @@ def excess(fine: Resolution, body: Rotor, m: Vec3, h: float) -> float:
     return h * h * max(rate2 * (1.0 / fine.longest_turn**2), series * (1.0 / fine.longest_series))
 
 
+NOTHING_MOVES = 1e-80
+"""An `excess` below this is a turn by less than 1e-40 radians, as that of a body that a controller has brought to rest:
+powers of its momentum may be too small for floats."""
+
+
 def cuts(excess: float) -> int:
     """Returns into how many pieces a step with this `excess` must be cut: nearly always one; none if nothing moves."""
     if 1.0 < excess < inf:  # false for NaN, which the caller of the step will see
         return int(min(sqrt(excess), 1e9)) + 1
-    return 0 if excess == 0.0 else 1
+    return 0 if excess <= NOTHING_MOVES else 1
 
 
 def pieces(fine: Resolution, body: Rotor, m: Vec3, h: float) -> int:

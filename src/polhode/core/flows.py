@@ -9,7 +9,7 @@ from math import nan
 from typing import Any, TypeVar
 
 from polhode.core.closed_form import leap
-from polhode.core.exact import Resolution, cuts, excess, finest, increment, needed
+from polhode.core.exact import NOTHING_MOVES, Resolution, cuts, excess, finest, increment, needed
 from polhode.core.gyrostat import rate_of
 from polhode.core.ops import derivatives, fma, from_lanes, internal, lane, triple, where
 from polhode.core.quat import advanced, conjugate, multiply, slight_turn, to_space, turn
@@ -326,7 +326,7 @@ def _triaxial(fine: Resolution) -> Flow:
         while left > 0:
             # The excess is computed here because the step begins with the same numbers: the compiler shares them.
             size = excess(fine, body, s.m, length)
-            if not 0.0 < size <= 1.0:
+            if not NOTHING_MOVES < size <= 1.0:
                 count = cuts(size)
                 if count == 0:
                     break
@@ -349,7 +349,7 @@ def _packed_triaxial(fine: Resolution) -> Flow:
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
         size = excess(fine, body, s.m, h)
         delta, e, v, _k, _mu = move(body, s.m, h)
-        one = where((size > 0.0) & (size <= 1.0), 1.0, nan)
+        one = where((size > NOTHING_MOVES) & (size <= 1.0), 1.0, nan)
         q = advanced(s.q, e, v)
         return State((one * q[0], q[1], q[2], q[3]), combine(s.m, 1.0, delta))
 

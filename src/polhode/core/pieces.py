@@ -8,9 +8,9 @@ and counts steps from the start of the whole span. The plan begins with the numb
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polhode.core.drive import AT, COUNTERS
-from polhode.core.ops import new_counters
-from polhode.core.states import STATE
+from polhode.core.drive import AT, COUNTERS, load_gyrostat, load_setting
+from polhode.core.ops import new_counters, view
+from polhode.core.states import STATE, form_of
 from polhode.core.status import OK
 from polhode.core.table import numbers_at
 from polhode.core.types import Stepper
@@ -34,10 +34,16 @@ WIDTH = len(PIECE)
 HEADER = 1
 
 
-def over_pieces(stepper: Stepper, drive: Callable[..., int], *, variable: bool) -> Callable[..., int]:
+def over_pieces(
+    stepper: Stepper, drive: Callable[..., int], *, variable: bool, load_values: Callable[[Any, int], Any] = view
+) -> Callable[..., int]:
     """Returns the loop over pieces around a driver, whose steps have a fixed length or choose theirs."""
     counts = stepper.evaluations_per_step is None
     last_of_memory, clock = max(1, stepper.memory) - 1, STATE + stepper.carried
+    sample: Any = stepper.sample
+    form = form_of(stepper.carried)
+    load = load_gyrostat if stepper.gyrostat else load_setting
+    is_sampled, load_state, store_state = sample is not None, form.load, form.store
 
     def drive_pieces(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
@@ -54,6 +60,9 @@ def over_pieces(stepper: Stepper, drive: Callable[..., int], *, variable: bool) 
                 own[k] = count[k]
             own[AT.done] = count[AT.done] - before
             setting[10], setting[11] = plan[at + PIECE.low], plan[at + PIECE.high]
+            if is_sampled and own[AT.done] == 0:
+                body, p = load(setting, load_values(values, count[AT.values]))
+                store_state(y, 0, sample(body, p, plan[at + PIECE.t0], load_state(y, 0)))
             steps = int(plan[at + PIECE.steps])
             until = stop - before if variable else min(stop - before, steps)
             status = drive(

@@ -145,3 +145,5 @@ class Stepper(NamedTuple):
     """The number of numbers in a state that belong to the torque."""
     gyrostat: bool = False
     """Whether the body is a `Gyrostat`."""
+    sample: "Callable[[Rotor, Params, float, Any], Any] | None" = None
+    """For a torque that is sampled: returns the state with what is held from a time on, where a piece begins."""

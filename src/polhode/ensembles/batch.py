@@ -22,6 +22,7 @@ from polhode.core.gyrostat import greatest_efforts
 from polhode.core.ops import views
 from polhode.core.pieces import over_pieces
 from polhode.core.quat import multiply, to_space
+from polhode.core.sampling import sample_lane_by_lane
 from polhode.core.states import STATE
 from polhode.core.status import Status
 from polhode.core.table import is_handle
@@ -29,7 +30,7 @@ from polhode.core.types import Depends, Scales, UserTorque
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.result import MOST_MESSAGES, Ensemble, EnsembleInterrupted
 from polhode.integration import short_steps
-from polhode.integration.binding import SIGNATURE, ById, OnCompile, Others, full_scales
+from polhode.integration.binding import SIGNATURE, ById, OnCompile, Others, full_scales, sampled
 from polhode.integration.buffers import room
 from polhode.integration.fixed import FixedSteps
 from polhode.integration.grid import Segment
@@ -215,7 +216,7 @@ class Batch:
         scales = full_scales(problem, plan, self.lead.others)._replace(packed=True)
         for together in (False,) if torque.calls_out or self._tables_differ() else (True, False):
             lanes = most if together else min(most, LANES)
-            loop = _packed_of(lanes, scheme, *kind, scales, together, pieced)
+            loop = _packed_of(lanes, scheme, *kind, scales, together, pieced, torque.sample_kernel, torque.held)
             try:
                 made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
             except CompilationFailed as problem_met:
@@ -271,16 +272,22 @@ _loop_over_bodies = lru_cache(maxsize=128)(loop_over_bodies)
 @lru_cache(maxsize=128)
 def _packed_of(
     lanes: int, scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, depends: Depends,
-    scales: Scales, together: bool, pieced: bool,
+    scales: Scales, together: bool, pieced: bool, sample: UserTorque | None, held: bool,
 ) -> Callable[..., int]:  # fmt: skip
     """Returns the loop over several bodies at a time, whose torques are computed together or one after the other."""
     carried = len(scales.carried)
     alike = kernel if together else lane_by_lane(kernel, lanes, carried)
     pull = principal_torque(alike, tilted=tilted, windowed=windowed, carried=carried)
-    stepper = scheme.value.bind(pull, depends, scales)._replace(gyrostat=scales.gyrostat)
+    if sample is None:
+        stepper = scheme.value.bind(pull, depends, scales)._replace(gyrostat=scales.gyrostat)
+    else:
+        taken = sample if together else sample_lane_by_lane(sample, lanes, carried)
+        stepper = sampled(scheme, alike, taken, held, tilted, windowed, depends, scales)
     load = values_together(values) if together else views
     drive = driver(stepper, load, together=True)
-    return packed_loop_over_bodies(stepper, over_pieces(stepper, drive, variable=False) if pieced else drive, lanes)
+    return packed_loop_over_bodies(
+        stepper, over_pieces(stepper, drive, variable=False, load_values=load) if pieced else drive, lanes
+    )
 
 
 @lru_cache(maxsize=128)

@@ -142,6 +142,8 @@ def ensemble(
     `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
     """
     starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state, rotor)
+    if not all(one.samples_compiled for one in starts.torques):
+        raise ValueError(f"{starts.torques[0].name} has a law that is called in Python: for many bodies it is compiled")
     workers = available_cores() if threads is None else _check.count("threads", threads)
     one = starts.part(0, 1)
     problem = Problem.given(

@@ -13,6 +13,7 @@ from polhode.core.gyrostat import greatest_efforts
 from polhode.core.located import located, padded
 from polhode.core.ops import derivatives
 from polhode.core.ops import triple as triple_of
+from polhode.core.sampling import held_torque, holding, principal_sample
 from polhode.core.types import Depends, Scales, Stepper, UserTorque, Vec3
 from polhode.problem import Plan, Problem
 from polhode.torques import CustomTorque, SumTorque
@@ -104,6 +105,22 @@ def _axis_of(problem: Problem, plan: Plan, others: Others) -> int:
 
 
 @lru_cache(maxsize=128)
+def sampled(
+    scheme: ById, kernel: UserTorque, sample: UserTorque, held: bool, tilted: bool, windowed: bool, depends: Depends,
+    scales: Scales,
+) -> Stepper:  # fmt: skip
+    """Binds a scheme to a torque that is sampled; where its carried numbers are only held, any scheme will do."""
+    carried = len(scales.carried)
+    if held:
+        pull = torque_in_principal_axes(held_torque(kernel), tilted=tilted, windowed=windowed)
+        made = holding(scheme.value.bind(pull, depends, scales._replace(carried=())), carried)
+    else:
+        pull = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=carried)
+        made = scheme.value.bind(pull, depends, scales)
+    return made._replace(sample=principal_sample(sample, tilted=tilted), gyrostat=scales.gyrostat)
+
+
+@lru_cache(maxsize=128)
 def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
     """Binds a scheme to its torque; the stepper is cached, so that its program is found at once."""
     torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(scales.carried))
@@ -154,6 +171,8 @@ class Binding:
         bends = self._bends()
         kind = (self.tilted, self.windowed, self.native, self.scales.gyrostat, problem.torque.state_sizes)
         self.located = None if bends is None else _located(bends, *kind)
+        if self.located is not None and (sample := problem.torque.sample_kernel) is not None:
+            self.located = self.located._replace(sample=principal_sample(sample, tilted=self.tilted))
         self.stepper = self._bind()
         self._loop: Callable[..., int] | None = None
 
@@ -164,6 +183,9 @@ class Binding:
     def _bind(self, form: int | None = None) -> Stepper:
         torque, scales = self.problem.torque, self.scales if form is None else self.scales._replace(form=form)
         kind = (torque.torque_kernel, self.tilted, self.windowed, torque.depends)
+        if (sample := torque.sample_kernel) is not None:
+            kernel, *rest = kind
+            return sampled(ById(self.plan.method.scheme), kernel, sample, torque.held, *rest, scales)
         stepper = _bound(ById(self.plan.method.scheme), *kind, scales)
         if self.located is None:
             return stepper

@@ -42,7 +42,8 @@ class Reach:
         self.drive = self.run.compiled()
         self.setting: Floats | None = None
         """The fixed numbers of steps aside, if they are the same at all times."""
-        if not plan.method.variable_steps and not problem.torque.breakpoints:
+        torque = problem.torque
+        if not plan.method.variable_steps and not torque.breakpoints and torque.sample_kernel is None:
             self.setting = self.run.setting(self.run.steps.segments[0])
             self.setting[10:12] = -math.inf, math.inf  # without jumps there is no window to be kept to
 

@@ -86,16 +86,19 @@ class Pieces:
 
     def numbers(self, times: Floats | None, *, variable: bool) -> Floats:
         """Returns the numbers of all pieces as the compiled loop reads them."""
-        numbers = np.zeros((self.t0.size, WIDTH))
-        low, high = np.minimum(self.t0, self.t1), np.maximum(self.t0, self.t1)
+        flat = np.empty(HEADER + self.t0.size * WIDTH)  # filled where it lies: there may be a million pieces
+        flat[0] = float(self.t0.size)
+        numbers = flat[HEADER:].reshape(-1, WIDTH)
+        low, high = (self.t0, self.t1) if self.step > 0.0 else (self.t1, self.t0)
         numbers[:, PIECE.t0], numbers[:, PIECE.h], numbers[:, PIECE.steps] = self.t0, self.h, self.steps
         numbers[:, PIECE.end] = self.t1 - self.t0 if variable else self.last
         numbers[:, PIECE.low], numbers[:, PIECE.high] = np.nextafter(low, np.inf), np.nextafter(high, -np.inf)
+        numbers[:, PIECE.first] = numbers[:, PIECE.beyond] = 0.0
         if times is not None:
             k = self.those_of(times)
             numbers[:, PIECE.first] = np.searchsorted(k, np.arange(self.t0.size), side="left")
             numbers[:, PIECE.beyond] = np.searchsorted(k, np.arange(self.t0.size), side="right")
-        return np.concatenate([[float(self.t0.size)], numbers.reshape(-1)])
+        return flat
 
 
 class PiecePlan:
@@ -114,6 +117,8 @@ MANY_BREAKPOINTS = 4
 
 def has_pieces(torque: Torque, plan: Plan) -> bool:
     """Whether a span is cut into pieces, because the torque has many breakpoints, or knots that are taken for such."""
+    if torque.sample_kernel is not None:
+        return torque.samples_compiled
     return plan.at_knots or len(torque.breakpoints) > MANY_BREAKPOINTS
 
 

@@ -247,6 +247,8 @@ class Integration:
         """Makes the steps of one segment, in chunks."""
         self.segment = segment
         steps, arrays = self.steps, self.arrays
+        if not self.problem.torque.samples_compiled:
+            self._sample(segment.t0)
         index, offset = steps.begin(segment, self.before, arrays)
         setting = self.setting(segment)
         end = steps.end(segment)
@@ -307,6 +309,21 @@ class Integration:
         count[AT.done] = count[AT.resumed] = 0
         self.evaluations += self._counted()
         return Status.OK
+
+    def _sample(self, t: float) -> None:
+        """Lets laws of Python look at the body, where a segment begins."""
+        kernel = self.problem.torque.sample_kernel
+        assert kernel is not None
+        s = self._state()
+        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
+        try:
+            self.arrays.state[STATE : STATE + self.stepper.carried] = kernel(
+                t, q, w, read_only(self.values), tuple(self._carried().tolist())
+            )
+        except Exception as problem:
+            problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
+            problem.add_note(f"raised by a sampled law at t = {t:.12g}; what was computed is the `solution` of this")
+            raise
 
     def _save_rows_before_failure(self, to: Callable[[int], int], done: int) -> None:
         """Saves, row by row, what is due before the step or the step aside that raises."""

@@ -78,7 +78,7 @@ def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
     numbers = {
         "parameters": [recorded(float(x)) for x in torque.kept_parameters(body)],
         "depends": torque.depends.value,
-        "breakpoints": torque.breakpoints,
+        "breakpoints": torque.breakpoints if torque.sample_kernel is None else (),  # samples follow from the period
         "axis": torque.axis,
         "conserves_energy": torque.conserves_energy,
     }

@@ -127,6 +127,11 @@ class Stepper:
         self._bodies = Bodies(starts, start, problem, Survey.of(starts) if starts.count > 1 else None)
         self._torque = start.torque(self._bodies.fastest)
         self._width = STATE + len(self._torque.state_names)
+        if self._torque.sample_kernel is not None:
+            raise ValueError(
+                f"{self._torque.name} is sampled, but a Stepper does not know when: call the law in your own loop, and "
+                "give its torque to step(torque=...)"
+            )
         self._has_rotor = start.bodies.rotors is not None
         check_accepted(self._method, self._torque, rotor=self._has_rotor)
         self._own_values = np.array(np.broadcast_to(start.parameters, (starts.count, start.parameters.shape[1])))

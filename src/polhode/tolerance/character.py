@@ -21,7 +21,7 @@ from polhode.integration.stiffness import fastest_decay, is_stiff
 from polhode.integration.trial import size_or_zero
 from polhode.methods import Method
 from polhode.problem import Problem
-from polhode.torques._torque import UserPotential
+from polhode.torques._torque import Torque, UserPotential
 
 MOST_PIECES = 1e4
 """Stretches between jumps that are shorter than this part of the span get one step each."""
@@ -84,7 +84,7 @@ class Sizes(NamedTuple):
     free_rate: float = 0.0
     """The greatest rate of the free motion."""
     carries: bool = False
-    """Whether the torque carries numbers of its own along."""
+    """Whether the torque carries numbers of its own along that change within a step."""
     gyrostat: bool = False
     """Whether the body has a rotor."""
     rotor_ratio: float = 0.0
@@ -160,9 +160,14 @@ def character(problem: Problem) -> Character:
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
-        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, bool(torque.state_names),
+        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, carries_change(torque),
         comoving=comoving, knot_pieces=knot_pieces, knot_error=knot_error, dearness=dearness(problem),
     )  # fmt: skip
+
+
+def carries_change(torque: Torque) -> bool:
+    """Whether the torque carries numbers along that change within a step."""
+    return bool(torque.state_names) and not torque.held
 
 
 def dearness(problem: Problem) -> float:
@@ -197,7 +202,7 @@ def _of_gyrostat(problem: Problem, start: Vec3) -> Character:
         span, rate, torque_ratio, torque.depends, symmetric=False, pieces=pieces,
         steadiness=rate / changes if changes > 0.0 else math.inf, harmony=harmony(problem), parts=equal_parts(problem),
         may_bend=torque.may_bend, stiff=stiff, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True,
-        rotor_ratio=rotor_ratio, carries=bool(torque.state_names), knot_pieces=knot_pieces, knot_error=knot_error,
+        rotor_ratio=rotor_ratio, carries=carries_change(torque), knot_pieces=knot_pieces, knot_error=knot_error,
         dearness=dearness(problem),
     )  # fmt: skip
 

@@ -62,6 +62,30 @@ def _torques_together(shapes: tuple[_Shape, ...]) -> UserTorque:
 
 
 @lru_cache(maxsize=256)
+def _samples_together(shapes: tuple[_Shape, ...], sampled: tuple[bool, ...]) -> UserTorque:
+    """Returns the function that takes the samples that are due, of a sum: a part that is off takes none."""
+    lines, place, first = list[str](), 0, 0
+    names: dict[str, Any] = {"section": section, "is_between": is_between}
+    for k, (shape, takes) in enumerate(zip(shapes, sampled, strict=True)):
+        window = place + shape.scaled
+        own, carried = window + 2 * shape.windowed, range(first, first + shape.state)
+        lines += [f"z{i} = z[{i}]" for i in carried]
+        if takes:
+            names[f"sample{k}"] = shape.kernel
+            z = "".join(f"z[{i}], " for i in carried)
+            taken = [f"y = sample{k}(t, q, w, section(p, {own}, {shape.numbers}), ({z}))"]
+            taken += [f"z{i} = y[{i - first}]" for i in carried]
+            if shape.windowed:
+                lines.append(f"if is_between(t, p[{window}], p[{window + 1}]):")
+                taken = [f"    {line}" for line in taken]
+            lines += taken
+        place, first = own + shape.numbers, first + shape.state
+    end = f"return ({''.join(f'z{i}, ' for i in range(first))})"
+    made: UserTorque = function("samples_together(t, q, w, p, z)", [*lines, end], names)
+    return made
+
+
+@lru_cache(maxsize=256)
 def _potentials_together(shapes: tuple[_Shape, ...]) -> UserPotential:
     """Returns the potential of a sum."""
     parts = {shape.label(k): shape.kernel for k, shape in enumerate(shapes)}
@@ -206,6 +230,36 @@ class SumTorque(Torque):
             if term.window is None or is_between(t, *term.window):
                 found.append((name, term.torque, p[own:place], z[mine:first]))
         return found
+
+    @property
+    def starting_state(self) -> tuple[float, ...] | None:
+        """The carried numbers at the start, if all parts that carry some know theirs."""
+        found: tuple[float, ...] = ()
+        for term in self.terms:
+            if term.torque.state_names:
+                own = term.torque.starting_state
+                if own is None:
+                    return None
+                found += own
+        return found
+
+    @property
+    def held(self) -> bool:
+        """Whether the carried numbers of all parts change at samples only."""
+        return bool(self.state_names) and all(t.torque.held for t in self.terms if t.torque.state_names)
+
+    @property
+    def samples_compiled(self) -> bool:
+        """Whether all parts that are sampled are so by compiled code."""
+        return all(term.torque.samples_compiled for term in self.terms)
+
+    @cached_property
+    def sample_kernel(self) -> UserTorque | None:
+        """The samples of the parts that have some; the numbers of others stay as they are."""
+        if all(term.torque.sample_kernel is None for term in self.terms):
+            return None
+        shapes = tuple(t.shape(t.torque.sample_kernel or t.torque.torque_kernel) for t in self.terms)
+        return _samples_together(shapes, tuple(t.torque.sample_kernel is not None for t in self.terms))
 
     def state_of(self, part: str) -> slice:
         """Returns where the numbers that a part carries stand among all of them."""

@@ -68,6 +68,26 @@ class Torque(ABC):
         return (0.0,) * len(self.state_names)
 
     @property
+    def starting_state(self) -> tuple[float, ...] | None:
+        """The carried numbers at the start of a run where none are given; None: they must be given."""
+        return None
+
+    @property
+    def held(self) -> bool:
+        """Whether carried numbers change at samples only, never within a step: then every method can take them."""
+        return False
+
+    @property
+    def sample_kernel(self) -> UserTorque | None:
+        """`(t, q, w, p, z)`: returns what is carried from the start of a piece at t on; None: there are no samples."""
+        return None
+
+    @property
+    def samples_compiled(self) -> bool:
+        """Whether samples are taken by compiled code; else by Python, between two calls of it."""
+        return True
+
+    @property
     @abstractmethod
     def torque_kernel(self) -> UserTorque:
         """The torque as a plain function, which is compiled."""
@@ -261,7 +281,7 @@ def is_upright(direction: Vec3) -> bool:
 @cache
 def _reads_body(kind: type[Torque]) -> bool:
     """Whether the parameters of such a torque depend on the body, as its code says."""
-    return _inspected("method", kind.parameters, ("self", "body"))[1][1]
+    return inspected("method", kind.parameters, ("self", "body"))[1][1]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -564,7 +584,7 @@ def torque(
         if smooth is not None:
             raise TypeError("smooth is for torques with compiled=False: of others, the code says where they bend")
         arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
-        plain, used = _inspected("torque", function, arguments, hint="" if names else STATE_HINT)
+        plain, used = inspected("torque", function, arguments, hint="" if names else STATE_HINT)
         reads = Depends.POSITION
         if used[0]:
             reads |= Depends.TIME
@@ -572,7 +592,7 @@ def torque(
             reads |= Depends.RATE
         energy = None
         if potential is not None:
-            energy, used = _inspected("potential", potential, ("t", "q", "p"))
+            energy, used = inspected("potential", potential, ("t", "q", "p"))
             if used[0]:  # the energy need not be constant
                 reads |= Depends.TIME
         numbers, tables = numbers_and_tables(parameters)
@@ -648,7 +668,7 @@ def rising(name: str, values: Any) -> tuple[float, ...]:
     return row
 
 
-def _inspected(
+def inspected(
     kind: str, function: Any, arguments: tuple[str, ...], *, hint: str = ""
 ) -> tuple[Any, list[bool]]:  # fmt: skip
     """Returns the plain Python function, and which of its arguments it ever reads."""

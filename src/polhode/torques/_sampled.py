@@ -1,0 +1,235 @@
+"""Sampled control: a law looks at the body at regular times, and its torque is held in between."""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode.body import Body
+from polhode.core.ops import derivatives, lane, section, triple
+from polhode.core.sampling import ALMOST, is_due, sample_number
+from polhode.core.text import function
+from polhode.core.types import Depends, UserTorque
+from polhode.torques._spanned import Spanned
+from polhode.torques._torque import carried_numbers, inspected
+
+HELD = 3
+"""The numbers of the held torque, which come first; then those of the law, then the number of the last sample."""
+OWN = 2
+"""The numbers in front of the law's in p: period and phase."""
+NAMES = ("torque_x", "torque_y", "torque_z")
+LAST = "sample"
+NO_SAMPLE = -(2.0**53)
+"""The number of the last sample where there was none."""
+MOST_SAMPLES = 2**53
+"""Samples that can be counted in floats."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sampled(Spanned):
+    """A torque that a law sets every `period` seconds, and that is held in between, in body axes.
+
+    The law is called as `law(t, q, w, p)` at the times phase + k period: time, quaternion (body to space, scalar
+    first), angular velocity in body axes and parameters. It returns the torque in N m, three numbers in body axes. With
+    `state` it remembers numbers from sample to sample: `law(t, q, w, p, z)` returns the torque and the new numbers.
+    The first sample is taken at the start of the run, whether that is such a time or not.
+
+    A law is compiled with the step, unless `compiled=False`: then it may be any Python function. It is called again
+    where a run is repeated, as `rtol` does, and must return the same: what it remembers belongs into `state`.
+
+    Steps end at the samples. The held torque, the numbers of the law and the number of the last sample are carried
+    numbers of the solution (`solution.state`). Every method takes such a torque, except those with a corrector.
+    """
+
+    period: float
+    law: Callable[..., Any]
+    state: Mapping[str, float] | Sequence[str] = ()
+    """What the law remembers: names with their values at the start, or names of numbers that begin as zero."""
+    parameters_of_law: tuple[float, ...] = ()
+    phase: float = 0.0
+    compiled: bool = True
+
+    depends = Depends.POSITION | Depends.TIME
+    reads_attitude = False
+
+    def __init__(
+        self, period: float, law: Callable[..., Any], state: Mapping[str, float] | Sequence[str] = (), *,
+        parameters: Any = (), phase: float = 0.0, compiled: bool = True,
+    ) -> None:  # fmt: skip
+        """Checks what the user gave."""
+        seconds = _check.number("period", period)
+        if not seconds > 0.0:
+            raise ValueError(f"period must be positive, in s, not {seconds:g}")
+        names, _ = carried_numbers(tuple(state) if isinstance(state, Mapping) else state)
+        for name in names:
+            if name in (*NAMES, LAST):
+                raise ValueError(f"{name!r} is taken: the carried numbers {', '.join((*NAMES, LAST))} have that name")
+        given = state.items() if isinstance(state, Mapping) else [(name, 0.0) for name in names]
+        starts = [_check.number(f"{name} in state", x) for name, x in given]
+        arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
+        if compiled:
+            hint = "" if names else "; one that takes z as well needs their names, as in state={'a': 0.0}"
+            law, _ = inspected("law", law, arguments, hint=hint)
+        else:
+            _check_callable(law, arguments)
+        self._settle(
+            period=seconds, law=law, state=dict(zip(names, starts, strict=True)), compiled=bool(compiled),
+            parameters_of_law=tuple(_check.row("parameters", parameters).tolist()), phase=_check.number("phase", phase),
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The name of the law."""
+        return str(getattr(self.law, "__name__", type(self.law).__name__))
+
+    @property
+    def state_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The held torque, the numbers of the law, and the number of the last sample."""
+        return (*NAMES, *self.state, LAST)
+
+    @property
+    def starting_state(self) -> tuple[float, ...]:
+        """No torque, the numbers of the law as given, and no sample yet."""
+        return (0.0, 0.0, 0.0, *(self.state.values() if isinstance(self.state, Mapping) else ()), NO_SAMPLE)
+
+    @property
+    def held(self) -> bool:
+        """Whether carried numbers change at samples only."""
+        return True
+
+    @property
+    def samples_compiled(self) -> bool:
+        """Whether the law is compiled."""
+        return self.compiled
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """The torque that is held."""
+        return _held(len(self.state_names))
+
+    @property
+    def sample_kernel(self) -> UserTorque:
+        """`(t, q, w, p, z)`: returns what is carried from t on; the same if no sample is due."""
+        law = self.law if self.compiled else self._checked
+        return _taken(law, len(self.parameters_of_law), len(self.state))
+
+    def _checked(self, t: float, *arguments: Any) -> Any:
+        """Calls a law of Python, and raises an error that says what is wrong with what it returns."""
+        returned = self.law(t, *arguments)
+        own, what = len(self.state), f"the law {self.name}"
+        if own and not (isinstance(returned, tuple | list) and len(returned) == 2):
+            raise ValueError(
+                f"{what} must return the torque and its {own} new numbers, not {returned!r} at t = {t:.12g}"
+            )
+        n, new = returned if own else (returned, ())
+        for numbers, count, kind in ((n, HELD, "torque"), (new, own, "new numbers")):
+            try:
+                found = np.asarray(numbers, dtype=np.float64).reshape(-1)
+            except (TypeError, ValueError):
+                found = np.empty(0)
+            if found.size != count or (count and numbers is None):
+                raise ValueError(f"{what} must return {count} numbers as {kind}, not {numbers!r} at t = {t:.12g}")
+            if not np.isfinite(found).all():
+                raise ValueError(f"{what} returned {numbers!r} as {kind} at t = {t:.12g}, which are not all finite")
+        torque = tuple(np.asarray(n, dtype=np.float64).reshape(-1).tolist())
+        return (torque, tuple(np.asarray(new, dtype=np.float64).reshape(-1).tolist())) if own else torque
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """Returns period, phase, and the parameters of the law."""
+        return (self.period, self.phase, *self.parameters_of_law)
+
+    @cached_property
+    def breakpoints(self) -> tuple[float, ...]:
+        """The times of the samples, in the span of the run."""
+        if self.span is None:
+            return ()
+        low, high = self.span
+        first, last = math.ceil((low - self.phase) / self.period - ALMOST), sample_number(high, self.period, self.phase)
+        if last - first > MOST_SAMPLES or not math.isfinite(high - low):
+            raise ValueError(f"a period of {self.period:g} s has too many samples from {low:g} to {high:g} s")
+        return tuple((self.phase + self.period * np.arange(first, last + 1)).tolist())
+
+    def with_parameters(self, values: Any) -> "Sampled":
+        """Returns the same with other parameters of the law. Nothing is compiled again."""
+        return Sampled(
+            self.period, self.law, self.state, parameters=values, phase=self.phase, compiled=self.compiled
+        )  # fmt: skip
+
+    def for_span(self, t0: float, t1: float) -> "Sampled":
+        """Returns the same torque for a run between two times."""
+        made = self.with_parameters(self.parameters_of_law)
+        made._settle(span=(min(t0, t1), max(t0, t1)))
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sampled) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        kept = tuple(self.state.items()) if isinstance(self.state, Mapping) else ()
+        return (self.period, self.law, kept, self.parameters_of_law, self.phase, self.compiled)
+
+    def __repr__(self) -> str:
+        remembers = f"; remembers {', '.join(self.state)}" if self.state else ""
+        how = "" if self.compiled else ", called in Python"
+        return f"<torque {self.name}, sampled every {self.period:g} s{how}{remembers}>"
+
+
+def _check_callable(law: Any, arguments: tuple[str, ...]) -> None:
+    """Raises an error unless a law can be called with these arguments, as far as that can be known."""
+    wanted = f"a law is called with ({', '.join(arguments)})"
+    if not callable(law) or inspect.isclass(law):
+        raise TypeError(f"{wanted}, unlike {law!r}")
+    try:
+        signature = inspect.signature(law)
+    except (TypeError, ValueError):  # it has none, as many functions of C
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        raise TypeError(f"{wanted}, unlike {getattr(law, '__name__', law)!s}{signature}") from None
+
+
+@lru_cache(maxsize=128)
+def _held(count: int) -> UserTorque:
+    """Returns the torque that waits: it is what was held last, and nothing changes."""
+    made: UserTorque = function("held(t, q, w, p, z)", [f"return (z[0], z[1], z[2]), ({'0.0, ' * count})"], {})
+    return made
+
+
+@lru_cache(maxsize=128)
+def _taken(law: Any, numbers: int, own: int) -> UserTorque:
+    """Returns the function that takes a sample, if one is due: it returns what is carried from then on."""
+    last = HELD + own
+    call = f"law(t, q, w, section(p, {OWN}, {numbers})"
+    lines = [f"    n = triple({call}))"]
+    names: dict[str, Any] = {
+        "law": law, "section": section, "triple": triple, "is_due": is_due, "sample_number": sample_number,
+        "lane": lane,
+    }  # fmt: skip
+    if own:
+        mine = "".join(f"z[{HELD + i}], " for i in range(own))
+        names["derivatives"] = derivatives
+        lines = [f"    both = {call}, ({mine}))", "    n = triple(both[0])", f"    y = derivatives(both[1], {own})"]
+        lines += [f"    z{HELD + i} = y[{i}]" for i in range(own)]
+    made: UserTorque = function(
+        "taken(t, q, w, p, z)",
+        [
+            *(f"z{i} = z[{i}]" for i in range(last + 1)),
+            f"if is_due(t, p[0], p[1], z[{last}]):",
+            *lines,
+            "    z0, z1, z2 = n[0], n[1], n[2]",
+            f"    z{last} = float(sample_number(t, lane(p[0], 0), lane(p[1], 0)))",
+            f"return ({''.join(f'z{i}, ' for i in range(last + 1))})",
+        ],
+        names,
+    )
+    return made
