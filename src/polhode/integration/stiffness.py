@@ -56,7 +56,29 @@ def fastest_decay(
     return found if math.isfinite(found) else 0.0
 
 
+def fastest_change(body: Body, torque: Torque, t: float, q: Floats, w: Floats, span: float, z: Floats) -> float:
+    """Returns the rate of the fastest disturbance, whether it dies out, oscillates or grows; 0: it is not known.
+
+    It is that of the carried numbers, if these are quicker than the body: a spring, a filter, a motor.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = float(np.abs(_modes(body, torque, t, q, w, z, span)).max(initial=0.0))
+    except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem):
+            raise
+        return 0.0
+    return found if math.isfinite(found) else 0.0
+
+
 def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats, span: float) -> float:
+    values = _modes(body, torque, t, q, w, z, span)
+    transient = -values.real * math.copysign(1.0, span) * abs(span) > SHORT_LIVED
+    return float(np.abs(values[transient]).max(initial=0.0))
+
+
+def _modes(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats, span: float) -> NDArray[Any]:
+    """Returns the rates of disturbances, as complex numbers; none if the torque does not damp and carries nothing."""
     kernel, p = torque.torque_kernel, np.array(torque.parameters(body), dtype=float)
     attitude: Quat = tuple(q.tolist())
     rate: Vec3 = tuple(w.tolist())
@@ -75,7 +97,7 @@ def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floa
     inverse = body.axes @ np.diag(1.0 / body.moments) @ body.axes.T
     damping = by_rate @ inverse
     if not carried and not float(np.sqrt((damping * damping).sum())) * abs(span) > STIFF_RADIANS:
-        return 0.0
+        return np.zeros(0)
     half = 0.5 * DIFFERENCE
     by_turn = _columns(lambda d: (at(multiply(attitude, slight_turn(d)), rate, carried) - here) / DIFFERENCE, half)
     momentum = np.linalg.solve(inverse, w) + body.rotor
@@ -89,9 +111,7 @@ def _fastest(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floa
             moved = (*carried[:i], value + step, *carried[i + 1 :])
             by_number[3:, i] = (at(attitude, rate, moved) - here) / step
         matrix = np.concatenate([matrix, by_number], axis=1)
-    values = np.linalg.eigvals(matrix)
-    transient = -values.real * math.copysign(1.0, span) * abs(span) > SHORT_LIVED
-    return float(np.abs(values[transient]).max(initial=0.0))
+    return np.linalg.eigvals(matrix)
 
 
 def _columns(change: Any, size: float) -> Floats:

@@ -17,7 +17,7 @@ from polhode.core.vec import dot
 from polhode.integration.binding import triple
 from polhode.integration.cost import seconds_a_call
 from polhode.integration.grid import MANY_BREAKPOINTS, between_stops
-from polhode.integration.stiffness import fastest_decay, is_stiff
+from polhode.integration.stiffness import fastest_change, fastest_decay, is_stiff
 from polhode.integration.trial import size_or_zero
 from polhode.methods import Method
 from polhode.problem import Problem
@@ -144,7 +144,7 @@ def character(problem: Problem) -> Character:
     steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
     stiff = starts_stiff(problem)
     swing = 0.0 if stiff else math.sqrt(size * max(j))  # a stiff torque ends the motion where it begins
-    rate, torque_ratio = math.hypot(free_rate, swing), _ratio(size, twice_kinetic)
+    rate, torque_ratio = max(math.hypot(free_rate, swing), _carried_rate(problem)), _ratio(size, twice_kinetic)
     span, pieces = abs(problem.span), max(narrow, _pieces(problem))
     knot_pieces, knot_error = _knots(problem, rate, torque_ratio)
     leverage = max(a, b, c) / min(a, b, c)
@@ -190,7 +190,7 @@ def _of_gyrostat(problem: Problem, start: Vec3) -> Character:
     turning, now = math.sqrt(twice_kinetic / least), math.hypot(*(own / i).tolist())
     stiff = starts_stiff(problem)
     swing = 0.0 if stiff else math.sqrt(size / least)
-    rate = math.hypot(turning + nutation, swing)
+    rate = max(math.hypot(turning + nutation, swing), _carried_rate(problem))
     _, nutation2 = effort(Rotor(triple(i), triple(1.0 / i)), triple(own))
     changes = math.sqrt(nutation2) + nutation
     rotor_ratio = math.sqrt(float((g * g / i).sum()) / whole) if whole > 0.0 else math.inf
@@ -232,6 +232,14 @@ def starts_stiff(problem: Problem) -> bool:
     start = (problem.t_start, problem.quaternion_start, w)
     decay = fastest_decay(problem.body, problem.torque, *start, problem.span, problem.state_start)
     return is_stiff(decay, math.hypot(*w.tolist()), problem.span)
+
+
+def _carried_rate(problem: Problem) -> float:
+    """Returns how fast the numbers change that the torque carries, or the body with them; 0: it carries none."""
+    if not carries_change(problem.torque):
+        return 0.0
+    start = (problem.t_start, problem.quaternion_start, problem.omega_start)
+    return fastest_change(problem.body, problem.torque, *start, problem.span, problem.state_start)
 
 
 def _ratio(size: float, twice_kinetic: float) -> float:

@@ -315,9 +315,11 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
     if c.stiff:
         return candidate(find_method(STIFF), c, rtol)
     # Equal steps err by where in a step a torque bends, and a companion may err alike; or they are short everywhere for
-    # the sake of a pulse, or of a carried number that is quick for a while.
-    if c.may_bend or c.uneven or c.carries:
+    # the sake of a pulse.
+    if c.may_bend or c.uneven:
         return candidate(find_method(ANY_TORQUE), c, rtol)
+    if c.carries:  # no splitting takes such a torque, and sums of its numbers are not compensated
+        return candidate(find_method(COLLOCATION).replace(compensated=False), c, rtol)
     method = find_method(_cheapest(c, rtol, outputs, many=many))
     if method.collocation and _iteration(method, c, rtol).allowed > COMPENSATION_SHOWS:
         method = method.replace(compensated=False)
