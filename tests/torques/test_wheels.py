@@ -13,6 +13,9 @@ import polhode as ph
 from polhode._arrays import Floats
 from polhode.scenario import ScenarioError, load_scenario
 
+ReactionWheels: Any = ph.ReactionWheels  # which take lists and arrays, too
+Damper: Any = ph.Damper
+
 WHOLE = np.array([[2.0, 0.1, 0.2], [0.1, 3.0, -0.15], [0.2, -0.15, 4.0]])
 """The tensor of a spacecraft with its wheels locked."""
 PYRAMID = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [0.0, -1.0, 1.0]]) / math.sqrt(2.0)
@@ -58,9 +61,9 @@ def truth(**how: Any) -> Floats:
     return np.asarray(answer.y.T)
 
 
-def wheels(**more: Any) -> ph.ReactionWheels:
+def wheels(**more: Any) -> Any:
     """Four wheels with gains."""
-    return ph.ReactionWheels(PYRAMID, INERTIAS, SPEEDS, attitude_gain=K, rate_gain=D, **more)
+    return ReactionWheels(PYRAMID, INERTIAS, SPEEDS, attitude_gain=K, rate_gain=D, **more)
 
 
 LIMITED: dict[str, Any] = {
@@ -107,10 +110,12 @@ def unload(t: float, q: Any, w: Any, p: Any, speeds: Any) -> Any:
 
 def test_a_law_in_a_sum_and_in_a_file(tmp_path: Path) -> None:
     """With a torque from outside, which the equations of the whole spacecraft feel through all accelerations."""
-    four = ph.ReactionWheels(PYRAMID, INERTIAS, SPEEDS, law=unload, parameters_of_law=[1e-3])
-    push = ph.ConstantBodyTorque([0.01, 0.0, -0.02])
+    four = ReactionWheels(PYRAMID, INERTIAS, SPEEDS, law=unload, parameters_of_law=[1e-3])
+    push = ph.ConstantBodyTorque((0.01, 0.0, -0.02))
     total = push + four
-    s = ph.simulate(total.carrier(ph.Body(WHOLE)), total, t_span=(0, 40), t_eval=TIMES, method="RK4", step=0.02, **START)
+    s = ph.simulate(
+        total.carrier(ph.Body(WHOLE)), total, t_span=(0, 40), t_eval=TIMES, method="RK4", step=0.02, **START
+    )
 
     def f(t: float, y: Floats) -> Floats:
         w, speeds = y[4:7], y[7:]
@@ -134,7 +139,7 @@ def test_a_law_in_a_sum_and_in_a_file(tmp_path: Path) -> None:
 
 def test_wheels_that_stand_still_turn_with_a_rigid_body() -> None:
     """Strong friction locks them: the motion is that of the whole, and it creeps by no more than round-off."""
-    locked = ph.ReactionWheels([[0.0, 0.0, 2.0]], 0.5, viscous=50.0)
+    locked = ReactionWheels([[0.0, 0.0, 2.0]], 0.5, viscous=50.0)
     whole = ph.Body([2.0, 3.0, 4.0])
     s = ph.simulate(locked.carrier(whole), locked, omega=[0.3, 0.1, 0.2], t_span=(0, 10), t_eval=[0, 5, 10], rtol=1e-8)
     free = ph.FreeMotion(whole, omega=[0.3, 0.1, 0.2])
@@ -145,7 +150,7 @@ def test_wheels_that_stand_still_turn_with_a_rigid_body() -> None:
 @pytest.mark.parametrize("spring", [0.0, 0.3])
 def test_a_damper_takes_energy_and_no_momentum(spring: float) -> None:
     """What it takes is c s^2, integrated here by Simpson's rule over the rows."""
-    ring = ph.Damper([1.0, 0.2, 0.0], 0.05, viscous=0.02, spring=spring)
+    ring = Damper([1.0, 0.2, 0.0], 0.05, viscous=0.02, spring=spring)
     body = ring.carrier(ph.Body(WHOLE))
     s = ph.simulate(body, ring, omega=[0.1, 0.2, 1.5], t_span=(0, 60), method="G8", step=0.1)
     total = s.total_momentum
@@ -165,7 +170,7 @@ def test_a_damper_takes_energy_and_no_momentum(spring: float) -> None:
 
 def test_flat_spin() -> None:
     """A long body that spins about its least axis ends about its greatest, with the energy |H|^2 / 2 I."""
-    whole, ring = ph.Body([3.0, 3.1, 1.0]), ph.Damper([1.0, 0.0, 0.0], 0.15, viscous=0.3)
+    whole, ring = ph.Body([3.0, 3.1, 1.0]), Damper([1.0, 0.0, 0.0], 0.15, viscous=0.3)
     s = ph.simulate(
         ring.carrier(whole), ring, omega=[0.02, 0.0, 2.0], t_span=(0, 1500), t_eval=[0, 750, 1500], rtol=1e-7
     )  # fmt: skip
@@ -177,8 +182,9 @@ def test_flat_spin() -> None:
 
 def test_ensembles_of_wheels_start_with_their_own_momenta() -> None:
     rates = np.array([[0.01, 0.02, -0.03]]) * np.arange(1, 9)[:, None]
-    three = ph.ReactionWheels(np.eye(3), 0.01, speeds=[1.0, 2.0, 3.0], attitude_gain=0.1, rate_gain=0.5)
-    body, how = three.carrier(ph.Body([2.0, 3.0, 4.0])), {"method": "RK4", "step": 0.05, "t_span": (0, 5)}
+    three = ReactionWheels(np.eye(3), 0.01, speeds=[1.0, 2.0, 3.0], attitude_gain=0.1, rate_gain=0.5)
+    how: dict[str, Any] = {"method": "RK4", "step": 0.05, "t_span": (0, 5)}
+    body = three.carrier(ph.Body([2.0, 3.0, 4.0]))
     many = ph.ensemble(body, three, omega=rates, every=100, **how)
     np.testing.assert_allclose(many.state[:, 0], 0.01 * (np.array([1.0, 2.0, 3.0]) + rates), rtol=1e-15)
     one = ph.simulate(body, three, omega=rates[4], every=100, **how)
@@ -243,32 +249,32 @@ X = [[1.0, 0.0, 0.0]]
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: ph.ReactionWheels([[1, 0, 0], [0, 0, 0]], 0.1), r"axes\[1\] must point somewhere, not be zero"),
-        (lambda: ph.ReactionWheels(np.ones((9, 3)), 0.1), r"1 to 8 wheels, not the shape \(9, 3\)"),
-        (lambda: ph.ReactionWheels([[1, 0]], 0.1), r"not the shape \(1, 2\)"),
-        (lambda: ph.ReactionWheels(X, -0.1), "inertias must be positive, not -0.1"),
-        (lambda: ph.ReactionWheels(X, [0.1, 0.2]), "one for each of the 1 wheels, not 2 numbers"),
-        (lambda: ph.ReactionWheels(X, 0.1, torque_limit=0.0), "torque_limit must be positive, not 0"),
-        (lambda: ph.ReactionWheels(X, 0.1, speed_limit=-1.0), "speed_limit must be positive, not -1"),
-        (lambda: ph.ReactionWheels(X, 0.1, viscous=-1.0), "viscous must be positive or zero"),
-        (lambda: ph.ReactionWheels(X, 0.1, slip=0.0), "slip must be positive"),
-        (lambda: ph.ReactionWheels(X, 0.1, speed_margin=2.0), "at most 1, not 2"),
-        (lambda: ph.ReactionWheels(X, 0.1, names=["a", "b"]), "1 wheels, but 2 names: a, b"),
-        (lambda: ph.ReactionWheels(np.eye(3)[:2], 0.1, names=["a", "a"]), "'a' is there 2 times"),
-        (lambda: ph.ReactionWheels(X, 0.1, attitude_gain=[1.0, 2.0]), "three numbers or a 3x3 matrix"),
-        (lambda: ph.ReactionWheels(PYRAMID, 0.1, law=three_torques), r"torques of 4 motors, not \(0.0, 0.0, 0.0\)"),
-        (lambda: ph.ReactionWheels(X, 0.1, law=lambda t, q: 0.0), r"\(t, q, w, p, speeds\)"),
-        (lambda: ph.ReactionWheels(X, 0.1, law=unload, attitude_gain=1.0), "returns|must return|either a law"),
-        (lambda: ph.ReactionWheels(X, 0.1, parameters_of_law=[1.0]), "no law that reads them"),
-        (lambda: ph.ReactionWheels(X, 5.0).carrier(ph.Body([2.0, 3.0, 4.0])), "not below the moment 2 kg"),
-        (lambda: ph.ReactionWheels(X * 3, 1.0).carrier(ph.Body([2.0, 3.0, 4.0])), "with its wheels locked"),
-        (lambda: run(ph.ReactionWheels(X, 50.0)), "too large for this body.*Are they in kg"),
-        (lambda: ph.ReactionWheels(X, 0.1).speeds_of(run(ph.Damper(X[0], 0.1, 0.1))), "is no part of Damper"),
-        (lambda: ph.Damper([0, 0, 0], 0.1, 0.1), "spin_axis must point somewhere"),
-        (lambda: ph.Damper(X[0], 0.0, 0.1), "inertia must be positive, not 0"),
-        (lambda: ph.Damper(X[0], 0.1, -0.1), "viscous must be positive or zero, not -0.1"),
-        (lambda: ph.Damper(X[0], 0.1, 0.1, angle=0.1), "give spring"),
-        (lambda: run(ph.Damper(X[0], 20.0, 0.1)), "too large for this body"),
+        (lambda: ReactionWheels([[1, 0, 0], [0, 0, 0]], 0.1), r"axes\[1\] must point somewhere, not be zero"),
+        (lambda: ReactionWheels(np.ones((9, 3)), 0.1), r"1 to 8 wheels, not the shape \(9, 3\)"),
+        (lambda: ReactionWheels([[1, 0]], 0.1), r"not the shape \(1, 2\)"),
+        (lambda: ReactionWheels(X, -0.1), "inertias must be positive, not -0.1"),
+        (lambda: ReactionWheels(X, [0.1, 0.2]), "one for each of the 1 wheels, not 2 numbers"),
+        (lambda: ReactionWheels(X, 0.1, torque_limit=0.0), "torque_limit must be positive, not 0"),
+        (lambda: ReactionWheels(X, 0.1, speed_limit=-1.0), "speed_limit must be positive, not -1"),
+        (lambda: ReactionWheels(X, 0.1, viscous=-1.0), "viscous must be positive or zero"),
+        (lambda: ReactionWheels(X, 0.1, slip=0.0), "slip must be positive"),
+        (lambda: ReactionWheels(X, 0.1, speed_margin=2.0), "at most 1, not 2"),
+        (lambda: ReactionWheels(X, 0.1, names=["a", "b"]), "1 wheels, but 2 names: a, b"),
+        (lambda: ReactionWheels(np.eye(3)[:2], 0.1, names=["a", "a"]), "'a' is there 2 times"),
+        (lambda: ReactionWheels(X, 0.1, attitude_gain=[1.0, 2.0]), "three numbers or a 3x3 matrix"),
+        (lambda: ReactionWheels(PYRAMID, 0.1, law=three_torques), r"torques of 4 motors, not \(0.0, 0.0, 0.0\)"),
+        (lambda: ReactionWheels(X, 0.1, law=lambda t, q: 0.0), r"\(t, q, w, p, speeds\)"),
+        (lambda: ReactionWheels(X, 0.1, law=unload, attitude_gain=1.0), "returns|must return|either a law"),
+        (lambda: ReactionWheels(X, 0.1, parameters_of_law=[1.0]), "no law that reads them"),
+        (lambda: ReactionWheels(X, 5.0).carrier(ph.Body([2.0, 3.0, 4.0])), "not below the moment 2 kg"),
+        (lambda: ReactionWheels(X * 3, 1.0).carrier(ph.Body([2.0, 3.0, 4.0])), "with its wheels locked"),
+        (lambda: run(ReactionWheels(X, 50.0)), "too large for this body.*Are they in kg"),
+        (lambda: ReactionWheels(X, 0.1).speeds_of(run(Damper(X[0], 0.1, 0.1))), "is no part of Damper"),
+        (lambda: Damper([0, 0, 0], 0.1, 0.1), "spin_axis must point somewhere"),
+        (lambda: Damper(X[0], 0.0, 0.1), "inertia must be positive, not 0"),
+        (lambda: Damper(X[0], 0.1, -0.1), "viscous must be positive or zero, not -0.1"),
+        (lambda: Damper(X[0], 0.1, 0.1, angle=0.1), "give spring"),
+        (lambda: run(Damper(X[0], 20.0, 0.1)), "too large for this body"),
     ],
 )  # fmt: skip
 def test_bad_input(make: Any, words: str) -> None:

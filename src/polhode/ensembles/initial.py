@@ -460,7 +460,7 @@ class Starts:
         for name, value in given.items():
             if name in drawn:
                 assert sown is not None
-                reader = partial(read_states, torque=torques[0]) if name == "state" else READERS[name]
+                reader: Any = partial(read_states, torque=torques[0]) if name == "state" else READERS[name]
                 parts[name] = Draws(name, value, sown, reader)
             elif name == "body":
                 parts[name] = _bodies(value)

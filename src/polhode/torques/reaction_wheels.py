@@ -138,7 +138,8 @@ class ReactionWheels(Torque):
     rate_gain: Gain = 0.0
     """D, in N m s, likewise."""
     target: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
-    """The attitude to which gains turn the body, as a quaternion from body to space axes, scalar first."""
+    """The attitude to which gains turn the body, as a quaternion from body to space axes, scalar first; its length
+    does not matter."""
     torque_limit: Each | None = None
     """The greatest torque of a motor, in N m; None: there is no limit."""
     speed_limit: Each | None = None
@@ -177,7 +178,8 @@ class ReactionWheels(Torque):
         for name in ("torque_limit", "speed_limit"):
             given = getattr(self, name)
             each[name] = None if given is None else _each(name, given, n, positive=True)  # type: ignore[assignment]
-        w, x, y, z = _check.quaternion("target", self.target, again=True).tolist()
+        w, x, y, z = _check.numbers("target", self.target, 4)
+        _check.quaternion("target", (w, x, y, z), again=True)
         margin = _check.number("speed_margin", self.speed_margin, positive=True)
         if margin > 1.0:
             raise ValueError(f"speed_margin is a part of the greatest speed, at most 1, not {margin:g}")
@@ -225,7 +227,7 @@ class ReactionWheels(Torque):
         """The numbers of the law or the target, the axes, the inverse inertias, gains, and for each wheel the rest."""
         shape, found = self._shape, list(self.parameters_of_law)
         if shape.gains:
-            found += self.target
+            found += _check.quaternion("target", self.target, again=True).tolist()
         found += [x for axis in self._unit_axes for x in axis]
         found += [1.0 / inertia for inertia in self._inertias]
         if shape.gains:
