@@ -200,7 +200,7 @@ class ReactionWheels(Torque):
             reads_attitude=reads[1] or bool(np.any(gains["attitude_gain"])),
         )  # fmt: skip
 
-    @property
+    @cached_property
     def _unit_axes(self) -> list[Vec3]:
         return [_check.direction(f"axes[{i}]", axis) for i, axis in enumerate(self.axes)]
 
@@ -225,6 +225,10 @@ class ReactionWheels(Torque):
 
     def parameters(self, body: Body) -> Sequence[float]:
         """The numbers of the law or the target, the axes, the inverse inertias, gains, and for each wheel the rest."""
+        return self._numbers
+
+    @cached_property
+    def _numbers(self) -> tuple[float, ...]:
         shape, found = self._shape, list(self.parameters_of_law)
         if shape.gains:
             found += _check.quaternion("target", self.target, again=True).tolist()
@@ -242,7 +246,7 @@ class ReactionWheels(Torque):
             rows.append(self.viscous)
         if shape.coulomb:
             rows += [self.coulomb, np.full(len(self.axes), self.slip**2)]
-        return found + [float(row[i]) for i in range(len(self.axes)) for row in rows]
+        return (*found, *(float(row[i]) for i in range(len(self.axes)) for row in rows))
 
     def _shares(self) -> Floats:
         """Returns the torque on each wheel for every unit of error and rate: K and D shared out with least torques."""
