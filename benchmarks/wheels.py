@@ -6,9 +6,9 @@ Three questions, each answered by ratios of candidates that take turns in one pr
    gradient: `simulate(rtol=)` and SciPy's DOP853 with a compiled
    right side. The tolerance of SciPy is the loosest of a ladder at which its true error is below the target; polhode is
    given the target itself, and its time contains that of its error estimate.
-2. More than an hour of constant motor torques against friction, which Basilisk can do without a controller that samples: the same, and Basilisk
-   (bsk, if it is installed) with Fehlberg's pair of orders 7 and 8 or RK4, at the cheapest of some settings that
-   reach the target.
+2. More than an hour of constant motor torques against friction, which Basilisk can do without a controller that
+   samples: the same, and Basilisk (bsk, if it is installed) with Fehlberg's pair of orders 7 and 8 or RK4, at the
+   cheapest of some settings that reach the target.
 3. What carried numbers cost: RK4 with three wheels, and the same arithmetic as a loop written by hand in Numba; and
    both without wheels, with seven numbers instead of ten.
 
@@ -51,8 +51,8 @@ TARGETS = (1e-6, 1e-9)
 
 def controlled() -> ph.ReactionWheels:
     """Returns wheels with gains, limits and friction."""
-    make: Any = ph.ReactionWheels
-    return make(AXES, INERTIAS, SPEEDS, attitude_gain=K, rate_gain=D, torque_limit=LIMIT, viscous=VISCOUS)  # type: ignore[no-any-return]
+    how: Any = {"axes": AXES, "inertias": INERTIAS, "speeds": SPEEDS, "viscous": VISCOUS}
+    return ph.ReactionWheels(attitude_gain=K, rate_gain=D, torque_limit=LIMIT, **how)
 
 
 def constant(t: float, q: Any, w: Any, p: Any, speeds: Any) -> Any:
@@ -62,8 +62,8 @@ def constant(t: float, q: Any, w: Any, p: Any, speeds: Any) -> Any:
 
 def driven() -> ph.ReactionWheels:
     """Returns wheels with constant motor torques and friction."""
-    make: Any = ph.ReactionWheels
-    return make(AXES, INERTIAS, SPEEDS, law=constant, parameters_of_law=CONSTANT, viscous=VISCOUS)  # type: ignore[no-any-return]
+    how: Any = {"axes": AXES, "inertias": INERTIAS, "speeds": SPEEDS, "viscous": VISCOUS}
+    return ph.ReactionWheels(law=constant, parameters_of_law=tuple(CONSTANT.tolist()), **how)
 
 
 # --- polhode
@@ -107,14 +107,14 @@ def error(rows: Floats, truth: Floats) -> float:
 # --- SciPy
 
 CARRIER = WHOLE - AXES.T @ (INERTIAS[:, None] * AXES)
-INVERSE = np.linalg.inv(CARRIER)
-SHARE = np.linalg.pinv(AXES.T)
+INVERSE: Floats = np.asarray(np.linalg.inv(CARRIER), np.float64)
+SHARE: Floats = np.asarray(np.linalg.pinv(AXES.T), np.float64)
 
 
 @numba.njit(cache=True)
 def right_side(
-    t: float, y: Floats, controls: bool, rate: float, tensor: Floats, inverse: Floats, axes: Floats, inertias: Floats, share: Floats,
-    given: Floats,
+    t: float, y: Floats, controls: bool, rate: float, tensor: Floats, inverse: Floats, axes: Floats, inertias: Floats,
+    share: Floats, given: Floats,
 ) -> Floats:  # fmt: skip
     """Returns the slopes of quaternion, rate and wheel momenta: loops over numbers, no arrays but the answer."""
     out = np.empty(7 + inertias.size)
@@ -286,7 +286,7 @@ def slope(y: Any, p: Any) -> Any:
     u0, u1, u2 = p[3] * k * b + p[4] * x, p[3] * k * c + p[4] * v, p[3] * k * d + p[4] * z
     return (
         -0.5 * (b * x + c * v + d * z), 0.5 * (a * x + c * z - d * v), 0.5 * (a * v + d * x - b * z),
-        0.5 * (a * z + b * v - c * x), 
+        0.5 * (a * z + b * v - c * x),
         (m1 * z - m2 * v) + (h1 * z - h2 * v - u0), (m2 * x - m0 * z) + (h2 * x - h0 * z - u1),
         (m0 * v - m1 * x) + (h0 * v - h1 * x - u2), u0, u1, u2,
     )  # fmt: skip
@@ -393,7 +393,8 @@ def carried_numbers(steps: int = 400_000) -> None:
     }
     for row in interleave(candidates, rounds=15):
         print(
-            f"   {row.name:26} ratio {row.ratio:5.2f} (of best {row.ratio_of_best:5.2f})  {row.best / steps * 1e9:6.0f} ns/step"
+            f"   {row.name:26} ratio {row.ratio:5.2f} (of best {row.ratio_of_best:5.2f})"
+            f"  {row.best / steps * 1e9:6.0f} ns/step"
         )
 
 
@@ -416,7 +417,8 @@ def main() -> None:
                 f"polhode, {s.method}": partial(polhode, wheels, target, span)
             }
             errors = [error(rows_of(s), truth)]
-            if found_rtol := loosest(lambda x, w=wheels, s=span: rows_of(stepped(w, x, s)), truth, target):  # type: ignore[misc]
+            by_steps: Any = lambda x, w=wheels, s=span: rows_of(stepped(w, x, s))  # noqa: E731
+            if found_rtol := loosest(by_steps, truth, target):
                 candidates[f"polhode, DOP853(rtol={found_rtol:.0e})"] = partial(stepped, wheels, found_rtol, span)
                 errors.append(error(rows_of(stepped(wheels, found_rtol, span)), truth))
             rtol = loosest(lambda x, c=controls, s=span: scipys(c, x, s), truth, target)  # type: ignore[misc]
@@ -429,8 +431,8 @@ def main() -> None:
             print(f"   error below {target:g}")
             for row, reached in zip(interleave(candidates, rounds=9), errors, strict=True):
                 print(
-                    f"      {row.name:42} error {reached:.1e}  ratio {row.ratio:7.1f} (of best {row.ratio_of_best:7.1f})"
-                    f"  {row.best * 1e3:8.2f} ms"
+                    f"      {row.name:46} error {reached:.1e}  ratio {row.ratio:7.1f}"
+                    f" (of best {row.ratio_of_best:7.1f})  {row.best * 1e3:8.2f} ms"
                 )
     carried_numbers()
 

@@ -1,6 +1,7 @@
 """Reaction wheels and dampers, against equations of textbooks solved by SciPy, and against laws of conservation."""
 
 import math
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ LIMIT, TOP, MARGIN, VISCOUS, COULOMB, SLIP = 0.05, 51.0, 0.1, 2e-5, 1e-3, 0.5
 
 
 def textbook(t: float, y: Floats, *, limited: bool = True, moment: Any = None) -> Floats:
-    """The equations of Markley and Crassidis (2014), section 3.3.6: attitude, rate, and speeds of the wheels.
+    """The equations of markley2014, section 3.3.6: attitude, rate, and speeds of the wheels.
 
     They are solved for both accelerations at once, in the relative speeds and with the tensor of the whole spacecraft:
     other variables than polhode's.
@@ -178,6 +179,20 @@ def test_flat_spin() -> None:
     h = float(np.linalg.norm(s.total_momentum[-1]))
     assert energy[-1] == pytest.approx(h * h / (2 * 3.1), rel=1e-4)
     assert abs(s.omega[-1, 1]) == pytest.approx(h / 3.1, rel=1e-3)
+
+
+@pytest.mark.evidence
+def test_explorer_1() -> None:
+    """The energy falls from row to row, to the least for the momentum."""
+    example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "explorer_1.py"))
+    s = example["flat_spin"]()
+    energy = s.kinetic_energy + example["ANTENNAS"].carried_energy(s.state)
+    size = np.linalg.norm(s.total_momentum[0])
+    assert (np.diff(energy)[:500] < 0.0).all()
+    assert (np.diff(energy) < 1e-9 * energy[0]).all()
+    assert energy[0] > 100 * energy[-1]
+    assert energy[-1] == pytest.approx(size**2 / (2 * example["ACROSS"]), rel=1e-3)
+    assert np.abs(s.total_momentum - s.total_momentum[0]).max() < 1e-10 * size
 
 
 def test_ensembles_of_wheels_start_with_their_own_momenta() -> None:

@@ -3,7 +3,7 @@
 The momentum of such a part along its axis is h = J (s + a . w), with the unit vector a, the spin inertia J and the
 speed s relative to the body. It is what a torque carries: the torque u on the part, along the axis, is all that changes
 it, h' = u. The momentum of everything is I w + sum a h, where I is the tensor of the whole body with all parts locked,
-less J a a^T for each of them (Hughes 1986, section 3.4). That is the body that a simulation is given: no further
+less J a a^T for each of them (hughes1986). That is the body that a simulation is given: no further
 term depends on how fast it is accelerated, so that any other torques may be added.
 """
 
@@ -42,8 +42,8 @@ def without_spin(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) ->
         whole = float(a @ body.tensor @ a)
         if inertia >= whole:
             raise ValueError(
-                f"the spin inertia {inertia:g} kg m^2 of number {i + 1} is not below the moment {whole:g} kg m^2 of the "
-                "whole body about the same axis, of which it is a part"
+                f"the spin inertia {inertia:g} kg m^2 of number {i + 1} is not below the moment {whole:g} kg m^2 of "
+                "the whole body about the same axis, of which it is a part"
             )
     rest = body.tensor - spin_tensor(axes, inertias)
     least = float(np.linalg.eigvalsh(rest)[0])
@@ -53,7 +53,7 @@ def without_spin(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) ->
             f"{least:g} kg m^2: the tensor must be that of the whole body, with its wheels locked"
         )
     moments = np.diag(rest) if np.count_nonzero(rest - np.diag(np.diag(rest))) == 0 else rest
-    return Body(moments, name=body.name, allow_unphysical=not body.physical)
+    return Body(moments, name=body.name, allow_unphysical=not body.physical, rotor=body.rotor)
 
 
 def check_whole(body: Body, axes: Sequence[Vec3], inertias: Sequence[float]) -> None:

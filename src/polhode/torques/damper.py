@@ -36,10 +36,10 @@ def sprung_torque(t: float, q: Quat, w: Vec3, p: Any, z: Any) -> tuple[Vec3, tup
 class Damper(Torque):
     """A ring that turns about an axis fixed in the body, in a thick fluid and on a spring if it has one.
 
-    It takes energy from the body, c s^2 in W with s the speed of the ring relative to the body, and no momentum: that of
-    body and ring together is kept. It carries the momentum of the ring along its axis, `ring` = J (s + a . w) in N m s,
-    and with a spring its angle relative to the body, `angle` in rad. The body of the simulation must not contain the
-    spin inertia J: `damper.carrier(whole)` is that body. A ring of fluid is one without a spring.
+    It takes energy from the body, c s^2 in W with s the speed of the ring relative to the body, and no momentum: that
+    of body and ring together is kept. It carries the momentum of the ring along its axis, `ring` = J (s + a . w) in
+    N m s, and with a spring its angle relative to the body, `angle` in rad. The body of the simulation must not contain
+    the spin inertia J: `damper.carrier(whole)` is that body. A ring of fluid is one without a spring.
     """
 
     spin_axis: Vec3
@@ -67,7 +67,8 @@ class Damper(Torque):
         if numbers["angle"] and not numbers["spring"]:
             raise ValueError("an angle at the start has a meaning for a ring on a spring only: give spring")
         self._settle(
-            spin_axis=_check.vector("spin_axis", self.spin_axis), inertia=_check.number("inertia", self.inertia, positive=True),
+            spin_axis=_check.vector("spin_axis", self.spin_axis),
+            inertia=_check.number("inertia", self.inertia, positive=True),
             state_names=("ring", "angle") if numbers["spring"] else ("ring",), **numbers,
         )  # fmt: skip
 

@@ -133,8 +133,8 @@ class ReactionWheels(Torque):
     speeds: Each = 0.0
     """The speeds at the start relative to the body, in rad/s, used where `state` is not given."""
     attitude_gain: Gain = 0.0
-    """K, in N m/rad: motors turn the body by -K e - D w, with e the small turn from the target. One number, three numbers
-    along the body axes, or the rows of a matrix."""
+    """K, in N m/rad: motors turn the body by -K e - D w, with e the small turn from the target. One number, three
+    numbers along the body axes, or the rows of a matrix."""
     rate_gain: Gain = 0.0
     """D, in N m s, likewise."""
     target: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
