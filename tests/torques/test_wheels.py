@@ -302,3 +302,9 @@ def run(torque: Any) -> Any:
     return ph.simulate(
         ph.Body([2.0, 3.0, 4.0]), torque, omega=[0.1, 0.2, 0.3], t_span=(0, 1), method="RK4", step=0.05
     )  # fmt: skip
+
+
+def test_pictures_show_carried_numbers() -> None:
+    figure = run(Damper(X[0], 0.1, 0.1)).plot()
+    assert len(figure.axes) == 4
+    assert [text.get_text() for text in figure.axes[3].get_legend().get_texts()] == ["ring"]

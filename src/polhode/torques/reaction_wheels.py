@@ -122,7 +122,7 @@ class ReactionWheels(Torque):
     is that body, if the tensor of the spacecraft is known with its wheels locked, as is usual.
 
     Motors are turned by a law of yours, or by gains towards an attitude, or not at all. A law is a function that is
-    compiled with the step, `law(t, q, w, p, speeds)`: time, quaternion, rate, the `parameters` given here, and a tuple
+    compiled with the step, `law(t, q, w, p, speeds)`: time, quaternion, rate, the `parameters_of_law`, and a tuple
     with the speeds of the wheels relative to the body. It returns the torque of each motor on its wheel, in N m.
     """
 
@@ -159,6 +159,7 @@ class ReactionWheels(Torque):
     names: tuple[str, ...] = ()
     """The names of the carried momenta; wheel_1, wheel_2 and so on if none are given."""
 
+    depends = Depends.POSITION | Depends.RATE
     example: ClassVar[dict[str, Any]] = {
         "axes": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
         "inertias": 0.01,
