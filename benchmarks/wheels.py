@@ -408,7 +408,7 @@ def main() -> None:
         ("2. Constant motor torques, friction", driven(), False, HOUR),
     ]
     for title, wheels, controls, span in problems:
-        truth = rows_of(polhode(wheels, 5e-12, span))
+        truth = rows_of(polhode(wheels, 1e-11 if controls else 2e-11, span))
         apart = error(scipys(controls, 1e-14, span), truth)
         print(f"{title}, {span:g} s; the truth differs from SciPy at its tightest by {apart:.1e}")
         for target in TARGETS:
