@@ -1,7 +1,6 @@
 """A spacecraft with four reaction wheels beside that of Basilisk, where it is installed (`pip install bsk`)."""
 
 import pytest
-
 from benchmarks.wheels import HOUR, basilisk, driven, error, polhode, rows_of
 
 pytestmark = pytest.mark.evidence
