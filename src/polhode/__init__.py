@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from polhode.torques.constant_body import ConstantBodyTorque as ConstantBodyTorque
     from polhode.torques.constant_space import ConstantSpaceTorque as ConstantSpaceTorque
     from polhode.torques.coulomb_soft_wall import CoulombSoftWall as CoulombSoftWall
+    from polhode.torques.damper import Damper as Damper
     from polhode.torques.damping import LinearDamping as LinearDamping
     from polhode.torques.facets import Facets as Facets
     from polhode.torques.free import Free as Free
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from polhode.torques.magnetic_dipole import MagneticDipole as MagneticDipole
     from polhode.torques.orbital_gravity_gradient import OrbitalGravityGradient as OrbitalGravityGradient
     from polhode.torques.piecewise import PiecewiseTorque as PiecewiseTorque
+    from polhode.torques.reaction_wheels import ReactionWheels as ReactionWheels
     from polhode.torques.sinusoidal import SinusoidalTorque as SinusoidalTorque
     from polhode.torques.table import Table as Table
     from polhode.vectors import clip as clip
@@ -74,6 +76,7 @@ _HOME = {
     "ConstantBodyTorque": "torques.constant_body",
     "ConstantSpaceTorque": "torques.constant_space",
     "CoulombSoftWall": "torques.coulomb_soft_wall",
+    "Damper": "torques.damper",
     "Ensemble": "ensembles.result",
     "EnsembleInterrupted": "ensembles.result",
     "Event": "_watch",
@@ -88,6 +91,7 @@ _HOME = {
     "MagneticDipole": "torques.magnetic_dipole",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
+    "ReactionWheels": "torques.reaction_wheels",
     "Reduced": "ensembles.reduce",
     "ScaledQuaternion": "_check",
     "ShortSteps": "integration.short_steps",

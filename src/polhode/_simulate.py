@@ -375,7 +375,9 @@ def _carried_on(solution: Solution, acting: Torque, state: Any) -> Floats:
     """Returns what a torque carries where a solution goes on."""
     if state is None and acting.state_names == solution.state_names:
         return solution.last_state
-    return NO_STATE if state is None and not acting.state_names else checked_state(acting, state)
+    if state is None and not acting.state_names:
+        return NO_STATE
+    return checked_state(acting, state, solution.body.rate(solution.last_momentum))
 
 
 def _joined_states(old: Solution, new: Solution, first: int) -> Floats:

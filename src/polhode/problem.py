@@ -73,7 +73,8 @@ class Problem:
         sizes = [*body.moments.tolist(), max(map(abs, m.tolist())) or 1.0, max(map(abs, w.tolist())) or 1.0]
         if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
             check_sizes(body.moments, m, w)
-        z = NO_STATE if state is None and not acting.state_names else checked_state(acting, state)
+        z = NO_STATE if state is None and not acting.state_names else checked_state(acting, state, w)
+        acting.check_body(body)
         if acting.sample_kernel is not None and t_end < t_start:
             raise ValueError(f"{acting.name} is sampled, and cannot run backward from {t_start:g} to {t_end:g}")
         return cls(body, acting, q, m, t_start, t_end, times, stride, w, z)
@@ -179,8 +180,11 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
             )
 
 
-def checked_state(torque: Torque, state: Any) -> Floats:
-    """Returns the numbers that a torque carries at the start, as a user gave them: a row, or a dictionary by name."""
+def checked_state(torque: Torque, state: Any, omega: Floats) -> Floats:
+    """Returns the numbers that a torque carries at the start, as a user gave them: a row, or a dictionary by name.
+
+    Where none are given, a torque may know them from the rate.
+    """
     names = torque.state_names
     if not names:
         raise ValueError(
@@ -188,9 +192,9 @@ def checked_state(torque: Torque, state: Any) -> Floats:
             '@polhode.torque(state=["name", ...])'
         )
     listed = ", ".join(names)
-    if state is None and (known := torque.starting_state) is not None:
-        return np.array(known)
     if state is None:
+        if (known := torque.state_at_start(omega)) is not None:
+            return np.array(known)
         raise ValueError(
             f"{torque.name} carries {listed}: give their values at the start, as in state={[0.0] * len(names)}"
         )

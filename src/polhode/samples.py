@@ -25,7 +25,7 @@ __all__ = ["Attitude", "Isotropic", "Normal", "Uniform"]
 
 BLOCK = 1024
 """Bodies are drawn in blocks of this many, always whole blocks, so that body k always draws the same."""
-ARGUMENTS = ("body", "omega", "attitude", "parameters", "rotor")
+ARGUMENTS = ("body", "omega", "attitude", "parameters", "rotor", "state")
 """The arguments that can be drawn. Each has a random stream of its own, which does not depend on the others."""
 
 

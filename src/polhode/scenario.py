@@ -5,11 +5,13 @@
     [body]                              # one of moments, tensor, name
     moments = [5.0, 5.0, 1.0]           # kg m^2
     rotor = [0.0, 0.0, 0.2]             # optional: a constant internal angular momentum in body axes, kg m^2/s
+    wheels_locked = true                # optional: they contain the spin inertias of the wheels and rings of [torque]
 
     [initial]                           # one of omega, omega_deg, momentum
     omega = [0.0, 0.0, 50.0]            # rad/s, in body axes
     rotation_vector = [0.3, 0.0, 0.0]   # at most one of quaternion, matrix, rotation_vector(_deg), mrp, and
                                         # euler(_deg) = {sequence = "ZYX", angles = [10, 20, 30]}
+    state = [0.1]                       # the numbers that torques carry, if they do: a list, or a table by their names
 
     [torque]                            # optional; `polhode torques` lists the models
     model = "HeavyTop"                  # or "file.py:function", with parameters = [...]; compiled = false: as it is
@@ -31,7 +33,7 @@
     [ensemble]                          # optional: many bodies; the tables above describe the nominal one
     count = 1000
     seed = 1                            # the sample of body k depends on the seed and on k, not on the count
-    omega = {kind = "Normal", sd = 0.1} # for moments, rotor, omega, attitude, parameters: a distribution of
+    omega = {kind = "Normal", sd = 0.1} # for moments, rotor, omega, attitude, parameters, state: a distribution of
     attitude = {kind = "Attitude", sd = 0.05}   # polhode.samples, around the nominal value unless another mean is
                                         # given; of a sum of torques, parameters are those of one part:
                                         # {part = "control", kind = ...}
@@ -130,6 +132,7 @@ class _Body(_Table):
     name: str | None = None
     allow_unphysical: bool = False
     rotor: Vector | None = None
+    wheels_locked: bool = False
 
     @model_validator(mode="after")
     def _one(self) -> _Body:
@@ -172,6 +175,7 @@ class _Initial(_Table):
     mrp: Vector | None = None
     euler: _Euler | None = None
     euler_deg: _Euler | None = None
+    state: tuple[float, ...] | dict[str, float] | None = None
 
     @model_validator(mode="after")
     def _one(self) -> _Initial:
@@ -274,6 +278,7 @@ class _Ensemble(_Table):
     omega: _Drawn | None = None
     attitude: _Drawn | None = None
     parameters: _DrawnParameters | None = None
+    state: _Drawn | None = None
     reduce: dict[str, str] = {}
 
     @model_validator(mode="after")
@@ -283,7 +288,7 @@ class _Ensemble(_Table):
         return self
 
 
-_DRAWN = ("moments", "rotor", "omega", "attitude", "parameters")
+_DRAWN = ("moments", "rotor", "omega", "attitude", "parameters", "state")
 
 
 class _File(_Table):
@@ -365,6 +370,8 @@ class Scenario:
     """The quantities of attitudes that the picture shows besides."""
     many: Many | None = None
     """The bodies of the [ensemble] table, if there is one."""
+    state: Any = None
+    """The numbers that the torque carries at the start; None: it carries none, or knows them."""
 
     def ensemble(
         self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
@@ -389,7 +396,7 @@ class Scenario:
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments for `polhode.simulate`."""
-        names = ("body", "torque", "omega", "attitude", "t_span", "step", "rtol", "method", "every", "t_eval")
+        names = ("body", "torque", "omega", "attitude", "t_span", "step", "rtol", "method", "every", "t_eval", "state")
         return {name: getattr(self, name) for name in names}
 
     def _labelled(self, solution: Solution) -> Solution:
@@ -445,7 +452,8 @@ class Draft:
                 tables, path.parent, self.trust,
                 lambda key, table: _torque_from_file(key, table, path.parent, self.trust, modules),
             )  # fmt: skip
-            scenario = replace(self.checked, torque=acting)
+            body = _simulated(self.tables, self.checked.body, acting)
+            scenario = replace(self.checked, body=body, torque=acting, state=self.tables.initial.state)
             _checked("", lambda: checked_arguments(**scenario.arguments()))
             many = self.tables.ensemble
             return scenario if many is None else replace(scenario, many=_many(many, scenario))
@@ -467,7 +475,7 @@ def _problems_of(path: Path) -> Iterator[None]:
 
 def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
     """Returns the scenario, without a torque if that is in a Python file."""
-    body = _checked("body", file.body.body)
+    whole = _checked("body", file.body.body)
     named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
     method = None if named is None else _checked("run.method", lambda: find_method(named))
     run, t0, t1 = file.run, *file.run.t_span
@@ -486,12 +494,13 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         if table.is_file:
             _checked_file(key, table, path.parent, trust)
     acting = _sum(file.torques, path.parent, trust, lambda key, table: Free())
+    body = whole if from_file else _simulated(file, whole, acting)
     scenario = Scenario(
         path=path,
         title=file.title,
         body=body,
         torque=Free() if from_file else acting,
-        omega=file.initial.rate(body),
+        omega=file.initial.rate(whole),
         attitude=file.initial.attitude(),
         t_span=run.t_span,
         step=run.step,
@@ -502,6 +511,7 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         file=PurePath(file.output.file or f"{path.stem}.nc"),
         plot=file.output.plot,
         quantities=file.output.quantities,
+        state=None if from_file else file.initial.state,
     )
     # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))
@@ -519,8 +529,14 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
             f"ensemble: {file.ensemble.count} bodies with {listed} rows each take {size / 2**30:.3g} GiB an array, and "
             "a file can hold no more than 4: take fewer bodies or rows, or reduce them (ensemble.reduce)"
         )
-    known = file.ensemble.model_copy(update={"parameters": None}) if from_file else file.ensemble
+    later = {"parameters": None, "state": None}  # those of a torque that is not known yet
+    known = file.ensemble.model_copy(update=later) if from_file else file.ensemble
     return replace(scenario, many=_many(known, scenario))
+
+
+def _simulated(file: _File, body: Body, acting: Torque) -> Body:
+    """Returns the body for `simulate`: without the spin inertias of what spins in it, if the file has it with them."""
+    return _checked("body.wheels_locked", lambda: acting.carrier(body)) if file.body.wheels_locked else body
 
 
 # --- an ensemble ---------------------------------------------------------------------------------------------------
@@ -550,6 +566,8 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
                 f"{part or nominal.torque.name}{hint if part is None else ''}"
             )
         centres["parameters"] = acting.values
+    if table.state is not None:
+        centres["state"] = _checked("ensemble.state", lambda: _state_at_start(nominal))
     drawn = {
         "body" if name == "moments" else name: _distribution(f"ensemble.{name}", getattr(table, name), centres[name])
         for name in _DRAWN
@@ -562,6 +580,15 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
         drawn["parameters"] = {part: drawn["parameters"]}
     kept = {name: _checked(f"ensemble.reduce.{name}", partial(_quantity, text)) for name, text in table.reduce.items()}
     return Many(table.count, table.seed, drawn, kept)
+
+
+def _state_at_start(nominal: Scenario) -> list[float]:
+    """Returns the numbers that the torque carries at the start of the nominal body."""
+    import numpy as np
+
+    from polhode.problem import checked_state
+
+    return checked_state(nominal.torque, nominal.state, np.array(nominal.omega)).tolist()  # type: ignore[no-any-return]
 
 
 def _distribution(key: str, table: _Drawn, centre: Any) -> Any:

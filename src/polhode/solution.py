@@ -210,6 +210,13 @@ class Solution(WithAttitudes):
         return apply_by_blocks(to_space, self.quaternion, self.omega)
 
     @cached_property
+    def total_momentum(self) -> Floats:
+        """The angular momentum in space axes, in N m s, with that of wheels and rings inside, which torques carry."""
+        if not self.state_names:
+            return self.spatial_momentum
+        return apply_by_blocks(to_space, self.quaternion, self.momentum + self.torque.carried_momentum(self.state))
+
+    @cached_property
     def kinetic_energy(self) -> Floats:
         """The kinetic energy w . I w / 2, in J; that of a rotor relative to the body is constant, and left out."""
         return self._kinetic(self.momentum)

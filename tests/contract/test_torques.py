@@ -46,6 +46,7 @@ SAMPLES: dict[str, list[Torque]] = {
         ph.Facets(**PLATES, orbit=ORBIT, density=ph.environment.ExponentialAir(1.0, 1.0, 2.0), air_rate=0.1),
         ph.Facets(**PLATES, orbit=ROUND_ORBIT, sun=BEHIND, pressure=1.0).for_span(-1.0, 4.0),
     ],
+    "Damper": [ph.Damper((1.0, 2.0, -0.5), 0.4, 0.3), ph.Damper((1.0, 2.0, -0.5), 0.4, 0.3, spring=0.7)],
     "Free": [ph.Free()],
     "GravityGradient": [
         ph.GravityGradient(0.7),
@@ -71,6 +72,19 @@ SAMPLES: dict[str, list[Torque]] = {
     "PiecewiseTorque": [
         ph.PiecewiseTorque(((2.0, (20.0, 1.0, 0.0)), (2.5, (0.0, 4.0, 3.0)))),
         ph.PiecewiseTorque(((2.0, (20.0, 1.0, 0.0)), (2.5, (0.0, 4.0, 3.0))), frame="body", start=0.5),
+    ],
+    "ReactionWheels": [
+        ph.ReactionWheels(((1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (-1.0, -1.0, 1.0)), 0.2, viscous=0.1, coulomb=0.4),
+        ph.ReactionWheels(
+            ((1.0, 0.0, 0.0), (0.0, 2.0, 0.0), (0.0, 0.0, 1.0), (1.0, 1.0, 1.0)),
+            (0.2, 0.3, 0.2, 0.2),
+            attitude_gain=0.3,
+            rate_gain=(0.5, 0.6, 0.7),
+            target=(0.8, 0.0, 0.6, 0.0),
+            torque_limit=0.8,
+            speed_limit=3.0,
+            speed_margin=0.5,
+        ),
     ],
     "Table": [
         ph.Table((-2.0, 0.0, 1.6, 2.65, 5.0), ROWS),
@@ -145,7 +159,12 @@ def values(model: Torque) -> Any:
 
 
 def torque_at(model: Torque, t: float, q: Quat, w: Vec3) -> Any:
-    return np.array(model.torque_kernel(t, q, w, values(model)), dtype=np.float64)
+    return np.array(model.called(t, q, w, values(model), carried(model)), dtype=np.float64)
+
+
+def carried(model: Torque) -> tuple[float, ...]:
+    """Numbers for a model that carries some."""
+    return (0.3, -0.2, 0.5, 0.1)[: len(model.state_names)]
 
 
 def torques(model: Torque) -> Any:
@@ -341,6 +360,8 @@ def with_space_turned(model: Torque, turn: Quat) -> Any:
         other = replace(model, orbit=turned_vector(turn, model.orbit), sun=turned_vector(turn, model.sun))
         return other if model.span is None else other.for_span(*model.span)
     fields: dict[str, Any] = {k: turned_vector(turn, getattr(model, k)) for k in SPACE_VECTORS.get(model.name, ())}
+    if isinstance(model, ph.ReactionWheels):
+        fields["target"] = multiply(turn, model.target)
     if isinstance(model, ph.PiecewiseTorque) and model.frame == "space":
         fields["segments"] = tuple((end, to_space(turn, vector)) for end, vector in model.segments)
     if isinstance(model, ph.Table) and model.frame == "space":
@@ -356,6 +377,15 @@ def test_breakpoints_are_the_jumps(model: Torque) -> None:
     row = np.array([torque_at(model, t, q, w) for t in grid.tolist()])
     jumps = np.flatnonzero(np.abs(np.diff(row, axis=0)).max(axis=1) > 0.05 * size(model))
     assert [sum(grid[k] < b < grid[k + 1] for b in model.breakpoints) for k in jumps] == [1] * len(model.breakpoints)
+
+
+def without_derivatives(kernel: Any, z: tuple[float, ...]) -> Any:
+    """Returns a kernel that carries numbers as one that does not, for these numbers."""
+
+    def torque(t: float, q: Quat, w: Vec3, p: Any) -> Any:
+        return kernel(t, q, w, p, z)[0]
+
+    return torque if z else kernel
 
 
 def torque_rows(torque: Any) -> Callable[..., int]:
@@ -379,7 +409,8 @@ def test_compiled_torque_is_the_python_torque(model: Torque) -> None:
     p = values(model)
     rows = np.array([[t, *q, *w] for t, q, w in states()])
     out = np.empty((len(rows), 3))
-    program(torque_rows(model.torque_kernel), "pppii")(p, rows.reshape(-1), out.reshape(-1), p.size, len(rows))
+    kernel = without_derivatives(model.torque_kernel, carried(model))
+    program(torque_rows(kernel), "pppii")(p, rows.reshape(-1), out.reshape(-1), p.size, len(rows))
     for n, compiled in zip(torques(model), out, strict=True):
         np.testing.assert_allclose(compiled, n, rtol=0, atol=slack(model, n))
 

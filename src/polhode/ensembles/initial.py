@@ -255,17 +255,25 @@ def _quaternions(name: str, attitude: Any) -> Floats:
     return _check.given_unit(name, q)
 
 
-def read_states(name: str, value: Any, *, torque: Torque) -> Floats:
-    """Checks the numbers that a torque carries at the start, and returns them with a row for each body."""
+def read_states(name: str, value: Any, *, torque: Torque) -> Floats | None:
+    """Checks the numbers that a torque carries at the start, and returns them with a row for each body.
+
+    None stands for numbers that the torque knows itself, from the rates.
+    """
     if value is None and not torque.state_names:
         return np.empty((1, 0))
+    if value is None and torque.state_at_start(AT_REST) is not None:
+        return None
     if value is None or not torque.state_names or isinstance(value, Mapping):
-        return checked_state(torque, value)[None, :]
+        return checked_state(torque, value, AT_REST)[None, :]
     count = len(torque.state_names)
     if _check.shape_of(name, value) in ((), (count,)):
-        return checked_state(torque, value)[None, :]
+        return checked_state(torque, value, AT_REST)[None, :]
     return _stack(name, value, count)
 
+
+AT_REST: Floats = np.zeros(3)
+"""The rate for which it is asked whether a torque knows the numbers that it carries."""
 
 READERS = {
     "body": _moments, "omega": _rows_of_three, "attitude": _quaternions, "parameters": _parameters,
@@ -305,13 +313,19 @@ class Start:
     """The number that the first of these bodies has in the whole ensemble."""
     summand: str | None = None
     """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
-    carried: Floats = field(default_factory=lambda: np.empty((1, 0)))
-    """The numbers that the torque carries, at the start."""
+    carried: Floats | None = field(default_factory=lambda: np.empty((1, 0)))
+    """The numbers that the torque carries, at the start; None: the torque knows them from the rates."""
 
-    @property
+    @cached_property
     def state(self) -> Floats:
         """The numbers that the torque carries, (bodies, numbers)."""
-        return np.broadcast_to(self.carried, (self.count, self.carried.shape[1]))
+        if self.carried is not None:
+            return np.broadcast_to(self.carried, (self.count, self.carried.shape[1]))
+        if len(self.torques) == 1:
+            rows = checked_state(self.torques[0], None, self.rates)
+            return np.broadcast_to(rows, (self.count, rows.shape[1]))
+        rates = np.broadcast_to(self.rates, (self.count, 3))
+        return np.array([checked_state(torque, None, w) for torque, w in zip(self.torques, rates, strict=True)])
 
     @cached_property
     def momentum(self) -> Floats:
@@ -389,7 +403,7 @@ class Start:
         """Returns the initial states of the bodies at these places, counted from the first one here."""
 
         def those(rows: Any) -> Any:
-            return rows if len(rows) == 1 else rows[which]
+            return rows if rows is None or len(rows) == 1 else rows[which]
 
         torques = self.torques if len(self.torques) == 1 else tuple(self.torques[k] for k in which)
         parameters = None if self.custom_parameters is None else those(self.custom_parameters)
@@ -412,8 +426,8 @@ class Starts:
     seed: int | None
     summand: str | None = None
     """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
-    carried: Floats | Draws = field(default_factory=lambda: np.empty((1, 0)))
-    """The numbers that the torque carries, at the start."""
+    carried: Floats | Draws | None = field(default_factory=lambda: np.empty((1, 0)))
+    """The numbers that the torque carries, at the start; None: the torque knows them from the rates."""
     rotors: Floats | Draws | None = None
     """Rotors that are given apart from the bodies; None: the bodies have theirs, if any."""
 
@@ -446,7 +460,7 @@ class Starts:
         for name, value in given.items():
             if name in drawn:
                 assert sown is not None
-                reader = partial(read_states, torque=torques[0]) if name == "state" else READERS[name]
+                reader: Any = partial(read_states, torque=torques[0]) if name == "state" else READERS[name]
                 parts[name] = Draws(name, value, sown, reader)
             elif name == "body":
                 parts[name] = _bodies(value)

@@ -1,6 +1,7 @@
 """Torques and methods as text for files, and stand-ins for those that no file can keep."""
 
 import dataclasses
+import inspect
 import json
 import math
 from collections.abc import Sequence
@@ -106,7 +107,8 @@ def torque_record(torque: Torque, body: Body) -> str:
         return json.dumps(record | {"terms": terms})
     if get_torque(torque.name) is type(torque):
         fields = {f.name: getattr(torque, f.name) for f in dataclasses.fields(torque)}  # type: ignore[arg-type]
-        return json.dumps(record | {"fields": fields}, default=_plain)
+        if not any(map(inspect.isfunction, fields.values())):  # no file keeps a function
+            return json.dumps(record | {"fields": fields}, default=_plain)
     return json.dumps(record)
 
 

@@ -221,6 +221,42 @@ class SumTorque(Torque):
         """The sizes below which carried numbers count as zero."""
         return tuple(size for term in self.terms for size in term.torque.state_sizes)
 
+    def state_at_start(self, omega: Floats) -> Floats | None:
+        """Returns the carried numbers of all parts at the start, if no part needs the user for its own."""
+        rows: list[Floats] = []
+        for term in self.terms:
+            if (own := term.torque.state_at_start(omega)) is None:
+                return None
+            rows.append(own)
+        return np.concatenate(rows, axis=-1)
+
+    def carrier(self, body: Body) -> Body:
+        """Returns the body without the spin inertias of all parts."""
+        for term in self.terms:
+            body = term.torque.carrier(body)
+        return body
+
+    def check_body(self, body: Body) -> None:
+        """Raises ValueError if a part cannot act on this body."""
+        for term in self.terms:
+            term.torque.check_body(body)
+
+    def carried_momentum(self, state: Floats) -> Floats:
+        """Returns the momentum that belongs to the carried numbers of all parts."""
+        return np.asarray(sum(term.torque.carried_momentum(own) for term, own in self._shares(state)))
+
+    def carried_energy(self, state: Floats) -> Floats:
+        """Returns the energy that belongs to the carried numbers of all parts."""
+        return np.asarray(sum(term.torque.carried_energy(own) for term, own in self._shares(state)))
+
+    def _shares(self, state: Floats) -> Iterator[tuple[Term, Floats]]:
+        """Yields the terms, each with its share of the carried numbers."""
+        first = 0
+        for term in self.terms:
+            beyond = first + len(term.torque.state_names)
+            yield term, state[..., first:beyond]
+            first = beyond
+
     def acting(self, t: float, p: Any, z: Any = ()) -> list[tuple[str, Torque, Any, Any]]:
         """Returns the torques that act at the time t: their names in `parts`, and their shares of p and z."""
         found, place, first = [], 0, 0
@@ -229,18 +265,6 @@ class SumTorque(Torque):
             place, first = own + term.count, first + len(term.torque.state_names)
             if term.window is None or is_between(t, *term.window):
                 found.append((name, term.torque, p[own:place], z[mine:first]))
-        return found
-
-    @property
-    def starting_state(self) -> tuple[float, ...] | None:
-        """The carried numbers at the start, if all parts that carry some know theirs."""
-        found: tuple[float, ...] = ()
-        for term in self.terms:
-            if term.torque.state_names:
-                own = term.torque.starting_state
-                if own is None:
-                    return None
-                found += own
         return found
 
     @property

@@ -201,6 +201,39 @@ class Torque(ABC):
         """Whether kinetic plus potential energy stays constant."""
         return self.potential_kernel is not None and not self.depends & (Depends.TIME | Depends.RATE)
 
+    # --- what carried numbers mean
+
+    def state_at_start(self, omega: Floats) -> Floats | None:
+        """Returns the carried numbers at the start for one rate or a stack of them, if the user need not give them."""
+        known = self.starting_state if self.state_names else ()
+        return None if known is None else np.broadcast_to(np.array(known, float), (*omega.shape[:-1], len(known)))
+
+    def carrier(self, body: Body) -> Body:
+        """Returns the body to simulate, from one that contains all that spins in it: without their spin inertias."""
+        return body
+
+    def check_body(self, body: Body) -> None:  # noqa: B027  (most torques act on any body)
+        """Raises ValueError if the torque cannot act on this body."""
+
+    def carried_momentum(self, state: Floats) -> Floats:
+        """Returns the momentum in body axes, in N m s, that belongs to carried numbers: a row, or a stack of them."""
+        if self.state_names and not self.held:
+            raise ValueError(_unknown_meaning(self, "momentum", "solution.momentum"))
+        return np.zeros((*state.shape[:-1], 3))
+
+    def carried_energy(self, state: Floats) -> Floats:
+        """Returns the energy in J that belongs to carried numbers: a row, or a stack of them."""
+        if self.state_names and not self.held:
+            raise ValueError(_unknown_meaning(self, "energy", "solution.kinetic_energy"))
+        return np.zeros(state.shape[:-1])
+
+    def part_of(self, whole: "Torque") -> str:
+        """Returns the name of this torque among the parts of another, which may be this torque itself."""
+        for name, part in whole.parts.items():
+            if part == self:
+                return name
+        raise ValueError(f"{self.name} is no part of {whole.name}")
+
     # --- sums (`_sums.py`)
 
     @property
@@ -271,6 +304,11 @@ class Torque(ABC):
         return (1.0 / number) * self
 
     __array_ufunc__ = None  # so that np.float64(0.5) * torque is a torque, not an array of one object
+
+
+def _unknown_meaning(torque: Torque, what: str, known: str) -> str:
+    listed = ", ".join(torque.state_names)
+    return f"the {what} that belongs to {listed} of {torque.name} is not known here: add it to {known} yourself"
 
 
 def is_upright(direction: Vec3) -> bool:

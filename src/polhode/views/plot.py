@@ -40,6 +40,10 @@ BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A
 Style = tuple[str, float]
 """Colour and line width. Widths differ so that curves which coincide can both be seen."""
 AXES: tuple[Style, ...] = ((BLUE, 2.6), (VERMILION, 1.9), (GREEN, 1.2))
+CARRIED: tuple[Style, ...] = tuple(
+    (color, 1.5) for color in (BLUE, VERMILION, GREEN, PURPLE, BLACK, "#E69F00", "#56B4E9", "#F0E442")
+)
+"""The styles of numbers that a torque carries; further ones are not drawn."""
 ERRORS: dict[str, Style] = {
     "energy": (BLACK, 1.2),
     "energy in turning axes": (BLACK, 1.2),
@@ -60,10 +64,11 @@ class Picture(Figure):
 
 
 def draw(solution: Solution, quantities: Sequence[AttitudeQuantity] = ()) -> Figure:
-    """Draws three panels over time, and one for each quantity that is wanted besides."""
-    figure = Picture(figsize=(9, 8.5 + 2.6 * len(quantities)), dpi=100, layout="constrained")
+    """Draws three panels over time, one for carried numbers if there are some, and one for each quantity besides."""
+    more = len(quantities) + bool(solution.state_names)
+    figure = Picture(figsize=(9, 8.5 + 2.6 * more), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
-    rates, errors, attitude, *others = panels = figure.subplots(3 + len(quantities), 1, sharex=True)
+    rates, errors, attitude, *others = panels = figure.subplots(3 + more, 1, sharex=True)
     figure.suptitle(_title(solution), fontsize=13, parse_math=False)
     t = solution.t
     _curves(rates, t, dict(zip("xyz", solution.body.rate(solution.momentum).T, strict=True)), AXES)
@@ -83,6 +88,11 @@ def draw(solution: Solution, quantities: Sequence[AttitudeQuantity] = ()) -> Fig
     _curves(attitude, t, dict(zip("XYZ", direction.T, strict=True)), AXES)
     attitude.set_ylim(-1.08, 1.08)
     finish_panel(attitude, f"direction of body axis {axis}", "space axis")
+    if solution.state_names:
+        carried = others.pop(0)
+        names = solution.state_names[: len(CARRIED)]
+        _curves(carried, t, dict(zip(names, solution.state.T, strict=False)), CARRIED[: len(names)])
+        finish_panel(carried, "carried numbers", _shortened(solution.torque.name))
     for panel, quantity in zip(others, quantities, strict=True):
         _curves(panel, t, quantity.curves(solution), AXES[: len(quantity.labels) or 1])
         finish_panel(panel, f"{quantity.kind.replace('_', ' ')} ({quantity.attributes['units']})", str(quantity))
@@ -141,6 +151,11 @@ def finish_panel(panel: Axes, label: str, legend: str) -> None:
     )
     for line in beside.get_lines():
         line.set(linewidth=3.0, alpha=1.0, marker="")
+
+
+def _shortened(name: str, most: int = 22) -> str:
+    """Returns a name that fits over a legend."""
+    return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _pointing(solution: Solution) -> tuple[str, Floats]:

@@ -1,0 +1,353 @@
+"""Wheels inside a body, turned by motors."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.body import Body
+from polhode.compiled import locatable, may_bend
+from polhode.core.ops import derivatives, section, where
+from polhode.core.quat import conjugate, multiply
+from polhode.core.text import function
+from polhode.core.types import Depends, Quat, UserTorque, Vec3
+from polhode.core.vec import cross
+from polhode.torques._spin import check_whole, spin_energy, spin_momentum, without_spin
+from polhode.torques._torque import Torque, carried_numbers, inspected
+
+MOST_WHEELS = 8
+"""More wheels than spacecraft have. Each has up to five decisions, and the bends of 64 can be located."""
+
+Matrix = tuple[Vec3, Vec3, Vec3]
+Gain = float | Vec3 | Matrix
+Each = float | tuple[float, ...]
+
+
+def pointing_error(q: Quat, target: Quat) -> Vec3:
+    """Returns twice the vector part of the quaternion of the turn from the target to q, the short way round."""
+    e = multiply(conjugate(target), q)
+    k = where(e[0] < 0.0, -2.0, 2.0)
+    return (k * e[1], k * e[2], k * e[3])
+
+
+class _Shape(NamedTuple):
+    """All on which the text of the kernel depends."""
+
+    wheels: int
+    law: Callable[..., Any] | None
+    numbers: int
+    """The number of parameters of the law."""
+    gains: bool
+    """Whether motors are turned by gains; they are not turned if there is no law either."""
+    torque_limit: bool
+    speed_limit: bool
+    viscous: bool
+    coulomb: bool
+
+
+@lru_cache(maxsize=64)
+def _kernel(shape: _Shape) -> UserTorque:
+    """Writes the kernel for a number of wheels, of whose numbers in p only those are there that it needs.
+
+    The torque on a wheel is d, its speed relative to the body s, its momentum z; the body feels the opposite of all d,
+    and the gyroscopic torque of all z.
+    """
+    places = range(shape.wheels)
+    names: dict[str, Any] = {"cross": cross}
+    lines = []
+    numbers = iter(range(10**6))  # of p, in the order of `ReactionWheels.parameters`
+
+    def number() -> str:
+        return f"p[{next(numbers)}]"
+
+    def listed(name: str) -> str:
+        return "".join(f"{name}{i}, " for i in places)
+
+    if shape.law is not None:
+        names |= {"law": shape.law, "section": section, "derivatives": derivatives}
+        for _ in range(shape.numbers):
+            number()
+    target = ", ".join(number() for _ in range(4)) if shape.gains else ""
+    axes = [(number(), number(), number()) for _ in places]
+    inverses = [number() for _ in places]
+    if shape.law is not None or shape.speed_limit or shape.viscous or shape.coulomb:
+        for i, (x, y, z) in enumerate(axes):
+            lines.append(f"s{i} = z[{i}] * {inverses[i]} - ({x} * w[0] + {y} * w[1] + {z} * w[2])")
+    if shape.law is not None:
+        called = f"law(t, q, w, section(p, 0, {shape.numbers}), ({listed('s')}))"
+        lines.append(f"{listed('d')} = derivatives({called}, {shape.wheels})")
+    elif shape.gains:
+        names["pointing_error"] = pointing_error
+        lines.append(f"e = pointing_error(q, ({target}))")
+        for i in places:
+            terms = [f"{number()} * {v}[{k}]" for v in "ew" for k in range(3)]
+            lines.append(f"d{i} = {' + '.join(terms)}")
+    else:
+        lines += [f"d{i} = 0.0" for i in places]
+    for i in places:
+        if shape.torque_limit:
+            most = number()
+            lines.append(f"d{i} = min(max(d{i}, -{most}), {most})")
+        if shape.speed_limit:
+            names["where"] = where
+            top, band = number(), number()
+            faster, slower = (f"min(max(({top} {sign} s{i}) * {band}, 0.0), 1.0)" for sign in "-+")
+            lines.append(f"d{i} = d{i} * where(d{i} > 0.0, {faster}, {slower})")
+        if shape.viscous:
+            lines.append(f"d{i} = d{i} - {number()} * s{i}")
+        if shape.coulomb:
+            names["sqrt"] = math.sqrt
+            lines.append(f"d{i} = d{i} - {number()} * s{i} / sqrt(s{i} * s{i} + {number()})")
+
+    def total(item: str) -> list[str]:
+        return [" + ".join(f"{axes[i][k]} * {item.format(i)}" for i in places) for k in range(3)]
+
+    lines.append(f"g = cross(({', '.join(total('z[{0}]'))}), w)")
+    lines.append(f"return ({', '.join(f'g[{k}] - ({x})' for k, x in enumerate(total('d{0}')))}), ({listed('d')})")
+    made: UserTorque = function("reaction_wheels(t, q, w, p, z)", lines, names)
+    return made
+
+
+@dataclass(frozen=True)
+class ReactionWheels(Torque):
+    """Wheels that spin about axes fixed in the body, turned by motors: what they gain in momentum the body loses.
+
+    It carries the momenta of the wheels along their axes, h = J (s + a . w) in N m s, where s is the speed of a wheel
+    relative to the body. The body of the simulation must not contain the spin inertias J: `wheels.carrier(spacecraft)`
+    is that body, if the tensor of the spacecraft is known with its wheels locked, as is usual.
+
+    Motors are turned by a law of yours, or by gains towards an attitude, or not at all. A law is a function that is
+    compiled with the step, `law(t, q, w, p, speeds)`: time, quaternion, rate, the `parameters_of_law`, and a tuple
+    with the speeds of the wheels relative to the body. It returns the torque of each motor on its wheel, in N m.
+    """
+
+    axes: tuple[Vec3, ...]
+    """The spin axes in body axes, one for each wheel; their lengths do not matter."""
+    inertias: Each
+    """The moments of inertia J about the spin axes, in kg m^2: one number for all wheels, or one for each."""
+    speeds: Each = 0.0
+    """The speeds at the start relative to the body, in rad/s, used where `state` is not given."""
+    attitude_gain: Gain = 0.0
+    """K, in N m/rad: motors turn the body by -K e - D w, with e the small turn from the target. One number, three
+    numbers along the body axes, or the rows of a matrix."""
+    rate_gain: Gain = 0.0
+    """D, in N m s, likewise."""
+    target: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)
+    """The attitude to which gains turn the body, as a quaternion from body to space axes, scalar first; its length
+    does not matter."""
+    torque_limit: Each | None = None
+    """The greatest torque of a motor, in N m; None: there is no limit."""
+    speed_limit: Each | None = None
+    """The greatest speed of a wheel relative to the body, in rad/s, beyond which no motor drives it; None: no limit."""
+    speed_margin: float = 0.02
+    """The part of the greatest speed below it in which the torque of a motor that drives its wheel falls to zero."""
+    viscous: Each = 0.0
+    """The torque of friction in the bearings over the speed, in N m s."""
+    coulomb: Each = 0.0
+    """The torque of dry friction in the bearings, in N m: coulomb s / sqrt(s^2 + slip^2)."""
+    slip: float = 0.1
+    """The speed, in rad/s, over which dry friction changes its sign; below it a wheel creeps."""
+    law: Any = None
+    """The function that turns the motors, in place of gains."""
+    parameters_of_law: tuple[float, ...] = ()
+    """The numbers that the law finds in p."""
+    names: tuple[str, ...] = ()
+    """The names of the carried momenta; wheel_1, wheel_2 and so on if none are given."""
+
+    depends = Depends.POSITION | Depends.RATE
+    example: ClassVar[dict[str, Any]] = {
+        "axes": ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)),
+        "inertias": 0.01,
+        "attitude_gain": 0.1,
+        "rate_gain": 0.5,
+    }
+
+    def __post_init__(self) -> None:
+        axes = _axes(self.axes)
+        n = len(axes)
+        each = {
+            "inertias": _each("inertias", self.inertias, n, positive=True),
+            "speeds": _each("speeds", self.speeds, n),
+            "viscous": _each("viscous", self.viscous, n, negative=False),
+            "coulomb": _each("coulomb", self.coulomb, n, negative=False),
+        }
+        for name in ("torque_limit", "speed_limit"):
+            given = getattr(self, name)
+            each[name] = None if given is None else _each(name, given, n, positive=True)  # type: ignore[assignment]
+        w, x, y, z = _check.numbers("target", self.target, 4)
+        _check.quaternion("target", (w, x, y, z), again=True)
+        margin = _check.number("speed_margin", self.speed_margin, positive=True)
+        if margin > 1.0:
+            raise ValueError(f"speed_margin is a part of the greatest speed, at most 1, not {margin:g}")
+        gains = {name: _gain(name, getattr(self, name)) for name in ("attitude_gain", "rate_gain")}
+        numbers = tuple(_check.row("parameters_of_law", self.parameters_of_law).tolist())
+        names = tuple(self.names) or tuple(f"wheel_{i + 1}" for i in range(n))
+        if len(names) != n:
+            raise ValueError(f"there are {n} wheels, but {len(names)} names: {', '.join(map(str, names))}")
+        law, reads = _law(self.law, n, numbers)
+        if law is not None and any(np.any(gain) for gain in gains.values()):
+            raise ValueError("give either a law or gains, not both")
+        if law is None and numbers:
+            raise ValueError("parameters_of_law are given, but no law that reads them")
+        self._settle(
+            axes=axes, **each, **gains, target=(w, x, y, z), speed_margin=margin, law=law, parameters_of_law=numbers,
+            slip=_check.number("slip", self.slip, positive=True), names=tuple(self.names),
+            state_names=carried_numbers(names)[0], depends=Depends.POSITION | Depends.RATE | reads[0],
+            reads_attitude=reads[1] or bool(np.any(gains["attitude_gain"])),
+        )  # fmt: skip
+
+    @cached_property
+    def _unit_axes(self) -> list[Vec3]:
+        return [_check.direction(f"axes[{i}]", axis) for i, axis in enumerate(self.axes)]
+
+    @property
+    def _inertias(self) -> tuple[float, ...]:
+        assert isinstance(self.inertias, tuple)
+        return self.inertias
+
+    @cached_property
+    def _shape(self) -> _Shape:
+        gains = bool(np.any(self.attitude_gain) or np.any(self.rate_gain))
+        acts = gains or self.law is not None
+        return _Shape(
+            len(self.axes), self.law, len(self.parameters_of_law), gains, acts and self.torque_limit is not None,
+            acts and self.speed_limit is not None, bool(np.any(self.viscous)), bool(np.any(self.coulomb)),
+        )  # fmt: skip
+
+    @property
+    def torque_kernel(self) -> UserTorque:
+        """The opposite of the torques on the wheels, less w x sum a h; and these torques."""
+        return _kernel(self._shape)
+
+    def parameters(self, body: Body) -> Sequence[float]:
+        """The numbers of the law or the target, the axes, the inverse inertias, gains, and for each wheel the rest."""
+        return self._numbers
+
+    @cached_property
+    def _numbers(self) -> tuple[float, ...]:
+        shape, found = self._shape, list(self.parameters_of_law)
+        if shape.gains:
+            found += _check.quaternion("target", self.target, again=True).tolist()
+        found += [x for axis in self._unit_axes for x in axis]
+        found += [1.0 / inertia for inertia in self._inertias]
+        if shape.gains:
+            found += self._shares().ravel().tolist()
+        rows: list[Any] = []
+        if shape.torque_limit:
+            rows.append(self.torque_limit)
+        if shape.speed_limit:
+            top = np.array(self.speed_limit)
+            rows += [top, 1.0 / (self.speed_margin * top)]
+        if shape.viscous:
+            rows.append(self.viscous)
+        if shape.coulomb:
+            rows += [self.coulomb, np.full(len(self.axes), self.slip**2)]
+        return (*found, *(float(row[i]) for i in range(len(self.axes)) for row in rows))
+
+    def _shares(self) -> Floats:
+        """Returns the torque on each wheel for every unit of error and rate: K and D shared out with least torques."""
+        gains = np.hstack([_matrix(self.attitude_gain), _matrix(self.rate_gain)])
+        return np.asarray(np.linalg.pinv(np.array(self._unit_axes).T) @ gains)
+
+    @property
+    def may_bend(self) -> bool:
+        """Whether torques or speeds are limited, gains choose the short way round, or the law branches."""
+        return may_bend(self.torque_kernel)
+
+    @cached_property
+    def bends_known(self) -> bool:
+        """Whether each place can be located at which the kernel takes another branch."""
+        values = self.parameters(Body((1.0, 1.0, 1.0)))
+        return not self.may_bend or locatable(self.torque_kernel, values, len(self.axes)) is not None
+
+    # --- what the carried numbers mean
+
+    def carrier(self, body: Body) -> Body:
+        """Returns the body for a simulation, without the spin inertias, from the one in which the wheels are locked."""
+        return without_spin(body, self._unit_axes, self._inertias)
+
+    def check_body(self, body: Body) -> None:
+        """Raises ValueError if the wheels are too large for the body."""
+        check_whole(body, self._unit_axes, self._inertias)
+
+    def state_at_start(self, omega: Floats) -> Floats:
+        """Returns the momenta J (s + a . w) of the wheels for the `speeds` at the start, at one rate or many."""
+        along = omega @ np.array(self._unit_axes).T
+        return np.asarray(np.array(self._inertias) * (np.array(self.speeds) + along))
+
+    def speeds_of(self, solution: Any) -> Floats:
+        """Returns the speeds of the wheels relative to the body in the rows of a solution, (rows, wheels), in rad/s."""
+        momenta = solution.state[..., solution.torque.state_of(self.part_of(solution.torque))]
+        return np.asarray(momenta / np.array(self._inertias) - solution.omega @ np.array(self._unit_axes).T)
+
+    def carried_momentum(self, state: Floats) -> Floats:
+        """Returns sum a h, in body axes, for one row of carried numbers or a stack of them."""
+        return spin_momentum(self._unit_axes, state)
+
+    def carried_energy(self, state: Floats) -> Floats:
+        """Returns sum h^2 / 2J: with w . I w / 2 of the carrier this is the kinetic energy of everything."""
+        return spin_energy(self._inertias, state)
+
+
+def _axes(given: Any) -> tuple[Vec3, ...]:
+    rows = np.atleast_2d(_check.floats("axes", given, "hold a row of three numbers for each wheel"))
+    if rows.ndim != 2 or rows.shape[1] != 3 or not 1 <= len(rows) <= MOST_WHEELS:
+        raise ValueError(
+            f"axes must have a row of three numbers for each of 1 to {MOST_WHEELS} wheels, not the shape {rows.shape}"
+        )
+    axes = tuple(_check.vector(f"axes[{i}]", row.tolist()) for i, row in enumerate(rows))
+    for i, axis in enumerate(axes):
+        _check.direction(f"axes[{i}]", axis)
+    return axes
+
+
+def _each(name: str, given: Any, count: int, *, positive: bool = False, negative: bool = True) -> tuple[float, ...]:
+    """Returns a number for each wheel, from one for all or one for each."""
+    row = _check.row(name, given).tolist()
+    if len(row) not in (1, count):
+        raise ValueError(f"{name} must be one number, or one for each of the {count} wheels, not {len(row)} numbers")
+    for x in row:
+        if (positive and x <= 0.0) or (not negative and x < 0.0):
+            raise ValueError(f"{name} must be positive{'' if positive else ' or zero'}, not {x:g}")
+    return tuple(row * count if len(row) == 1 else row)
+
+
+def _gain(name: str, given: Any) -> Gain:
+    shape = _check.shape_of(name, given)
+    if shape == ():
+        return _check.number(name, given)
+    if shape == (3,):
+        return _check.vector(name, given)
+    if shape == (3, 3):
+        x, y, z = (_check.vector(f"{name}[{i}]", row) for i, row in enumerate(given))
+        return (x, y, z)
+    raise ValueError(f"{name} must be one number, three numbers or a 3x3 matrix, not of shape {shape}")
+
+
+def _matrix(gain: Gain) -> Floats:
+    g = np.array(gain)
+    return g if g.ndim == 2 else g * np.eye(3)
+
+
+def _law(given: Any, count: int, numbers: tuple[float, ...]) -> tuple[Callable[..., Any] | None, tuple[Depends, bool]]:
+    """Returns the law as a plain function, whether it depends on time, and whether it reads the attitude."""
+    if given is None:
+        return None, (Depends.NOTHING, False)
+    law, used = inspected("law of wheels", given, ("t", "q", "w", "p", "speeds"))
+    try:
+        found = law(0.0, (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), np.array(numbers), (0.0,) * count)
+    except Exception:  # at that place it may have no value; the run will tell
+        found = None
+    if found is not None:
+        shape = np.shape(found)
+        if shape != (count,) and not (shape == () and count == 1):
+            raise ValueError(
+                f"the law {law.__qualname__} must return the torques of {count} motors, not {found!r}: as in "
+                f"`return ({', '.join('abcdefgh'[:count])}{',' if count == 1 else ''})`"
+            )
+    return law, (Depends.TIME if used[0] else Depends.NOTHING, used[1])
