@@ -477,8 +477,8 @@ def test_a_long_span_is_not_prepared_as_a_whole(monkeypatch: pytest.MonkeyPatch)
 # --- nothing is missed
 
 
-def sideways(t: float, q: Any, w: Any) -> float:
-    return float(ph.to_space(q, (1.0, 0.0, 0.0))[0])
+def sideways(t: float, q: Any, w: Any) -> Any:
+    return ph.to_space(q, (1.0, 0.0, 0.0))[0]
 
 
 def spun_up(t_end: float, **others: Any) -> tuple[ph.Solution, Any]:

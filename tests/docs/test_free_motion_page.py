@@ -22,7 +22,7 @@ def test_the_example_of_a_free_body(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_example_of_gyrostats() -> None:
     names: dict[str, Any] = {}
-    exec(compile(BLOCKS[1], "free_motion.md", "exec"), names)
+    exec(compile(BLOCKS[-1], "free_motion.md", "exec"), names)
     assert f"'{names['motion'].mode}', {names['motion'].period:.2f}" in PAGE
     assert names["stable"].mode == "rotor-axis"
     assert f"# {names['stable'].nutation().greatest:.3f} rad" in PAGE
