@@ -25,6 +25,7 @@ from polhode.environment import (
     eclipses,
     sidereal_angle,
 )  # fmt: skip
+from polhode.environment._tables import _made
 from polhode.scenario import ScenarioError, load_scenario
 
 loose: Any = ph
@@ -256,9 +257,18 @@ def test_igrf_along_an_orbit() -> None:
         magnet.parameters(BODY)
     again = pickle.loads(pickle.dumps(prepared))
     assert again.span == (0.0, 80_000.0)
-    assert "_tables" not in again.__dict__
+    assert "_table" not in again.__dict__
     with pytest.raises(ValueError, match="IGRF-14 is defined from 1900 to 2030, but t = 0 s is in the year 2031"):
         IGRF(LEO, "2031-01-01")
+
+
+def test_a_table_along_an_orbit_stays_where_it_is() -> None:
+    """Other runs push it out of the cache: made again, it would leave a run with the address of freed memory."""
+    pytest.importorskip("ppigrf")
+    prepared = loose.MagneticDipole((0, 0, 0.01), IGRF(LEO, "2026-03-20")).for_span(0.0, 100.0)
+    first = prepared.parameters(BODY)
+    _made.cache_clear()
+    assert prepared.parameters(BODY) == first
 
 
 def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +278,7 @@ def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
         IGRF(Orbit(6.91e6), "2026-03-20").vectors(0.0)
     air = MSIS("2026-03-20", 150, 150, 4)
     with pytest.raises(ImportError, match=r"pymsis.*pip install polhode\[environment\]"):
-        air.numbers(Orbit(6.91e6), (0.0, 10.0))
+        air.table(Orbit(6.91e6), (0.0, 10.0))
 
 
 # --- plates

@@ -2,8 +2,10 @@
 
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline, PPoly, make_interp_spline
 
 import polhode as ph
-from polhode.core.table import handle_of, is_handle, looked_up
+from polhode.core.table import handle_of, is_handle, looked_up, packed
 from polhode.integration import grid
 from polhode.io.records import is_same_torque, read_torque, torque_record
 from polhode.scenario import ScenarioError, load_scenario
+from polhode.torques import table as tables
 from polhode.torques.table import with_common_breakpoints
 
 BODY = ph.Body([2.0, 3.0, 4.0])
@@ -236,6 +239,21 @@ def test_a_function_uses_a_table_among_its_parameters() -> None:
     copy = pickle.loads(pickle.dumps(dipole))
     assert copy.values == (*dipole.values[:1], copy.tables[0][1].handle, *dipole.values[2:])
     assert "a table" in repr(dipole)
+
+
+def test_threads_that_ask_first_get_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both make the numbers of the table. One of them is given up, and no one may have its address."""
+    both, made = Barrier(2, timeout=5.0), packed
+
+    def slow(*arguments: Any) -> Any:
+        both.wait()
+        return made(*arguments)
+
+    monkeypatch.setattr(tables, "packed", slow)
+    table = ph.Table(T, V)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda _: table.handle, range(2))
+    assert first == second == handle_of(table.numbers)
 
 
 def test_a_number_is_not_taken_for_a_table() -> None:

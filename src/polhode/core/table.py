@@ -16,7 +16,8 @@ The numbers of a table, from its address on:
 import hashlib
 import math
 import struct
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -26,6 +27,7 @@ from polhode.core.ops import at_each_time, lane, primitive, smooth_between_break
 from polhode.core.types import Vec3
 
 Floats = NDArray[np.float64]
+Made = TypeVar("Made")
 
 HEADER = 6
 """The numbers in front of the knots."""
@@ -51,6 +53,15 @@ def handle_of(numbers: Floats) -> float:
     address = numbers.__array_interface__["data"][0]
     _held[address] = numbers
     return float(struct.unpack("<d", struct.pack("<q", address))[0])
+
+
+def made_once(owner: Any, name: str, make: Callable[[], Made]) -> Made:
+    """Returns what was made first under this name, which the owner keeps, also if two threads make it at once.
+
+    A handle that was given out is an address: what is there must live as long as the owner, and not be made again.
+    """
+    kept: dict[str, Made] = owner.__dict__
+    return kept[name] if name in kept else kept.setdefault(name, make())
 
 
 @primitive

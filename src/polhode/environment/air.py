@@ -54,11 +54,11 @@ class Air(Model):
         """The number of its parameters."""
 
     @abstractmethod
-    def numbers(self, orbit: Path, span: tuple[float, float] | None) -> tuple[float, ...]:
-        """Returns the parameters of the density along an orbit, for a run between two times."""
+    def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
+        """Returns the parameters of the density along an orbit; the table must live as long as they are used."""
 
-    def tables(self, orbit: Path, span: tuple[float, float] | None) -> Any:
-        """Returns what must live as long as the numbers are used."""
+    def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit | None:
+        """Returns the table for a run between two times, if the model has one."""
         return None
 
     def check_span(self, t0: float, t1: float) -> None:
@@ -96,7 +96,7 @@ class ExponentialAir(Air):
         """Three: see `numbers`."""
         return 3
 
-    def numbers(self, orbit: Path, span: tuple[float, float] | None) -> tuple[float, ...]:
+    def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
         """The density, the distance from the centre at which it holds, and 1 / H."""
         return (self.density, orbit.planet_radius + self.altitude, 1.0 / self.scale_height)
 
@@ -140,13 +140,14 @@ class MSIS(Air):
         """One: the handle of the table."""
         return 1
 
-    def tables(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit:
+    def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit:
         """Returns the table for a run between two times."""
         return AlongOrbit.of(self, orbit, self.t_span or span)
 
-    def numbers(self, orbit: Path, span: tuple[float, float] | None) -> tuple[float, ...]:
+    def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
         """The handle of the table."""
-        return (self.tables(orbit, span).handle,)
+        assert table is not None
+        return (table.handle,)
 
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the density is known between these times."""

@@ -81,11 +81,11 @@ class Field(Model):
         """The number of its parameters."""
 
     @abstractmethod
-    def numbers(self, span: tuple[float, float] | None) -> tuple[float, ...]:
-        """Returns the parameters that the kernel finds in p, for a run between two times."""
+    def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
+        """Returns the parameters that the kernel finds in p; the table must live as long as they are used."""
 
-    def tables(self, span: tuple[float, float] | None) -> Any:
-        """Returns what must live as long as the numbers are used."""
+    def table(self, span: tuple[float, float] | None) -> AlongOrbit | None:
+        """Returns the table for a run between two times, if the model has one."""
         return None
 
     def check_span(self, t0: float, t1: float) -> None:
@@ -149,7 +149,7 @@ class DipoleField(Field):
         """The numbers of the dipole and of the orbit."""
         return DIPOLE_NUMBERS + len(self.orbit.numbers)
 
-    def numbers(self, span: tuple[float, float] | None) -> tuple[float, ...]:
+    def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
         """What `dipole_field` reads, and the orbit."""
         k = self.equatorial_field * self.reference_radius**3
         if self.date is None:
@@ -199,13 +199,14 @@ class IGRF(Field):
         """One: the handle of the table."""
         return 1
 
-    def tables(self, span: tuple[float, float] | None) -> AlongOrbit:
+    def table(self, span: tuple[float, float] | None) -> AlongOrbit:
         """Returns the table for a run between two times."""
         return AlongOrbit.of(self, self.orbit, self.t_span or span)
 
-    def numbers(self, span: tuple[float, float] | None) -> tuple[float, ...]:
+    def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
         """The handle of the table."""
-        return (self.tables(span).handle,)
+        assert table is not None
+        return (table.handle,)
 
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless orbit and model are known between these times."""

@@ -13,7 +13,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.core.kepler import NUMBERS, State6, eccentric_anomaly, kepler_state, position, reduced
-from polhode.core.table import handle_of, packed, table_at
+from polhode.core.table import handle_of, made_once, packed, table_at
 from polhode.core.types import Vec3
 from polhode.core.vec import cross
 from polhode.environment._model import Model, rows_of_three
@@ -407,9 +407,8 @@ class OrbitTable(Path):
             return CubicSpline(self.t, self.positions)
         return CubicHermiteSpline(self.t, self.positions, self.velocities)
 
-    @cached_property
     def _tables(self) -> tuple[Floats, Floats]:
-        """The positions and the velocities as the numbers that kernels read."""
+        """Returns the positions and the velocities as the numbers that kernels read."""
         knots = np.array(self.t)
         pieces = (s.c.transpose(1, 0, 2) for s in (self._spline, self._spline.derivative()))
         first, second = (packed(knots, np.ascontiguousarray(c)) for c in pieces)
@@ -418,7 +417,7 @@ class OrbitTable(Path):
     @property
     def numbers(self) -> tuple[float, ...]:
         """The handles of both tables."""
-        return tuple(map(handle_of, self._tables))
+        return tuple(map(handle_of, made_once(self, "_made_tables", self._tables)))
 
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
         """Returns times along the way, and a function of them: times and positions."""

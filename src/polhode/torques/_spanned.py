@@ -1,8 +1,10 @@
 """Torques that are prepared for the times of a run: by tables, or by looking for their breakpoints."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
+from polhode.core.table import made_once
 from polhode.torques._torque import Torque
 
 
@@ -18,10 +20,13 @@ class Spanned(Torque):
         made._settle(span=(min(t0, t1), max(t0, t1)))
         return made
 
-    def _keep(self, *tables: Any) -> None:
-        """Holds tables: their addresses are among the parameters, and valid as long as this torque lives."""
-        self._settle(_tables=tables)
+    def _kept(self, make: Callable[[], Any]) -> Any:
+        """Returns the table of this torque: its address is among the parameters, and valid as long as the torque lives.
+
+        It is made once. Another one in its place, though equal, would leave runs with the address of the first.
+        """
+        return made_once(self, "_table", make)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves out tables, which are made again."""
-        return {name: value for name, value in self.__dict__.items() if name != "_tables"}
+        """Leaves out the table, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_table"}

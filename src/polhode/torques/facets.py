@@ -15,7 +15,7 @@ from polhode.compiled import locatable
 from polhode.core.kepler import State6, position, velocity
 from polhode.core.ops import apart, section, where
 from polhode.core.quat import to_body
-from polhode.core.table import handle_of, packed, table_at
+from polhode.core.table import handle_of, made_once, packed, table_at
 from polhode.core.text import function
 from polhode.core.types import Depends, UserTorque, Vec3
 from polhode.core.vec import combine, cross, dot
@@ -275,20 +275,18 @@ class Facets(Spanned):
             found += self.orbit.numbers
         if self.sun is not None:
             found += ray_of(self.sun)[1]
-        table = None
         if isinstance(self.density, Air):
             assert self.orbit is not None
-            table = self.density.tables(self.orbit, self.span)
-            found += self.density.numbers(self.orbit, self.span)
+            air, orbit = self.density, self.orbit
+            found += air.numbers(orbit, self._kept(lambda: air.table(orbit, self.span)))
         elif self.density is not None:
             found.append(self.density)
         shadow = 0.0
         if shape.shadow == "listed":
-            shadow = handle_of(self._light)
+            shadow = handle_of(made_once(self, "_made_light", self._light))
         elif shape.shadow == "seen":
             assert self.orbit is not None
             shadow = self.orbit.planet_radius
-        self._keep(table)
         return (*found, self.pressure, shadow, self.air_rate, *self._facets)
 
     @cached_property
@@ -298,9 +296,8 @@ class Facets(Spanned):
         rows = zip(self.normals, self.centres, self.areas, *columns, strict=True)
         return tuple(x for n, c, *rest in rows for x in (*_check.direction("normals", n), *c, *rest))
 
-    @cached_property
     def _light(self) -> Floats:
-        """The numbers of a table that is one in the light and zero in the shadow, for the times of the run."""
+        """Returns the numbers of a table that is one in the light and zero in the shadow, for the times of the run."""
         assert self.span is not None
         times, lit = self._crossings
         t0, t1 = self.span

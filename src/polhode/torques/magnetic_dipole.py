@@ -106,8 +106,8 @@ class MagneticDipole(Spanned):
     def parameters(self, body: Body) -> Sequence[float]:
         """The moment, and the parameters of the field."""
         if isinstance(self.field, Field):
-            self._keep(self.field.tables(self.span))
-            return (*self.moment, *self.field.numbers(self.span))
+            field = self.field
+            return (*self.moment, *field.numbers(self._kept(lambda: field.table(self.span))))
         return (*self.moment, *((self.field.handle,) if isinstance(self.field, Table) else self.field))
 
     @property

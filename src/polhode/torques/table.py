@@ -14,7 +14,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.core.quat import to_body
-from polhode.core.table import handle_of, packed, table_at
+from polhode.core.table import handle_of, made_once, packed, table_at
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.torques._torque import Torque
 
@@ -114,12 +114,10 @@ class Table(Torque):
 
     # --- what it is made of
 
-    @cached_property
+    @property
     def numbers(self) -> Floats:
         """The numbers of the table as kernels read them, in memory that all runs share."""
-        made = packed(self.t, self.coefficients)
-        made.flags.writeable = False
-        return made
+        return made_once(self, "_numbers", lambda: _read_only(packed(self.t, self.coefficients)))
 
     @property
     def handle(self) -> float:
@@ -197,7 +195,7 @@ class Table(Torque):
     def _stopping_at(self, times: tuple[float, ...]) -> "Table":
         """Returns the same table with other breakpoints."""
         other = object.__new__(Table)
-        other.__dict__.update(self.__dict__, numbers=self.numbers, breakpoints=times)
+        other.__dict__.update(self.__dict__, _numbers=self.numbers, breakpoints=times)
         return other
 
     # --- an object
@@ -233,6 +231,11 @@ def with_common_breakpoints(tables: "Sequence[Table]") -> "tuple[Table, ...]":
         return tuple(tables)
     common = tuple(sorted({t for table in tables for t in table.breakpoints}))
     return tuple(table._stopping_at(common) for table in tables)
+
+
+def _read_only(numbers: Floats) -> Floats:
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _times(t: Any) -> Floats:
