@@ -382,6 +382,48 @@ def test_views_are_live_and_read_only() -> None:
     assert abs(np.linalg.norm(loose.quaternion) - 1.0) < 1e-15
 
 
+def called_law(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (p[0] * w[1], p[1], 0.1 * p[0])
+
+
+@pytest.mark.usefixtures("plain")
+def test_parameters_of_a_function_that_is_called() -> None:
+    """They stand behind its address in p, which they must not overwrite."""
+    law = ph.torque(called_law, compiled=False, parameters=[0.1, 0.2], depends=["rate"], smooth=True)
+    how: dict[str, Any] = {"omega": OMEGA, "step": 0.01, "method": "RK4"}
+    other = ph.Stepper(BODY, law.with_parameters([0.3, 0.4]), **how)
+    other.step(3)
+    for torque, parameters in ((law, [0.3, 0.4]), (law + TOP, {"called_law": [0.3, 0.4]})):
+        s = ph.Stepper(BODY, torque, **how)
+        s.set_parameters(parameters)
+        s.step(3)
+        if torque is law:
+            np.testing.assert_array_equal(s.quaternion, other.quaternion)
+        last = s.solution()
+        y = float(last.omega[-1, 1])
+        np.testing.assert_allclose(last.torque_of("called_law")[-1], [0.3 * y, 0.4, 0.03], rtol=1e-15)
+        # In another process the function is elsewhere.
+        again = pickle.loads(pickle.dumps(s))
+        np.testing.assert_array_equal(again._own_values[0], again.solution().torque.parameters(BODY))
+        assert not np.array_equal(again._own_values, s._own_values)
+
+
+@pytest.mark.usefixtures("plain")
+def test_bodies_keep_tables_of_their_own() -> None:
+    t = np.linspace(0.0, 1.0, 5)
+    tables = [ph.Table(t, np.outer(np.cos(t + k), VALUE)) for k in range(2)]
+
+    def pushed(t: float, q: Any, w: Any, p: Any) -> Any:
+        x, y, z = ph.table_at(p[0], t)
+        return (p[1] * x, p[1] * y, p[1] * z)
+
+    laws = [ph.torque(pushed, parameters=[table, 1.0]) for table in tables]
+    how: dict[str, Any] = {"omega": OMEGA, "step": 0.01, "method": "RK4"}
+    s = ph.Stepper(BODY, laws, **how)
+    s.set_parameters([0.0, 2.0])
+    assert s._own_values.tolist() == [[table.handle, 2.0] for table in tables]
+
+
 @pytest.mark.usefixtures("plain")
 def test_parameters_change_without_a_new_program() -> None:
     s = ph.Stepper(BODY, swing + TOP, omega=OMEGA, method="RK4", step=0.01)

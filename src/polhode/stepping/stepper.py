@@ -577,13 +577,13 @@ class Stepper:
             if len(parameters) != 1:
                 raise ValueError(f"parameters of a sum are those of one part, as {{'name': values}}, not {parameters}")
             part, parameters = next(iter(parameters.items()))
-        place, owner = slice(0, self._own_values.shape[1]), self._torque
+        owner = self._torque
         if isinstance(owner, SumTorque):
             if part is None:
                 raise ValueError(
                     f"parameters are for one part of {owner.name}: name it, as parameters={{'name': values}}"
                 )
-            place = owner.place_of(part)
+            places = owner.place_of(part)
             owner = owner.terms[list(owner.parts).index(part)].torque
         elif part is not None and part != owner.name:
             raise ValueError(f"parameters are given for the part {part!r}, but the torque is {owner.name}")
@@ -592,11 +592,15 @@ class Stepper:
                 f"parameters are for a torque of your own, whose p they are, not for {owner.name}: give step() "
                 f"a torque={owner.name}(...) instead, or make another stepper"
             )
-        width = len(owner.values)  # numbers of the body may follow
-        place = slice(place.start, place.start + width)
-        rows = owner.with_handles(self._rows_of("parameters", np.atleast_1d(parameters), width))
-        if not (self._own_values[:, place] == rows).all():
-            self._own_values[:, place] = rows
+        if owner is self._torque:
+            places = _places_of(owner)
+        old = self._own_values[:, places]
+        given = self._rows_of("parameters", np.atleast_1d(parameters), old.shape[1])
+        rows = np.array(np.broadcast_to(given, old.shape))
+        for k, _ in owner.tables:  # they stay, and each body may have one of its own
+            rows[:, k] = old[:, k]
+        if not (old == rows).all():
+            self._own_values[:, places] = rows
             self._version += 1
             self._is_disturbed = True
 
@@ -713,8 +717,12 @@ class Stepper:
 
     def _problem(self) -> Problem:
         acting = self._torque
-        if isinstance(acting, CustomTorque) and not self._is_many:
-            acting = acting.with_parameters(self._own_values[0])
+        if not self._is_many:
+            if isinstance(acting, CustomTorque):
+                acting = acting.with_parameters(self._own_values[0, _places_of(acting)])
+            elif isinstance(acting, SumTorque):
+                for name, places in _places_of_parts(acting).items():
+                    acting = acting.with_parameters(name, self._own_values[0, places])
         return self._bodies.problem.replace(t_end=self.t, times=None, every=self._every or 1, torque=acting)
 
     def _memory(self) -> Floats:
@@ -826,10 +834,12 @@ class Stepper:
         self.__dict__.update(state)
         self._on_compile = None
         self._engines, self._holding = {}, {}
-        moved = _are_handles(self._own_values)  # tables are elsewhere in another process
-        if moved.any():
-            fresh = self._bodies.start.parameters
-            self._own_values[moved] = np.broadcast_to(fresh, self._own_values.shape)[moved]
+        # Tables and functions that are called are elsewhere in another process: only numbers of the user's stay.
+        fresh = np.array(np.broadcast_to(self._bodies.start.parameters, self._own_values.shape))
+        for places in _places_of_parts(self._torque).values():
+            stay = ~_are_handles(self._own_values[:, places])
+            fresh[:, places][stay] = self._own_values[:, places][stay]
+        self._own_values = fresh
         engines = []
         for recipe, numbers in saved:
             if recipe.method.name == KICK.name:
@@ -855,6 +865,21 @@ def _three(name: str, value: Any) -> tuple[float, float, float]:
     else:
         return _check.vector(name, value)
     return (x, y, z) if math.isfinite(x + y + z) else _check.vector(name, value)
+
+
+def _places_of(torque: CustomTorque) -> slice:
+    """Returns where the user's parameters stand in p: behind the addresses of a function that is called."""
+    return slice(torque.head_size, torque.head_size + len(torque.values))
+
+
+def _places_of_parts(torque: Torque) -> dict[str, slice]:
+    """Returns where the user's parameters of each part stand in p."""
+    if isinstance(torque, CustomTorque):
+        return {torque.name: _places_of(torque)}
+    if not isinstance(torque, SumTorque):
+        return {}
+    terms = zip(torque.parts, torque.terms, strict=True)
+    return {name: torque.place_of(name) for name, term in terms if isinstance(term.torque, CustomTorque)}
 
 
 def _are_handles(values: Floats) -> Any:
