@@ -46,7 +46,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
     Limits are numbers, or vectors if x is one. In a torque, steps that choose their length end where a limit is
     reached: such a bend is located.
     """
-    if not any(isinstance(value, np.ndarray) and value.ndim > 1 for value in (x, low, high)):
+    if not any(map(_is_stack, (x, low, high))):
         for name, value in (("low", low), ("high", high)):
             if hasattr(value, "__len__") and not hasattr(x, "__len__"):
                 raise ValueError(f"{name} must be a number, because x is one, not {value!r}")
@@ -104,12 +104,19 @@ for _public, _kernel in _KERNELS.items():  # the compiler replaces each function
     _public.py_func = _kernel  # type: ignore[attr-defined]
 
 
+def _is_stack(value: Any) -> bool:
+    """Whether there are rows of components, in an array or in a list of lists; a list of arrays is a single vector."""
+    if isinstance(value, list | tuple):
+        return len(value) > 0 and isinstance(value[0], list | tuple)
+    return isinstance(value, np.ndarray) and value.ndim > 1
+
+
 def _each(kernel: Callable[..., Any], *arguments: tuple[Any, int]) -> Any:
     """Applies a kernel to one set of arguments, or to every set of a stack; each comes with its number of components.
 
     The components of a single vector may be arrays themselves: polhode evaluates potentials so, many rows at once.
     """
-    if not any(isinstance(value, np.ndarray) and value.ndim > 1 for value, _ in arguments):
+    if not any(_is_stack(value) for value, _ in arguments):
         for value, count in arguments:
             if len(value) != count:
                 raise ValueError(

@@ -171,6 +171,14 @@ def test_single_vectors_and_stacks() -> None:
         ph.to_space(a, b)
 
 
+def test_lists_of_lists_are_stacks() -> None:
+    rows = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    np.testing.assert_array_equal(ph.dot(rows, (1, 2, 3)), [14, 32, 50])
+    np.testing.assert_array_equal(ph.cross(rows, (1, 0, 0)), np.cross(rows, [1, 0, 0]))
+    np.testing.assert_array_equal(ph.to_space((1, 0, 0, 0), rows), rows)
+    np.testing.assert_array_equal(ph.clip(rows, 2, (4, 5, 6)), np.clip(rows, 2, [4, 5, 6]))
+
+
 def test_clip_in_plain_python() -> None:
     assert ph.clip(5, -1, 1) == 1
     assert ph.clip(-0.5, -1.0, 1.0) == -0.5

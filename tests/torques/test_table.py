@@ -352,6 +352,9 @@ def test_scenarios(tmp_path: Path) -> None:
         path.write_text(f"{SCENARIO}{lines}\n", "utf-8")
         with pytest.raises(ScenarioError, match=problem):
             load_scenario(path)
+    (tmp_path / "torque.csv").write_text("t, x, y, z\n0, 0, 0, 1O\n1, 0, 1, 0\n2, 1, 0, 0\n", "utf-8")
+    with pytest.raises(ValueError, match=r"line 2: '0, 0, 0, 1O' is not a row of four numbers"):
+        ph.Table.from_file(tmp_path / "torque.csv")
 
 
 # --- from functions --------------------------------------------------------------------------------------------------

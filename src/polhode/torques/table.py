@@ -383,7 +383,7 @@ def columns_of(path: Path) -> Floats:
         try:
             row = [float(cell) for cell in cells]
         except ValueError:
-            if not rows:
+            if not rows and not _is_number(cells[0]):
                 continue  # the names of the columns
             raise ValueError(f"{path}, line {k}: {text!r} is not a row of four numbers") from None
         if len(row) != 4:
@@ -394,6 +394,14 @@ def columns_of(path: Path) -> Floats:
     if len(rows) < 2:
         raise ValueError(f"{path} has {len(rows)} rows of numbers, and a table needs two at least: t, x, y, z")
     return np.array(rows)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 class _Sampled:
