@@ -192,18 +192,20 @@ def checked_state(torque: Torque, state: Any, omega: Floats) -> Floats:
             '@polhode.torque(state=["name", ...])'
         )
     listed = ", ".join(names)
+    wanted = [name for name, x in zip(names, torque.known_state, strict=True) if x is None]
     if state is None:
         if (known := torque.state_at_start(omega)) is not None:
             return np.array(known)
+        example = dict.fromkeys(wanted, 0.0) if len(wanted) < len(names) else [0.0] * len(names)
         raise ValueError(
-            f"{torque.name} carries {listed}: give their values at the start, as in state={[0.0] * len(names)}"
+            f"{torque.name} carries {', '.join(wanted)}: give their values at the start, as in state={example}"
         )
     if isinstance(state, Mapping):
         if unknown := [str(name) for name in state if name not in names]:
             raise ValueError(f"state has {', '.join(unknown)}, but {torque.name} carries {listed}")
-        if missing := [name for name in names if name not in state]:
+        if missing := [name for name in wanted if name not in state]:
             raise ValueError(f"state has no {', '.join(missing)}: {torque.name} carries {listed}")
-        state = [state[name] for name in names]
+        state = [state.get(name, x) for name, x in zip(names, torque.known_state, strict=True)]
     row = _check.row("state", [state] if isinstance(state, int | float) else state)
     if row.size != len(names):
         raise ValueError(f"state must have {len(names)} numbers ({listed}), not {row.size}")

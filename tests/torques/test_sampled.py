@@ -90,6 +90,50 @@ def test_tolerance_has_an_honest_estimate() -> None:
     assert np.abs(s.omega[-1] - y[4:]).max() / 0.4 < s.error_estimate
 
 
+def test_choice_knows_the_torque_of_the_first_sample() -> None:
+    """Nothing is held at the very start, but the torque is not weak: a method for strong ones is right."""
+    for compiled in (True, False):
+        s = ph.simulate(ph.Body(TENSOR), control(compiled=compiled), rtol=1e-9, **START)
+        assert s.error_estimate is not None
+        assert s.error_estimate < 1e-9
+        assert s.nfev < 5000
+
+
+def test_samples_beside_a_torque_that_bends() -> None:
+    """Steps end where it bends, and remember more than they do without: there is room for that."""
+
+    @ph.torque
+    def kink(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (0.3 * abs(w[0] - 0.06), 0.0, 0.0)
+
+    s = ph.simulate(ph.Body(TENSOR), kink + control(), method="DOP853", step=0.05, **START)
+    assert len(s.memory) > 4 + len(s.state_names)
+    assert 500 < s.nfev < 5000
+    fine = ph.simulate(ph.Body(TENSOR), kink + control(), method="RK4", step=1e-4, **START)
+    np.testing.assert_allclose(s.omega[-1], fine.omega[-1], rtol=0, atol=1e-9)
+
+
+def test_numbers_beside_samples_have_honest_errors() -> None:
+    """The number of a sample is a count: errors of other carried numbers are not relative to it."""
+
+    @ph.torque(state=["wave"])
+    def wave(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        return (0.0, 0.0, 0.0), 0.4 * math.cos(40.0 * t)
+
+    total = wave + ph.Sampled(PERIOD, steady)
+    s = ph.simulate(ph.Body(TENSOR), total, state={"wave": 0.0}, rtol=1e-8, **START)
+    assert s.error_estimate is not None
+    assert np.abs(s.state[:, 0] - 0.01 * np.sin(40.0 * s.t)).max() / 0.01 < s.error_estimate < 1e-8
+    assert s.state[1, -1] == 0.0  # the first sample was taken at the start
+
+
+@pytest.mark.parametrize("step", [0.01, 0.02, 0.05])
+def test_implicit_steps_begin_anew_at_samples(step: float) -> None:
+    """The last step before a sample may be shorter than round-off; the next one is not measured by it."""
+    s = ph.simulate(ph.Body(TENSOR), control(), method="Radau", step=step, **START)
+    is_right(s, 1e-8)
+
+
 def test_times_between_and_continued_runs_are_the_run(tmp_path: Path) -> None:
     """Also at a sample, where the row has what was held before it, and where a time misses a sample by its rounding."""
     body, how = ph.Body([2.0, 3.0, 4.0]), {"method": "RK4", "step": 0.02}
@@ -138,6 +182,15 @@ def test_many_bodies_are_sampled_in_lanes() -> None:
         ph.ensemble(ph.Body(TENSOR), control(compiled=False), omega=rates, t_span=(0.0, 1.0), method="RK4", step=0.02)
 
 
+def test_laws_of_an_ensemble_remember_their_own_numbers_at_the_start() -> None:
+    laws = [ph.Sampled(PERIOD, law, {"ix": x, "iy": 0.5}, parameters=GAINS) for x in (0.0, 0.3)]
+    how: dict[str, Any] = {"method": "RK4", "step": 0.02, **START}
+    many = ph.ensemble(ph.Body(TENSOR), laws, **how)
+    for k in (0, 1):
+        one = ph.simulate(ph.Body(TENSOR), laws[k], **how)
+        np.testing.assert_allclose(many.state[k, -1], one.state[-1], rtol=0, atol=1e-14)
+
+
 def test_a_body_that_is_brought_to_rest_stays_there() -> None:
     """Its momentum becomes too small for the exact flow to compute with its powers."""
     s = ph.simulate(
@@ -184,6 +237,7 @@ def test_repr_pickle_and_parameters() -> None:
         (lambda: ph.Sampled(0.1, law, {"sample": 0.0, "b": 0.0}), ValueError, "'sample' is taken"),
         (lambda: run(control(), t_span=(1.0, 0.0), step=-0.02), ValueError, "cannot run backward"),
         (lambda: run(control(), method="Strang(corrector=17)"), ValueError, "has a corrector"),
+        (lambda: run(ph.Sampled(1e-9, steady)), ValueError, "has 2e.09 samples from 0 to 2.05 s"),
         (lambda: run(returning(None)), ValueError, "3 numbers as torque, not None"),
         (lambda: run(returning((1.0, 2.0))), ValueError, "3 numbers as torque"),
         (lambda: run(returning((1.0, 2.0, math.nan))), ValueError, "not all finite"),

@@ -212,6 +212,36 @@ def test_a_number_that_is_only_round_off_does_not_stop_a_run() -> None:
     assert s.nfev < 5000
 
 
+def test_errors_are_relative_to_the_sizes_that_were_given() -> None:
+    """A small number beside a large one in another unit, with sizes that say so."""
+
+    @ph.torque(state={"small": 1e-5, "large": 1e3})
+    def both(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        return (0.0, 0.0, -0.1 * z[1]), (9e-4 * math.cos(9.0 * t), 1e6 * math.sin(t))
+
+    s = ph.simulate(ph.Body(TENSOR), 1e-9 * both, state=[0.0, 0.0], rtol=1e-6, t_eval=TIMES, **START)
+    assert s.error_estimate is not None
+    assert np.abs(s.state[:, 0] - 1e-4 * np.sin(9.0 * TIMES)).max() / 1e-4 < s.error_estimate < 1e-6
+
+
+def test_a_number_that_a_symmetry_keeps_at_zero_does_not_count() -> None:
+    """The body spins about a principal axis: the first number stays zero, in the companion all but so."""
+
+    @ph.torque(state=["angle"])
+    def tilt(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+        return (0.0, 0.0, -0.1 * w[2]), q[1]
+
+    body = ph.Body([2.0, 3.0, 4.0])
+    spin: dict[str, Any] = {"omega": [0.0, 0.0, 0.3], "t_span": (0.0, 6.0)}
+    alone = ph.simulate(body, tilt, state=[0.0], rtol=1e-9, **spin)
+    assert alone.error_estimate is not None
+    assert alone.error_estimate < 1e-9
+    among = ph.simulate(body, wheels, state=[0.0, 0.0, 0.0], rtol=1e-11, **spin)
+    assert among.error_estimate is not None
+    assert among.error_estimate < 1e-11
+    assert (among.state[:, :2] == 0.0).all()
+
+
 def test_fast_numbers_are_stiff() -> None:
     """A motor that follows its command within a millisecond: the choice is an implicit method."""
 

@@ -492,9 +492,8 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
                     rejected, has_matrix, before = True, is_fresh, 0.0
                     continue
                 factor = safety * max(error, LEAST_ERROR) ** -power
-                if (
-                    last_error > 0.0 and memory[0] != 0.0
-                ):  # how fast the error has grown from step to step [gustafsson1994]
+                # How fast the error has grown from step to step, unless this one had to be shorter  [gustafsson1994]
+                if last_error > 0.0 and memory[0] != 0.0 and (rejected or not abs(length) < abs(memory[1])):
                     grown = abs(length / memory[0]) * (last_error / max(error, LEAST_ERROR) ** 2) ** power
                     factor = min(factor, safety * grown)
                 factor = max(SHRINK, min(factor, 1.0 if rejected else GROW))

@@ -4,6 +4,7 @@ A `Form` has all of it for a given number of carried numbers. The functions for 
 others are written by hand nowhere, because they differ in the number of their terms only: their text is made.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,8 +20,10 @@ STATE = 7
 """The numbers of a plain state: quaternion 4, momentum 3. Carried numbers follow."""
 
 LEAST_SHARE = 1e-6
-"""A carried number that is smaller than this part of the largest one has errors relative to that part: it may be
-nothing but round-off."""
+"""A carried number of no given size that is smaller than this part of the largest one has errors relative to that part:
+it may be nothing but round-off."""
+NO_ERROR = sys.float_info.max
+"""The size of a carried number that has no error of its own, such as a count: others are not compared with it."""
 
 Slope = Callable[[Rotor, Params, float, Any], Any]
 
@@ -181,17 +184,14 @@ class Sizes(NamedTuple):
 
 @cache
 def sizes_of(least: tuple[float, ...]) -> Sizes:
-    """Returns these functions for carried numbers that count as zero below the sizes `least`, one for each."""
+    """Returns these functions for carried numbers that count as zero below the sizes `least`, one for each.
+
+    Where the size is 0.0, none was given.
+    """
     places = range(len(least))
-    tops = ", ".join(f"v[{i}]" for i in places)
-    units = function(
-        "units(v)",
-        [
-            f"most = {LEAST_SHARE!r} * max({tops}, 0.0)" if len(least) else "most = 0.0",
-            f"return ({''.join(f'max(v[{i}], {x!r}, most), ' for i, x in enumerate(least))})",
-        ],
-        {},
-    )
+    tops = "".join(f"v[{i}], " for i, x in enumerate(least) if x != NO_ERROR)
+    each = "".join(f"max(v[{i}], {repr(x) if x > 0.0 else 'most'}), " for i, x in enumerate(least))
+    units = function("units(v)", [f"most = {LEAST_SHARE!r} * max({tops}0.0, 0.0)", f"return ({each})"], {})
     grown = function("grown(v, s)", [f"return ({''.join(f'max(v[{i}], abs(s.z[{i}])), ' for i in places)})"], {})
     of = function("of(memory)", [f"return ({''.join(f'memory[{3 + i}], ' for i in places)})"], {})
     ratios = ", ".join(f"abs(d.z[{i}]) / max(rtol * u[{i}], 1e-300)" for i in places)

@@ -465,7 +465,13 @@ class Starts:
             elif name == "body":
                 parts[name] = _bodies(value)
             elif name == "state":
-                parts[name] = read_states(name, value, torque=torques[0])
+                # By name, each torque may know the rest of its own numbers.
+                differ = isinstance(value, Mapping) and len({one.known_state for one in torques}) > 1
+                parts[name] = (
+                    np.concatenate([checked_state(one, value, AT_REST)[None, :] for one in torques])
+                    if differ
+                    else read_states(name, value, torque=torques[0])
+                )
             else:
                 parts[name] = None if name in OPTIONAL and value is None else READERS[name](name, value)
         rows: dict[str, int | None] = {

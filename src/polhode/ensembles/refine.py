@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots, greatest, least, lengths
-from polhode.core.states import LEAST_SHARE
 from polhode.core.status import Status
 from polhode.ensembles.batch import Batch, BatchRun, Survey, efforts, run_batch
 from polhode.ensembles.initial import Start, Starts
@@ -28,6 +27,7 @@ from polhode.tolerance.estimate import (
     apart_from_start,
     companions,
     compared_rows,
+    distance_of_numbers,
     estimate,
     least_error,
     nudged,
@@ -327,10 +327,8 @@ def _distance(run: Ensemble, rows: Any, other: Ensemble, fastest: Floats) -> Flo
 def _distance_of_states(run: Ensemble, rows: Any, other: Ensemble) -> Floats:
     """Returns the largest difference of carried numbers of every body, each relative to its largest size."""
     sizes = np.fmax.reduce(np.abs(run.state), axis=1, initial=0.0)
-    sizes = np.maximum(np.maximum(sizes, np.abs(run.start.state)), run.problem.torque.state_sizes)
-    units = np.maximum(np.maximum(sizes, LEAST_SHARE * sizes.max(axis=1, keepdims=True)), 1e-300)
     apart = np.fmax.reduce(np.abs(run.state[:, rows] - other.state), axis=1, initial=0.0)
-    return np.asarray((apart / units).max(axis=1))
+    return distance_of_numbers(apart, np.maximum(sizes, np.abs(run.start.state)), run.problem.torque.state_sizes)
 
 
 def _rates(part: Start, fastest: Floats) -> Floats:

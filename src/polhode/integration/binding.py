@@ -185,8 +185,9 @@ class Binding:
         kind = (torque.torque_kernel, self.tilted, self.windowed, torque.depends)
         if (sample := torque.sample_kernel) is not None:
             kernel, *rest = kind
-            return sampled(ById(self.plan.method.scheme), kernel, sample, torque.held, *rest, scales)
-        stepper = _bound(ById(self.plan.method.scheme), *kind, scales)
+            stepper = sampled(ById(self.plan.method.scheme), kernel, sample, torque.held, *rest, scales)
+        else:
+            stepper = _bound(ById(self.plan.method.scheme), *kind, scales)
         if self.located is None:
             return stepper
         return _padded(stepper, self.located.memory) if self.native else self.located

@@ -2,7 +2,7 @@
 
 import math
 from functools import cache, cached_property, lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -271,9 +271,21 @@ def _attitudes(count: int) -> list[Quat]:
 
 
 def _kernel(problem: Problem) -> UserTorque:
-    """Returns the torque as a function of (t, q, w, p); what it carries stays as it is at the start."""
+    """Returns the torque as a function of (t, q, w, p); what it carries stays as it is at the start.
+
+    One that is sampled has its first sample where it is asked for: at the start itself nothing is held yet.
+    """
     torque = problem.torque
-    return partial(torque.called, z=tuple(problem.state_start.tolist())) if torque.state_names else torque.torque_kernel
+    if not torque.state_names:
+        return torque.torque_kernel
+    z, sample = tuple(problem.state_start.tolist()), torque.sample_kernel
+    if sample is None:
+        return partial(torque.called, z=z)
+
+    def sampled(t: float, q: Quat, w: Vec3, p: Any) -> Any:
+        return torque.called(t, q, w, p, sample(t, q, w, p, z))
+
+    return sampled
 
 
 def _content(problem: Problem) -> str | None:

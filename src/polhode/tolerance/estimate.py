@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats, dots
-from polhode.core.states import LEAST_SHARE
+from polhode.core.states import LEAST_SHARE, NO_ERROR
 from polhode.integration.nudge import Nudged
 from polhode.problem import Plan, Problem
 from polhode.solution import Solution
@@ -30,6 +30,9 @@ STEPS_WITH_ROWS = 1000
 """The number of steps for which DOP853, whose steps are not known beforehand, is compared in listed rows."""
 CHECKS = 100
 """The number of rows up to which all are compared, however few steps there are."""
+NOISE = 1e-13
+"""Carried numbers that are smaller than this part of the largest one, in a run and its companion, are round-off: the
+last digits by which the two begin apart, and what some thousand steps make of them."""
 NUDGE = 2.0**-52
 """The relative change of the companion's momentum and inverse moments."""
 
@@ -160,12 +163,20 @@ def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution, be
 
 def _distance_of_states(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:
     """Returns the largest difference of carried numbers, each relative to its largest size along the run."""
-    units = state_units(np.vstack([run.problem.state_start, run.state]), run.torque.state_sizes)
+    largest = np.abs(np.vstack([run.problem.state_start, run.state])).max(axis=0)
     apart = np.abs(run.state[rows] - other.state).max(axis=0)
-    return float((apart / units).max())
+    return float(distance_of_numbers(apart, largest, run.torque.state_sizes))
 
 
-def state_units(states: Floats, least: tuple[float, ...]) -> Floats:
-    """Returns the sizes to which the errors of carried numbers are relative, from rows of them."""
-    sizes = np.maximum(np.abs(states).max(axis=0), least)
-    return np.asarray(np.maximum(np.maximum(sizes, LEAST_SHARE * sizes.max()), 1e-300))
+def distance_of_numbers(apart: Floats, largest: Floats, least: tuple[float, ...]) -> Floats:
+    """Returns the largest difference of carried numbers, from all differences and from the largest sizes along a run.
+
+    The arrays are those of one body, or have a row for each. Sizes `least` of 0.0 were not given. A number that is
+    zero but for round-off, because of a symmetry, has no size to which its error could be relative: it does not count.
+    """
+    given = np.array(least)
+    sizes = np.maximum(largest, given)
+    most = np.where(given == NO_ERROR, 0.0, sizes).max(axis=-1, keepdims=True)
+    units = np.where(given > 0.0, sizes, np.maximum(sizes, LEAST_SHARE * most))
+    noise = (given == 0.0) & ((np.maximum(largest, apart) <= NOISE * most) | (most == 0.0))
+    return np.asarray(np.where(noise, 0.0, apart / np.maximum(units, 1e-300)).max(axis=-1))

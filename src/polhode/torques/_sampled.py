@@ -13,6 +13,7 @@ from polhode import _check
 from polhode.body import Body
 from polhode.core.ops import derivatives, lane, section, triple
 from polhode.core.sampling import ALMOST, is_due, sample_number
+from polhode.core.states import NO_ERROR
 from polhode.core.text import function
 from polhode.core.types import Depends, UserTorque
 from polhode.torques._spanned import Spanned
@@ -26,8 +27,8 @@ NAMES = ("torque_x", "torque_y", "torque_z")
 LAST = "sample"
 NO_SAMPLE = -(2.0**53)
 """The number of the last sample where there was none."""
-MOST_SAMPLES = 2**53
-"""Samples that can be counted in floats."""
+MOST_SAMPLES = 2**26
+"""The samples of a run: their times are listed, which takes 40 bytes for each."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,6 +94,11 @@ class Sampled(Spanned):
         return (*NAMES, *self.state, LAST)
 
     @property
+    def state_sizes(self) -> tuple[float, ...]:
+        """None has an error of its own: the motion has one, and what is held follows from it."""
+        return (NO_ERROR,) * len(self.state_names)
+
+    @property
     def starting_state(self) -> tuple[float, ...]:
         """No torque, the numbers of the law as given, and no sample yet."""
         return (0.0, 0.0, 0.0, *(self.state.values() if isinstance(self.state, Mapping) else ()), NO_SAMPLE)
@@ -151,7 +157,10 @@ class Sampled(Spanned):
         low, high = self.span
         first, last = math.ceil((low - self.phase) / self.period - ALMOST), sample_number(high, self.period, self.phase)
         if last - first > MOST_SAMPLES or not math.isfinite(high - low):
-            raise ValueError(f"a period of {self.period:g} s has too many samples from {low:g} to {high:g} s")
+            raise ValueError(
+                f"a period of {self.period:g} s has {(high - low) / self.period:.2g} samples from {low:g} to {high:g} "
+                f"s, and {MOST_SAMPLES} are possible: take a longer one, or go on from a shorter run with resume"
+            )
         return tuple((self.phase + self.period * np.arange(first, last + 1)).tolist())
 
     def with_parameters(self, values: Any) -> "Sampled":

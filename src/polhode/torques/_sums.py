@@ -268,6 +268,11 @@ class SumTorque(Torque):
         return found
 
     @property
+    def known_state(self) -> tuple[float | None, ...]:
+        """The carried numbers at the start, of the parts that know theirs whatever the rate."""
+        return tuple(x for term in self.terms for x in term.torque.known_state)
+
+    @property
     def held(self) -> bool:
         """Whether the carried numbers of all parts change at samples only."""
         return bool(self.state_names) and all(t.torque.held for t in self.terms if t.torque.state_names)

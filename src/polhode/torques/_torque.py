@@ -73,6 +73,11 @@ class Torque(ABC):
         return None
 
     @property
+    def known_state(self) -> tuple[float | None, ...]:
+        """The same number by number, for a user who gives some of them: None for each that must be given."""
+        return self.starting_state or (None,) * len(self.state_names)
+
+    @property
     def held(self) -> bool:
         """Whether carried numbers change at samples only, never within a step: then every method can take them."""
         return False
@@ -592,7 +597,8 @@ def torque(
     With `state=["a", "b"]` the torque carries numbers of its own along: a function `f(t, q, w, p, z)` that finds them
     in the tuple z and returns two things, the torque and the time derivatives of these numbers. Their errors are
     relative to their largest sizes along the run; `state={"a": 0.1, "b": 0.1}` gives sizes below which they count as
-    zero.
+    zero. Without sizes, the error of a number is relative to a millionth of the largest one at least: give sizes where
+    units differ that much.
 
     A torque that needs numbers of the body takes them from p, behind its parameters: with
     `@torque(parameters=[0.4], from_body=lambda body: body.moments)` the function finds the moments in p[1], p[2] and
