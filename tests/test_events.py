@@ -534,7 +534,7 @@ def test_a_function_of_time_alone_and_a_body_at_rest() -> None:
 def test_zeros_that_are_touched() -> None:
     touched = (2 * np.arange(16) + 1) * np.pi
 
-    def level(t: float, q: Any, w: Any) -> float:
+    def level(t: float, q: Any, w: Any) -> Any:
         return 1.0 + sideways(t, q, w)
 
     for step in (0.5, 0.05):

@@ -55,7 +55,9 @@ def test_the_last_used_are_kept() -> None:
 def test_a_program_lives_as_long_as_someone_holds_it() -> None:
     held = program(kernel(1.0), "pi")
     other: Any = program(kernel(2.0), "pi")
-    left, engine = weakref.ref(other), weakref.ref(inspect.getclosurevars(other).nonlocals["call"].alive[0])
+    entered = inspect.getclosurevars(other).nonlocals["entered"]
+    left, engine = weakref.ref(other), weakref.ref(inspect.getclosurevars(entered).nonlocals["call"].alive[0])
+    del entered
     del other
     for offset in (3.0, 4.0):
         program(kernel(offset), "pi")

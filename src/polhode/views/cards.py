@@ -40,7 +40,8 @@ KEY = {
     "order": "of momentum/attitude; of a free body where that differs; exact: the error is round-off at any step",
     "keeps": "to round-off at any step, under a potential and when free: S symplectic form, R reversibility, E energy, "
     "N norm of the momentum, M momentum in space, A its component along the axis of the potential",
-    "takes": "torques that read the attitude q, the time t, the rate w; free bodies always; g: bodies with a rotor",
+    "takes": "torques that read the attitude q, the time t, the rate w; free bodies always; g: bodies with a rotor; z: "
+    "torques that carry numbers",
     "cost": "torque evaluations a step (*: they vary) + flows of a splitting (f)",
 }
 """How to read a table of methods."""
@@ -125,7 +126,8 @@ def method_row(method: Method) -> tuple[str, ...]:
         _letters(method.keeps) if method.accepts else "",
         _letters(method.keeps_when_free),
         "".join(letter if flag in method.accepts else "-" for flag, letter in READS.items())
-        + ("g" if method.accepts_rotor else "-"),
+        + ("g" if method.accepts_rotor else "-")
+        + ("z" if method.takes_state else "-"),
         cost(method),
         method.cite.split(",")[0],
         method.summary,
@@ -207,6 +209,7 @@ def method_record(method: Method) -> dict[str, Any]:
         "keeps_when_free": _names(method.keeps_when_free),
         "accepts": _names(method.accepts),
         "accepts_rotor": method.accepts_rotor,
+        "takes_state": method.takes_state,
         "with_rotor": _record_with_rotor(method) if method.accepts_rotor else None,
         "cost": cost(method),
         "options": {option.name: option.default for option in method.options},
@@ -307,6 +310,7 @@ def method_facts(method: Method) -> dict[str, str]:
     facts["keeps when free"] = flags(method.keeps_when_free)
     facts["accepts"] = f"torques that depend on {flags(method.accepts)}" if method.accepts else "free bodies only"
     facts["bodies with a rotor"] = _spoken_rotor(method)
+    facts["numbers of a torque"] = "carried along, at the order of the momentum" if method.takes_state else "refused"
     if method.accepts:
         facts["torque evaluations"] = _spoken_evaluations(method)
     if method.variable_steps:
