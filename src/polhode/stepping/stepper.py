@@ -22,7 +22,7 @@ from polhode.core.drive import AT
 from polhode.core.states import STATE
 from polhode.core.status import Status
 from polhode.ensembles.batch import INWARD, Survey, turned
-from polhode.ensembles.initial import READERS, Starts, read_states
+from polhode.ensembles.initial import READERS, Start, Starts, read_states
 from polhode.ensembles.result import Ensemble
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import SimulationFailed
@@ -33,6 +33,7 @@ from polhode.problem import Problem, Stats
 from polhode.solution import Solution
 from polhode.stepping.engine import KICK, Bodies, Engine, Failure, Recipe
 from polhode.torques import CustomTorque, SumTorque, Torque
+from polhode.torques._sums import terms_of
 from polhode.torques.constant_body import ConstantBodyTorque
 from polhode.torques.constant_space import ConstantSpaceTorque
 from polhode.torques.free import Free
@@ -144,7 +145,7 @@ class Stepper:
         """The engine that can go on with what its method remembers."""
         self._stopped: dict[int, tuple[Status, float, int, str]] = {}
         """Bodies that failed: how, when, after how many steps, and a sentence."""
-        self._plain = self._engine(Recipe(self._method, h, self._torque, "own"), states)
+        self._plain = self._engine(Recipe(self._method, h, self._torque, "own", 0), states)
         if states is None:
             self._states = self._plain.states
         else:
@@ -329,7 +330,7 @@ class Stepper:
         """
         length = _check.number("h", h)
         if torque is None:
-            engine = self._ready(self._engine(Recipe(KICK, self._step, self._torque, "own"), self._states))
+            engine = self._ready(self._engine(Recipe(KICK, self._step, self._torque, "own", 0), self._states))
         elif callable(torque) and not isinstance(torque, Torque | type):
             now = torque(self.t, self.quaternion, self.omega)
             engine = self._held(KICK, now, frame, "what the torque returned")
@@ -354,7 +355,7 @@ class Stepper:
         reach = self._step
         if abs(length) > abs(reach):
             reach = math.ldexp(abs(reach), math.ceil(math.log2(abs(length / reach))))
-        engine = self._engine(Recipe(Exact, abs(reach), Free(), "alone"), self._states)
+        engine = self._engine(Recipe(Exact, abs(reach), Free(), "alone", 0), self._states)
         self._is_disturbed = self._is_disturbed or not isinstance(self._torque, Free)
         self._go(engine, 1, length, counted=False)
 
@@ -442,13 +443,13 @@ class Stepper:
         jumps = engine.breakpoints
         inside = jumps[bisect_right(jumps, min(near, far)) : bisect_left(jumps, max(near, far))]
         places = [t, *(inside if h > 0 else reversed(inside)), end]
-        before = self._states.copy()
+        before, how = self._states.copy(), engine.count[:, AT.status].copy()
         try:
             self._cross_pieces(engine, h, places)
         except SimulationFailed:
             raise
         except BaseException:  # bodies and pieces may be at different times: the step is not made
-            self._states[:] = before
+            self._states[:], engine.count[:, AT.status] = before, how
             self._current = None
             raise
 
@@ -505,6 +506,8 @@ class Stepper:
             found.failed = len(self._stopped)
             for k, (status, *_) in self._stopped.items():
                 found.count[k, AT.status] = status
+        else:
+            found.take(recipe)
         return found
 
     def _ready(self, engine: Engine) -> Engine:
@@ -529,7 +532,7 @@ class Stepper:
             first = tuple(values[self._bodies.fastest if len(values) > 1 else 0].tolist())
         engine = self._holding.get((method.name, frame))
         if engine is None:
-            engine = self._holding[method.name, frame] = self._beside(method, HELD[frame](first))
+            engine = self._holding[method.name, frame] = self._beside(method, HELD[frame](first), 3)
         return self._with(engine, values)
 
     def _given(self, method: Method, torque: Any, frame: str) -> Engine:
@@ -543,13 +546,14 @@ class Stepper:
                 "cannot: give it to the Stepper"
             )
         rows = torque.parameter_rows(self._bodies.start.bodies.tensors)
-        return self._with(self._beside(method, torque), rows if self._is_many else tuple(rows[0].tolist()))
+        engine = self._beside(method, torque, rows.shape[1])
+        return self._with(engine, rows if self._is_many else tuple(rows[0].tolist()))
 
-    def _beside(self, method: Method, extra: Torque) -> Engine:
+    def _beside(self, method: Method, extra: Torque, numbers: int) -> Engine:
         """Returns the engine in which another torque acts: alone in a kick, else beside that of the stepper."""
         if method is KICK:
-            return self._engine(Recipe(method, self._step, extra, "alone"), self._states)
-        return self._engine(Recipe(method, self._step, self._torque + extra, "both"), self._states)
+            return self._engine(Recipe(method, self._step, extra, "alone", numbers), self._states)
+        return self._engine(Recipe(method, self._step, self._torque + extra, "both", numbers), self._states)
 
     def _with(self, engine: Engine, values: Any) -> Engine:
         """Returns the engine with these parameters of the torque that was given."""
@@ -716,14 +720,40 @@ class Stepper:
         return t.copy(), states.copy()
 
     def _problem(self) -> Problem:
-        acting = self._torque
-        if not self._is_many:
-            if isinstance(acting, CustomTorque):
-                acting = acting.with_parameters(self._own_values[0, _places_of(acting)])
-            elif isinstance(acting, SumTorque):
-                for name, places in _places_of_parts(acting).items():
-                    acting = acting.with_parameters(name, self._own_values[0, places])
+        acting = self._torque if self._is_many else self._torque_on(0)
         return self._bodies.problem.replace(t_end=self.t, times=None, every=self._every or 1, torque=acting)
+
+    def _torque_on(self, k: int) -> Torque:
+        """Returns the torque of the stepper on one body, with its present parameters."""
+        acting, row = self._bodies.start.torque(k), self._own_values[k]
+        for part, place in self._changed_parts().items():
+            if isinstance(acting, SumTorque):
+                acting = acting.with_parameters(part, row[place])
+            elif isinstance(acting, CustomTorque):
+                acting = acting.with_parameters(row[place])
+        return acting
+
+    def _changed_parts(self) -> dict[str, slice]:
+        """Returns the parts of the torque whose parameters are not those of the start, with the places of these."""
+        own, places = self._torque, dict[str, slice]()
+        if isinstance(own, SumTorque):
+            places = {part: own.place_of(part) for part in own.parts}
+        elif isinstance(own, CustomTorque):
+            places = {own.name: slice(own.head_size, own.head_size + len(own.values))}
+        differ = (self._own_values != self._bodies.start.parameters).any(axis=0)
+        return {part: place for part, place in places.items() if differ[place].any()}
+
+    def _start(self) -> Start:
+        """Returns the start of all bodies, with the present parameters of the torque."""
+        start, changed = self._bodies.start, self._changed_parts()
+        if not changed:
+            return start
+        if len(changed) > 1 or len(start.torques) > 1 or start.custom_parameters is not None:
+            torques = tuple(self._torque_on(k) for k in range(start.count))
+            return replace(start, torques=torques, custom_parameters=None, summand=None)
+        ((part, place),) = changed.items()
+        summand = part if isinstance(self._torque, SumTorque) else None
+        return replace(start, custom_parameters=self._own_values[:, place].copy(), summand=summand)
 
     def _memory(self) -> Floats:
         """Returns what the method remembers, (bodies, numbers), if it can go on with it."""
@@ -758,7 +788,7 @@ class Stepper:
         return Ensemble(
             self._problem(), self._plain.lead.plan, stats, t, q, m, self.status, t_last, steps,
             np.full(count, stats.nfev // count), last_q.copy(), last_m.copy(), self._memory(), self.messages,
-            self._bodies.start, rows, 1 if batch is None else batch.lanes,
+            self._start(), rows, 1 if batch is None else batch.lanes,
             "" if batch is None else batch.why_not_packed, state=z, last_state=last_z.copy(),
         )  # fmt: skip
 
@@ -823,6 +853,8 @@ class Stepper:
             "_on_compile",
         ):
             del state[name]
+        # Addresses and handles of tables are among the values, and good in this process only.
+        state["_own_values"] = (self._own_values, self._own_values != self._bodies.start.parameters)
         engines = list(self._engines.values())
         state["engines"] = [(e.recipe, e.saved()) for e in engines]
         state["current"] = None if self._current is None else engines.index(self._current)
@@ -848,11 +880,20 @@ class Stepper:
             engine.restore(numbers)
             if recipe.acts != "alone":
                 engine.values[:, : self._own_values.shape[1]] = self._own_values
-            if engine.extra is not None and _are_handles(np.asarray(engine.extra)).any():
+            if engine.extra is not None and self._is_of_process(recipe, engine.extra):
                 engine.extra = None
             engines.append(engine)
         self._plain, self._current = engines[0], None if current is None else engines[current]
         self._show()
+
+    def _is_of_process(self, recipe: Recipe, extra: Any) -> bool:
+        """Whether there are handles of tables or addresses among the parameters of a torque that was given."""
+        if bool(_are_handles(np.asarray(extra)).any()):
+            return True
+        given = recipe.torque
+        if recipe.acts == "both" and isinstance(given, SumTorque):
+            return any(term.torque.calls_out for term in given.terms[len(terms_of(self._torque)) :])
+        return given.calls_out
 
 
 def _three(name: str, value: Any) -> tuple[float, float, float]:
