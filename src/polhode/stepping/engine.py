@@ -275,6 +275,11 @@ class Engine:
         fixed = self.starts * stepper.evaluations_at_start + each * (self.steps_before + self.done)
         return fixed * bodies + int(self.count[:, AT.others].sum())
 
+    def made(self) -> int:
+        """Returns the steps since the method began, as compiled code has counted them; `done` becomes that number."""
+        self.done = int(self.count[:, AT.done].max())
+        return self.done
+
     def advance(self, steps: int) -> None:
         """Makes this number of steps of length h; raises `Failure` if some cannot be made."""
         stop = self.done + steps
@@ -290,7 +295,7 @@ class Engine:
         except Failure:
             raise
         except BaseException as problem:
-            self.done = int(self.count[:, AT.done].max())
+            self.made()
             if not _is_of_torque(problem):
                 raise
             self._find_step(stop)

@@ -154,6 +154,8 @@ class Stepper:
         self._steps = 0
         self._rows: list[tuple[Floats, Floats]] = []
         """Times of rows, and their states (bodies, rows, numbers)."""
+        self._row_at = 0
+        """The number of steps at the last row that was kept without `record()`."""
         self._is_disturbed = False
         """Whether anything but the stepper's own torque has acted: then nothing is conserved."""
         if self._every is not None:
@@ -368,31 +370,49 @@ class Stepper:
             end = t + n * h
             engine.recipe.torque.check_span(t, end - math.copysign(4 * math.ulp(end), h))
         if engine is not self._current or h != engine.h:
+            self._current = None  # until it has begun anew as a whole
             engine.restart(self.t, h)
             self._current = engine
         recorded = counted and self._every is not None
-        if engine.is_variable or engine.breakpoints:
-            for _ in range(n):
-                self._cross(engine, h)
-                if recorded and self._steps % (self._every or 1) == 0:
-                    self.record()
-            return
-        if recorded:
-            self._go_recorded(engine, n, h)
-        else:
+        if not recorded and not (engine.is_variable or engine.breakpoints):
             self._go_unrecorded(engine, n, h, counted=counted)
+            return
+        try:
+            if engine.is_variable or engine.breakpoints:
+                for _ in range(n):
+                    self._cross(engine, h)
+                    if recorded:
+                        self._record_if_due()
+            else:
+                self._go_recorded(engine, n, h)
+        except SimulationFailed:
+            raise
+        except BaseException:
+            if recorded:
+                self._record_if_due()
+            raise
 
     def _go_unrecorded(self, engine: Engine, n: int, h: float, *, counted: bool = True) -> None:
-        before = engine.done
+        before, clock = engine.done, self._clock
         try:
             engine.advance(n)
+            self._tick(h, n, counted=counted)
         except Failure as failure:
             self._tick(h, engine.done - before, counted=counted)
             self._fail(engine, failure, engine.t0)
-        except BaseException:
-            self._tick(h, engine.done - before, counted=counted)
+        except BaseException:  # a signal may come at any place, the clock itself included
+            self._clock = clock
+            self._tick(h, engine.made() - before, counted=counted)
             raise
-        self._tick(h, n, counted=counted)
+
+    @property
+    def _clock(self) -> tuple[float, float, int, int]:
+        """What the time and the number of steps are made of."""
+        return self._origin, self._h, self._index, self._steps
+
+    @_clock.setter
+    def _clock(self, numbers: tuple[float, float, int, int]) -> None:
+        self._origin, self._h, self._index, self._steps = numbers
 
     def _length(self, h: Any) -> float:
         return _checked_length("h", h, self.t)
@@ -415,23 +435,36 @@ class Stepper:
         if rows == 0 or rest == n:
             self._go_unrecorded(engine, n, h)
             if rows:
-                self.record()
+                self._record_if_due()
             return
-        out = engine.record_into(rows, every, rest)
         base, index = (self._origin, self._index) if h == self._h else (self.t, 0)
-        before = engine.done
+        before, clock, length = engine.done, self._clock, len(self._rows)
+        out: Floats | None = None
         failed: Failure | None = None
-        try:
-            engine.advance(n)
-        except Failure as failure:
-            failed = failure
-        finally:
-            made = engine.done - before
+
+        def finish() -> None:
+            """Lets the clock go on, and keeps the rows. It can be called again, if a signal has ended it."""
+            self._clock = clock
+            del self._rows[length:]
+            made = engine.made() - before
+            kept = max(0, 1 + (made - rest) // every) if out is not None else 0
+            if out is not None and kept:
+                made_at = np.arange(kept, dtype=np.float64) * every + (index + rest)
+                self._rows.append((base + made_at * h, out[:, :kept]))
+                self._row_at = self._steps + rest + (kept - 1) * every
             self._tick(h, made)
             engine.stop_recording()
-            kept = max(0, 1 + (made - rest) // every)
-            made_at = np.arange(kept, dtype=np.float64) * every + (index + rest)
-            self._rows.append((base + made_at * h, out[:, :kept]))
+
+        try:
+            out = engine.record_into(rows, every, rest)
+            try:
+                engine.advance(n)
+            except Failure as failure:
+                failed = failure
+            finish()
+        except BaseException:
+            finish()
+            raise
         if failed is not None:
             self._fail(engine, failed, engine.t0)
 
@@ -443,13 +476,13 @@ class Stepper:
         jumps = engine.breakpoints
         inside = jumps[bisect_right(jumps, min(near, far)) : bisect_left(jumps, max(near, far))]
         places = [t, *(inside if h > 0 else reversed(inside)), end]
-        before, how = self._states.copy(), engine.count[:, AT.status].copy()
+        before, how, clock = self._states.copy(), engine.count[:, AT.status].copy(), self._clock
         try:
             self._cross_pieces(engine, h, places)
         except SimulationFailed:
             raise
         except BaseException:  # bodies and pieces may be at different times: the step is not made
-            self._states[:], engine.count[:, AT.status] = before, how
+            self._states[:], engine.count[:, AT.status], self._clock = before, how, clock
             self._current = None
             raise
 
@@ -694,6 +727,12 @@ class Stepper:
         return (q, m, z) if states is not None else (q[:, 0], m[:, 0], z[:, 0])
 
     # --- results
+
+    def _record_if_due(self) -> None:
+        """Keeps a row if the steps so far ask for one, and it has not been kept."""
+        if self._row_at != self._steps and self._steps % (self._every or 1) == 0:
+            self.record()
+            self._row_at = self._steps
 
     def record(self) -> None:
         """Keeps the present state as a row of `solution()`."""
