@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 import polhode as ph
 from polhode.core.status import Status
 from polhode.stepping.engine import Engine
+from polhode.stepping.stepper import MOST_ENGINES
 from tests.ensembles.test_ensemble import BODY as MANY_BODY
 from tests.ensembles.test_ensemble import QUATERNIONS, RATES
 from tests.ensembles.test_ensemble import TOP as MANY_TOP
@@ -755,3 +756,19 @@ def test_ctrl_c_between_state_and_clock(
         np.testing.assert_allclose(s.momentum, other.momentum, rtol=0, atol=1e-13)  # DOP853 may begin anew
         assert s.t == other.t
         np.testing.assert_array_equal(s.solution().t, other.solution().t)
+
+
+@pytest.mark.usefixtures("plain")
+def test_engines_do_not_pile_up() -> None:
+    """Each burn jumps at other times, and needs an engine of its own for a while."""
+    s = ph.Stepper(BODY, omega=OMEGA, method="RK4", step=0.01)
+    s.step(torque=VALUE)
+    for k in range(2 * MOST_ENGINES):
+        s.step(torque=ph.ConstantBodyTorque(VALUE).during(-1.0 - k, 10.0))
+    assert len(s._engines) <= MOST_ENGINES
+    assert s.solution().stats.nfev == 4 * (1 + 2 * MOST_ENGINES)
+    other = ph.Stepper(BODY, ph.ConstantBodyTorque(VALUE), omega=OMEGA, method="RK4", step=0.01)
+    other.step(1 + 2 * MOST_ENGINES)
+    np.testing.assert_allclose(s.momentum, other.momentum, rtol=0, atol=1e-13)
+    s.step(torque=VALUE)
+    pickle.loads(pickle.dumps(s)).copy().step()

@@ -49,6 +49,8 @@ HELD: dict[str, type[ConstantBodyTorque] | type[ConstantSpaceTorque]] = {
 }  # fmt: skip
 """The models of a torque that is held, by the axes in which it is given."""
 _FLOATS = frozenset({float, np.float64})
+MOST_ENGINES = 32
+"""Engines that a stepper keeps; torques that jump at other times need others."""
 ON_GRID = 1e-6
 """A jump of the torque that lies this close to the end of a step, in steps, is taken to be there, as in `simulate`."""
 
@@ -139,6 +141,8 @@ class Stepper:
         self._version = 0  # of these values
         self._origin, self._h, self._index = t, h, 0
         self._engines: dict[Any, Engine] = {}
+        self._spent = 0
+        """Evaluations in engines that are no longer there."""
         self._holding: dict[tuple[str, str], Engine] = {}
         """The engines of torques that are held, by method and axes."""
         self._current: Engine | None = None
@@ -535,6 +539,8 @@ class Stepper:
         found = self._engines.get(recipe.key)
         if found is None:
             check_accepted(recipe.method, recipe.torque, rotor=self._has_rotor)
+            if len(self._engines) >= MOST_ENGINES:
+                self._forget_oldest()
             found = self._engines[recipe.key] = Engine(self._bodies, recipe, states, self._on_compile)
             found.failed = len(self._stopped)
             for k, (status, *_) in self._stopped.items():
@@ -542,6 +548,13 @@ class Stepper:
         else:
             found.take(recipe)
         return found
+
+    def _forget_oldest(self) -> None:
+        """Lets the engine go that was made first, of those that were made for torques of calls."""
+        needed = {id(e) for e in (self._plain, self._current, *self._holding.values())}
+        key = next((key for key, engine in self._engines.items() if id(engine) not in needed), None)
+        if key is not None:
+            self._spent += self._engines.pop(key).nfev
 
     def _ready(self, engine: Engine) -> Engine:
         """Returns the engine with the present parameters of the stepper's own torque."""
@@ -801,7 +814,7 @@ class Stepper:
         return plain.carried[:, : plain.memory if goes_on else 0].copy()
 
     def _stats(self) -> Stats:
-        return Stats(self._steps * len(self), sum(e.nfev for e in self._engines.values()))
+        return Stats(self._steps * len(self), self._spent + sum(e.nfev for e in self._engines.values()))
 
     def _solution(self, status: Status, message: str) -> Solution:
         t, states = self._recorded()
