@@ -591,7 +591,8 @@ class Stepper:
                 f"{torque.name} carries numbers along ({', '.join(torque.state_names)}), which a torque of one call "
                 "cannot: give it to the Stepper"
             )
-        rows = torque.parameter_rows(self._bodies.start.bodies.tensors)
+        bodies = self._bodies.start.bodies
+        rows = torque.parameter_rows(bodies.tensors, bodies.rotors)
         engine = self._beside(method, torque, rows.shape[1])
         return self._with(engine, rows if self._is_many else tuple(rows[0].tolist()))
 
