@@ -128,7 +128,7 @@ def test_c_and_then_python_for_many() -> None:
     """A function of C may be called for several bodies together, one of Python for one at a time."""
     numbers = ctypes.POINTER(ctypes.c_double)
 
-    @ctypes.CFUNCTYPE(None, ctypes.c_double, *[numbers] * 4)
+    @ctypes.CFUNCTYPE(None, ctypes.c_double, *[numbers] * 4)  # type: ignore[untyped-decorator]
     def of_c(t: float, q: Any, w: Any, p: Any, out: Any) -> None:
         out[0], out[1], out[2] = -p[0] * w[0], 0.1 * p[1], 0.0
 

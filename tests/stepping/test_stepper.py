@@ -736,7 +736,7 @@ def test_ctrl_c_between_state_and_clock(
     other = s.copy()
     owner: Any = ph.Stepper if hasattr(ph.Stepper, place) else Engine
     usual = getattr(owner, place)
-    struck = []
+    struck: list[bool] = []
 
     def strike(self: Any, *arguments: Any, **named: Any) -> Any:
         if struck:

@@ -118,8 +118,9 @@ class Torque(ABC):
     def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
         """Returns the `parameters` of many bodies, one row each, from their inertia tensors (bodies, 3, 3).
 
-        `rotors` (bodies, 3) are their internal angular momenta; None: they have none. If the parameters do not depend on the body, one row serves for all. A model whose parameters do may override
-        this with something faster than a call for each body.
+        `rotors` (bodies, 3) are their internal angular momenta; None: they have none. If the parameters do not depend
+        on the body, one row serves for all. A model whose parameters do may override this with something faster than a
+        call for each body.
         """
         some = bodies_of(tensors, rotors) if self.reads_body else bodies_of(tensors[:1])
         rows = [list(self.parameters(body)) for body in some]
