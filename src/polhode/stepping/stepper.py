@@ -906,8 +906,6 @@ class Stepper:
             "_on_compile",
         ):
             del state[name]
-        # Addresses and handles of tables are among the values, and good in this process only.
-        state["_own_values"] = (self._own_values, self._own_values != self._bodies.start.parameters)
         engines = list(self._engines.values())
         state["engines"] = [(e.recipe, e.saved()) for e in engines]
         state["current"] = None if self._current is None else engines.index(self._current)
