@@ -84,6 +84,20 @@ def test_a_tolerance(made: Callable[..., Path]) -> None:
     np.testing.assert_allclose(rows["omega_x"][-1], motion.omega[-1, 0], rtol=0, atol=1e-8)
 
 
+def test_an_exception_in_a_python_torque_is_not_fatal(
+    made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of the unit it would be: other programs could not even ask where the body was."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")  # compiled steps let it out as it is
+    Path("own").mkdir()
+    late = "def spring(t, q, w, p):\n    if t > 0.15:\n        raise KeyError('late')\n    return (0.1, 0.0, 0.0)\n"
+    Path("own/laws.py").write_text(late, "utf-8")
+    table = '[torque]\nmodel = "own/laws.py:spring"\ncompiled = false\n'
+    unit = made(TOP.replace('"Strang"', '"RK4"') + table)
+    rows = run(unit, 0.4, 0.1)
+    assert 0.1 <= rows["t"][-1] <= 0.15
+
+
 def test_another_program_can_go_back(made: Callable[..., Path], here: Path) -> None:
     """A step that was made with the wrong torque is undone and made again."""
     unit = made(TOP + GRAVITY)

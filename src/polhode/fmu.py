@@ -268,8 +268,9 @@ def unit_of(name: str, scenario: str, names: dict[str, Any]) -> Any:
             """Goes on by a communication step; False if that cannot be done."""
             try:
                 self.advance(step_size)
-            except (SimulationFailed, ValueError) as problem:
-                self.log(str(problem), enums.Fmi2Status.error)
+            except Exception as problem:  # a Python torque may raise anything, and out of here that would be fatal
+                kind = "" if isinstance(problem, SimulationFailed | ValueError) else f"{type(problem).__name__}: "
+                self.log(f"{kind}{problem}", enums.Fmi2Status.error)
                 return False
             return True
 

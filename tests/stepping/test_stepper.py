@@ -1,5 +1,6 @@
 """Steps in a loop of the user's: the bits of `simulate`, torques given to a call, failures, copies."""
 
+import contextlib
 import copy
 import math
 import pickle
@@ -15,6 +16,8 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode.core.status import Status
+from polhode.stepping.engine import Engine
+from polhode.stepping.stepper import MOST_ENGINES
 from tests.ensembles.test_ensemble import BODY as MANY_BODY
 from tests.ensembles.test_ensemble import QUATERNIONS, RATES
 from tests.ensembles.test_ensemble import TOP as MANY_TOP
@@ -718,3 +721,54 @@ def test_interrupted_steps_keep_clock_and_state_together(monkeypatch: pytest.Mon
     run = ph.simulate(BODY, TOP, omega=OMEGA, method="Strang", step=0.01, t_span=(0.0, 0.2))
     assert ends_as(s, run)
     assert s.status == Status.OK
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("place", ["_tick", "_record_if_due", "stop_recording", "restart"])
+@pytest.mark.parametrize(("method", "every"), [("RK4", None), ("RK4", 2), ("RK4", 3), ("DOP853", 2)])
+def test_ctrl_c_between_state_and_clock(
+    monkeypatch: pytest.MonkeyPatch, place: str, before: bool, method: str, every: int | None
+) -> None:
+    """Wherever it comes, time, state, number of steps and rows are those of the same steps without it."""
+    s = ph.Stepper(BODY, swing, omega=OMEGA, method=method, step=0.01, every=every)
+    s.step(3)
+    other = s.copy()
+    owner: Any = ph.Stepper if hasattr(ph.Stepper, place) else Engine
+    usual = getattr(owner, place)
+    struck: list[bool] = []
+
+    def strike(self: Any, *arguments: Any, **named: Any) -> Any:
+        if struck:
+            return usual(self, *arguments, **named)
+        struck.append(True)
+        if not before:
+            usual(self, *arguments, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, place, strike)
+    for h in (0.01, 0.02):
+        with contextlib.suppress(KeyboardInterrupt):
+            s.step(3, h=h)
+        made = s.steps - other.steps
+        if made:
+            other.step(made, h=h)
+        np.testing.assert_allclose(s.momentum, other.momentum, rtol=0, atol=1e-13)  # DOP853 may begin anew
+        assert s.t == other.t
+        np.testing.assert_array_equal(s.solution().t, other.solution().t)
+
+
+@pytest.mark.usefixtures("plain")
+def test_engines_do_not_pile_up() -> None:
+    """Each burn jumps at other times, and needs an engine of its own for a while."""
+    s = ph.Stepper(BODY, omega=OMEGA, method="RK4", step=0.01)
+    s.step(torque=VALUE)
+    for k in range(2 * MOST_ENGINES):
+        s.step(torque=ph.ConstantBodyTorque(VALUE).during(-1.0 - k, 10.0))
+    assert len(s._engines) <= MOST_ENGINES
+    assert s.solution().stats.nfev == 4 * (1 + 2 * MOST_ENGINES)
+    other = ph.Stepper(BODY, ph.ConstantBodyTorque(VALUE), omega=OMEGA, method="RK4", step=0.01)
+    other.step(1 + 2 * MOST_ENGINES)
+    np.testing.assert_allclose(s.momentum, other.momentum, rtol=0, atol=1e-13)
+    s.step(torque=VALUE)
+    pickle.loads(pickle.dumps(s)).copy().step()

@@ -191,3 +191,26 @@ def test_clip_in_plain_python() -> None:
     assert np.array_equal(ph.clip(x, -0.5, [0.1, 0.2, 0.3]), np.clip(x, -0.5, [0.1, 0.2, 0.3]))
     with pytest.raises(ValueError, match="low must be a number, because x is one"):
         ph.clip(1.0, (0.0, 0.0, 0.0), 1.0)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_rotor_is_among_the_numbers_of_the_body(compiled: bool) -> None:
+    """An ensemble and a stepper make their bodies again, and did so without their rotors."""
+
+    def along(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (p[0] * p[1], p[0] * p[2], p[0] * p[3])
+
+    torque = ph.torque(along, compiled=compiled, parameters=[0.5], from_body=lambda body: body.rotor)
+    bodies = [ph.Body([1.0, 2.0, 2.8], rotor=[0.1 * k, 1.2, 0.3]) for k in range(3)]
+    given: Any = {"omega": [0.1, 1.0, 0.2], "method": "RK4", "step": 0.05}
+    runs = [ph.simulate(body, torque, t_span=(0, 0.1), **given).last_momentum for body in bodies]
+    many = [ph.ensemble(bodies, acting, t_span=(0, 0.1), **given) for acting in (torque, [torque] * 3)]
+    many.append(ph.ensemble(bodies, torque, t_span=(0, 0.1), parameters=[[0.5]] * 3, **given))
+    many.append(
+        ph.ensemble(ph.Body([1.0, 2.0, 2.8]), torque, t_span=(0, 0.1), rotor=[b.rotor for b in bodies], **given)
+    )
+    for found in many:
+        np.testing.assert_allclose(found.last_momentum, runs, rtol=0, atol=1e-14)
+    for s, extra in ((ph.Stepper(bodies, torque, **given), None), (ph.Stepper(bodies, **given), torque)):
+        s.step(2, torque=extra)
+        np.testing.assert_allclose(s.momentum, runs, rtol=0, atol=1e-14)

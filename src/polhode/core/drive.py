@@ -41,6 +41,7 @@ class Counters(NamedTuple):
 AT = Counters()
 COUNTERS = len(AT)
 SETTING = 17  # inertia 3, inverse 3, axes 4, window 2, tuning 2, internal momentum 3
+HARDLY = 1e-12  # a rest that is longer than the longest step by this part of it is one step: no round-off is left over
 CLOCK = 2  # after the state, where steps choose their length: time since the start of the segment, and its low half
 
 
@@ -420,7 +421,8 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
             row, due, j = row + 1, due + every, j + 1
         while not finished and i < stop and (row < rows or every == 0):
             rest = (span - t) - low
-            new, fresh, status = step(body, p, t0 + t, s, rest if limited and abs(rest) < abs(h) else h, memory)
+            most = rest if limited and abs(rest) < (1.0 + HARDLY) * abs(h) else h
+            new, fresh, status = step(body, p, t0 + t, s, most, memory)
             if status == OK and not sound(new):
                 status = UNSOUND
             if status != OK:

@@ -361,10 +361,11 @@ class Start:
     @cached_property
     def parameters(self) -> Floats:
         """The parameters p of the torque, (bodies, numbers)."""
+        tensors, rotors = self.bodies.tensors, self.bodies.rotors
         if self.custom_parameters is not None:
             if isinstance(only := self.torques[0], SumTorque):
                 assert self.summand is not None
-                others = only.parameter_rows(self.bodies.tensors)
+                others = only.parameter_rows(tensors, rotors)
                 rows_of_all = np.array(np.broadcast_to(others, (self.count, others.shape[1])))
                 own = only.terms[list(only.parts).index(self.summand)].torque
                 assert isinstance(own, CustomTorque)
@@ -372,17 +373,21 @@ class Start:
                 return rows_of_all
             assert isinstance(only, CustomTorque)
             given = only.with_handles(self.custom_parameters) if only.tables else self.custom_parameters
-            given = only.rows_with(given, self.bodies.tensors)
+            given = only.rows_with(given, tensors, rotors)
             return np.broadcast_to(given, (self.count, given.shape[1]))
         if len(self.torques) == 1:
-            shared = self.torques[0].parameter_rows(self.bodies.tensors)
+            shared = self.torques[0].parameter_rows(tensors, rotors)
             return np.broadcast_to(shared, (self.count, shared.shape[1]))
-        if self.bodies.count == 1 or not any(t.reads_body for t in self.torques):
+        if not any(t.reads_body for t in self.torques):
             body = self.bodies[0]
             rows = [list(t.parameters(body)) for t in self.torques]
         else:
-            tensors = self.bodies.tensors
-            rows = [t.parameter_rows(tensors[k : k + 1])[0].tolist() for k, t in enumerate(self.torques)]
+            places = range(len(self.torques))
+            of_each = [None if rotors is None else rotors[k % len(rotors) :][:1] for k in places]
+            rows = [
+                t.parameter_rows(tensors[k % len(tensors) :][:1], of_each[k])[0].tolist()
+                for k, t in enumerate(self.torques)
+            ]
         for k, row in enumerate(rows):
             if len(row) != len(rows[0]):
                 raise ValueError(

@@ -100,12 +100,15 @@ class Recipe(NamedTuple):
     """All that acts, with the parameters of the body that stands for all."""
     acts: str
     """Whose torque that is: the stepper's "own", one given to a call "alone", or "both"."""
+    numbers: int
+    """How many parameters a torque given to a call has."""
 
     @property
     def key(self) -> Any:
-        """What engines differ in; parameters of the torque are not among it."""
+        """What engines differ in; values of parameters are not among it."""
         torque = self.torque
-        return self.method.name, self.step, torque.torque_kernel, torque.depends, torque.breakpoints, self.acts
+        kind = (torque.torque_kernel, torque.depends, torque.breakpoints, torque.calls_python)
+        return self.method.name, self.step, *kind, self.acts, self.numbers
 
 
 class Failure(Exception):
@@ -127,7 +130,7 @@ class Engine:
     def __init__(self, bodies: Bodies, recipe: Recipe, states: Floats | None, on_compile: OnCompile) -> None:
         """Prepares the method; without `states` the arrays are those of the start."""
         self.bodies, self.recipe, self.on_compile = bodies, recipe, on_compile
-        method, step, acting, _ = recipe
+        method, step, acting, *_ = recipe
         plan = Plan(method, step, torque_size=_assumed_size(bodies, recipe))
         self.batch: Batch | None = None
         self.run: BatchRun | None = None
@@ -153,6 +156,8 @@ class Engine:
         self.remembers = self.memory > 0 or self.is_variable
         self.breakpoints = acting.breakpoints
         self.is_known_always = _is_known_always(acting)
+        self.is_undone = bodies.count > 1 and acting.calls_python
+        """Whether a step in which something was raised is undone: some bodies may have made it."""
         self.segment = self.lead.steps.segments[0]
         if self.run is None:
             arrays = self.lead.arrays
@@ -175,6 +180,11 @@ class Engine:
         count[:, AT.rows] = count[:, AT.every] = count[:, AT.row] = 0
         count[:, AT.values] = self.values.shape[1]
         self._bind()
+
+    def take(self, recipe: Recipe) -> None:
+        """Takes a recipe of the same key, whose torque may be known at other times."""
+        if recipe.torque is not self.recipe.torque:
+            self.recipe, self.is_known_always = recipe, _is_known_always(recipe.torque)
 
     def copy(self, states: Floats) -> Engine:
         """Returns the same engine with arrays of its own, for other states."""
@@ -265,6 +275,11 @@ class Engine:
         fixed = self.starts * stepper.evaluations_at_start + each * (self.steps_before + self.done)
         return fixed * bodies + int(self.count[:, AT.others].sum())
 
+    def made(self) -> int:
+        """Returns the steps since the method began, as compiled code has counted them; `done` becomes that number."""
+        self.done = int(self.count[:, AT.done].max())
+        return self.done
+
     def advance(self, steps: int) -> None:
         """Makes this number of steps of length h; raises `Failure` if some cannot be made."""
         stop = self.done + steps
@@ -280,7 +295,7 @@ class Engine:
         except Failure:
             raise
         except BaseException as problem:
-            self.done = int(self.count[:, AT.done].max())
+            self.made()
             if not _is_of_torque(problem):
                 raise
             self._find_step(stop)
@@ -288,7 +303,7 @@ class Engine:
     def _advance_in_chunks(self, stop: int) -> None:
         bodies = self.bodies.count
         self.may_have_failed = False
-        chunk = max(1, CHUNK_STEPS // bodies)
+        chunk = 1 if self.is_undone else max(1, CHUNK_STEPS // bodies)
         while self.done < stop:
             upto = min(stop, self.done + chunk)
             if self.batch is None:
@@ -296,6 +311,8 @@ class Engine:
                 if status != OK:
                     self.done = int(self.count[0, AT.done])
                     raise Failure({0: Status(status)}, {})
+            elif self.is_undone:
+                self._all_or_none_to(upto)
             else:
                 self._all_to(upto, 0, bodies)
             self.done = upto
@@ -321,6 +338,17 @@ class Engine:
         if some_alone:
             self.call_alone()(*numbers)
         self.may_have_failed = self.may_have_failed or some_alone or not self.is_packed
+
+    def _all_or_none_to(self, stop: int) -> None:
+        """Brings all bodies to a step; none, if a Python function raises something meanwhile."""
+        arrays = (self.states, self.carried, self.count)
+        before = [array.copy() for array in arrays]
+        try:
+            self._all_to(stop, 0, self.bodies.count)
+        except BaseException:
+            for array, old in zip(arrays, before, strict=True):
+                array[:] = old
+            raise
 
     def _find_step(self, stop: int) -> None:
         """Brings bodies whose torque raises to the step before; raises `Failure` with what was raised."""

@@ -22,7 +22,7 @@ from polhode.core.drive import AT
 from polhode.core.states import STATE
 from polhode.core.status import Status
 from polhode.ensembles.batch import INWARD, Survey, turned
-from polhode.ensembles.initial import READERS, Starts, read_states
+from polhode.ensembles.initial import READERS, Start, Starts, read_states
 from polhode.ensembles.result import Ensemble
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import SimulationFailed
@@ -33,6 +33,7 @@ from polhode.problem import Problem, Stats
 from polhode.solution import Solution
 from polhode.stepping.engine import KICK, Bodies, Engine, Failure, Recipe
 from polhode.torques import CustomTorque, SumTorque, Torque
+from polhode.torques._sums import terms_of
 from polhode.torques.constant_body import ConstantBodyTorque
 from polhode.torques.constant_space import ConstantSpaceTorque
 from polhode.torques.free import Free
@@ -48,6 +49,8 @@ HELD: dict[str, type[ConstantBodyTorque] | type[ConstantSpaceTorque]] = {
 }  # fmt: skip
 """The models of a torque that is held, by the axes in which it is given."""
 _FLOATS = frozenset({float, np.float64})
+MOST_ENGINES = 32
+"""Engines that a stepper keeps; torques that jump at other times need others."""
 ON_GRID = 1e-6
 """A jump of the torque that lies this close to the end of a step, in steps, is taken to be there, as in `simulate`."""
 
@@ -138,13 +141,15 @@ class Stepper:
         self._version = 0  # of these values
         self._origin, self._h, self._index = t, h, 0
         self._engines: dict[Any, Engine] = {}
+        self._spent = 0
+        """Evaluations in engines that are no longer there."""
         self._holding: dict[tuple[str, str], Engine] = {}
         """The engines of torques that are held, by method and axes."""
         self._current: Engine | None = None
         """The engine that can go on with what its method remembers."""
         self._stopped: dict[int, tuple[Status, float, int, str]] = {}
         """Bodies that failed: how, when, after how many steps, and a sentence."""
-        self._plain = self._engine(Recipe(self._method, h, self._torque, "own"), states)
+        self._plain = self._engine(Recipe(self._method, h, self._torque, "own", 0), states)
         if states is None:
             self._states = self._plain.states
         else:
@@ -153,6 +158,8 @@ class Stepper:
         self._steps = 0
         self._rows: list[tuple[Floats, Floats]] = []
         """Times of rows, and their states (bodies, rows, numbers)."""
+        self._row_at = 0
+        """The number of steps at the last row that was kept without `record()`."""
         self._is_disturbed = False
         """Whether anything but the stepper's own torque has acted: then nothing is conserved."""
         if self._every is not None:
@@ -329,7 +336,7 @@ class Stepper:
         """
         length = _check.number("h", h)
         if torque is None:
-            engine = self._ready(self._engine(Recipe(KICK, self._step, self._torque, "own"), self._states))
+            engine = self._ready(self._engine(Recipe(KICK, self._step, self._torque, "own", 0), self._states))
         elif callable(torque) and not isinstance(torque, Torque | type):
             now = torque(self.t, self.quaternion, self.omega)
             engine = self._held(KICK, now, frame, "what the torque returned")
@@ -354,7 +361,7 @@ class Stepper:
         reach = self._step
         if abs(length) > abs(reach):
             reach = math.ldexp(abs(reach), math.ceil(math.log2(abs(length / reach))))
-        engine = self._engine(Recipe(Exact, abs(reach), Free(), "alone"), self._states)
+        engine = self._engine(Recipe(Exact, abs(reach), Free(), "alone", 0), self._states)
         self._is_disturbed = self._is_disturbed or not isinstance(self._torque, Free)
         self._go(engine, 1, length, counted=False)
 
@@ -367,31 +374,49 @@ class Stepper:
             end = t + n * h
             engine.recipe.torque.check_span(t, end - math.copysign(4 * math.ulp(end), h))
         if engine is not self._current or h != engine.h:
+            self._current = None  # until it has begun anew as a whole
             engine.restart(self.t, h)
             self._current = engine
         recorded = counted and self._every is not None
-        if engine.is_variable or engine.breakpoints:
-            for _ in range(n):
-                self._cross(engine, h)
-                if recorded and self._steps % (self._every or 1) == 0:
-                    self.record()
-            return
-        if recorded:
-            self._go_recorded(engine, n, h)
-        else:
+        if not recorded and not (engine.is_variable or engine.breakpoints):
             self._go_unrecorded(engine, n, h, counted=counted)
+            return
+        try:
+            if engine.is_variable or engine.breakpoints:
+                for _ in range(n):
+                    self._cross(engine, h)
+                    if recorded:
+                        self._record_if_due()
+            else:
+                self._go_recorded(engine, n, h)
+        except SimulationFailed:
+            raise
+        except BaseException:
+            if recorded:
+                self._record_if_due()
+            raise
 
     def _go_unrecorded(self, engine: Engine, n: int, h: float, *, counted: bool = True) -> None:
-        before = engine.done
+        before, clock = engine.done, (self._origin, self._h, self._index, self._steps)  # quicker than the property
         try:
             engine.advance(n)
+            self._tick(h, n, counted=counted)
         except Failure as failure:
             self._tick(h, engine.done - before, counted=counted)
             self._fail(engine, failure, engine.t0)
-        except BaseException:
-            self._tick(h, engine.done - before, counted=counted)
+        except BaseException:  # a signal may come at any place, the clock itself included
+            self._clock = clock
+            self._tick(h, engine.made() - before, counted=counted)
             raise
-        self._tick(h, n, counted=counted)
+
+    @property
+    def _clock(self) -> tuple[float, float, int, int]:
+        """What the time and the number of steps are made of."""
+        return self._origin, self._h, self._index, self._steps
+
+    @_clock.setter
+    def _clock(self, numbers: tuple[float, float, int, int]) -> None:
+        self._origin, self._h, self._index, self._steps = numbers
 
     def _length(self, h: Any) -> float:
         return _checked_length("h", h, self.t)
@@ -414,23 +439,36 @@ class Stepper:
         if rows == 0 or rest == n:
             self._go_unrecorded(engine, n, h)
             if rows:
-                self.record()
+                self._record_if_due()
             return
-        out = engine.record_into(rows, every, rest)
         base, index = (self._origin, self._index) if h == self._h else (self.t, 0)
-        before = engine.done
+        before, clock, length = engine.done, self._clock, len(self._rows)
+        out: Floats | None = None
         failed: Failure | None = None
-        try:
-            engine.advance(n)
-        except Failure as failure:
-            failed = failure
-        finally:
-            made = engine.done - before
+
+        def finish() -> None:
+            """Lets the clock go on, and keeps the rows. It can be called again, if a signal has ended it."""
+            self._clock = clock
+            del self._rows[length:]
+            made = engine.made() - before
+            kept = max(0, 1 + (made - rest) // every) if out is not None else 0
+            if out is not None and kept:
+                made_at = np.arange(kept, dtype=np.float64) * every + (index + rest)
+                self._rows.append((base + made_at * h, out[:, :kept]))
+                self._row_at = self._steps + rest + (kept - 1) * every
             self._tick(h, made)
             engine.stop_recording()
-            kept = max(0, 1 + (made - rest) // every)
-            made_at = np.arange(kept, dtype=np.float64) * every + (index + rest)
-            self._rows.append((base + made_at * h, out[:, :kept]))
+
+        try:
+            out = engine.record_into(rows, every, rest)
+            try:
+                engine.advance(n)
+            except Failure as failure:
+                failed = failure
+            finish()
+        except BaseException:
+            finish()
+            raise
         if failed is not None:
             self._fail(engine, failed, engine.t0)
 
@@ -442,13 +480,13 @@ class Stepper:
         jumps = engine.breakpoints
         inside = jumps[bisect_right(jumps, min(near, far)) : bisect_left(jumps, max(near, far))]
         places = [t, *(inside if h > 0 else reversed(inside)), end]
-        before = self._states.copy()
+        before, how, clock = self._states.copy(), engine.count[:, AT.status].copy(), self._clock
         try:
             self._cross_pieces(engine, h, places)
         except SimulationFailed:
             raise
         except BaseException:  # bodies and pieces may be at different times: the step is not made
-            self._states[:] = before
+            self._states[:], engine.count[:, AT.status], self._clock = before, how, clock
             self._current = None
             raise
 
@@ -501,11 +539,22 @@ class Stepper:
         found = self._engines.get(recipe.key)
         if found is None:
             check_accepted(recipe.method, recipe.torque, rotor=self._has_rotor)
+            if len(self._engines) >= MOST_ENGINES:
+                self._forget_oldest()
             found = self._engines[recipe.key] = Engine(self._bodies, recipe, states, self._on_compile)
             found.failed = len(self._stopped)
             for k, (status, *_) in self._stopped.items():
                 found.count[k, AT.status] = status
+        else:
+            found.take(recipe)
         return found
+
+    def _forget_oldest(self) -> None:
+        """Lets the engine go that was made first, of those that were made for torques of calls."""
+        needed = {id(e) for e in (self._plain, self._current, *self._holding.values())}
+        key = next((key for key, engine in self._engines.items() if id(engine) not in needed), None)
+        if key is not None:
+            self._spent += self._engines.pop(key).nfev
 
     def _ready(self, engine: Engine) -> Engine:
         """Returns the engine with the present parameters of the stepper's own torque."""
@@ -529,7 +578,7 @@ class Stepper:
             first = tuple(values[self._bodies.fastest if len(values) > 1 else 0].tolist())
         engine = self._holding.get((method.name, frame))
         if engine is None:
-            engine = self._holding[method.name, frame] = self._beside(method, HELD[frame](first))
+            engine = self._holding[method.name, frame] = self._beside(method, HELD[frame](first), 3)
         return self._with(engine, values)
 
     def _given(self, method: Method, torque: Any, frame: str) -> Engine:
@@ -542,14 +591,16 @@ class Stepper:
                 f"{torque.name} carries numbers along ({', '.join(torque.state_names)}), which a torque of one call "
                 "cannot: give it to the Stepper"
             )
-        rows = torque.parameter_rows(self._bodies.start.bodies.tensors)
-        return self._with(self._beside(method, torque), rows if self._is_many else tuple(rows[0].tolist()))
+        bodies = self._bodies.start.bodies
+        rows = torque.parameter_rows(bodies.tensors, bodies.rotors)
+        engine = self._beside(method, torque, rows.shape[1])
+        return self._with(engine, rows if self._is_many else tuple(rows[0].tolist()))
 
-    def _beside(self, method: Method, extra: Torque) -> Engine:
+    def _beside(self, method: Method, extra: Torque, numbers: int) -> Engine:
         """Returns the engine in which another torque acts: alone in a kick, else beside that of the stepper."""
         if method is KICK:
-            return self._engine(Recipe(method, self._step, extra, "alone"), self._states)
-        return self._engine(Recipe(method, self._step, self._torque + extra, "both"), self._states)
+            return self._engine(Recipe(method, self._step, extra, "alone", numbers), self._states)
+        return self._engine(Recipe(method, self._step, self._torque + extra, "both", numbers), self._states)
 
     def _with(self, engine: Engine, values: Any) -> Engine:
         """Returns the engine with these parameters of the torque that was given."""
@@ -691,6 +742,12 @@ class Stepper:
 
     # --- results
 
+    def _record_if_due(self) -> None:
+        """Keeps a row if the steps so far ask for one, and it has not been kept."""
+        if self._row_at != self._steps and self._steps % (self._every or 1) == 0:
+            self.record()
+            self._row_at = self._steps
+
     def record(self) -> None:
         """Keeps the present state as a row of `solution()`."""
         states = self._states[:, None, : self._width].copy()
@@ -716,14 +773,40 @@ class Stepper:
         return t.copy(), states.copy()
 
     def _problem(self) -> Problem:
-        acting = self._torque
-        if not self._is_many:
-            if isinstance(acting, CustomTorque):
-                acting = acting.with_parameters(self._own_values[0, _places_of(acting)])
-            elif isinstance(acting, SumTorque):
-                for name, places in _places_of_parts(acting).items():
-                    acting = acting.with_parameters(name, self._own_values[0, places])
+        acting = self._torque if self._is_many else self._torque_on(0)
         return self._bodies.problem.replace(t_end=self.t, times=None, every=self._every or 1, torque=acting)
+
+    def _torque_on(self, k: int) -> Torque:
+        """Returns the torque of the stepper on one body, with its present parameters."""
+        acting, row = self._bodies.start.torque(k), self._own_values[k]
+        for part, place in self._changed_parts().items():
+            if isinstance(acting, SumTorque):
+                acting = acting.with_parameters(part, row[place])
+            elif isinstance(acting, CustomTorque):
+                acting = acting.with_parameters(row[place])
+        return acting
+
+    def _changed_parts(self) -> dict[str, slice]:
+        """Returns the parts of the torque whose parameters are not those of the start, with the places of these."""
+        own, places = self._torque, dict[str, slice]()
+        if isinstance(own, SumTorque):
+            places = {part: own.place_of(part) for part in own.parts}
+        elif isinstance(own, CustomTorque):
+            places = {own.name: slice(own.head_size, own.head_size + len(own.values))}
+        differ = (self._own_values != self._bodies.start.parameters).any(axis=0)
+        return {part: place for part, place in places.items() if differ[place].any()}
+
+    def _start(self) -> Start:
+        """Returns the start of all bodies, with the present parameters of the torque."""
+        start, changed = self._bodies.start, self._changed_parts()
+        if not changed:
+            return start
+        if len(changed) > 1 or len(start.torques) > 1 or start.custom_parameters is not None:
+            torques = tuple(self._torque_on(k) for k in range(start.count))
+            return replace(start, torques=torques, custom_parameters=None, summand=None)
+        ((part, place),) = changed.items()
+        summand = part if isinstance(self._torque, SumTorque) else None
+        return replace(start, custom_parameters=self._own_values[:, place].copy(), summand=summand)
 
     def _memory(self) -> Floats:
         """Returns what the method remembers, (bodies, numbers), if it can go on with it."""
@@ -732,7 +815,7 @@ class Stepper:
         return plain.carried[:, : plain.memory if goes_on else 0].copy()
 
     def _stats(self) -> Stats:
-        return Stats(self._steps * len(self), sum(e.nfev for e in self._engines.values()))
+        return Stats(self._steps * len(self), self._spent + sum(e.nfev for e in self._engines.values()))
 
     def _solution(self, status: Status, message: str) -> Solution:
         t, states = self._recorded()
@@ -758,7 +841,7 @@ class Stepper:
         return Ensemble(
             self._problem(), self._plain.lead.plan, stats, t, q, m, self.status, t_last, steps,
             np.full(count, stats.nfev // count), last_q.copy(), last_m.copy(), self._memory(), self.messages,
-            self._bodies.start, rows, 1 if batch is None else batch.lanes,
+            self._start(), rows, 1 if batch is None else batch.lanes,
             "" if batch is None else batch.why_not_packed, state=z, last_state=last_z.copy(),
         )  # fmt: skip
 
@@ -848,11 +931,20 @@ class Stepper:
             engine.restore(numbers)
             if recipe.acts != "alone":
                 engine.values[:, : self._own_values.shape[1]] = self._own_values
-            if engine.extra is not None and _are_handles(np.asarray(engine.extra)).any():
+            if engine.extra is not None and self._is_of_process(recipe, engine.extra):
                 engine.extra = None
             engines.append(engine)
         self._plain, self._current = engines[0], None if current is None else engines[current]
         self._show()
+
+    def _is_of_process(self, recipe: Recipe, extra: Any) -> bool:
+        """Whether there are handles of tables or addresses among the parameters of a torque that was given."""
+        if bool(_are_handles(np.asarray(extra)).any()):
+            return True
+        given = recipe.torque
+        if recipe.acts == "both" and isinstance(given, SumTorque):
+            return any(term.torque.calls_out for term in given.terms[len(terms_of(self._torque)) :])
+        return given.calls_out
 
 
 def _three(name: str, value: Any) -> tuple[float, float, float]:

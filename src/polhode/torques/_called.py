@@ -134,9 +134,9 @@ class CalledTorque(CustomTorque):
         """The same without the addresses."""
         return super().parameters(body)
 
-    def rows_with(self, values: Floats, tensors: Floats) -> Floats:
-        """Returns the rows of p for these rows of values, and for bodies with these tensors."""
-        rows = super().rows_with(values, tensors)
+    def rows_with(self, values: Floats, tensors: Floats, rotors: Floats | None = None) -> Floats:
+        """Returns the rows of p for these rows of values, and for bodies with these tensors and rotors."""
+        rows = super().rows_with(values, tensors, rotors)
         head = self._head(rows.shape[1])
         return np.concatenate([np.broadcast_to(head, (len(rows), len(head))), rows], axis=1)
 

@@ -394,11 +394,11 @@ class SumTorque(Torque):
         terms[k] = replace(terms[k], torque=own.with_parameters(values))
         return SumTorque(tuple(terms))
 
-    def parameter_rows(self, tensors: Floats) -> Floats:
+    def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
         """Returns the same for many bodies, one row each."""
         blocks: list[Floats] = []
         for term in self.terms:
-            rows = term.torque.parameter_rows(tensors)
+            rows = term.torque.parameter_rows(tensors, rotors)
             self._check_count(term, rows.shape[1])
             blocks += [np.array([term.settings]), rows]
         count = max(len(rows) for rows in blocks)

@@ -12,7 +12,7 @@ import math
 import sys
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -115,15 +115,16 @@ class Torque(ABC):
         """Returns those of the parameters that mean something beyond this process: what files keep."""
         return self.parameters(body)
 
-    def parameter_rows(self, tensors: Floats) -> Floats:
+    def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
         """Returns the `parameters` of many bodies, one row each, from their inertia tensors (bodies, 3, 3).
 
-        If the parameters do not depend on the body, one row serves for all. A model whose parameters do may override
-        this with something faster than a call for each body.
+        `rotors` (bodies, 3) are their internal angular momenta; None: they have none. If the parameters do not depend
+        on the body, one row serves for all. A model whose parameters do may override this with something faster than a
+        call for each body.
         """
-        some = tensors if self.reads_body else tensors[:1]
-        rows = [list(self.parameters(Body(tensor, allow_unphysical=True))) for tensor in some]
-        return _check.array("parameters", rows, (len(some), len(rows[0])))
+        some = bodies_of(tensors, rotors) if self.reads_body else bodies_of(tensors[:1])
+        rows = [list(self.parameters(body)) for body in some]
+        return _check.array("parameters", rows, (len(rows), len(rows[0])))
 
     @property
     def breakpoints(self) -> tuple[float, ...]:
@@ -391,11 +392,11 @@ class CustomTorque(Torque):
             raise
         return _check.row(f"from_body of {self.name}", made).tolist()  # type: ignore[no-any-return]
 
-    def rows_with(self, values: Floats, tensors: Floats) -> Floats:
-        """Returns the rows of p for these rows of values, and for bodies with these tensors."""
+    def rows_with(self, values: Floats, tensors: Floats, rotors: Floats | None = None) -> Floats:
+        """Returns the rows of p for these rows of values, and for bodies with these tensors and rotors."""
         if self.from_body is None:
             return values
-        made = [self.numbers_of(Body(tensor, allow_unphysical=True)) for tensor in tensors]
+        made = [self.numbers_of(body) for body in bodies_of(tensors, rotors)]
         for k, row in enumerate(made):
             if len(row) != len(made[0]):
                 raise ValueError(
@@ -406,9 +407,9 @@ class CustomTorque(Torque):
         both = (values, np.array(made, dtype=np.float64).reshape(len(made), -1))
         return np.concatenate([np.broadcast_to(rows, (count, rows.shape[1])) for rows in both], axis=1)
 
-    def parameter_rows(self, tensors: Floats) -> Floats:
+    def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
         """Returns the `parameters` of many bodies, one row each; one row if they do not depend on the body."""
-        return self.rows_with(np.array([self.values], dtype=np.float64), tensors)
+        return self.rows_with(np.array([self.values], dtype=np.float64), tensors, rotors)
 
     @cached_property
     def breakpoints(self) -> tuple[float, ...]:
@@ -496,6 +497,16 @@ class CustomTorque(Torque):
         """
         numbers, tables = numbers_and_tables(values)
         return replace(self, values=numbers, tables=tuple(({**dict(self.tables), **dict(tables)}).items()))
+
+
+def bodies_of(tensors: Floats, rotors: Floats | None = None) -> Iterator[Body]:
+    """Makes bodies from tensors and rotors; a single one of either serves for all."""
+    if rotors is None:
+        yield from (Body(tensor, allow_unphysical=True) for tensor in tensors)
+    else:
+        for k in range(max(len(tensors), len(rotors))):
+            own = Body(tensors[k if len(tensors) > 1 else 0], allow_unphysical=True)
+            yield own.with_rotor(rotors[k if len(rotors) > 1 else 0])
 
 
 def numbers_and_tables(values: Any) -> tuple[tuple[float, ...], tuple[tuple[int, Torque], ...]]:

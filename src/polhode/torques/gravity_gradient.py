@@ -140,7 +140,7 @@ class GravityGradient(Torque):
         """c I and the direction; on an orbit 3 mu I and the orbit."""
         return (*scaled_tensor(body, self._factor), *self._rest)
 
-    def parameter_rows(self, tensors: Floats) -> Floats:
+    def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
         """Returns the same for many bodies, one row each."""
         return scaled_tensors(tensors, self._factor, self._rest)
 

@@ -101,7 +101,7 @@ class OrbitalGravityGradient(Torque):
         """3 n^2 I, the rate, and two directions: to the planet at the start and a quarter of an orbit later."""
         return (*scaled_tensor(body, 3 * self.orbital_rate**2), *self._orbit())
 
-    def parameter_rows(self, tensors: Floats) -> Floats:
+    def parameter_rows(self, tensors: Floats, rotors: Floats | None = None) -> Floats:
         """Returns the same for many bodies, one row each."""
         return scaled_tensors(tensors, 3 * self.orbital_rate**2, self._orbit())
 
