@@ -27,6 +27,7 @@ from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
+from polhode.io.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Plan, Problem, Stats
 from polhode.torques import Torque, checked
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import os
 
     from matplotlib.figure import Figure
+    from pandas import DataFrame
     from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
@@ -68,6 +70,7 @@ _NAMES = {
     "spatial_omega": ("angular velocity in space axes", "rad s-1"),
     "kinetic_energy": ("kinetic energy", "J"),
     "potential_energy": ("potential energy", "J"),
+    "energy": ("kinetic plus potential energy", "J"),
     "state_name": ("names of the numbers that the torque carries", ""),
     "state": ("numbers that the torque carries", ""),
     "event_number": ("which of the events", "1"),
@@ -78,6 +81,9 @@ _NAMES = {
     "event_state": ("numbers that the torque carries, at an event", ""),
 }
 """The long names and the units of arrays in files and tables."""
+
+VECTORS = ("quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum")
+"""The arrays that have several columns in tables, with w, x, y, z or x, y, z behind their names."""
 
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
@@ -461,6 +467,47 @@ class Solution(WithAttitudes):
         coordinates = {name: variables.pop(name) for name in names}
         return Dataset(variables, coordinates, self._attributes())
 
+    def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
+        """Returns the motion as a pandas DataFrame with one row for each time.
+
+        Vectors have a column for each component, such as `omega_x`, and what the torque carries has its own names.
+        `df.attrs` has `units` and `long_names`, by column, and what is known of the run. The `quantities` are those of
+        `to_xarray`; of Euler angles the columns are numbered, as in "euler_deg(ZYX)_1".
+        """
+        return dataframe(self._columns(quantities), self._attributes())
+
+    def to_csv(
+        self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), units: bool = False,
+        overwrite: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes the table of `to_dataframe` as a CSV file, which appears whole or not at all.
+
+        The first line has the names of the columns, with `units=True` also their units, as in "omega_x (rad s-1)".
+        Numbers have all digits, so that the same doubles can be read again.
+        """
+        write_csv(path, self._known_potential()._columns(quantities), units=units, overwrite=overwrite)
+
+    def to_parquet(
+        self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), overwrite: bool = False
+    ) -> None:  # fmt: skip
+        """Writes the table of `to_dataframe` as a Parquet file, which appears whole or not at all.
+
+        Units are in the metadata of the fields; `pandas.read_parquet` also finds them in `attrs`. It needs pyarrow:
+        `pip install 'polhode[tables]'`.
+        """
+        kept = self._known_potential()
+        write_parquet(path, kept._columns(quantities), kept._attributes(), overwrite=overwrite)
+
+    def _columns(self, quantities: str | Sequence[str]) -> list[Column]:
+        """Returns the columns of tables with one row for each time."""
+        rows: dict[str, Any] = {"time": self.t, "quaternion": self.quaternion}
+        rows |= {name: getattr(self, name) for name in ("omega", "momentum", "spatial_omega", "spatial_momentum")}
+        rows["kinetic_energy"] = self.kinetic_energy
+        if self._has_potential:
+            rows |= {"potential_energy": self.potential_energy, "energy": self.energy}
+        rows |= {f"{k.replace(' ', '_')}_error": e for k, e in self.invariant_errors.items()}
+        return table_columns(rows, self.state_names, self.state, read_quantities(quantities), self)
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes a NetCDF file from which `polhode.load` makes the same solution, and which xarray can open.
 
@@ -472,17 +519,9 @@ class Solution(WithAttitudes):
 
         from polhode.io import netcdf
 
-        if self._has_potential:
-            try:
-                _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
-            except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
-                if is_from_handler(problem):
-                    raise
-                failed = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
-                warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=2)
-                events = tuple(e._without_potential() for e in self.events)
-                dataclasses.replace(self._without_potential(), events=events).save(path, overwrite=overwrite)
-                return
+        if (kept := self._known_potential()) is not self:
+            kept.save(path, overwrite=overwrite)
+            return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         metadata = {"created": now, "polhode": version("polhode")} | self.metadata
         try:
@@ -500,6 +539,21 @@ class Solution(WithAttitudes):
             netcdf.write(path, variables, attributes, overwrite=overwrite)
         except netcdf.TooLarge as problem:
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+
+    def _known_potential(self) -> Solution:
+        """Returns this solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
+        if not self._has_potential:
+            return self
+        try:
+            _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
+        except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
+            if is_from_handler(problem):
+                raise
+            failed = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
+            warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=3)
+            events = tuple(e._without_potential() for e in self.events)
+            return dataclasses.replace(self._without_potential(), events=events)
+        return self
 
     def _without_potential(self) -> Solution:
         return dataclasses.replace(self, saved_potential=np.full(self.t.size + 1, np.nan))
@@ -587,6 +641,29 @@ class Solution(WithAttitudes):
 def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
     """Returns the quantities of attitudes that a user names; a single one need not be in a list."""
     return [AttitudeQuantity.read(text) for text in ([texts] if isinstance(texts, str) else texts)]
+
+
+def table_columns(
+    rows: dict[str, Any], state_names: Sequence[str], state: Floats, quantities: Sequence[AttitudeQuantity],
+    motion: WithAttitudes,
+) -> list[Column]:  # fmt: skip
+    """Returns arrays of many rows as columns: those of `rows`, what the torque carries, and the quantities.
+
+    A carried number whose name another column has gets the prefix `state_`.
+    """
+    parts = {3: "xyz", 4: "wxyz"}
+    found = [
+        column
+        for name, data in rows.items()
+        for column in columns_of(name, data, parts[data.shape[-1]] if name in VECTORS else "", attributes_of(name))
+    ]
+    about = attributes_of("state")["long_name"]
+    carried = [Column(name, state[..., k], f"{about}: {name}") for k, name in enumerate(state_names)]
+    found += without_repetition(carried, "state_", [c.name for c in found])
+    for x in quantities:
+        labels = [str(k) for k in (1, 2, 3)] if x.kind == "euler" else x.labels
+        found += columns_of(str(x), x(motion), labels, x.attributes)
+    return found
 
 
 def load(path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
