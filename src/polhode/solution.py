@@ -87,6 +87,9 @@ VECTORS = ("quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum
 
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
+SOLUTION_ARRAYS = ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS)
+"""The arrays that a solution is made of again."""
+
 
 @contextmanager
 def blaming_potential(torque: str) -> Iterator[None]:
@@ -506,7 +509,7 @@ class Solution(WithAttitudes):
         if self._has_potential:
             rows |= {"potential_energy": self.potential_energy, "energy": self.energy}
         rows |= {f"{k.replace(' ', '_')}_error": e for k, e in self.invariant_errors.items()}
-        return table_columns(rows, self.state_names, self.state, read_quantities(quantities), self)
+        return table_columns(rows, self.state_names, self.state, read_quantities(quantities), self.quaternion)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes a NetCDF file from which `polhode.load` makes the same solution, and which xarray can open.
@@ -561,7 +564,9 @@ class Solution(WithAttitudes):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
         """Reads a solution from a file that `save` wrote: see `polhode.load`."""
-        return load(path, torque=torque)
+        from polhode.io import netcdf
+
+        return solution_of(path, netcdf.read(path, SOLUTION_ARRAYS), torque)
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
         """Returns dimensions and values of what is written to files, by name."""
@@ -645,9 +650,9 @@ def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
 
 def table_columns(
     rows: dict[str, Any], state_names: Sequence[str], state: Floats, quantities: Sequence[AttitudeQuantity],
-    motion: WithAttitudes,
+    quaternion: Floats,
 ) -> list[Column]:  # fmt: skip
-    """Returns arrays of many rows as columns: those of `rows`, what the torque carries, and the quantities.
+    """Returns arrays of many rows as columns: those of `rows`, what the torque carries, and quantities of attitudes.
 
     A carried number whose name another column has gets the prefix `state_`.
     """
@@ -662,37 +667,46 @@ def table_columns(
     found += without_repetition(carried, "state_", [c.name for c in found])
     for x in quantities:
         labels = [str(k) for k in (1, 2, 3)] if x.kind == "euler" else x.labels
-        found += columns_of(str(x), x(motion), labels, x.attributes)
+        found += columns_of(str(x), x.of(quaternion), labels, x.attributes)
     return found
 
 
-def load(path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
-    """Reads a solution from a file that `Solution.save` wrote.
+def solution_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Solution:
+    """Returns the solution that a file holds; `path` is for messages."""
+    from polhode.io.netcdf import BadFile
 
-    The contents are compared with the checksum in the file, and must make sense also where there is none: damaged
-    files raise a ValueError. A file keeps the name and the numbers of a torque function of your own, but not the
-    function: give it as `torque` if `at` or `resume` are to be used.
+    if contents.attributes.get("format") != FORMAT:
+        raise BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
+    with checked_contents(path, contents, FORMAT_VERSION, 2) as verified:
+        solution = _rebuilt(contents)
+        _check_sense(solution, verified=verified)
+    return solution if torque is None else _with_torque(solution, torque, path)
+
+
+@contextmanager
+def checked_contents(
+    path: str | os.PathLike[str], contents: Contents, newest: int, with_checksum: int
+) -> Iterator[bool]:  # fmt: skip
+    """Checks version and checksum of a file, and makes one error of all that can go wrong while it is used.
+
+    Yields whether the contents were compared with a checksum. `newest` is the latest version that can be read;
+    `with_checksum` the first one in which files have a checksum.
     """
     from polhode.io import checksum, netcdf
 
-    contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS))
     attributes = contents.attributes
-    if attributes.get("format") != FORMAT:
-        raise netcdf.BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
     try:
         version = int(cast(Any, attributes["format_version"]))
-        if version > FORMAT_VERSION:
+        if version > newest:
             raise netcdf.BadFile(f"{path} was written by a later version of polhode: update polhode")
-        if version >= 2 and checksum.NAME not in attributes:
+        if version >= with_checksum and checksum.NAME not in attributes:
             raise netcdf.BadFile(f"{path} is damaged: its checksum is missing. Use another copy of it, or run again")
-        solution = _rebuilt(contents)
-        _check_sense(solution, verified=attributes.get(checksum.NAME, checksum.NONE) != checksum.NONE)
+        yield attributes.get(checksum.NAME, checksum.NONE) != checksum.NONE
     except netcdf.BadFile:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
         what = str(problem) if isinstance(problem, _Senseless) else f"{type(problem).__name__}: {problem}"
         raise netcdf.BadFile(f"{path} is damaged ({what}). Use another copy of it, or run again") from problem
-    return solution if torque is None else _with_torque(solution, torque, path)
 
 
 def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]) -> Solution:

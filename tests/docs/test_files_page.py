@@ -20,3 +20,6 @@ def test_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: None) 
     assert len(df) == 301
     assert df.attrs["units"]["omega_x"] == "rad s-1"
     assert list(pd.read_csv("spin.csv").columns) == list(pd.read_parquet("spin.parquet").columns)
+    many, again = names["many"], names["again"]
+    assert (again.momentum == many.momentum).all()
+    assert len(pd.read_csv("many-bodies.csv")) == 50
