@@ -488,7 +488,7 @@ class Solution(WithAttitudes):
         The first line has the names of the columns, with `units=True` also their units, as in "omega_x (rad s-1)".
         Numbers have all digits, so that the same doubles can be read again.
         """
-        write_csv(path, self._known_potential()._columns(quantities), units=units, overwrite=overwrite)
+        write_csv(path, self.with_known_potential()._columns(quantities), units=units, overwrite=overwrite)
 
     def to_parquet(
         self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), overwrite: bool = False
@@ -498,7 +498,7 @@ class Solution(WithAttitudes):
         Units are in the metadata of the fields; `pandas.read_parquet` also finds them in `attrs`. It needs pyarrow:
         `pip install 'polhode[tables]'`.
         """
-        kept = self._known_potential()
+        kept = self.with_known_potential()
         write_parquet(path, kept._columns(quantities), kept._attributes(), overwrite=overwrite)
 
     def _columns(self, quantities: str | Sequence[str]) -> list[Column]:
@@ -522,7 +522,7 @@ class Solution(WithAttitudes):
 
         from polhode.io import netcdf
 
-        if (kept := self._known_potential()) is not self:
+        if (kept := self.with_known_potential()) is not self:
             kept.save(path, overwrite=overwrite)
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -543,7 +543,7 @@ class Solution(WithAttitudes):
         except netcdf.TooLarge as problem:
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
 
-    def _known_potential(self) -> Solution:
+    def with_known_potential(self) -> Solution:
         """Returns this solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
         if not self._has_potential:
             return self

@@ -103,7 +103,7 @@ def _place(start: Start) -> int:
         return start.place
     if isinstance(torque, SumTorque):
         assert start.summand is not None
-        return torque.place_of(start.summand).start
+        return int(torque.place_of(start.summand).start)
     return torque.head_size if isinstance(torque, CustomTorque) else 0
 
 
