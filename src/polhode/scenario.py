@@ -137,12 +137,20 @@ class _Table(BaseModel):
 
 
 class _Body(_Table):
+    """A rigid body, by exactly one of `moments`, `tensor` and `name`."""
+
     moments: Vector | None = None
+    """Principal moments of inertia, kg m^2, in body axes."""
     tensor: Matrix | None = None
+    """Inertia tensor in body axes, kg m^2."""
     name: str | None = None
+    """A named body of the literature; `polhode bodies` lists them."""
     allow_unphysical: bool = False
+    """Accepts moments that no real body has, of which one exceeds the sum of the others."""
     rotor: Vector | None = None
+    """A constant internal angular momentum in body axes, kg m^2/s."""
     wheels_locked: bool = False
+    """Says that the inertia contains the spin inertias of the wheels and rings of [torque]."""
 
     @model_validator(mode="after")
     def _one(self) -> _Body:
@@ -156,8 +164,12 @@ class _Body(_Table):
 
 
 class _Euler(_Table):
+    """Euler angles."""
+
     sequence: str
+    """One to three of XYZ (turning axes) or of xyz (axes fixed in space), such as ZYX."""
     angles: tuple[float, ...]
+    """An angle for each axis of the sequence."""
 
     @model_validator(mode="after")
     def _valid(self) -> _Euler:
@@ -175,17 +187,30 @@ class _Euler(_Table):
 
 
 class _Initial(_Table):
+    """The state at the start: exactly one of `omega`, `omega_deg`, `momentum`, and at most one attitude."""
+
     omega: Vector | None = None
+    """Angular velocity in body axes, rad/s."""
     omega_deg: Vector | None = None
+    """The same in degrees a second."""
     momentum: Vector | None = None
+    """Angular momentum in body axes, kg m^2/s, with that of a rotor."""
     quaternion: tuple[float, float, float, float] | None = None
+    """Attitude from body to space, scalar first."""
     matrix: Matrix | None = None
+    """Attitude as a rotation matrix from body to space."""
     rotation_vector: Vector | None = None
+    """Attitude as axis times angle, rad."""
     rotation_vector_deg: Vector | None = None
+    """The same in degrees."""
     mrp: Vector | None = None
+    """Attitude as modified Rodrigues parameters."""
     euler: _Euler | None = None
+    """Attitude as Euler angles in radians."""
     euler_deg: _Euler | None = None
+    """The same in degrees."""
     state: tuple[float, ...] | dict[str, float] | None = None
+    """The numbers that torques carry: a list, or a table by their names."""
 
     @model_validator(mode="after")
     def _one(self) -> _Initial:
@@ -220,11 +245,16 @@ _ATTITUDES = ("quaternion", "matrix", "rotation_vector", "rotation_vector_deg", 
 
 
 class _Torque(_Table):
+    """A torque model and its fields; several [[torque]] tables are a sum."""
+
     model_config = ConfigDict(extra="allow")  # the model's own fields, which the model checks
 
     model: str
+    """A model of the list below, or a function of your own in a Python file, as "file.py:function"."""
     scale: float | None = None
+    """The torque is multiplied by this number."""
     during: tuple[float, float] | None = None
+    """The torque acts only between these times, s."""
 
     @property
     def is_file(self) -> bool:
@@ -233,13 +263,22 @@ class _Torque(_Table):
 
 
 class _Run(_Table):
+    """How long and how accurately: exactly one of `step` and `rtol`, at most one of `every`, `t_eval`, `samples`."""
+
     t_span: tuple[float, float]
+    """First and last time, s; the last may lie before the first."""
     step: float | None = None
+    """Length of a step, s, negative where time runs backward; needs a method."""
     rtol: float | None = Field(default=None, gt=0, lt=1)
+    """The error of the answer, from which method and steps are chosen."""
     method: str | None = None
+    """A method of `polhode methods`; may be left out with `rtol`."""
     every: int | None = Field(default=None, ge=1)
+    """A row of output after this number of steps."""
     t_eval: tuple[float, ...] | None = None
+    """The times of the rows, s."""
     samples: int | None = Field(default=None, ge=2, le=MOST_ROWS)
+    """The number of rows, at equal distances from the first time to the last."""
 
     @model_validator(mode="after")
     def _one(self) -> _Run:
@@ -251,13 +290,22 @@ class _Run(_Table):
 
 
 class _Event(_Table):
+    """Looks for the times at which a quantity passes a value, or a function is zero; any number of [[event]] tables."""
+
     quantity: str | None = None
+    """time, rate, omega, spatial_omega, "state(NAME)", "pointing_angle_deg(z, [0, 0, 1])" or "euler_deg(ZYX)"."""
     function: str | None = None
+    """A function g(t, q, w) of your own, or g(t, q, w, z), as "file.py:g"."""
     component: str | int | None = None
+    """"x", "y" or "z" of omega and spatial_omega; 2 of Euler angles."""
     value: float = 0.0
+    """The value that the quantity passes."""
     direction: Literal[-1, 0, 1] = 0
+    """1: rising, -1: falling, 0: both."""
     terminal: bool = False
+    """Ends the run at the first event."""
     name: str | None = None
+    """The name of the event in results; by default the quantity and its value, or the name of the function."""
 
     @model_validator(mode="after")
     def _one(self) -> _Event:
@@ -272,10 +320,16 @@ class _Event(_Table):
 
 
 class _Output(_Table):
+    """Where the result goes, and in which formats."""
+
     file: str | None = None
+    """A relative path that ends in .nc, .csv or .parquet; by default the name of the scenario, with .nc."""
     formats: tuple[str, ...] = ()
+    """Formats in which the result is saved besides, under the same name: "nc", "csv", "parquet"."""
     plot: bool = False
+    """Draws a PNG beside the result."""
     quantities: tuple[str, ...] = ()
+    """Quantities of attitudes, such as euler_deg(ZYX): each a panel of the plot and columns of tables."""
 
     @model_validator(mode="after")
     def _below(self) -> _Output:
@@ -300,25 +354,42 @@ class _Output(_Table):
 
 
 class _Drawn(_Table):
+    """A distribution of `polhode.samples` and its fields."""
+
     model_config = ConfigDict(extra="allow")  # the fields of the distribution, which checks them
 
     kind: str
+    """One of the distributions listed below."""
 
 
 class _DrawnParameters(_Drawn):
+    """The same for the parameters of a torque function."""
+
     part: str | None = None
+    """The part of a sum of torques whose parameters are drawn."""
 
 
 class _Ensemble(_Table):
+    """Many bodies around the nominal one of the other tables; at least one distribution."""
+
     count: int = Field(ge=1)
+    """The number of bodies."""
     seed: int = Field(ge=0)
+    """The sample of body k depends on the seed and on k, not on the count."""
     moments: _Drawn | None = None
+    """Principal moments, kg m^2."""
     rotor: _Drawn | None = None
+    """Internal angular momentum, kg m^2/s."""
     omega: _Drawn | None = None
+    """Angular velocity at the start, rad/s."""
     attitude: _Drawn | None = None
+    """Attitude at the start."""
     parameters: _DrawnParameters | None = None
+    """Parameters of a torque function of your own."""
     state: _Drawn | None = None
+    """What the torque carries, at the start."""
     reduce: dict[str, str] = {}
+    """Reductions to keep instead of the motions, by names of your own, such as omega.mean(body)."""
 
     @model_validator(mode="after")
     def _some(self) -> _Ensemble:
@@ -331,14 +402,24 @@ _DRAWN = ("moments", "rotor", "omega", "attitude", "parameters", "state")
 
 
 class _File(_Table):
+    """The tables of a file."""
+
     title: str = ""
+    """A title for pictures and results."""
     body: _Body
+    """The body."""
     initial: _Initial
+    """The state at the start."""
     torque: _Torque = _Torque(model="Free")
+    """The torque; none: the body is free."""
     run: _Run
+    """The span of time, and how it is computed."""
     event: tuple[_Event, ...] = ()
+    """Events that are looked for."""
     output: _Output = _Output()
+    """Files."""
     ensemble: _Ensemble | None = None
+    """Many bodies."""
 
     @property
     def torques(self) -> dict[str, _Torque]:
