@@ -448,8 +448,8 @@ def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[],
         if code == INTERRUPTED:
             _say(f"polhode: {scenario.path}: interrupted; {kept.fate}", err=True)
             return code
-        for problem in kept.problems:
-            _say(f"polhode: {scenario.path}: {problem}", err=True)
+        for what in kept.problems:
+            _say(f"polhode: {scenario.path}: {what}", err=True)
         drawn = _drawn(job, made)
         saved = " and ".join(str(file) for file in (*kept.files, drawn.file) if file)
         saved += f", {bodies} bodies{f', {failed} failed' if failed else ''}"

@@ -666,8 +666,8 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         if table_of_event.function is not None:
             _checked_python(f"{key}.function", table_of_event.function, path.parent, trust)
     if not from_file:
-        known = [(key, table) for key, table in _numbered(file.event) if table.function is None]
-        scenario = replace(scenario, events=tuple(_event(key, table, acting) for key, table in known))
+        of_data = [(key, table) for key, table in _numbered(file.event) if table.function is None]
+        scenario = replace(scenario, events=tuple(_event(key, table, acting) for key, table in of_data))
     if file.ensemble is None:
         return scenario
     tables = [name for name in scenario.files if name.suffix != ".nc"]
