@@ -117,9 +117,9 @@ each-peer:
 PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) requirements/uv.in -o requirements/uv.txt
-	$(BIN)/$(PIN) --extra test --extra environment pyproject.toml requirements/build.in -o requirements/test.txt
+	$(BIN)/$(PIN) --extra test --extra environment --extra tables pyproject.toml requirements/build.in -o requirements/test.txt
 	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
-	$(BIN)/$(PIN) --extra test --extra environment --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
+	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 
 clean:
 	rm -rf $(VENV) .venv-* demo bench .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

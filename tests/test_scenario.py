@@ -273,7 +273,7 @@ RUN = GOOD["run"]
         # unknown and missing keys
         (toml(run='t_span = [0, 1]\nstepp = 0.1\nmethod = "MR2"'), "run.stepp: unknown key; did you mean 'step'?"),
         (toml(bdy="x = 1"), "bdy: unknown key; did you mean 'body'?"),
-        (toml(zzz="x = 1"), "zzz: unknown key; known are title, body, initial, torque, run, output"),
+        (toml(zzz="x = 1"), "zzz: unknown key; known are title, body, initial, torque, run, event, output"),
         (toml(torque='model = "HeavyTop"\nwheight = 1'), "torque.wheight: unknown key; did you mean 'weight'?"),
         (
             toml(initial='omega = [0, 0, 1]\neuler_deg = {sequenc = "Z", angles = [1]}'),
@@ -356,7 +356,7 @@ RUN = GOOD["run"]
         ),
         (toml(output='file = "../x.nc"'), "output: file must be a path such as 'results/top.nc'"),
         (toml(output='file = "/tmp/x.nc"'), "not '/tmp/x.nc'"),
-        (toml(output='file = "x.csv"'), "ending in .nc"),
+        (toml(output='file = "x.txt"'), "ending in .nc, .csv or .parquet"),
         (toml(output='plot = "yes"'), 'output.plot: must be true or false, not "yes"'),
         # broken files
         ("[body]\nmoments = [1, 2\n[run]", "not valid TOML: Unclosed array (at line 3, column 1)"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode._compare import compare as compare
+    from polhode._load import load as load
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
     from polhode._watch import Event as Event
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from polhode.integration.loop import SimulationInterrupted as SimulationInterrupted
     from polhode.integration.short_steps import ShortSteps as ShortSteps
     from polhode.solution import Solution as Solution
-    from polhode.solution import load as load
     from polhode.stepping.stepper import Stepper as Stepper
     from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
     from polhode.torques import torque as torque
@@ -108,7 +108,7 @@ _HOME = {
     "cross": "vectors",
     "dot": "vectors",
     "ensemble": "ensembles.ensemble",
-    "load": "solution",
+    "load": "_load",
     "quantity": "ensembles.reduce",
     "quaternion_conjugate": "vectors",
     "quaternion_from_euler": "attitudes",

@@ -201,14 +201,24 @@ def run(
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO.toml...", help="Scenario files.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Directory for the results, made if need be; or, for one scenario, a file ending in .nc."),
+        typer.Option(
+            help="Directory for the results, made if need be; or, for one scenario, a file ending in .nc, .csv or "
+            ".parquet."
+        ),
+    ] = None,
+    save: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Save the result also as this file, by its ending: .csv and .parquet are tables. An ending alone, "
+            "such as csv, saves it beside the result. It can be given several times."
+        ),
     ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw a PNG beside each result.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing unless something is wrong.")] = False,
     trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
-    """Run scenarios and save the results as NetCDF.
+    """Run scenarios and save the results as NetCDF, or as tables.
 
     Results go to the current directory or to --out, under the name of the scenario or of its [output] table.
     Everything is checked before the first run. A scenario whose torque is a function of your own names a Python file,
@@ -218,7 +228,7 @@ def run(
     asked for; 2 bad input; 130 interrupted, 143 terminated, 129 hung up (what was computed is saved).
     """
     try:
-        jobs = _jobs(scenarios, out, plot, force, trust)
+        jobs = _jobs(scenarios, out, save or [], plot, force, trust)
         table = _RunTable([job.scenario for job in jobs], quiet)
         code = 0
         for job in jobs:
@@ -235,21 +245,32 @@ class _Job:
     """A scenario, and the files that it will write."""
 
     scenario: Scenario
-    result: Path
+    results: tuple[Path, ...]
+    """The files for the result, each in the format of its ending."""
     picture: Path | None
     force: bool
 
 
-def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool, trust: bool) -> list[_Job]:
+def _jobs(
+    paths: list[Path], out: Path | None, save: list[Path], plot: bool, force: bool, trust: bool
+) -> list[_Job]:  # fmt: skip
     """Returns every scenario with the files it will write, checked as far as possible without running anything.
 
     Python files that scenarios name are executed when nothing else is wrong with any of them.
     """
+    from polhode.io.tables import FORMATS
     from polhode.scenario import Draft, ScenarioError, check_scenario
 
-    if out is not None and out.suffix == ".nc" and len(paths) > 1:
-        _stop(f"--out {out} is one file, but there are {len(paths)} scenarios: give a directory")
-    found: list[tuple[Draft, Path, Path | None]] = []
+    endings = [p for p in save if p.name.removeprefix(".") in FORMATS and p.parent == Path()]
+    named = [p for p in save if p not in endings]
+    single = out if out is not None and out.suffix.removeprefix(".") in FORMATS else None
+    for option, file in [("--out", single), *(("--save", p) for p in named)]:
+        if file is not None and len(paths) > 1:
+            remedy = (
+                "a directory" if option == "--out" else f"the ending alone, as in --save {file.suffix[1:] or 'csv'}"
+            )
+            _stop(f"{option} {file} is one file, but there are {len(paths)} scenarios: give {remedy}")
+    found: list[tuple[Draft, tuple[Path, ...], Path | None]] = []
     problems: list[str] = []
     writers: dict[Path, Path] = {}
     for path in paths:
@@ -258,22 +279,62 @@ def _jobs(paths: list[Path], out: Path | None, plot: bool, force: bool, trust: b
         except ScenarioError as problem:
             problems.append(str(problem))
             continue
-        result = out if out is not None and out.suffix == ".nc" else (out or Path()) / draft.checked.file
-        picture = result.with_suffix(".png") if plot or draft.checked.plot else None
-        found.append((draft, result, picture))
-        if (first := writers.setdefault(result, path)) is not path:
-            problems.append(f"{first} and {path} would both write {result}: give one of them another [output] file")
-        else:
-            problems += [p for file in (result, picture) if file and (p := _unwritable(file, force))]
+        first = single or (out or Path()) / draft.checked.file
+        wanted = [first, *(first.with_suffix(name.suffix) for name in draft.checked.files[1:])]
+        wanted += [*(first.with_suffix(f".{p.name.removeprefix('.')}") for p in endings), *named]
+        results = tuple(dict.fromkeys(wanted))
+        picture = first.with_suffix(".png") if plot or draft.checked.plot else None
+        found.append((draft, results, picture))
+        many = draft.checked.many
+        problems += [
+            p for file in results if (p := _no_format(file, is_reduced=many is not None and bool(many.reduce)))
+        ]  # fmt: skip
+        if other := next((w for file in results if (w := writers.setdefault(file, path)) is not path), None):
+            problems.append(f"{other} and {path} would both write {first}: give one of them another [output] file")
+            continue
+        written = [name for file in results for name in _names(file, is_ensemble=many is not None)]
+        problems += [p for file in (*written, picture) if file and (p := _unwritable(file, force))]
     jobs: list[_Job] = []
-    for draft, result, picture in [] if problems else found:
+    for draft, results, picture in [] if problems else found:
         try:
-            jobs.append(_Job(draft.scenario(), result, picture, force))
+            jobs.append(_Job(draft.scenario(), results, picture, force))
         except ScenarioError as problem:
             problems.append(str(problem))
     if problems:
         _stop("\npolhode: ".join(dict.fromkeys("\n".join(problems).splitlines())))
     return jobs
+
+
+def _no_format(file: Path, *, is_reduced: bool = False) -> str | None:
+    """Returns why a result cannot be saved in the format of this name, or None if it can."""
+    from polhode.io.tables import check_format
+
+    try:
+        ending = check_format(file)
+    except (ValueError, ModuleNotFoundError) as problem:
+        return str(problem)
+    if ending != "nc" and is_reduced:
+        return f"{file} would be a table of motions, but reductions keep none: save them as .nc"
+    return None
+
+
+def _names(file: Path, *, is_ensemble: bool) -> list[Path]:
+    """Returns the files that are written for one name: tables of an ensemble are two."""
+    from polhode.io.tables import beside
+
+    return [file, Path(beside(file, "bodies"))] if is_ensemble and file.suffix != ".nc" else [file]
+
+
+def _write(made: Solution | Ensemble | Reduced, file: Path, force: bool, quantities: Sequence[str]) -> None:
+    """Writes a result in the format of the name's ending."""
+    from polhode import Reduced
+
+    if file.suffix == ".nc" or isinstance(made, Reduced):
+        made.save(file, overwrite=force)
+    elif file.suffix == ".csv":
+        made.to_csv(file, quantities=quantities, overwrite=force)
+    else:
+        made.to_parquet(file, quantities=quantities, overwrite=force)
 
 
 def _unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
@@ -338,21 +399,18 @@ def _run_one(job: _Job, table: _RunTable, quiet: bool) -> int:
 
 def _report_one(job: _Job, solution: Solution, table: _RunTable) -> int:
     """Saves, draws and reports a solution, and returns the exit code."""
-    from polhode import load
-
     path = job.scenario.path
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        kept = _kept(job.result, job.force, lambda file, force: solution.save(file, overwrite=force))
-    if caught:  # the user's potential failed: go on with what the file holds
+        solution = solution.with_known_potential()
+    if caught:  # the user's potential failed
         _say(f"polhode: {path}: {caught[0].message}", err=True)
-        if kept.file is not None:
-            solution = load(kept.file)
-    if kept.problem:
-        _say(f"polhode: {path}: {kept.problem}", err=True)
+    kept = _kept_all(job, solution)
+    for problem in kept.problems:
+        _say(f"polhode: {path}: {problem}", err=True)
     drawn = _drawn(job, solution)
-    table.row(job.scenario, solution, [file for file in (kept.file, drawn.file) if file])
-    return FAILED if kept.problem or drawn.problem else 0
+    table.row(job.scenario, solution, [*kept.files, *filter(None, [drawn.file])])
+    return FAILED if kept.problems or drawn.problem else 0
 
 
 def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[], None]) -> int:
@@ -386,18 +444,17 @@ def _run_many(job: _Job, table: _RunTable, quiet: bool, on_compile: Callable[[],
         _say(f"polhode: {scenario.path}: {failed} of {bodies} bodies failed; number {first}: {why}", err=True)
         code = FAILED if failed == bodies else 0
     with _not_stopped():
-        kept = _kept(job.result, job.force, lambda file, force: made.save(file, overwrite=force))
+        kept = _kept_all(job, made)
         if code == INTERRUPTED:
-            fate = kept.problem or f"what was computed is in {kept.file}"
-            _say(f"polhode: {scenario.path}: interrupted; {fate}", err=True)
+            _say(f"polhode: {scenario.path}: interrupted; {kept.fate}", err=True)
             return code
-        if kept.problem:
-            _say(f"polhode: {scenario.path}: {kept.problem}", err=True)
+        for what in kept.problems:
+            _say(f"polhode: {scenario.path}: {what}", err=True)
         drawn = _drawn(job, made)
-        saved = " and ".join(str(file) for file in (kept.file, drawn.file) if file)
+        saved = " and ".join(str(file) for file in (*kept.files, drawn.file) if file)
         saved += f", {bodies} bodies{f', {failed} failed' if failed else ''}"
         table.cells(scenario, made.plan, made.stats, _largest_estimate(made), "-", "-", saved)
-    return max(code, FAILED if kept.problem or drawn.problem else 0)
+    return max(code, FAILED if kept.problems or drawn.problem else 0)
 
 
 def _largest_estimate(made: Ensemble | Reduced) -> float | None:
@@ -413,8 +470,7 @@ def _rescued(job: _Job, solution: Solution, code: int) -> int:
     with _not_stopped():
         fate = "nothing was saved"
         if solution.stats.steps:
-            kept = _kept(job.result, job.force, lambda file, force: solution.save(file, overwrite=force))
-            fate = kept.problem or f"what was computed is in {kept.file}"
+            fate = _kept_all(job, solution).fate
         message = solution.message.replace("what was computed is in the solution", fate)
         _say(f"polhode: {job.scenario.path}: {message}", err=True)
     return code
@@ -425,6 +481,27 @@ class _Kept(NamedTuple):
 
     file: Path | None = None
     problem: str = ""
+
+
+class _KeptAll(NamedTuple):
+    """Says where the files of a result were saved, and what went wrong."""
+
+    files: list[Path]
+    problems: list[str]
+
+    @property
+    def fate(self) -> str:
+        """What became of the result, in words."""
+        return "; ".join(self.problems) or f"what was computed is in {' and '.join(map(str, self.files))}"
+
+
+def _kept_all(job: _Job, made: Solution | Ensemble | Reduced) -> _KeptAll:
+    """Saves a result in all its formats."""
+    kept = [
+        _kept(name, job.force, lambda file, force: _write(made, file, force, job.scenario.quantities))
+        for name in job.results
+    ]
+    return _KeptAll([k.file for k in kept if k.file], [k.problem for k in kept if k.problem])
 
 
 def _kept(file: Path, force: bool, save: Callable[[Path, bool], None]) -> _Kept:
@@ -951,6 +1028,9 @@ def show(
             "It can be given several times."
         ),
     ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Save the motion, with each --quantity, as a table: a .csv or .parquet file.")
+    ] = None,
 ) -> None:
     """Show what is in a result file.
 
@@ -961,10 +1041,12 @@ def show(
     picture = result.parent / f"{result.stem}.png"
     if plot and (problem := _unwritable(picture, force, option="")):
         _stop(problem)
+    if save is not None and (problem := _no_format(save) or _unwritable(save, force, option="--save")):
+        _stop(problem)
     try:
         contents = netcdf.read(result)
         if _holds_many(contents):
-            if quantity:
+            if quantity and save is None:
                 raise ValueError("--quantity is for the motion of one body, and this file holds many: leave it out")
             figure = _show_many(result, contents, plot)
         else:
@@ -972,15 +1054,32 @@ def show(
     except (OSError, ValueError, TypeError, LookupError) as problem:
         why = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         _stop(why if why.startswith(str(result)) else f"{result}: {why}")
+    if save is not None:
+        _save_as(result, save, force, quantity or [])
     if plot:
-        from polhode.views.plot import save
+        from polhode.views.plot import save as draw
 
         if figure is None:
             _stop(f"{result} holds nothing over time that could be drawn: leave --plot out", FAILED)
-        kept = _kept(picture, force, lambda file, force: save(figure, file, overwrite=force))
+        kept = _kept(picture, force, lambda file, force: draw(figure, file, overwrite=force))
         if kept.problem:
             _stop(kept.problem, FAILED)
         _say(f"plotted as {kept.file}")
+
+
+def _save_as(result: Path, file: Path, force: bool, quantities: list[str]) -> None:
+    """Saves what a result file holds in another format."""
+    from polhode import load
+
+    try:
+        made = load(result)
+        for name in _names(file, is_ensemble=hasattr(made, "bodies_to_dataframe")):
+            if problem := _unwritable(name, force, option="--save"):
+                _stop(problem)
+        _write(made, file, force, quantities)
+    except (OSError, ValueError) as problem:
+        _stop(problem)
+    _say(f"saved as {file}")
 
 
 def _show_one(result: Path, rows: int, plot: bool, quantities: list[str]) -> Figure | None:
@@ -1048,6 +1147,10 @@ def _holds_many(contents: Contents) -> bool:
     return "bodies" in about or ("status" in variables and variables["status"].dimensions == ("body",))
 
 
+_BOOKKEEPING = ("rows", "memory", "last_quaternion", "last_momentum", "last_state", "plan_number")
+"""Arrays in the files of ensembles by which polhode goes on, and which say little to people."""
+
+
 def _show_many(result: Path, contents: Contents, plot: bool) -> Figure | None:
     """Shows an ensemble, or its reductions; returns the picture if that is wanted and there is one."""
     import numpy as np
@@ -1075,16 +1178,17 @@ def _show_many(result: Path, contents: Contents, plot: bool) -> Figure | None:
     coordinates = {name for name, v in variables.items() if v.dimensions == (name,)}
     rows = []
     for name, v in variables.items():
-        if name in coordinates or v.data.dtype.kind != "f":
+        if name in coordinates or v.data.dtype.kind != "f" or name in _BOOKKEEPING:
             continue
         known = v.data[np.isfinite(v.data)]
         shape = " x ".join(f"{size} {d}" for size, d in zip(v.data.shape, v.dimensions, strict=True))
         least, mean, most = (f"{f(known):.6g}" if known.size else "-" for f in (np.min, np.mean, np.max))
         rows.append((name, str(v.attributes.get("units", "")), shape, least, mean, most))
-    known_names = {"method", "torque", "step", "seed", "bodies", "failed"}
+    known_names = {"method", "torque", "step", "seed", "bodies", "failed", "t_start", "t_end", "seconds"}
     rows += [(k, "", "", f"{x:.6g}", "", "") for k, x in about.items() if k not in known_names and isinstance(x, float)]
     _table(["what", "unit", "shape", "least", "mean", "greatest"], rows)
-    _say(f"\nfor the numbers themselves: xarray.open_dataset({str(result)!r})")
+    open_it = "polhode.load" if str(about.get("format")) == "polhode ensemble" else "xarray.open_dataset"
+    _say(f"\nfor the numbers themselves: {open_it}({str(result)!r})")
     if not plot:
         return None
     from polhode.views.plot_many import Drawable, draw

@@ -25,10 +25,17 @@
     method = "MR2"                      # `polhode methods` lists them
     samples = 1000                      # at most one of every, t_eval, samples
 
+    [[event]]                           # optional, any number of them: a quantity passes a value
+    quantity = "pointing_angle_deg(z, [0, 0, 1])"   # or function = "file.py:g", a zero of g(t, q, w)
+    value = 30.0
+    direction = 1                       # 1: rising, -1: falling, 0: both
+    terminal = true                     # the run ends there
+
     [output]                            # optional
-    file = "fast_top.nc"
+    file = "fast_top.nc"                # or .csv, .parquet
+    formats = ["csv"]                   # the same result once more, as a table, under the same name
     plot = true
-    quantities = ["euler_deg(ZXZ)", "pointing_angle_deg(z, [0, 0, 1])"]  # each a panel of the plot
+    quantities = ["euler_deg(ZXZ)", "pointing_angle_deg(z, [0, 0, 1])"]  # each a panel of the plot, columns of tables
 
     [ensemble]                          # optional: many bodies; the tables above describe the nominal one
     count = 1000
@@ -41,7 +48,8 @@
     reduce.worst = "energy_error.max(time).quantile(0.99, body)"
     reduce.lean = "pointing_angle_deg(z, [0, 0, 1]).max(time)"
 
-Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
+docs/scenario.md lists every key. Unknown keys are errors everywhere. Messages begin with the path of the key they are
+about.
 
 A scenario can name a Python file of your own, "file.py:function". To load the scenario executes that file, like any
 script: run only scenarios that you trust. The file is executed last, when everything else has been checked, and only
@@ -63,17 +71,19 @@ from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial, reduce
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from polhode._simulate import checked_arguments, is_auto, simulate
-from polhode.attitudes import check_sequence, quaternion_from_mrp
+from polhode._watch import Event
+from polhode.attitudes import NAMES, check_sequence, quaternion_from_mrp
 from polhode.body import Body
-from polhode.core.quat import multiply, turn
+from polhode.core.quat import multiply, to_space, turn
 from polhode.core.types import Quat
 from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
 from polhode.io.netcdf import LARGEST_BYTES
+from polhode.io.tables import FORMATS, check_format
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.solution import Solution, read_quantities
@@ -127,12 +137,20 @@ class _Table(BaseModel):
 
 
 class _Body(_Table):
+    """A rigid body, by exactly one of `moments`, `tensor` and `name`."""
+
     moments: Vector | None = None
+    """Principal moments of inertia, kg m^2, in body axes."""
     tensor: Matrix | None = None
+    """Inertia tensor in body axes, kg m^2."""
     name: str | None = None
+    """A named body of the literature; `polhode bodies` lists them."""
     allow_unphysical: bool = False
+    """Accepts moments that no real body has, of which one exceeds the sum of the others."""
     rotor: Vector | None = None
+    """A constant internal angular momentum in body axes, kg m^2/s."""
     wheels_locked: bool = False
+    """Says that the inertia contains the spin inertias of the wheels and rings of [torque]."""
 
     @model_validator(mode="after")
     def _one(self) -> _Body:
@@ -146,8 +164,12 @@ class _Body(_Table):
 
 
 class _Euler(_Table):
+    """Euler angles."""
+
     sequence: str
+    """One to three of XYZ (turning axes) or of xyz (axes fixed in space), such as ZYX."""
     angles: tuple[float, ...]
+    """An angle for each axis of the sequence."""
 
     @model_validator(mode="after")
     def _valid(self) -> _Euler:
@@ -165,17 +187,30 @@ class _Euler(_Table):
 
 
 class _Initial(_Table):
+    """The state at the start: exactly one of `omega`, `omega_deg`, `momentum`, and at most one attitude."""
+
     omega: Vector | None = None
+    """Angular velocity in body axes, rad/s."""
     omega_deg: Vector | None = None
+    """The same in degrees a second."""
     momentum: Vector | None = None
+    """Angular momentum in body axes, kg m^2/s, with that of a rotor."""
     quaternion: tuple[float, float, float, float] | None = None
+    """Attitude from body to space, scalar first."""
     matrix: Matrix | None = None
+    """Attitude as a rotation matrix from body to space."""
     rotation_vector: Vector | None = None
+    """Attitude as axis times angle, rad."""
     rotation_vector_deg: Vector | None = None
+    """The same in degrees."""
     mrp: Vector | None = None
+    """Attitude as modified Rodrigues parameters."""
     euler: _Euler | None = None
+    """Attitude as Euler angles in radians."""
     euler_deg: _Euler | None = None
+    """The same in degrees."""
     state: tuple[float, ...] | dict[str, float] | None = None
+    """The numbers that torques carry: a list, or a table by their names."""
 
     @model_validator(mode="after")
     def _one(self) -> _Initial:
@@ -210,11 +245,16 @@ _ATTITUDES = ("quaternion", "matrix", "rotation_vector", "rotation_vector_deg", 
 
 
 class _Torque(_Table):
+    """A torque model and its fields; several [[torque]] tables are a sum."""
+
     model_config = ConfigDict(extra="allow")  # the model's own fields, which the model checks
 
     model: str
+    """A model of the list below, or a function of your own in a Python file, as "file.py:function"."""
     scale: float | None = None
+    """The torque is multiplied by this number."""
     during: tuple[float, float] | None = None
+    """The torque acts only between these times, s."""
 
     @property
     def is_file(self) -> bool:
@@ -223,13 +263,22 @@ class _Torque(_Table):
 
 
 class _Run(_Table):
+    """How long and how accurately: exactly one of `step` and `rtol`, at most one of `every`, `t_eval`, `samples`."""
+
     t_span: tuple[float, float]
+    """First and last time, s; the last may lie before the first."""
     step: float | None = None
+    """Length of a step, s, negative where time runs backward; needs a method."""
     rtol: float | None = Field(default=None, gt=0, lt=1)
+    """The error of the answer, from which method and steps are chosen."""
     method: str | None = None
+    """A method of `polhode methods`; may be left out with `rtol`."""
     every: int | None = Field(default=None, ge=1)
+    """A row of output after this number of steps."""
     t_eval: tuple[float, ...] | None = None
+    """The times of the rows, s."""
     samples: int | None = Field(default=None, ge=2, le=MOST_ROWS)
+    """The number of rows, at equal distances from the first time to the last."""
 
     @model_validator(mode="after")
     def _one(self) -> _Run:
@@ -240,46 +289,107 @@ class _Run(_Table):
         return self
 
 
+class _Event(_Table):
+    """Looks for the times at which a quantity passes a value, or a function is zero; any number of [[event]] tables."""
+
+    quantity: str | None = None
+    """time, rate, omega, spatial_omega, "state(NAME)", "pointing_angle_deg(z, [0, 0, 1])" or "euler_deg(ZYX)"."""
+    function: str | None = None
+    """A function g(t, q, w) of your own, or g(t, q, w, z), as "file.py:g"."""
+    component: str | int | None = None
+    """"x", "y" or "z" of omega and spatial_omega; 2 of Euler angles."""
+    value: float = 0.0
+    """The value that the quantity passes."""
+    direction: Literal[-1, 0, 1] = 0
+    """1: rising, -1: falling, 0: both."""
+    terminal: bool = False
+    """Ends the run at the first event."""
+    name: str | None = None
+    """The name of the event in results; by default the quantity and its value, or the name of the function."""
+
+    @model_validator(mode="after")
+    def _one(self) -> _Event:
+        self.one_of("quantity", "function")
+        if self.function is not None and (unused := self.given("value", "component")):
+            raise ValueError(f"{unused[0]} goes with a quantity: a function must be zero at its events")
+        if self.name is not None and not (self.name and self.name.isprintable()):
+            raise ValueError(f"name must be a name that can be printed, not {self.name!r}")
+        if self.quantity is not None:
+            watched(self.quantity, self.component)
+        return self
+
+
 class _Output(_Table):
+    """Where the result goes, and in which formats."""
+
     file: str | None = None
+    """A relative path that ends in .nc, .csv or .parquet; by default the name of the scenario, with .nc."""
+    formats: tuple[str, ...] = ()
+    """Formats in which the result is saved besides, under the same name: "nc", "csv", "parquet"."""
     plot: bool = False
+    """Draws a PNG beside the result."""
     quantities: tuple[str, ...] = ()
+    """Quantities of attitudes, such as euler_deg(ZYX): each a panel of the plot and columns of tables."""
 
     @model_validator(mode="after")
     def _below(self) -> _Output:
         if self.file is not None:
             path = PurePath(self.file)
-            if path.is_absolute() or ".." in path.parts or path.suffix != ".nc":
+            if path.is_absolute() or ".." in path.parts or path.suffix.removeprefix(".") not in FORMATS:
                 raise ValueError(
-                    f"file must be a path such as 'results/top.nc', ending in .nc and without '..', not {self.file!r}; "
-                    "it starts from the current directory, or from the one given with --out"
+                    f"file must be a path such as 'results/top.nc', ending in .nc, .csv or .parquet and without '..', "
+                    f"not {self.file!r}; it starts from the current directory, or from the one given with --out"
                 )
             if not self.file.isprintable():
                 raise ValueError(f"file must be a name that can be printed, not {self.file!r}")
+        if odd := [ending for ending in self.formats if ending not in FORMATS]:
+            raise ValueError(f"formats are {', '.join(FORMATS)}, not {odd[0]!r}")
+        for name in filter(None, [self.file, *(f"result.{ending}" for ending in self.formats)]):
+            try:
+                check_format(name)
+            except ModuleNotFoundError as problem:
+                raise ValueError(str(problem)) from None
         read_quantities(self.quantities)
         return self
 
 
 class _Drawn(_Table):
+    """A distribution of `polhode.samples` and its fields."""
+
     model_config = ConfigDict(extra="allow")  # the fields of the distribution, which checks them
 
     kind: str
+    """One of the distributions listed below."""
 
 
 class _DrawnParameters(_Drawn):
+    """The same for the parameters of a torque function."""
+
     part: str | None = None
+    """The part of a sum of torques whose parameters are drawn."""
 
 
 class _Ensemble(_Table):
+    """Many bodies around the nominal one of the other tables; at least one distribution."""
+
     count: int = Field(ge=1)
+    """The number of bodies."""
     seed: int = Field(ge=0)
+    """The sample of body k depends on the seed and on k, not on the count."""
     moments: _Drawn | None = None
+    """Principal moments, kg m^2."""
     rotor: _Drawn | None = None
+    """Internal angular momentum, kg m^2/s."""
     omega: _Drawn | None = None
+    """Angular velocity at the start, rad/s."""
     attitude: _Drawn | None = None
+    """Attitude at the start."""
     parameters: _DrawnParameters | None = None
+    """Parameters of a torque function of your own."""
     state: _Drawn | None = None
+    """What the torque carries, at the start."""
     reduce: dict[str, str] = {}
+    """Reductions to keep instead of the motions, by names of your own, such as omega.mean(body)."""
 
     @model_validator(mode="after")
     def _some(self) -> _Ensemble:
@@ -292,13 +402,24 @@ _DRAWN = ("moments", "rotor", "omega", "attitude", "parameters", "state")
 
 
 class _File(_Table):
+    """The tables of a file."""
+
     title: str = ""
+    """A title for pictures and results."""
     body: _Body
+    """The body."""
     initial: _Initial
+    """The state at the start."""
     torque: _Torque = _Torque(model="Free")
+    """The torque; none: the body is free."""
     run: _Run
+    """The span of time, and how it is computed."""
+    event: tuple[_Event, ...] = ()
+    """Events that are looked for."""
     output: _Output = _Output()
+    """Files."""
     ensemble: _Ensemble | None = None
+    """Many bodies."""
 
     @property
     def torques(self) -> dict[str, _Torque]:
@@ -319,7 +440,8 @@ class _FileOfSum(_File):
 
 _KEYS: dict[tuple[str, ...], type[_Table]] = {
     (): _File, ("body",): _Body, ("initial",): _Initial, ("initial", "euler"): _Euler,
-    ("initial", "euler_deg"): _Euler, ("run",): _Run, ("output",): _Output, ("ensemble",): _Ensemble,
+    ("initial", "euler_deg"): _Euler, ("run",): _Run, ("event",): _Event, ("output",): _Output,
+    ("ensemble",): _Ensemble,
 }  # fmt: skip
 
 
@@ -372,6 +494,15 @@ class Scenario:
     """The bodies of the [ensemble] table, if there is one."""
     state: Any = None
     """The numbers that the torque carries at the start; None: it carries none, or knows them."""
+    formats: tuple[str, ...] = ()
+    """The endings of further files for the result, besides that of `file`."""
+    events: tuple[Event, ...] = ()
+    """The events that are looked for."""
+
+    @property
+    def files(self) -> list[PurePath]:
+        """The names of all files for the result; the first is `file`."""
+        return list(dict.fromkeys([self.file, *(self.file.with_suffix(f".{ending}") for ending in self.formats)]))
 
     def ensemble(
         self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
@@ -382,6 +513,7 @@ class Scenario:
         assert self.many is not None
         drawn = {"count": self.many.count, "seed": self.many.seed, **self.many.drawn}
         given: dict[str, Any] = {**self.arguments(), **drawn, "progress": progress, "on_compile": on_compile}
+        given["events"] = self.events or None
         return ensemble(**given, reduce=self.many.reduce) if self.many.reduce else ensemble(**given)
 
     def simulate(
@@ -389,7 +521,8 @@ class Scenario:
     ) -> Solution:  # fmt: skip
         """Runs the scenario; the arguments, and what is raised, are those of `polhode.simulate`."""
         try:
-            return self._labelled(simulate(**self.arguments(), progress=progress, on_compile=on_compile))
+            given = {**self.arguments(), "events": self.events or None}
+            return self._labelled(simulate(**given, progress=progress, on_compile=on_compile))
         except (SimulationFailed, SimulationInterrupted) as stopped:
             stopped.solution = self._labelled(stopped.solution)
             raise
@@ -422,6 +555,8 @@ def check_scenario(path: str | Path, *, trust: bool = False) -> Draft:
     path = Path(path)
     with _problems_of(path):
         tree = _tree(_text(path))
+        if isinstance(tree.get("event"), dict):  # a single one may be an [event]
+            tree["event"] = [tree["event"]]
         file = _validated(_FileOfSum if isinstance(tree.get("torque"), list) else _File, tree)
         return Draft(_scenario(path, file, trust), file, trust)
 
@@ -438,23 +573,34 @@ class Draft:
     @property
     def python_files(self) -> list[str]:
         """The Python files that the scenario names, relative to its folder."""
-        named = (table.model.rpartition(":")[0] for table in self.tables.torques.values() if table.is_file)
-        return list(dict.fromkeys(named))
+        named = [table.model for table in self.tables.torques.values() if table.is_file]
+        named += [table.function for table in self.tables.event if table.function is not None]
+        return list(dict.fromkeys(name.rpartition(":")[0] for name in named))
 
     def scenario(self) -> Scenario:
         """Returns the scenario with its torque; executes the Python file that it may name."""
         path, tables = self.checked.path, self.tables.torques
-        if not any(table.is_file for table in tables.values()):
+        if not self.python_files:
             return self.checked
         with _problems_of(path):
             modules: dict[Path, Any] = {}
-            acting = _sum(
-                tables, path.parent, self.trust,
-                lambda key, table: _torque_from_file(key, table, path.parent, self.trust, modules),
-            )  # fmt: skip
-            body = _simulated(self.tables, self.checked.body, acting)
-            scenario = replace(self.checked, body=body, torque=acting, state=self.tables.initial.state)
-            _checked("", lambda: checked_arguments(**scenario.arguments()))
+            scenario = self.checked
+            if any(table.is_file for table in tables.values()):
+                acting = _sum(
+                    tables, path.parent, self.trust,
+                    lambda key, table: _torque_from_file(key, table, path.parent, self.trust, modules),
+                )  # fmt: skip
+                body = _simulated(self.tables, self.checked.body, acting)
+                scenario = replace(self.checked, body=body, torque=acting, state=self.tables.initial.state)
+                given = scenario.arguments()
+                _checked("", lambda: checked_arguments(**given))
+            events = tuple(
+                _event_from_file(key, table, path.parent, self.trust, modules)
+                if table.function is not None
+                else _event(key, table, scenario.torque)
+                for key, table in _numbered(self.tables.event)
+            )
+            scenario = replace(scenario, events=events)
             many = self.tables.ensemble
             return scenario if many is None else replace(scenario, many=_many(many, scenario))
 
@@ -512,14 +658,26 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         plot=file.output.plot,
         quantities=file.output.quantities,
         state=None if from_file else file.initial.state,
+        formats=file.output.formats,
     )
     # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))
+    for key, table_of_event in _numbered(file.event):
+        if table_of_event.function is not None:
+            _checked_python(f"{key}.function", table_of_event.function, path.parent, trust)
+    if not from_file:
+        of_data = [(key, table) for key, table in _numbered(file.event) if table.function is None]
+        scenario = replace(scenario, events=tuple(_event(key, table, acting) for key, table in of_data))
     if file.ensemble is None:
         return scenario
-    if file.output.quantities:
+    tables = [name for name in scenario.files if name.suffix != ".nc"]
+    if tables and file.ensemble.reduce:
         raise _Problems(
-            "output.quantities: these are for the picture of one body; of many, reduce them, as in "
+            f"output: {tables[0]} would be a table of motions, but ensemble.reduce keeps none: save reductions as .nc"
+        )
+    if file.output.quantities and not tables:
+        raise _Problems(
+            "output.quantities: these are for tables and for the picture of one body; of many, reduce them, as in "
             f"reduce.some = {json.dumps(file.output.quantities[0] + '.quantile([0.05, 0.5, 0.95], body)')}"
         )
     listed = len(t_eval) if t_eval is not None else 2 + int(rows) * (run.every is not None)
@@ -691,24 +849,30 @@ def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any
     return {"t": rows[:, 0].tolist(), "values": rows[:, 1:].tolist()}
 
 
-def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
-    """Returns the Python file and the name of the function in it, checked as far as possible without executing it."""
-    settings = table.model_extra or {}
-    file, _, name = table.model.rpartition(":")
+def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[Path, str]:
+    """Returns a Python file and the name of a function in it, checked as far as possible without executing it."""
+    file, _, name = text.rpartition(":")
     if not file.endswith(".py") or not name.isidentifier() or "\0" in file:
-        raise _Problems(f"{key}.model: {table.model!r} must be like 'magnetic.py:torque_function'")
+        raise _Problems(f"{key}: {text!r} must be like 'magnetic.py:torque_function'")
     path = directory / file
     try:
         real, folder, exists = path.resolve(), directory.resolve(), path.is_file()
     except OSError as problem:
-        raise _Problems(f"{key}.model: {path} cannot be read: {problem.strerror}") from None
+        raise _Problems(f"{key}: {path} cannot be read: {problem.strerror}") from None
     if not exists:
-        raise _Problems(f"{key}.model: there is no file {path}; it is looked for beside the scenario")
+        raise _Problems(f"{key}: there is no file {path}; it is looked for beside the scenario")
     if not (trust or real.is_relative_to(folder)):
         raise _Problems(
-            f"{key}.model: {real} lies outside the folder of the scenario, and to run the scenario would execute it: "
+            f"{key}: {real} lies outside the folder of the scenario, and to run the scenario would execute it: "
             "if you trust that file, allow it with --trust (in Python: trust=True)"
         )
+    return path, name
+
+
+def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
+    """Returns the Python file and the name of the function in it, checked as far as possible without executing it."""
+    settings = table.model_extra or {}
+    path, name = _checked_python(f"{key}.model", table.model, directory, trust)
     if unknown := settings.keys() - set(_SETTINGS):
         raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
     _parameters(key, settings)
@@ -735,11 +899,7 @@ def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, mo
     """
     path, name = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
-    if path not in modules:
-        modules[path] = _module(key, path)
-    found = getattr(modules[path], name, None)
-    if found is None:
-        raise _Problems(f"{key}.model: {path} has no {name}")
+    found = _found(f"{key}.model", path, name, modules)
     values = _parameters(key, settings)
     if isinstance(found, Torque) and "compiled" in settings:
         raise _Problems(f"{key}.compiled: {name} is a torque already: say it there, as in @torque(compiled=False)")
@@ -749,6 +909,16 @@ def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, mo
         return found
     compiled = _is_compiled(key, settings)
     return _checked(f"{key}.model", lambda: torque(found, parameters=values, compiled=compiled))  # type: ignore[no-any-return]
+
+
+def _found(key: str, path: Path, name: str, modules: dict[Path, Any]) -> Any:
+    """Returns what has this name in a Python file, which is executed if it was not before."""
+    if path not in modules:
+        modules[path] = _module(key, path)
+    found = getattr(modules[path], name, None)
+    if found is None:
+        raise _Problems(f"{key}: {path} has no {name}")
+    return found
 
 
 def _module(key: str, path: Path) -> Any:
@@ -764,7 +934,7 @@ def _module(key: str, path: Path) -> Any:
     except (Exception, SystemExit) as problem:  # the user's code may raise anything
         line = problem.lineno if isinstance(problem, SyntaxError) else _last_line(problem, path)
         where = f", line {line}" if line else ""
-        raise _Problems(f"{key}.model: {path}{where} raised {type(problem).__name__}: {problem}") from None
+        raise _Problems(f"{key}: {path}{where} raised {type(problem).__name__}: {problem}") from None
     return module
 
 
@@ -776,6 +946,125 @@ def _last_line(problem: BaseException, path: Path) -> int | None:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
+
+
+# --- events --------------------------------------------------------------------------------------------------------
+
+
+def _numbered(tables: Sequence[_Event]) -> list[tuple[str, _Event]]:
+    """Returns the tables of events with the names that they have in messages."""
+    return [(f"event[{k}]", table) for k, table in enumerate(tables)]
+
+
+def watched(text: str, component: str | int | None) -> Watched:
+    """Returns the quantity that an event watches; raises ValueError, which says how they are written."""
+    name = text.split("(")[0].strip()
+    if name in _WATCHED and text.strip() == name:
+        parts = _WATCHED[name]
+        if parts and component not in parts:
+            raise ValueError(f"component of {name} must be {_or(parts)}, not {component!r}")
+        if not parts and component is not None:
+            raise ValueError(f"{name} is one number: leave component out")
+        return Watched(name, name, parts.index(str(component)) if parts else None)
+    if carried := re.fullmatch(r"\s*state\(\s*(\S+?)\s*\)\s*", text):
+        if component is not None:
+            raise ValueError(f"{text} is one number: leave component out")
+        return Watched("state", carried[1], None)
+    known = [*_WATCHED, "state(NAME)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])", "euler(ZYX)"]
+    if name not in NAMES:
+        raise ValueError(f"quantity must be one of {', '.join(known)} or euler_deg(ZYX), not {text!r}")
+    (asked,) = read_quantities(text)
+    if asked.kind == "mrp":
+        raise ValueError("mrp jumps at 180 degrees, which would count as an event: give a function instead")
+    if asked.kind == "euler" and component != 2:
+        raise ValueError(
+            f"of Euler angles an event can watch the second (component = 2), not {component!r}: the others jump at "
+            "180 degrees, which would count as an event. Give a function instead"
+        )
+    if asked.kind != "euler" and component is not None:
+        raise ValueError(f"{text} is one number: leave component out")
+    return Watched("attitude", asked, 1 if asked.kind == "euler" else None)
+
+
+def _or(words: Sequence[str]) -> str:
+    return f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
+
+
+_WATCHED: dict[str, tuple[str, ...]] = {
+    "time": (), "rate": (), "omega": ("x", "y", "z"), "spatial_omega": ("x", "y", "z"),
+}  # fmt: skip
+"""The quantities that events can watch besides those of attitudes, with their components."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A number along the motion, whose values an event watches."""
+
+    kind: str
+    what: Any
+    """The quantity of attitudes, or the name of a number that the torque carries."""
+    component: int | None
+
+    def function(self, value: float, state_names: Sequence[str]) -> Callable[..., Any]:
+        """Returns g(t, q, w), or g(t, q, w, z), which is zero where the number has this value."""
+        import numpy as np
+
+        if self.kind == "state":
+            if self.what not in state_names:
+                carried = ", ".join(state_names) or "nothing"
+                raise ValueError(f"quantity: the torque does not carry {self.what!r}; it carries {carried}")
+            place = list(state_names).index(self.what)
+            return lambda t, q, w, z: z[place] - value
+        part = self.component
+
+        def of_motion(t: Any, q: Any, w: Any) -> Any:
+            if self.kind == "time":
+                return t - value
+            if self.kind == "rate":
+                return (w[0] * w[0] + w[1] * w[1] + w[2] * w[2]) ** 0.5 - value
+            if self.kind == "attitude":
+                found = self.what.of(np.stack(np.broadcast_arrays(*q), axis=-1))
+                return (found if part is None else found[..., part]) - value
+            assert part is not None
+            return (w if self.kind == "omega" else to_space(q, w))[part] - value
+
+        return of_motion
+
+    def __str__(self) -> str:
+        if self.kind == "attitude":
+            return f"{self.what}{'' if self.component is None else f'[{self.component + 1}]'}"
+        return f"{self.what}{'' if self.component is None else f'_{_WATCHED[self.kind][self.component]}'}"
+
+
+def _event(key: str, table: _Event, acting: Torque) -> Event:
+    """Returns the event of a table that names a quantity."""
+    assert table.quantity is not None
+    seen = watched(table.quantity, table.component)
+    function = _checked(key, lambda: seen.function(table.value, acting.state_names))
+    function.__name__ = table.name or f"{seen} = {table.value:g}"
+    return Event(function, table.direction, table.terminal)
+
+
+def _event_from_file(key: str, table: _Event, directory: Path, trust: bool, modules: dict[Path, Any]) -> Event:
+    """Returns the event made of a function in a Python file of the user's, which is executed like any script."""
+    assert table.function is not None
+    path, name = _checked_python(f"{key}.function", table.function, directory, trust)
+    found = _found(f"{key}.function", path, name, modules)
+    if isinstance(found, Event):
+        return found
+    made: Event = _checked(f"{key}.function", lambda: Event(found, table.direction, table.terminal))
+    if table.name is None:
+        return made
+
+    def named(*state: Any) -> Any:
+        return found(*state)
+
+    def named_with_state(t: Any, q: Any, w: Any, z: Any) -> Any:
+        return found(t, q, w, z)
+
+    function = named_with_state if made.takes_state else named
+    function.__name__ = table.name
+    return replace(made, function=function)
 
 
 # --- from bytes to checked values ----------------------------------------------------------------------------------
@@ -870,7 +1159,7 @@ def _real(e: Any, tree: Any) -> tuple[Any, ...]:
 
 def _known(kind: Any, table: tuple[Any, ...]) -> list[str]:
     if kind in (_File, _FileOfSum):
-        return list(_KEYS[table].model_fields)
+        return list(_KEYS[tuple(key for key in table if isinstance(key, str))].model_fields)
     return [f.name for f in fields(kind)]
 
 

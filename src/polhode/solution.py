@@ -27,6 +27,7 @@ from polhode.core.ops import read_only
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
+from polhode.io.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Plan, Problem, Stats
 from polhode.torques import Torque, checked
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import os
 
     from matplotlib.figure import Figure
+    from pandas import DataFrame
     from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
@@ -68,6 +70,7 @@ _NAMES = {
     "spatial_omega": ("angular velocity in space axes", "rad s-1"),
     "kinetic_energy": ("kinetic energy", "J"),
     "potential_energy": ("potential energy", "J"),
+    "energy": ("kinetic plus potential energy", "J"),
     "state_name": ("names of the numbers that the torque carries", ""),
     "state": ("numbers that the torque carries", ""),
     "event_number": ("which of the events", "1"),
@@ -79,7 +82,13 @@ _NAMES = {
 }
 """The long names and the units of arrays in files and tables."""
 
+VECTORS = ("quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum")
+"""The arrays that have several columns in tables, with w, x, y, z or x, y, z behind their names."""
+
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
+
+SOLUTION_ARRAYS = ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS)
+"""The arrays that a solution is made of again."""
 
 
 @contextmanager
@@ -461,6 +470,47 @@ class Solution(WithAttitudes):
         coordinates = {name: variables.pop(name) for name in names}
         return Dataset(variables, coordinates, self._attributes())
 
+    def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
+        """Returns the motion as a pandas DataFrame with one row for each time.
+
+        Vectors have a column for each component, such as `omega_x`, and what the torque carries has its own names.
+        `df.attrs` has `units` and `long_names`, by column, and what is known of the run. The `quantities` are those of
+        `to_xarray`; of Euler angles the columns are numbered, as in "euler_deg(ZYX)_1".
+        """
+        return dataframe(self._columns(quantities), self._attributes())
+
+    def to_csv(
+        self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), units: bool = False,
+        overwrite: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes the table of `to_dataframe` as a CSV file, which appears whole or not at all.
+
+        The first line has the names of the columns, with `units=True` also their units, as in "omega_x (rad s-1)".
+        Numbers have all digits, so that the same doubles can be read again.
+        """
+        write_csv(path, self.with_known_potential()._columns(quantities), units=units, overwrite=overwrite)
+
+    def to_parquet(
+        self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), overwrite: bool = False
+    ) -> None:  # fmt: skip
+        """Writes the table of `to_dataframe` as a Parquet file, which appears whole or not at all.
+
+        Units are in the metadata of the fields; `pandas.read_parquet` also finds them in `attrs`. It needs pyarrow:
+        `pip install 'polhode[tables]'`.
+        """
+        kept = self.with_known_potential()
+        write_parquet(path, kept._columns(quantities), kept._attributes(), overwrite=overwrite)
+
+    def _columns(self, quantities: str | Sequence[str]) -> list[Column]:
+        """Returns the columns of tables with one row for each time."""
+        rows: dict[str, Any] = {"time": self.t, "quaternion": self.quaternion}
+        rows |= {name: getattr(self, name) for name in ("omega", "momentum", "spatial_omega", "spatial_momentum")}
+        rows["kinetic_energy"] = self.kinetic_energy
+        if self._has_potential:
+            rows |= {"potential_energy": self.potential_energy, "energy": self.energy}
+        rows |= {f"{k.replace(' ', '_')}_error": e for k, e in self.invariant_errors.items()}
+        return table_columns(rows, self.state_names, self.state, read_quantities(quantities), self.quaternion)
+
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes a NetCDF file from which `polhode.load` makes the same solution, and which xarray can open.
 
@@ -472,17 +522,9 @@ class Solution(WithAttitudes):
 
         from polhode.io import netcdf
 
-        if self._has_potential:
-            try:
-                _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
-            except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
-                if is_from_handler(problem):
-                    raise
-                failed = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
-                warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=2)
-                events = tuple(e._without_potential() for e in self.events)
-                dataclasses.replace(self._without_potential(), events=events).save(path, overwrite=overwrite)
-                return
+        if (kept := self.with_known_potential()) is not self:
+            kept.save(path, overwrite=overwrite)
+            return
         now = datetime.now(UTC).isoformat(timespec="seconds")
         metadata = {"created": now, "polhode": version("polhode")} | self.metadata
         try:
@@ -501,13 +543,30 @@ class Solution(WithAttitudes):
         except netcdf.TooLarge as problem:
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
 
+    def with_known_potential(self) -> Solution:
+        """Returns this solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
+        if not self._has_potential:
+            return self
+        try:
+            _ = self.potential_energy, self._potential_at_start(), [e.potential_energy for e in self.events]
+        except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
+            if is_from_handler(problem):
+                raise
+            failed = f"the potential of {self.torque.name} failed ({type(problem).__name__}: {problem})"
+            warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=3)
+            events = tuple(e._without_potential() for e in self.events)
+            return dataclasses.replace(self._without_potential(), events=events)
+        return self
+
     def _without_potential(self) -> Solution:
         return dataclasses.replace(self, saved_potential=np.full(self.t.size + 1, np.nan))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
         """Reads a solution from a file that `save` wrote: see `polhode.load`."""
-        return load(path, torque=torque)
+        from polhode.io import netcdf
+
+        return solution_of(path, netcdf.read(path, SOLUTION_ARRAYS), torque)
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
         """Returns dimensions and values of what is written to files, by name."""
@@ -589,33 +648,65 @@ def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
     return [AttitudeQuantity.read(text) for text in ([texts] if isinstance(texts, str) else texts)]
 
 
-def load(path: str | os.PathLike[str], *, torque: Torque | None = None) -> Solution:
-    """Reads a solution from a file that `Solution.save` wrote.
+def table_columns(
+    rows: dict[str, Any], state_names: Sequence[str], state: Floats, quantities: Sequence[AttitudeQuantity],
+    quaternion: Floats,
+) -> list[Column]:  # fmt: skip
+    """Returns arrays of many rows as columns: those of `rows`, what the torque carries, and quantities of attitudes.
 
-    The contents are compared with the checksum in the file, and must make sense also where there is none: damaged
-    files raise a ValueError. A file keeps the name and the numbers of a torque function of your own, but not the
-    function: give it as `torque` if `at` or `resume` are to be used.
+    A carried number whose name another column has gets the prefix `state_`.
+    """
+    parts = {3: "xyz", 4: "wxyz"}
+    found = [
+        column
+        for name, data in rows.items()
+        for column in columns_of(name, data, parts[data.shape[-1]] if name in VECTORS else "", attributes_of(name))
+    ]
+    about = attributes_of("state")["long_name"]
+    carried = [Column(name, state[..., k], f"{about}: {name}") for k, name in enumerate(state_names)]
+    found += without_repetition(carried, "state_", [c.name for c in found])
+    for x in quantities:
+        labels = [str(k) for k in (1, 2, 3)] if x.kind == "euler" else x.labels
+        found += columns_of(str(x), x.of(quaternion), labels, x.attributes)
+    return found
+
+
+def solution_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Solution:
+    """Returns the solution that a file holds; `path` is for messages."""
+    from polhode.io.netcdf import BadFile
+
+    if contents.attributes.get("format") != FORMAT:
+        raise BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
+    with checked_contents(path, contents, FORMAT_VERSION, 2) as verified:
+        solution = _rebuilt(contents)
+        _check_sense(solution, verified=verified)
+    return solution if torque is None else _with_torque(solution, torque, path)
+
+
+@contextmanager
+def checked_contents(
+    path: str | os.PathLike[str], contents: Contents, newest: int, with_checksum: int
+) -> Iterator[bool]:  # fmt: skip
+    """Checks version and checksum of a file, and makes one error of all that can go wrong while it is used.
+
+    Yields whether the contents were compared with a checksum. `newest` is the latest version that can be read;
+    `with_checksum` the first one in which files have a checksum.
     """
     from polhode.io import checksum, netcdf
 
-    contents = netcdf.read(path, ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS))
     attributes = contents.attributes
-    if attributes.get("format") != FORMAT:
-        raise netcdf.BadFile(f"{path} does not hold a polhode solution: open it with xarray.open_dataset")
     try:
         version = int(cast(Any, attributes["format_version"]))
-        if version > FORMAT_VERSION:
+        if version > newest:
             raise netcdf.BadFile(f"{path} was written by a later version of polhode: update polhode")
-        if version >= 2 and checksum.NAME not in attributes:
+        if version >= with_checksum and checksum.NAME not in attributes:
             raise netcdf.BadFile(f"{path} is damaged: its checksum is missing. Use another copy of it, or run again")
-        solution = _rebuilt(contents)
-        _check_sense(solution, verified=attributes.get(checksum.NAME, checksum.NONE) != checksum.NONE)
+        yield attributes.get(checksum.NAME, checksum.NONE) != checksum.NONE
     except netcdf.BadFile:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
         what = str(problem) if isinstance(problem, _Senseless) else f"{type(problem).__name__}: {problem}"
         raise netcdf.BadFile(f"{path} is damaged ({what}). Use another copy of it, or run again") from problem
-    return solution if torque is None else _with_torque(solution, torque, path)
 
 
 def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]) -> Solution:

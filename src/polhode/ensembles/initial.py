@@ -12,6 +12,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats, columns, greatest, least
 from polhode.body import TRIANGLE_TOLERANCE, Body
+from polhode.io.records import TorqueFromFile
 from polhode.problem import Problem, checked_state
 from polhode.samples import BLOCK, Draws, is_drawn
 from polhode.torques import CustomTorque, SumTorque, Torque, checked
@@ -315,6 +316,8 @@ class Start:
     """The part of a sum of torques whose parameters these are; None: the torque is no sum."""
     carried: Floats | None = field(default_factory=lambda: np.empty((1, 0)))
     """The numbers that the torque carries, at the start; None: the torque knows them from the rates."""
+    place: int = 0
+    """Where these parameters begin among the numbers of a torque from a file, which keeps no functions."""
 
     @cached_property
     def state(self) -> Floats:
@@ -352,6 +355,9 @@ class Start:
         if self.custom_parameters is None:
             return given
         row = self.custom_parameters[k if len(self.custom_parameters) > 1 else 0]
+        if isinstance(given, TorqueFromFile):
+            values, beyond = given.values, self.place + row.size
+            return replace(given, values=(*values[: self.place], *row.tolist(), *values[beyond:]))
         if isinstance(given, SumTorque):
             assert self.summand is not None
             return given.with_parameters(self.summand, row)
@@ -414,7 +420,7 @@ class Start:
         parameters = None if self.custom_parameters is None else those(self.custom_parameters)
         return Start(
             self.bodies.some(which), torques, those(self.rates), those(self.quaternions), parameters, len(which),
-            self.first, self.summand, those(self.carried),
+            self.first, self.summand, those(self.carried), self.place,
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots
+from polhode._interrupts import is_from_handler
 from polhode.attitudes import WithAttitudes
 from polhode.compiled import all_rows_at_once, program
 from polhode.core.drive import potential_of_many
@@ -22,6 +24,21 @@ from polhode.core.states import STATE
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.ensembles.initial import Start
+from polhode.ensembles.record import (
+    FORMAT,
+    FORMAT_VERSION,
+    array_of,
+    is_kept,
+    plan_record,
+    read_plan,
+    read_start,
+    start_arrays,
+    start_attributes,
+    varied_fields,
+    whole_numbers,
+    with_functions,
+)
+from polhode.io.tables import Column, beside, columns_of, dataframe, write_csv, write_parquet
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import (
     FEW_ROWS,
@@ -29,14 +46,19 @@ from polhode.solution import (
     Solution,
     attributes_of,
     blaming_potential,
+    checked_contents,
     read_quantities,
+    table_columns,
 )
 from polhode.torques import Torque
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
     from scipy.spatial.transform import Rotation
     from xarray import Dataset
+
+    from polhode.io.netcdf import Contents
 
 
 MOST_MESSAGES = 1000
@@ -149,6 +171,9 @@ class Ensemble(WithAttitudes):
     last_state: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     stopped_by: Any = field(default=None, repr=False)
     """(bodies,), with events: the number of the terminal event that ended a motion; -1 where none did."""
+    saved_potential: Floats | None = field(default=None, repr=False)
+    """(bodies, 1 + times): the potential energy at the start and in each row, for an ensemble from a file without the
+    function of its torque."""
 
     def __len__(self) -> int:
         return len(self.status)
@@ -195,7 +220,20 @@ class Ensemble(WithAttitudes):
     @cached_property
     def potential_energy(self) -> Floats:
         """(bodies, times): potential energy, in J; NaN where the torque has no potential."""
+        if self.saved_potential is not None:
+            return self.saved_potential[:, 1:]
         return self._potential(self.t, self.quaternion)
+
+    def _potential_at_start(self) -> Floats:
+        """Returns the potential energy at the start, (bodies, 1)."""
+        if self.saved_potential is not None:
+            return self.saved_potential[:, :1]
+        return self._potential(np.array([self.problem.t_start]), self.start.quaternion[:, None, :])
+
+    @property
+    def _has_potential(self) -> bool:
+        """Whether the potential energy is known."""
+        return self.saved_potential is not None or self.problem.torque.potential_kernel is not None
 
     @cached_property
     def energy(self) -> Floats:
@@ -211,7 +249,7 @@ class Ensemble(WithAttitudes):
         with np.errstate(over="ignore", invalid="ignore"):  # bodies that blew up may be near the largest number
             bodies, m_start = self.start.bodies, start.momentum[:, None, :]
             kinetic_start = 0.5 * dots(bodies.rates(m_start), bodies.own_momentum(m_start))
-            potential_start = self._potential(np.array([self.problem.t_start]), start.quaternion[:, None, :])
+            potential_start = self._potential_at_start()
             scale = _scale(kinetic_start + np.abs(potential_start), self.kinetic_energy)
             change = (self.kinetic_energy - kinetic_start) + (self.potential_energy - potential_start)
             return np.abs(change) / scale
@@ -301,14 +339,17 @@ class Ensemble(WithAttitudes):
             tuple(self.memory[k].tolist()) if stats.steps and stop < 0 else (),
             error_estimate=None if math.isnan(estimate) else estimate, state=self.state[k, :rows],
             last_state=self.last_state[k],
+            saved_potential=None if self.saved_potential is None else self.saved_potential[k, : rows + 1],
         )  # fmt: skip
         return replace(one, events=tuple(self._event_of(one, e, e.of(k)) for e in self.events)) if self.events else one
 
     def _event_of(self, one: Solution, event: EventRows, rows: slice) -> Solution:
         """Returns where an event happened to one body."""
         q, m = event.quaternion[rows], event.momentum[rows]
-        z = event.state[rows]
-        return replace(one, t=event.t[rows], quaternion=q, momentum=m, state=z, metadata={"event": event.name})
+        at: dict[str, Any] = {"t": event.t[rows], "quaternion": q, "momentum": m, "state": event.state[rows]}
+        if one.saved_potential is not None:  # of events, files have none
+            at["saved_potential"] = np.append(one.saved_potential[:1], np.full(len(q), np.nan))
+        return replace(one, **at, metadata={"event": event.name})
 
     def __repr__(self) -> str:
         problem, bad = self.problem, int((~self.success).sum())
@@ -377,24 +418,180 @@ class Ensemble(WithAttitudes):
         variables = self._table()
         for x in read_quantities(quantities):
             variables[str(x)] = (("body", "time", *x.dimensions), x(self), x.attributes)
-        coordinates = {name: variables.pop(name) for name in ("time", "component", "quaternion_component")}
+        names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
+        coordinates = {name: variables.pop(name) for name in names}
         return Dataset(variables, coordinates, self._about())
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes what `to_xarray` holds to a NetCDF file, which appears whole or not at all, for xarray to open.
+    # --- tables
 
-        A file from which polhode can go on is made of one body at a time: `ensemble[k].save(path)`.
+    def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
+        """Returns all motions as a pandas DataFrame with one row for each body and time, body after body.
+
+        The columns are those of `Solution.to_dataframe`, with the number of the body before them. Where a body had
+        failed they are NaN. `bodies_to_dataframe` has one row for each body.
+        """
+        return dataframe(self._columns(quantities), self._about())
+
+    def bodies_to_dataframe(self) -> DataFrame:
+        """Returns the bodies as a pandas DataFrame with one row for each: how it was made, and how it ended.
+
+        It has the full inertia tensor, the rotor, the parameters that were drawn or differ, the state at the start,
+        and for each event how often and when it first happened. `df.attrs` has `units` and `long_names`, by column.
+        """
+        return dataframe(self._body_columns(), self._about())
+
+    def to_csv(
+        self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), units: bool = False,
+        overwrite: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes two CSV files: the table of `to_dataframe`, and that of the bodies, with `-bodies` behind its name.
+
+        Each appears whole or not at all. With `units=True` the headings have units, as in "omega_x (rad s-1)".
+        """
+        self._check_names(path, overwrite)
+        write_csv(beside(path, "bodies"), self._body_columns(), units=units, overwrite=overwrite)
+        write_csv(path, self._columns(quantities), units=units, overwrite=overwrite)
+
+    def to_parquet(
+        self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), overwrite: bool = False
+    ) -> None:  # fmt: skip
+        """Writes two Parquet files: the table of `to_dataframe`, and that of the bodies, as `to_csv` does.
+
+        It needs pyarrow: `pip install 'polhode[tables]'`.
+        """
+        self._check_names(path, overwrite)
+        write_parquet(beside(path, "bodies"), self._body_columns(), self._about(), overwrite=overwrite)
+        write_parquet(path, self._columns(quantities), self._about(), overwrite=overwrite)
+
+    def _check_names(self, path: str | os.PathLike[str], overwrite: bool) -> None:
+        """Raises FileExistsError before the first of two files is written if the second could not be."""
+        if not overwrite and os.path.lexists(path):
+            raise FileExistsError(f"{path} exists already: choose another name, or pass overwrite=True")
+
+    def _columns(self, quantities: str | Sequence[str]) -> list[Column]:
+        """Returns the columns of tables with one row for each body and time."""
+        n, times = len(self), self.t.size
+        names = ["quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum", "kinetic_energy"]
+        names += ["potential_energy", "energy"] if self._has_potential else []
+        known = (k for k in ("energy_error", "momentum_error") if not unavailable(k, self.problem.torque))
+        rows: dict[str, Any] = {"time": np.tile(self.t, n)}
+        for name in (*names, *known):
+            data = np.asarray(getattr(self, name))
+            rows[name] = data.reshape(n * times, *data.shape[2:])
+        state = self.state.reshape(n * times, -1) if self.state_names else np.empty((n * times, 0))
+        found = table_columns(
+            rows, self.state_names, state, read_quantities(quantities), self.quaternion.reshape(-1, 4)
+        )
+        return [Column("body", np.repeat(np.arange(n), times), "number of the body", "1"), *found]
+
+    def _body_columns(self) -> list[Column]:
+        """Returns the columns of a table with one row for each body."""
+        n, arrays = len(self), start_arrays(self.start)
+        found = [Column("body", np.arange(n), "number of the body", "1")]
+        for name, (dims, data, about) in arrays.items():
+            if name == "inertia":
+                for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
+                    letters = "xyz"[i] + "xyz"[j]
+                    found += columns_of(f"inertia_{letters}", data[:, i, j], "", about)
+            elif name == "state_start":
+                found += [Column(f"{z}_start", data[:, k], about["long_name"]) for k, z in enumerate(self.state_names)]
+            else:
+                letters = {"component": "xyz", "quaternion_component": "wxyz"}.get(dims[1], "")
+                parts = list(letters) or [str(k) for k in range(data.shape[1])]
+                found += columns_of(name, data, parts, about)
+        for name, data in varied_fields(self.start.torques).items():
+            parts = [] if data.ndim == 1 else [str(k) for k in range(data.shape[1])]
+            found += columns_of(f"torque_{name}", data, parts, {"long_name": f"{name} of the torque"})
+        for name, (dims, data, about) in self._table().items():
+            if dims == ("body",):
+                found += columns_of(name, data, "", about)
+        found.append(Column("steps", self.steps, "number of steps", "1"))
+        for event in self.events:
+            found.append(Column(f"{event.name}_count", event.count, f"how often {event.name} happened", "1"))
+            found.append(Column(f"{event.name}_first", event.first, f"when {event.name} first happened", "s"))
+        if self.messages:
+            texts = np.array([self.messages.get(k, "") for k in range(n)])
+            found.append(Column("message", texts, "why a body failed"))
+        return found
+
+    # --- files
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes a NetCDF file from which `polhode.load` makes the same ensemble, and which xarray can open.
+
+        The file appears whole or not at all. It has what `to_xarray` holds, and all that was drawn: inertia tensors,
+        rotors, parameters and states at the start. Of a torque of your own it keeps the numbers, and the potential
+        energies, but not the function.
         """
         from polhode.io import netcdf
 
         variables = {
-            name: netcdf.Variable(dimensions, data.astype(np.float64) if data.dtype.kind == "i" else data, about)
-            for name, (dimensions, data, about) in self._table().items()
+            name: netcdf.Variable(dimensions, data.astype(np.float64) if data.dtype.kind in "iu" else data, about)
+            for name, (dimensions, data, about) in (self._table() | self._more_arrays()).items()
         }
+        about = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._about(), **self._more_about()}
         try:
-            netcdf.write(path, variables, self._about(), overwrite=overwrite)
+            netcdf.write(path, variables, about, overwrite=overwrite)
         except netcdf.TooLarge as problem:
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, torque: Torque | None = None) -> Ensemble:
+        """Reads an ensemble from a file that `save` wrote: see `polhode.load`."""
+        from polhode.io import netcdf
+
+        return ensemble_of(path, netcdf.read(path, ENSEMBLE_ARRAYS), torque)
+
+    def _more_arrays(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        """Returns what a file needs besides the table, so that the same ensemble can be made of it."""
+        each = ("body",)
+        found: dict[str, tuple[tuple[str, ...], Any, dict[str, str]]] = {
+            "rows": (each, self.rows, {"long_name": "number of rows before a body failed"}),
+            "steps": (each, self.steps, {"long_name": "number of steps"}),
+            "evaluations": (each, self.evaluations, {"long_name": "number of torque evaluations"}),
+            "last_quaternion": ((*each, "quaternion_component"), self.last_quaternion, {"long_name": "last attitude"}),
+            "last_momentum": (
+                (*each, "component"), self.last_momentum, {"long_name": "last angular momentum", "units": "kg m2 s-1"},
+            ),
+        }  # fmt: skip
+        if self.memory.size:
+            about = {"long_name": "what the method carries from step to step"}
+            found["memory"] = ((*each, "memory_number"), self.memory, about)
+        if self.state_names:
+            about = {"long_name": "last numbers that the torque carries"}
+            found["last_state"] = ((*each, "state_name"), self.last_state, about)
+        if self.plan_number is not None:
+            found["plan_number"] = (each, self.plan_number, {"long_name": "number of the plan in the attribute plans"})
+        potential = self.saved_potential
+        if potential is None and self._has_potential and not is_kept(self.start.torque(0), self.start.bodies[0]):
+            potential = self._known_potential()
+        if potential is not None:
+            found["potential_start"] = (each, potential[:, 0], {"long_name": "potential energy at the start"})
+            found["potential_energy"] = (("body", "time"), potential[:, 1:], attributes_of("potential_energy"))
+        return found
+
+    def _known_potential(self) -> Floats:
+        """Returns the potential energy at the start and in each row; NaN, with a warning, if it cannot be had."""
+        try:
+            return np.concatenate([self._potential_at_start(), self.potential_energy], axis=1)
+        except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
+            if is_from_handler(problem):
+                raise
+            failed = f"the potential of {self.problem.torque.name} failed ({type(problem).__name__}: {problem})"
+            warnings.warn(f"{failed}: its energies are saved as NaN", UserWarning, stacklevel=4)
+            return np.full((len(self), 1 + self.t.size), np.nan)
+
+    def _more_about(self) -> dict[str, Any]:
+        """Returns the attributes that a file needs besides those of the table."""
+        problem, stats = self.problem, self.stats
+        about = {
+            "t_start": problem.t_start, "t_end": problem.t_end,
+            "plan": json.dumps(plan_record(self.plan)), "plans": json.dumps([plan_record(p) for p in self.plans]),
+            "messages": json.dumps({str(k): text for k, text in self.messages.items()}),
+            "steps_of_all": stats.steps, "nfev_of_all": stats.nfev, "seconds": stats.seconds,
+            "lanes": self.lanes, "why_not_packed": self.why_not_packed, **start_attributes(self.start),
+        }  # fmt: skip
+        return about | ({} if problem.every is None else {"every": problem.every})
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
         """Returns dimensions, values and attributes of what is written to files and tables, by name."""
@@ -407,23 +604,27 @@ class Ensemble(WithAttitudes):
                 ("quaternion_component",), np.array(["w", "x", "y", "z"]), attributes_of("quaternion_component"),
             ),
             "moments": (("body", "axis"), moments, {"long_name": "principal moments of inertia", "units": "kg m2"}),
-            **self._rotors(),
+            **start_arrays(self.start),
             "quaternion": ((*rows, "quaternion_component"), self.quaternion, attributes_of("quaternion")),
             "momentum": (vectors, self.momentum, attributes_of("momentum")),
             "omega": (vectors, self.omega, attributes_of("omega")),
             "kinetic_energy": (rows, self.kinetic_energy, attributes_of("kinetic_energy")),
             "status": (("body",), self.status, {"long_name": "0: the end was reached"}),
             "t_last": (("body",), self.t_last, {"long_name": "last time that was reached", "units": "s"}),
+            **self._stops(),
+            **self._carried(),
             **self._estimates(),
             **self._event_table(),
         }  # fmt: skip
 
-    def _rotors(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        rotors = self.start.bodies.rotors
-        if rotors is None:
+    def _carried(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        if not self.state_names:
             return {}
-        about = {"long_name": "internal angular momentum of the rotor, body axes", "units": "kg m2 s-1"}
-        return {"rotor": (("body", "component"), np.broadcast_to(rotors, (len(self), 3)), about)}
+        names = np.array(self.state_names)
+        return {
+            "state_name": (("state_name",), names, attributes_of("state_name")),
+            "state": (("body", "time", "state_name"), self.state, attributes_of("state")),
+        }
 
     def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
         """Returns the rows of all events, one event after the other; nothing if no event happened."""
@@ -436,7 +637,11 @@ class Ensemble(WithAttitudes):
             return np.concatenate([getattr(e, name) for e in self.events])
 
         at = ("event",)
+        carried: dict[str, tuple[tuple[str, ...], Any, dict[str, str]]] = {}
+        if self.state_names:
+            carried["event_state"] = ((*at, "state_name"), joined("state"), attributes_of("event_state"))
         return {
+            **carried,
             "event_number": (at, number, attributes_of("event_number")),
             "event_body": (at, joined("body"), {"long_name": "number of the body", "units": "1"}),
             "event_time": (at, joined("t"), attributes_of("event_time")),
@@ -446,10 +651,17 @@ class Ensemble(WithAttitudes):
             "event_momentum": ((*at, "component"), joined("momentum"), attributes_of("event_momentum")),
         }  # fmt: skip
 
+    def _stops(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+        if self.stopped_by is None:
+            return {}
+        about = {"long_name": "number of the terminal event that ended a motion; -1: none"}
+        return {"stopped_by": (("body",), self.stopped_by, about)}
+
     def _estimates(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
         if self.error_estimate is None:
             return {}
-        return {"error_estimate": (("body",), self.error_estimate, {"long_name": "estimate of the largest error"})}
+        about = {"long_name": "estimate of the largest error", "units": "1"}
+        return {"error_estimate": (("body",), self.error_estimate, about)}
 
     def _about(self) -> dict[str, str | float]:
         plan, torque = self.plan, self.problem.torque
@@ -457,6 +669,98 @@ class Ensemble(WithAttitudes):
         if self.events:
             about["events"] = json.dumps([e.name for e in self.events])
         return about
+
+
+ENSEMBLE_ARRAYS = (
+    "time", "quaternion", "momentum", "status", "t_last", "error_estimate", "stopped_by", "inertia", "rotor",
+    "parameters", "quaternion_start", "omega_start", "state_start", "state", "rows", "steps", "evaluations",
+    "last_quaternion", "last_momentum", "last_state", "memory", "plan_number", "potential_start", "potential_energy",
+    "event_number", "event_body", "event_time", "event_quaternion", "event_momentum", "event_state",
+)  # fmt: skip
+"""The arrays that an ensemble is made of again."""
+
+
+def ensemble_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Ensemble:
+    """Returns the ensemble that a file holds; `path` is for messages."""
+    from polhode.io.netcdf import BadFile
+
+    if contents.attributes.get("format") != FORMAT:
+        raise BadFile(f"{path} does not hold a polhode ensemble: open it with xarray.open_dataset")
+    with checked_contents(path, contents, FORMAT_VERSION, 1):
+        made = _rebuilt(contents)
+    if torque is None:
+        return made
+    problem = made.problem
+    try:
+        start = with_functions(made.start, torque, (problem.t_start, problem.t_end))
+    except ValueError as why:
+        raise ValueError(f"{path}: {why}") from None
+    return replace(made, start=start, problem=start.problem(0, problem))
+
+
+def _rebuilt(contents: Contents) -> Ensemble:
+    a: dict[str, Any] = contents.attributes
+    arrays = contents.variables
+    n, t = arrays["status"].data.size, arrays["time"].data
+    t_span = float(a["t_start"]), float(a["t_end"])
+    start = read_start(contents, n, t_span)
+    every = int(a["every"]) if "every" in a else None
+    problem = Problem(
+        start.bodies[0], start.torque(0), start.quaternion[0], start.momentum[0], *t_span,
+        array_of(contents, "time", (t.size,)) if every is None else None, every,
+        start.rates[0], start.state[0],
+    )  # fmt: skip
+    carried = len(problem.torque.state_names)
+
+    def optional(name: str, *shape: int) -> Any:
+        return array_of(contents, name, (n, *shape)) if name in arrays else None
+
+    whole = {name: whole_numbers(contents, name, n) for name in ("status", "steps", "evaluations", "rows")}
+    rows = whole["rows"]
+    if ((rows < 0) | (rows > t.size)).any():
+        raise ValueError("rows has numbers of rows that are not there")
+    for number in np.unique(whole["status"]).tolist():
+        Status(number)
+    plans = tuple(map(read_plan, json.loads(str(a["plans"]))))
+    numbers = whole_numbers(contents, "plan_number", n) if "plan_number" in arrays else None
+    if numbers is not None and ((numbers < 0) | (numbers >= len(plans))).any():
+        raise ValueError("plan_number has numbers of plans that are not there")
+    memory = arrays["memory"].data if "memory" in arrays else np.empty((n, 0))
+    at_start, potential = optional("potential_start"), optional("potential_energy", t.size)
+    names = [str(name) for name in json.loads(str(a.get("events", "[]")))]
+    return Ensemble(
+        problem, read_plan(json.loads(str(a["plan"]))),
+        Stats(int(a["steps_of_all"]), int(a["nfev_of_all"]), float(a["seconds"])), t,
+        array_of(contents, "quaternion", (n, t.size, 4)), array_of(contents, "momentum", (n, t.size, 3)),
+        whole["status"], array_of(contents, "t_last", (n,)), whole["steps"], whole["evaluations"],
+        array_of(contents, "last_quaternion", (n, 4)), array_of(contents, "last_momentum", (n, 3)), memory,
+        {int(k): str(text) for k, text in json.loads(str(a["messages"])).items()}, start, rows, int(a["lanes"]),
+        str(a["why_not_packed"]), optional("error_estimate"), plans, numbers,
+        int(a["seed"]) if "seed" in a else None, _events_of(contents, names, n, carried),
+        array_of(contents, "state", (n, t.size, carried)) if carried else np.empty((n, t.size, 0)),
+        array_of(contents, "last_state", (n, carried)) if carried else np.empty((n, 0)),
+        whole_numbers(contents, "stopped_by", n) if "stopped_by" in arrays else None,
+        None if at_start is None or potential is None else np.concatenate([at_start[:, None], potential], axis=1),
+    )  # fmt: skip
+
+
+def _events_of(contents: Contents, names: Sequence[str], bodies: int, carried: int) -> tuple[EventRows, ...]:
+    """Returns the events of an ensemble, as its file has them."""
+    size = contents.variables["event_time"].data.size if "event_time" in contents.variables else 0
+
+    def rows(name: str, *shape: int) -> Floats:
+        return array_of(contents, f"event_{name}", (size, *shape)) if size else np.empty((0, *shape))
+
+    number, body = (rows(name).astype(np.int64) for name in ("number", "body"))
+    if not (np.isin(number, np.arange(len(names))).all() and np.isin(body, np.arange(bodies)).all()):
+        raise ValueError("events have numbers of events or of bodies that are not there")
+    t, q, m = rows("time"), rows("quaternion", 4), rows("momentum", 3)
+    z = rows("state", carried) if carried else np.empty((size, 0))
+    return tuple(
+        EventRows(name, body[here], t[here], q[here], m[here], bodies, z[here])
+        for k, name in enumerate(names)
+        for here in [number == k]
+    )
 
 
 def seed_attribute(seed: int | None) -> dict[str, str | float]:
