@@ -192,7 +192,11 @@ quantities = ["euler_deg(ZYX)", "mrp"]
 """
 
 
-def test_scenarios_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scenarios_and_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
     def attitude(text: str) -> Any:
         file = tmp_path / "a.toml"
         file.write_text(SCENARIO.format(text))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Damper(Torque):
     the spin inertia J: `damper.carrier(whole)` is that body. A ring of fluid is one without a spring.
     """
 
+    example: ClassVar[dict[str, Any]] = {"spin_axis": (0.0, 0.0, 1.0), "inertia": 0.1, "viscous": 0.02}
     spin_axis: Vec3
     """The axis of the ring, in body axes; its length does not matter."""
     inertia: float
