@@ -1,8 +1,8 @@
 """What CCSDS attitude messages mean: `read_aem` and `read_apm`.
 
-The standard (CCSDS 504.0-B) has frames A and B: a quaternion that rotates A to B turns components in A into those in B when
-it is applied as q* v q. This is polhode's quaternion from body to space axes where A is the space frame and B the body
-frame. Angles of a sequence are turns about the axes of A, then about the turned ones, to B. Rates are those of B relative
+The standard (CCSDS 504.0-B) has frames A and B. A quaternion that rotates A to B turns components in A into those in B
+when it is applied as q* v q. This is the quaternion from body to space axes where A is the space frame and B the body
+frame. Angles of a sequence are turns about the axes of A, then about the turned ones. Rates are those of B relative
 to A.
 """
 
@@ -335,8 +335,8 @@ def _columns(message: Message, kind: Field, scalar_first: bool, axes: str) -> tu
 def read_aem(path: AnyPath, *, segment: int | None = None) -> AttitudeHistory:
     """Reads the attitudes of an AEM, or the attitude blocks of an ACM: CCSDS files of version 1.0 or 2.0, KVN or XML.
 
-    Segments that follow each other are joined. Where they overlap, or have other frames or objects, `segment` says which
-    is meant, from 0 on. Every error names the line and the remedy.
+    Segments that follow each other are joined. Where they overlap, or have other frames or objects, `segment` says
+    which is meant, from 0 on. Every error names the line and the remedy.
     """
     message = read_text(path)
     if message.kind == "APM":

@@ -148,6 +148,10 @@ def _read_kvn(path: str, text: str) -> Message:
         elif line == "COMMENT" or line.startswith("COMMENT "):
             here.comments.append(line[7:].strip())
         elif line.endswith("_START") and "=" not in line:
+            if opened and (here.name, line) != ("AD", "SENSOR_START"):
+                raise message.bad(
+                    number, f"{here.name}_STOP is missing before {line}: {here.name} began in line {here.line}"
+                )
             opened.append(Block(line[:-6], number))
             message.blocks.append(opened[-1])
         elif line.endswith("_STOP") and "=" not in line:

@@ -2,8 +2,8 @@
 
 Along the shortest arc between two attitudes (slerp) the error is at most h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), where h
 is the distance of the nodes. A reader that interpolates the components of quaternions instead goes along the same arc,
-but at another pace, which is added. For Lagrange interpolation of degree 7 the error is measured: at the midpoints of all
-intervals, and at three places in those near the ends, where it is largest.
+but at another pace, which is added. For Lagrange interpolation of degree 7 the error is measured: at the midpoints of
+all intervals, and at three places in those near the ends, where it is largest.
 """
 
 from __future__ import annotations
