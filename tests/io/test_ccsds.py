@@ -13,6 +13,7 @@ from scipy.interpolate import BarycentricInterpolator
 from scipy.spatial.transform import Rotation, Slerp
 
 import polhode as ph
+from polhode._arrays import Floats
 from polhode.io import ccsds_write, nodes
 from polhode.io.ccsds import AttitudeHistory
 from polhode.io.netcdf import BadFile
@@ -59,6 +60,11 @@ BAD = [
 WITHOUT_ATTITUDE = [f"acm/ACMExample0{k}" for k in (3, 4, 7, 8, 9)]
 IN_PIECES = ["acm/ACM-frame-mapper", "acm/ACMExample05", "aem/AEMExample14", "aem/AEMExample17"]
 """Their segments overlap or have other frames: they are read one by one."""
+
+
+def known(values: Floats | None) -> Floats:
+    assert values is not None
+    return values
 
 
 def outcome(path: Path) -> Any:
@@ -135,9 +141,9 @@ def test_one_state_in_many_forms() -> None:
         if name in ("quaternion", "euler-angles"):
             assert state.omega is None
         elif name == "spin":
-            np.testing.assert_allclose(state.omega, [0.0, 0.0, w[2]], atol=1e-18)
+            np.testing.assert_allclose(known(state.omega), [0.0, 0.0, w[2]], atol=1e-18)
         elif name != "spin-nutation-momentum":  # which has the declination of the momentum in radians, by mistake
-            np.testing.assert_allclose(state.omega, w, atol=1e-15, err_msg=name)
+            np.testing.assert_allclose(known(state.omega), w, atol=1e-15, err_msg=name)
 
 
 @needs_files
@@ -230,7 +236,7 @@ def test_the_bound_along_arcs_holds() -> None:
             states, between = motion.at(t), motion.at((t[1:] + t[:-1]) / 2)
             x = np.linspace(0.0, t[-1], 300)
             error = worst(Slerp(t, states.attitude)(x), motion.at(x).attitude)
-            ratios.append(error / nodes.arc_bound(t, states.omega, between.omega))
+            ratios.append(error / nodes.arc_bound(np.asarray(t, dtype=np.float64), states.omega, between.omega))
     assert 0.8 < max(ratios) <= 1.0
 
 
@@ -246,7 +252,7 @@ def test_rows_come_back_to_the_last_bit(tumbling: Solution, tmp_path: Path) -> N
     assert (utc.t[0], utc.t[-1]) == (0.0, 30.0)
     there = late.at(utc.t)
     assert np.abs(np.abs(np.sum(utc.quaternion * there.quaternion, axis=1)) - 1).max() < 4e-16
-    np.testing.assert_allclose(utc.omega, there.omega, rtol=0, atol=2e-16)
+    np.testing.assert_allclose(known(utc.omega), np.asarray(there.omega), rtol=0, atol=2e-16)
     assert (np.sum(utc.quaternion[1:] * utc.quaternion[:-1], axis=1) > 0).all()
     assert utc.frames == ("EME2000", "SC_BODY_1")
 
@@ -270,8 +276,8 @@ def test_states_come_back(tumbling: Solution, tmp_path: Path) -> None:
     assert str(state.epoch) == "2026-01-01T00:00:02.5"
     assert state.epoch.system == "TT"
     assert (state.attitude.inv() * there.attitude[0]).magnitude() < 1e-15
-    np.testing.assert_allclose(state.omega, there.omega[0], atol=1e-16)
-    assert np.array_equal(state.inertia, body.tensor)
+    np.testing.assert_allclose(known(state.omega), there.omega[0], atol=1e-16)
+    assert np.array_equal(known(state.inertia), body.tensor)
     s.to_apm(tmp_path / "end.apm", **ABOUT)
     assert str(ph.read_apm(tmp_path / "end.apm").epoch) == "2026-01-01T00:00:05"
 
