@@ -558,6 +558,22 @@ class Solution(WithAttitudes):
             frames=frames, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 
+    def to_ck(
+        self, path: str | os.PathLike[str], *, spacecraft_id: int, epoch: Any = None, time_system: str | None = None,
+        frame: str = "POLHODE_BODY", tolerance: float = 1e-6, overwrite: bool = False,
+    ) -> Written:  # fmt: skip
+        """Writes the attitudes as kernels of SPICE: a CK of type 3, and beside it a clock (.tsc) and a frame (.tf).
+
+        Rows are chosen so that the interpolation of SPICE errs by at most `tolerance`, in rad. Space axes are J2000,
+        the body axes have the name `frame` and the number 1000 `spacecraft_id`, a negative number. It needs spiceypy.
+        """
+        from polhode.io.spice import write_ck
+
+        return write_ck(
+            self, path, spacecraft_id=spacecraft_id, epoch=epoch, time_system=time_system, frame=frame,
+            tolerance=tolerance, overwrite=overwrite,
+        )  # fmt: skip
+
     def _without_potential(self) -> Solution:
         return dataclasses.replace(self, saved_potential=np.full(self.t.size + 1, np.nan))
 

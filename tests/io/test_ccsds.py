@@ -452,7 +452,8 @@ def test_the_command(tumbling: Solution, call: Callable[..., tuple[int, str, str
     assert ph.read_aem("run.aem").t[-1] == 30.0
     assert call("export", "run.nc", "run.aem", *about)[0] == 2  # it is there already
     assert "needs the instant of t = 0" in call("export", "run.nc", "other.aem", *about)[2]
-    assert "neither in .aem nor in .apm" in call("export", "run.nc", "run.txt", *about)[2]
+    assert "does not end in .aem, .apm or .bc" in call("export", "run.nc", "run.txt", *about)[2]
+    assert "give --object-name and --object-id" in call("export", "run.nc", "other.aem")[2]
     code, out, _ = call("export", "run.nc", "run.apm", *about, "--epoch", "2026-01-01T00:00:00", "--at", 10)
     assert (code, out) == (0, "the state at t = 10 s written to run.apm\n")
     assert str(ph.read_apm("run.apm").epoch) == "2026-01-01T00:00:10"

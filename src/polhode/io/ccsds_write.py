@@ -49,7 +49,7 @@ def write_aem(
     linear = method == "LINEAR"
     name, identity = _text("object_name", object_name), _text("object_id", object_id)
     head = _head("AEM", originator)
-    _check_finite(solution)
+    check_finite(solution)
     if tolerance is None:
         segments = nodes.rows(solution, linear)
     else:
@@ -174,7 +174,7 @@ def _head(kind: str, originator: str) -> str:
     return "".join(f"{key} = {value}\n" for key, value in lines.items()) + "\n"
 
 
-def _check_finite(solution: Solution) -> None:
+def check_finite(solution: Solution) -> None:
     """Refuses what no reader could use."""
     for name, values in (("attitude", solution.quaternion), ("rate", solution.omega)):
         bad = ~np.isfinite(values).all(axis=1)

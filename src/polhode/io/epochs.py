@@ -32,6 +32,9 @@ _LEAPS = tuple(date.fromisoformat(day).toordinal() - _ORIGIN for day in _LEAP_DA
 _AT_ORIGIN = 32
 """TAI - UTC on 2000-01-01, in s."""
 
+_LEAP_STARTS = tuple(86_400 * day + 9 + k - _AT_ORIGIN for k, day in enumerate(_LEAPS))
+"""When leap seconds begin, in seconds of UTC with leap seconds."""
+
 _TEXT = re.compile(r"(\d{4})-(?:(\d{2})-(\d{2})|(\d{3}))T(\d{2}):(\d{2}):(\d{2})(?:\.(\d*))?Z?")
 
 
@@ -159,11 +162,10 @@ def written(picoseconds: int, system: str, digits: int | None = None) -> str:
     seconds, fraction = divmod(picoseconds, PS)
     leap = 0
     if system == "UTC":
-        starts = [86_400 * day + 9 + k - _AT_ORIGIN for k, day in enumerate(_LEAPS)]  # of the leap seconds themselves
-        known = bisect_right(starts, seconds)
+        known = bisect_right(_LEAP_STARTS, seconds)
         if known == 0:
             raise ValueError("UTC before 1972 has no whole leap seconds: use TAI or TT")
-        leap = int(known > 1 and seconds == starts[known - 1])
+        leap = int(known > 1 and seconds == _LEAP_STARTS[known - 1])
         seconds -= 9 + known - _AT_ORIGIN
     days, clock = divmod(seconds, 86_400)
     try:

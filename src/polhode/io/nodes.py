@@ -65,8 +65,11 @@ class _Trial:
     done: bool = False
 
 
-def choose(solution: Solution, tolerance: float, linear: bool) -> list[Segment]:
-    """Returns segments whose nodes are as few as give this tolerance, in rad, by `Solution.at`."""
+def choose(solution: Solution, tolerance: float, linear: bool, *, chords: bool = True) -> list[Segment]:
+    """Returns segments whose nodes are as few as give this tolerance, in rad, by `Solution.at`.
+
+    With `chords` a linear interpolation may also be that of the components of quaternions.
+    """
     if not LEAST_TOLERANCE <= tolerance <= 1.0:
         raise ValueError(f"tolerance must be an angle between {LEAST_TOLERANCE:g} and 1 rad, not {tolerance:g}")
     fastest = max(float(lengths(solution.omega).max(initial=0.0)), float(np.linalg.norm(solution.problem.omega_start)))
@@ -78,7 +81,7 @@ def choose(solution: Solution, tolerance: float, linear: bool) -> list[Segment]:
         rows = sum(trial.count for trial in trials)
         if rows > MOST_NODES:
             raise ValueError(f"the tolerance {tolerance:g} needs more than {rows:,} rows: allow a larger error")
-        _try(solution, open_trials, tolerance, linear)
+        _try(solution, open_trials, tolerance, linear, chords)
     found = [trial.best for trial in trials if trial.best is not None]
     if len(found) < len(trials):
         raise ValueError(
@@ -119,7 +122,7 @@ def _spread(start: int, end: int, count: int) -> list[int]:
     return [start + (2 * k * whole + (count - 1) * unit) // (2 * (count - 1) * unit) * unit for k in range(count)]
 
 
-def _try(solution: Solution, trials: list[_Trial], tolerance: float, linear: bool) -> None:
+def _try(solution: Solution, trials: list[_Trial], tolerance: float, linear: bool, chords: bool) -> None:
     """Tries the nodes of all trials in one call of `at`, and says what to try next."""
     nodes = [_spread(trial.start, trial.end, trial.count) for trial in trials]
     times = [np.array(part) / PS for part in nodes]
@@ -137,9 +140,9 @@ def _try(solution: Solution, trials: list[_Trial], tolerance: float, linear: boo
         measured = float(errors(times[k], q_nodes, checks[k], qs[2 * k + 1], degree, linear).max(initial=0.0))
         if linear:
             bound = max(arc_bound(times[k], ws[2 * k], ws[2 * k + 1]), measured)
-            bound += _pace(
-                float(lengths(np.concatenate([ws[2 * k], ws[2 * k + 1]])).max()) * float(np.diff(times[k]).max())
-            )
+            if chords:
+                fastest = float(lengths(np.concatenate([ws[2 * k], ws[2 * k + 1]])).max())
+                bound += _pace(fastest * float(np.diff(times[k]).max()))
         else:
             bound = MEASURED_MARGIN * measured
         made = Segment(nodes[k], q_nodes, ws[2 * k], degree, bound, measured)
