@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polhode.io.epochs import PS, SYSTEMS, Instant
+from polhode.io.epochs import PS, SYSTEMS, Instant, counts
 
 LEAP = "2016-12-31T23:59:60"
 
@@ -52,6 +52,7 @@ def test_dynamical_time() -> None:
 def test_texts_are_read_as_they_are_written(picoseconds: int, system: str) -> None:
     instant = Instant(picoseconds, system)
     assert Instant.read(instant.text(), system) == instant
+    assert list(counts([instant.text()] * 2, system)) == [picoseconds] * 2
 
 
 @given(st.datetimes(datetime(1972, 7, 2), datetime(2100, 1, 1)))
@@ -79,6 +80,8 @@ def test_calendars_agree(moment: datetime) -> None:
 def test_what_is_no_time(text: str, system: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Instant.read(text, system)
+    with pytest.raises(ValueError, match=why):
+        list(counts([text], system))
 
 
 def test_what_users_give() -> None:

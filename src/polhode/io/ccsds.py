@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from polhode._arrays import Floats, dots, lengths, to_space
 from polhode.io.atomic import AnyPath
 from polhode.io.ccsds_text import Block, Field, Message, Row, as_number
 from polhode.io.ccsds_text import read as read_text
-from polhode.io.epochs import PS, SYSTEMS, Instant, count
+from polhode.io.epochs import PS, SYSTEMS, Instant, counts
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -462,28 +463,36 @@ def _numbers(message: Message, data: Block, columns: tuple[str, ...], system: st
     """Returns the instants of all rows, in picoseconds, and their numbers."""
     if not data.rows:
         raise message.bad(data.line, f"{data.name} has no rows: the file is cut short, get the whole file")
-    epochs, flat, width = list[int](), list[float](), 1 + len(columns)
-    for row in data.rows:
-        words = row.words if row.fields is None else _words(message, row, columns)
-        if len(words) != width:
+    width = 1 + len(columns)
+    words = [row.words if row.fields is None else _words(message, row, columns) for row in data.rows]
+    for row, found in zip(data.rows, words, strict=True):
+        if len(found) != width:
             raise message.bad(
-                row.line, f"the row has {len(words)} columns, not {width} (time, {', '.join(columns)}): it is cut "
+                row.line, f"the row has {len(found)} columns, not {width} (time, {', '.join(columns)}): it is cut "
                 "short, or of another type"
             )  # fmt: skip
-        try:
-            now = count(words[0], system)
-        except ValueError as problem:
-            raise message.bad(row.line, str(problem)) from None
-        if epochs and now <= epochs[-1]:
-            what = "repeats the time of" if now == epochs[-1] else "is earlier than"
-            raise message.bad(row.line, f"{words[0]} {what} the row before: sort the rows, and keep one for each time")
-        epochs.append(now)
-        for key, word in zip(columns, words[1:], strict=True):
-            value = as_number(word)
-            if value is None:
-                raise message.bad(row.line, f"{word!r} in the column {key} is not a finite number")
-            flat.append(value)
-    return epochs, np.array(flat).reshape(len(epochs), -1)
+    epochs = list[int]()
+    try:
+        for now in counts([found[0] for found in words], system):
+            epochs.append(now)
+    except ValueError as problem:
+        raise message.bad(data.rows[len(epochs)].line, str(problem)) from None
+    for k, (before, now) in enumerate(pairwise(epochs), 1):
+        if now <= before:
+            what = "repeats the time of" if now == before else "is earlier than"
+            raise message.bad(
+                data.rows[k].line, f"{words[k][0]} {what} the row before: sort the rows, and keep one for each time"
+            )
+    try:
+        values = np.array([float(word) for found in words for word in found[1:]]).reshape(len(words), -1)
+    except ValueError:
+        values = np.full((1, 1), np.nan)
+    if not np.isfinite(values).all():
+        for row, found in zip(data.rows, words, strict=True):
+            for key, word in zip(columns, found[1:], strict=True):
+                if as_number(word) is None:
+                    raise message.bad(row.line, f"{word!r} in the column {key} is not a finite number")
+    return epochs, values
 
 
 def _words(message: Message, row: Row, columns: tuple[str, ...]) -> list[str]:

@@ -143,7 +143,7 @@ def _read_kvn(path: str, text: str) -> Message:
         here = opened[-1] if opened else message.head
         if not message.kind:
             _check_first(message, line, number)
-        elif line[0] in "+-.0123456789" and opened and "=" not in line:
+        elif line[0] in "+-.0123456789" and opened and "=" not in line and "_" not in line:
             here.rows.append(Row(number, line.split()))
         elif line == "COMMENT" or line.startswith("COMMENT "):
             here.comments.append(line[7:].strip())

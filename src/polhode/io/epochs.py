@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -144,6 +145,29 @@ def count(text: str, system: str) -> int:
         seconds += _leaps_before(days, text)
     digits = (fraction or "").rstrip("0")
     return seconds * PS + (int(f"{digits:0<13}"[:13]) + 5) // 10 if digits else seconds * PS
+
+
+def counts(texts: Sequence[str], system: str) -> Iterator[int]:
+    """Yields what `count` returns for each text; the days of texts that follow each other are looked up once."""
+    days = dict[str, int]()
+    for text in texts:
+        day, clock, tail = text[:10], text[11:19], text[20:]
+        if (
+            text[10:11] == "T"
+            and clock[2::3] == "::"
+            and len(clock) == 8
+            and text[19:20] in ("", ".")
+            and len(tail) <= 12
+        ):
+            hour, minute, second = clock[:2], clock[3:5], clock[6:]
+            digits = f"{hour}{minute}{second}{tail}"
+            if digits.isdecimal() and digits.isascii() and hour < "24" and minute < "60" and second < "60":
+                if day not in days:
+                    days[day] = count(f"{day}T00:00:00", system) // PS
+                seconds = days[day] + 3600 * int(hour) + 60 * int(minute) + int(second)
+                yield seconds * PS + int(f"{tail:0<12}")
+                continue
+        yield count(text, system)
 
 
 def _leaps_before(days: int, text: str) -> int:
