@@ -1,6 +1,8 @@
 """Scenario files: a run written down in TOML.
 
     title = "A fast top"                # optional
+    epoch = "2026-01-31T12:00:00"       # optional: the instant of t = 0, kept in the result,
+    time_system = "UTC"                 # in UTC (if nothing is said), TAI, TT, TDB or GPS
 
     [body]                              # one of moments, tensor, name
     moments = [5.0, 5.0, 1.0]           # kg m^2
@@ -73,6 +75,7 @@ from polhode.body import Body
 from polhode.core.quat import multiply, turn
 from polhode.core.types import Quat
 from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
+from polhode.io.epochs import Instant
 from polhode.io.netcdf import LARGEST_BYTES
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -293,6 +296,8 @@ _DRAWN = ("moments", "rotor", "omega", "attitude", "parameters", "state")
 
 class _File(_Table):
     title: str = ""
+    epoch: str | None = None
+    time_system: str = "UTC"
     body: _Body
     initial: _Initial
     torque: _Torque = _Torque(model="Free")
@@ -372,6 +377,8 @@ class Scenario:
     """The bodies of the [ensemble] table, if there is one."""
     state: Any = None
     """The numbers that the torque carries at the start; None: it carries none, or knows them."""
+    epoch: Instant | None = None
+    """The instant of t = 0, if it is given."""
 
     def ensemble(
         self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
@@ -400,7 +407,8 @@ class Scenario:
         return {name: getattr(self, name) for name in names}
 
     def _labelled(self, solution: Solution) -> Solution:
-        return replace(solution, metadata={**solution.metadata, "title": self.title, "scenario": self.path.name})
+        named = replace(solution, metadata={**solution.metadata, "title": self.title, "scenario": self.path.name})
+        return named if self.epoch is None else named.with_epoch(self.epoch, self.epoch.system)
 
 
 def load_scenario(path: str | Path, *, trust: bool = False) -> Scenario:
@@ -512,6 +520,7 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         plot=file.output.plot,
         quantities=file.output.quantities,
         state=None if from_file else file.initial.state,
+        epoch=None if file.epoch is None else _checked("epoch", lambda: Instant.given(file.epoch, file.time_system)),
     )
     # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))

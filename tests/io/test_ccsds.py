@@ -472,3 +472,23 @@ def test_a_million_rows(tmp_path: Path) -> None:
     h = ph.read_aem(tmp_path / "a.aem")
     np.testing.assert_allclose(h.t, s.t, rtol=0, atol=5e-13)  # picoseconds
     assert (np.abs(np.sum(h.quaternion * s.quaternion, axis=1)) > 1 - 1e-15).all()
+
+
+def test_scenarios_have_epochs(call: Callable[..., tuple[int, str, str]], here: Path) -> None:
+    text = """time_system = "TAI"
+epoch = "2026-01-01T00:00:00"
+[body]
+moments = [1.0, 2.0, 2.8]
+[initial]
+omega = [0.1, 1.0, 0.2]
+[run]
+t_span = [0.0, 1.0]
+rtol = 1e-9
+"""
+    Path("a.toml").write_text(text)
+    assert call("run", "a.toml", "--quiet")[0] == 0
+    epoch = ph.load("a.nc").epoch
+    assert epoch is not None
+    assert (str(epoch), epoch.system) == ("2026-01-01T00:00:00", "TAI")
+    Path("b.toml").write_text(text.replace("-01-01T", "-13-01T"))
+    assert re.search("b.toml: .*epoch.*there is no such day", call("run", "b.toml")[2])
