@@ -229,7 +229,9 @@ def test_scenarios_and_the_command_line(
         load_scenario(file)
     many = '\n[ensemble]\ncount = 3\nseed = 1\nomega = {kind = "Normal", sd = 0.1}\n'
     file.write_text(SCENARIO.format("") + many)
-    with pytest.raises(ScenarioError, match=r"output\.quantities: these are for tables and for the picture of one body"):
+    with pytest.raises(
+        ScenarioError, match=r"output\.quantities: these are for tables and for the picture of one body"
+    ):
         load_scenario(file)
     lean = 'reduce.lean = "pointing_angle_deg(z, [0, 0.5, 1e-3]).max(time).quantile([0.5, 0.9], body)"'
     file.write_text(SCENARIO.format("").replace("quantities", "# quantities") + many + lean)

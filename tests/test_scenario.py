@@ -273,7 +273,7 @@ RUN = GOOD["run"]
         # unknown and missing keys
         (toml(run='t_span = [0, 1]\nstepp = 0.1\nmethod = "MR2"'), "run.stepp: unknown key; did you mean 'step'?"),
         (toml(bdy="x = 1"), "bdy: unknown key; did you mean 'body'?"),
-        (toml(zzz="x = 1"), "zzz: unknown key; known are title, body, initial, torque, run, event, output"),
+        (toml(zzz="x = 1"), "zzz: unknown key; known are title, epoch, time_system, body, initial, torque, run, event"),
         (toml(torque='model = "HeavyTop"\nwheight = 1'), "torque.wheight: unknown key; did you mean 'weight'?"),
         (
             toml(initial='omega = [0, 0, 1]\neuler_deg = {sequenc = "Z", angles = [1]}'),

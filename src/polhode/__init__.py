@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from polhode.integration.loop import SimulationFailed as SimulationFailed
     from polhode.integration.loop import SimulationInterrupted as SimulationInterrupted
     from polhode.integration.short_steps import ShortSteps as ShortSteps
+    from polhode.io.ccsds import read_aem as read_aem
+    from polhode.io.ccsds import read_apm as read_apm
     from polhode.solution import Solution as Solution
     from polhode.stepping.stepper import Stepper as Stepper
     from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
@@ -114,6 +116,8 @@ _HOME = {
     "quaternion_from_euler": "attitudes",
     "quaternion_from_mrp": "attitudes",
     "quaternion_product": "vectors",
+    "read_aem": "io.ccsds",
+    "read_apm": "io.ccsds",
     "resume": "_simulate",
     "simulate": "_simulate",
     "table_at": "core.table",

@@ -1,6 +1,8 @@
 """Scenario files: a run written down in TOML.
 
     title = "A fast top"                # optional
+    epoch = "2026-01-31T12:00:00"       # optional: the instant of t = 0, kept in the result,
+    time_system = "UTC"                 # in UTC (if nothing is said), TAI, TT, TDB or GPS
 
     [body]                              # one of moments, tensor, name
     moments = [5.0, 5.0, 1.0]           # kg m^2
@@ -82,6 +84,7 @@ from polhode.body import Body
 from polhode.core.quat import multiply, to_space, turn
 from polhode.core.types import Quat
 from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
+from polhode.io.epochs import Instant
 from polhode.io.netcdf import LARGEST_BYTES
 from polhode.io.tables import FORMATS, check_format
 from polhode.methods import Method
@@ -406,6 +409,10 @@ class _File(_Table):
 
     title: str = ""
     """A title for pictures and results."""
+    epoch: str | None = None
+    """The instant of t = 0, as in "2026-01-31T12:00:00"; it is kept in the result."""
+    time_system: str = "UTC"
+    """The time system of the epoch: UTC, TAI, TT, TDB or GPS."""
     body: _Body
     """The body."""
     initial: _Initial
@@ -494,6 +501,8 @@ class Scenario:
     """The bodies of the [ensemble] table, if there is one."""
     state: Any = None
     """The numbers that the torque carries at the start; None: it carries none, or knows them."""
+    epoch: Instant | None = None
+    """The instant of t = 0, if it is given."""
     formats: tuple[str, ...] = ()
     """The endings of further files for the result, besides that of `file`."""
     events: tuple[Event, ...] = ()
@@ -533,7 +542,8 @@ class Scenario:
         return {name: getattr(self, name) for name in names}
 
     def _labelled(self, solution: Solution) -> Solution:
-        return replace(solution, metadata={**solution.metadata, "title": self.title, "scenario": self.path.name})
+        named = replace(solution, metadata={**solution.metadata, "title": self.title, "scenario": self.path.name})
+        return named if self.epoch is None else named.with_epoch(self.epoch, self.epoch.system)
 
 
 def load_scenario(path: str | Path, *, trust: bool = False) -> Scenario:
@@ -659,6 +669,7 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         quantities=file.output.quantities,
         state=None if from_file else file.initial.state,
         formats=file.output.formats,
+        epoch=None if file.epoch is None else _checked("epoch", lambda: Instant.given(file.epoch, file.time_system)),
     )
     # Raises what `simulate` would raise; the messages name the keys.
     _checked("", lambda: checked_arguments(**scenario.arguments()))

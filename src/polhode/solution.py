@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
+    from polhode.io.ccsds_write import Written
+    from polhode.io.epochs import Instant
     from polhode.io.netcdf import Contents
 
 INTERPRETED_ROWS = 20_000
@@ -557,6 +559,77 @@ class Solution(WithAttitudes):
             events = tuple(e._without_potential() for e in self.events)
             return dataclasses.replace(self._without_potential(), events=events)
         return self
+
+    @property
+    def epoch(self) -> Instant | None:
+        """The instant of t = 0, if it was stored by `with_epoch`; None: it is not known."""
+        from polhode.io.epochs import Instant
+
+        stored = self.metadata.get("epoch")
+        return None if stored is None else Instant.read(stored["time"], stored["system"])
+
+    def with_epoch(self, epoch: Any, time_system: str = "UTC") -> Solution:
+        """Returns the solution with the instant of t = 0: a text such as '2026-01-31T12:00:00', or a Time of astropy.
+
+        The time system is UTC, TAI, TT, TDB or GPS. Files keep the epoch.
+        """
+        from polhode.io.epochs import Instant
+
+        instant = Instant.given(epoch, time_system)
+        stored = {"time": instant.text(), "system": instant.system}
+        return dataclasses.replace(self, metadata={**self.metadata, "epoch": stored})
+
+    def to_aem(
+        self, path: str | os.PathLike[str], *, object_name: str, object_id: str, epoch: Any = None,
+        time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
+        tolerance: float | None = 1e-6, interpolation: str = "LAGRANGE", originator: str = "POLHODE",
+        overwrite: bool = False,
+    ) -> Written:  # fmt: skip
+        """Writes the attitudes as an AEM, a CCSDS file of version 2.0, from which a reader can interpolate.
+
+        Rows are chosen so that the interpolation, "LAGRANGE" of degree 7 or "LINEAR", errs by at most `tolerance`, in
+        rad, which is checked between the rows; the bound stands in the file. With `tolerance=None` the rows are those
+        of the solution. A new segment begins at every breakpoint of the torque. `epoch` is the instant of t = 0, in
+        `time_system`, if it was not stored by `with_epoch`.
+        """
+        from polhode.io.ccsds_write import write_aem
+
+        return write_aem(
+            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+            frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
+        )  # fmt: skip
+
+    def to_apm(
+        self, path: str | os.PathLike[str], *, object_name: str, object_id: str, t: float | None = None,
+        epoch: Any = None, time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
+        originator: str = "POLHODE", overwrite: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes attitude, rate and inertia tensor at one time as an APM, a CCSDS file of version 2.0.
+
+        The time `t` is the end of the run if none is given; the rest is as for `to_aem`.
+        """
+        from polhode.io.ccsds_write import write_apm
+
+        write_apm(
+            self, path, object_name=object_name, object_id=object_id, t=t, epoch=epoch, time_system=time_system,
+            frames=frames, originator=originator, overwrite=overwrite,
+        )  # fmt: skip
+
+    def to_ck(
+        self, path: str | os.PathLike[str], *, spacecraft_id: int, epoch: Any = None, time_system: str | None = None,
+        frame: str = "POLHODE_BODY", tolerance: float = 1e-6, overwrite: bool = False,
+    ) -> Written:  # fmt: skip
+        """Writes the attitudes as kernels of SPICE: a CK of type 3, and beside it a clock (.tsc) and a frame (.tf).
+
+        Rows are chosen so that the interpolation of SPICE errs by at most `tolerance`, in rad. Space axes are J2000,
+        the body axes have the name `frame` and the number 1000 `spacecraft_id`, a negative number. It needs spiceypy.
+        """
+        from polhode.io.spice import write_ck
+
+        return write_ck(
+            self, path, spacecraft_id=spacecraft_id, epoch=epoch, time_system=time_system, frame=frame,
+            tolerance=tolerance, overwrite=overwrite,
+        )  # fmt: skip
 
     def _without_potential(self) -> Solution:
         return dataclasses.replace(self, saved_potential=np.full(self.t.size + 1, np.nan))

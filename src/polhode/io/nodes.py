@@ -1,0 +1,298 @@
+"""Times from which a motion can be interpolated within a tolerance: nodes, chosen by a bound and checked between them.
+
+Along the shortest arc between two attitudes (slerp) the error is at most h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), where h
+is the distance of the nodes. A reader that interpolates the components of quaternions instead goes along the same arc,
+but at another pace, which is added. For Lagrange interpolation of degree 7 the error is measured: at the midpoints of
+all intervals, and at three places in those near the ends, where it is largest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polhode._arrays import Floats, dots, lengths
+from polhode.io.epochs import PS, picoseconds
+
+if TYPE_CHECKING:
+    from polhode.solution import Solution
+
+DEGREE = 7
+"""The degree of Lagrange interpolation, where a segment has nodes enough."""
+
+MEASURED_MARGIN = 1.25
+"""Errors that are measured at some places are taken for this much more between them."""
+
+LEAST_TOLERANCE = 1e-12
+"""Below this the rounding of quaternions counts."""
+
+MOST_NODES = 20_000_000
+"""A file with more rows would have several gigabytes."""
+
+NEAR_ENDS = 3
+"""Intervals at each end in which Lagrange interpolation has no nodes on one side, and is checked more closely."""
+
+_TRIES = 30
+
+
+@dataclass
+class Segment:
+    """A stretch of the motion without a breakpoint, with its nodes."""
+
+    picoseconds: list[int]
+    """The times of the nodes, in picoseconds."""
+    quaternion: Floats
+    omega: Floats
+    degree: int
+    bound: float | None
+    """The interpolation error is at most this, in rad; None: it could not be measured."""
+    measured: float | None
+    """The largest error that was found between the nodes, in rad."""
+
+
+@dataclass
+class _Trial:
+    """A segment that is being divided."""
+
+    start: int
+    end: int
+    count: int
+    best: Segment | None = None
+    done: bool = False
+
+
+def choose(solution: Solution, tolerance: float, linear: bool, *, chords: bool = True) -> list[Segment]:
+    """Returns segments whose nodes are as few as give this tolerance, in rad, by `Solution.at`.
+
+    With `chords` a linear interpolation may also be that of the components of quaternions.
+    """
+    if not LEAST_TOLERANCE <= tolerance <= 1.0:
+        raise ValueError(f"tolerance must be an angle between {LEAST_TOLERANCE:g} and 1 rad, not {tolerance:g}")
+    fastest = max(float(lengths(solution.omega).max(initial=0.0)), float(np.linalg.norm(solution.problem.omega_start)))
+    trials = _trials(solution, tolerance, fastest, linear)
+    for _ in range(_TRIES):
+        open_trials = [trial for trial in trials if not trial.done]
+        if not open_trials:
+            break
+        rows = sum(trial.count for trial in trials)
+        if rows > MOST_NODES:
+            raise ValueError(f"the tolerance {tolerance:g} needs more than {rows:,} rows: allow a larger error")
+        _try(solution, open_trials, tolerance, linear, chords)
+    found = [trial.best for trial in trials if trial.best is not None]
+    if len(found) < len(trials):
+        raise ValueError(
+            f"the tolerance {tolerance:g} cannot be reached by interpolation: the rounding of quaternions is larger"
+        )
+    return _with_continuous_signs(found)
+
+
+def _trials(solution: Solution, tolerance: float, fastest: float, linear: bool) -> list[_Trial]:
+    low, high = sorted((solution.problem.t_start, solution.t_last))
+    inner = [t for t in solution.torque.breakpoints if low < t < high]
+    unit = 1000 if high - low > 1e-5 * (1 + len(inner)) else 1
+    ends = [-(-picoseconds(low) // unit) * unit]  # inwards, as there are no states outside of the run
+    ends += [(2 * picoseconds(t) + unit) // (2 * unit) * unit for t in inner]
+    ends.append(picoseconds(high) // unit * unit)
+    ends = sorted(set(ends))
+    if len(ends) < 2:
+        raise ValueError(
+            f"the run from {low!r} to {high!r} s is too short for a file, which has times to the picosecond"
+        )
+    turn = 2.0 * tolerance ** (1 / (DEGREE + 1))  # a first guess of the angle from node to node
+    trials = []
+    for start, end in pairwise(ends):
+        angle = fastest * (end - start) / PS
+        count = 2 + math.ceil(angle / (0.5 if linear else turn))
+        if not linear and count < DEGREE + 1:
+            count = 4 if len(ends) > 2 else DEGREE + 1
+        trials.append(_Trial(start, end, count))
+    return trials
+
+
+def _spread(start: int, end: int, count: int) -> list[int]:
+    """Returns times at equal distances, each of them a short decimal number if the distance allows it."""
+    unit = 1000 if (end - start) // (count - 1) >= 1_000_000 and start % 1000 == end % 1000 == 0 else 1
+    whole = end - start
+    if whole // (count - 1) < 1:
+        raise ValueError("the nodes would be less than a picosecond apart: allow a larger error")
+    return [start + (2 * k * whole + (count - 1) * unit) // (2 * (count - 1) * unit) * unit for k in range(count)]
+
+
+def _try(solution: Solution, trials: list[_Trial], tolerance: float, linear: bool, chords: bool) -> None:
+    """Tries the nodes of all trials in one call of `at`, and says what to try next."""
+    nodes = [_spread(trial.start, trial.end, trial.count) for trial in trials]
+    times = [np.array(part) / PS for part in nodes]
+    checks = [_between(t, linear) for t in times]
+    sizes = [x.size for pair in zip(times, checks, strict=True) for x in pair]
+    low, high = sorted((solution.problem.t_start, solution.t_last))
+    asked = np.clip(np.concatenate([x for pair in zip(times, checks, strict=True) for x in pair]), low, high)
+    answer = solution.at(asked)
+    q, w = answer.quaternion / lengths(answer.quaternion)[:, None], answer.omega
+    cuts = np.cumsum(sizes)[:-1]
+    qs, ws = np.split(q, cuts), np.split(w, cuts)
+    for k, trial in enumerate(trials):
+        q_nodes = with_continuous_signs(qs[2 * k])
+        degree = 1 if linear else min(DEGREE, trial.count - 1)
+        measured = float(errors(times[k], q_nodes, checks[k], qs[2 * k + 1], degree, linear).max(initial=0.0))
+        if linear:
+            bound = max(arc_bound(times[k], ws[2 * k], ws[2 * k + 1]), measured)
+            if chords:
+                fastest = float(lengths(np.concatenate([ws[2 * k], ws[2 * k + 1]])).max())
+                bound += _pace(fastest * float(np.diff(times[k]).max()))
+        else:
+            bound = MEASURED_MARGIN * measured
+        made = Segment(nodes[k], q_nodes, ws[2 * k], degree, bound, measured)
+        _judge(trial, made, tolerance, linear)
+
+
+def _judge(trial: _Trial, made: Segment, tolerance: float, linear: bool) -> None:
+    """Keeps what is good enough, and says how many nodes to try next."""
+    assert made.bound is not None
+    order = 2 if linear else made.degree + 1
+    intervals = trial.count - 1
+    wanted = max(1, math.ceil(intervals * (made.bound / (0.8 * tolerance)) ** (1 / order)))
+    if made.bound <= tolerance:
+        better = trial.best is None or trial.count < len(trial.best.picoseconds)
+        first = trial.best is None
+        if better:
+            trial.best = made
+        least = 1 if linear else made.degree
+        if first and max(wanted, least) < 0.85 * intervals:  # far better than asked for: fewer nodes, once
+            trial.count = 1 + max(wanted, least)
+        else:
+            trial.done = True
+    elif trial.best is not None:
+        trial.done = True
+    elif not linear and trial.count < DEGREE + 1:
+        trial.count += 2
+    else:
+        trial.count = 1 + max(min(wanted, 4 * intervals), intervals + 1 + intervals // 20)
+
+
+def _between(t: Floats, linear: bool) -> Floats:
+    """Returns the places where an interpolation is checked."""
+    middle = (t[:-1] + t[1:]) / 2
+    if linear or t.size < 3:
+        return middle
+    near = np.r_[0 : min(NEAR_ENDS, t.size - 1), max(0, t.size - 1 - NEAR_ENDS) : t.size - 1]
+    near = np.unique(near)
+    step = np.diff(t)[near]
+    return np.sort(np.concatenate([middle, t[near] + 0.25 * step, t[near] + 0.75 * step]))
+
+
+def errors(t: Floats, q: Floats, at: Floats, truth: Floats, degree: int, linear: bool) -> Floats:
+    """Returns the angles between interpolated and true attitudes, in rad."""
+    out = np.empty(at.size)
+    for k in range(0, at.size, 1 << 15):
+        here = slice(k, k + (1 << 15))
+        found = _slerp(t, q, at[here]) if linear else lagrange(t, q, at[here], degree)
+        true = truth[here]
+        chord = np.minimum(lengths(found - true), lengths(found + true))
+        out[here] = 4.0 * np.arcsin(np.minimum(chord / 2.0, 1.0))
+    return out
+
+
+def lagrange(t: Floats, q: Floats, at: Floats, degree: int) -> Floats:
+    """Returns unit quaternions, interpolated by polynomials through the nearest degree + 1 nodes."""
+    interval = np.clip(np.searchsorted(t, at, side="right") - 1, 0, t.size - 2)
+    first = np.clip(interval - degree // 2, 0, t.size - 1 - degree)
+    window = first[:, None] + np.arange(degree + 1)
+    x = t[window]
+    away = at[:, None] - x
+    total = np.zeros((at.size, 4))
+    for j in range(degree + 1):
+        others = [i for i in range(degree + 1) if i != j]
+        weight = np.prod(away[:, others] / (x[:, j : j + 1] - x[:, others]), axis=1)
+        total += weight[:, None] * q[window[:, j]]
+    return np.asarray(total / lengths(total)[:, None])
+
+
+def _slerp(t: Floats, q: Floats, at: Floats) -> Floats:
+    """Returns unit quaternions along the arcs between nodes."""
+    k = np.clip(np.searchsorted(t, at, side="right") - 1, 0, t.size - 2)
+    u = ((at - t[k]) / (t[k + 1] - t[k]))[:, None]
+    a, b = q[k], q[k + 1]
+    half = 2.0 * np.arcsin(np.minimum(lengths(a - b) / 2.0, 1.0))[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        arc = (np.sin((1 - u) * half) * a + np.sin(u * half) * b) / np.sin(half)
+    found = np.where(half > 1e-9, arc, (1 - u) * a + u * b)
+    return np.asarray(found / lengths(found)[:, None])
+
+
+def arc_bound(t: Floats, w: Floats, w_between: Floats) -> float:
+    """Returns the bound of the error along arcs, h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), of all intervals.
+
+    dw/dt comes from the rates at nodes and midpoints: its mean in both halves, and the change between them.
+    """
+    h = np.diff(t)
+    first, second = 2.0 * (w_between - w[:-1]) / h[:, None], 2.0 * (w[1:] - w_between) / h[:, None]
+    steepest = np.maximum(lengths(first), lengths(second)) + 0.75 * lengths(second - first)
+    fastest = np.maximum(np.maximum(lengths(w[:-1]), lengths(w[1:])), lengths(w_between))
+    return float((h**2 / 8 * steepest * (1.0 + (fastest * h) ** 2 / 30)).max())
+
+
+def _pace(angle: float) -> float:
+    """Returns how far apart arc and scaled chord can be between attitudes at an angle, in rad."""
+    half = min(angle / 2, math.pi / 2)
+    u = np.linspace(0.0, 1.0, 129)
+    along = np.arctan2(u * math.sin(half), 1 - u + u * math.cos(half))
+    return 2.01 * float(np.abs(along - u * half).max())
+
+
+def with_continuous_signs(q: Floats) -> Floats:
+    """Returns the same attitudes with signs that do not jump."""
+    return q * np.cumprod(np.where(np.concatenate([[1.0], dots(q[1:], q[:-1])]) < 0.0, -1.0, 1.0))[:, None]
+
+
+def _with_continuous_signs(segments: list[Segment]) -> list[Segment]:
+    for before, after in pairwise(segments):
+        if float(before.quaternion[-1] @ after.quaternion[0]) < 0.0:
+            after.quaternion = -after.quaternion
+    return segments
+
+
+def rows(solution: Solution, linear: bool) -> list[Segment]:
+    """Returns segments whose nodes are the rows of the solution; their error is measured if `Solution.at` works."""
+    order = np.argsort(solution.t, kind="stable")
+    t, q, w = solution.t[order], solution.quaternion[order], solution.omega[order]
+    if t.size == 0:
+        raise ValueError("the solution has no rows: give a tolerance, by which rows are chosen")
+    if (np.diff(t) <= 0).any():
+        raise ValueError(f"the time {t[int(np.argmin(np.diff(t) > 0))]!r} stands there twice: ask for each time once")
+    q = with_continuous_signs(q / lengths(q)[:, None])
+    cuts = [int(np.searchsorted(t, x)) for x in solution.torque.breakpoints if t[0] < x < t[-1]]
+    segments = list[Segment]()
+    first = 0
+    for cut in [*sorted(set(cuts)), t.size - 1]:
+        last = cut if cut == t.size - 1 or t[cut] in solution.torque.breakpoints else cut - 1
+        if last > first or t.size == 1:
+            here = slice(first, last + 1)
+            degree = max(1, min(1 if linear else DEGREE, last - first))
+            bound, measured = _measured(solution, t[here], q[here], degree, linear)
+            segments.append(Segment([picoseconds(x) for x in t[here]], q[here], w[here], degree, bound, measured))
+        first = cut
+    return segments
+
+
+def _measured(
+    solution: Solution, t: Floats, q: Floats, degree: int, linear: bool
+) -> tuple[float | None, float | None]:  # fmt: skip
+    if t.size < 2:
+        return None, None
+    checks = _between(t, linear)
+    try:
+        answer = solution.at(checks)
+    except ValueError:  # the file of a solution keeps no function, or the torque was changed
+        return None, None
+    truth = answer.quaternion / lengths(answer.quaternion)[:, None]
+    measured = float(errors(t, q, checks, truth, degree, linear).max())
+    bound = MEASURED_MARGIN * measured
+    if linear:
+        low, high = sorted((solution.problem.t_start, solution.t_last))
+        w = solution.at(np.clip(t, low, high)).omega
+        bound = max(measured, arc_bound(t, w, answer.omega)) + _pace(float(lengths(w).max() * np.diff(t).max()))
+    return bound, measured
