@@ -7,9 +7,9 @@ import polhode as ph
 from polhode.compiled.digest import digest
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Scales
-from polhode.integration.binding import _bound
+from polhode.integration.binding import _bound_anew
 from polhode.integration.fixed import driver_of
-from polhode.methods import catalogue
+from polhode.methods import catalogue, find
 from polhode.tolerance.choice import CORRECTED, MODIFIED
 from tests.integration.common import run
 
@@ -17,7 +17,7 @@ from tests.integration.common import run
 @pytest.mark.parametrize("first", ["DOP853", "ExactPolished", "JE0"])
 def test_methods_whose_schemes_are_equal_tuples_are_not_mixed_up(first: str) -> None:
     names = [first, *sorted({"DOP853", "ExactPolished", "JE0"} - {first})]
-    _bound.cache_clear()
+    _bound_anew.cache_clear()
     ends = [run(torque=ph.Free(), method=name).quaternion[-1] for name in names]
     np.testing.assert_allclose(ends, [ends[0]] * 3, atol=1e-6)
 
@@ -35,6 +35,33 @@ def test_schemes_of_any_size_make_one_step_for_all_sizes(depends: Depends) -> No
             alike.add(name)
     assert alike >= {"MR2", "G8", "DOP853", "NMB", "Adams"}
     assert not alike & {"Strang", "SABA", "Exact", "ExactPolished"}
+
+
+@pytest.mark.parametrize("name", ["Strang", "SABA", "Exact", CORRECTED, MODIFIED, f"{MODIFIED}(compensated=true)"])
+@pytest.mark.parametrize("gyrostat", [False, True])
+def test_where_the_prepared_flows_are_the_same_so_is_the_step(name: str, gyrostat: bool) -> None:
+    """Runs share a step by the flows alone: nothing else in it may depend on the sizes of a run."""
+    method = find(name)
+    if gyrostat and not method.accepts_rotor:
+        return
+    pull = principal_torque(ph.HeavyTop(weight=1).torque_kernel, tilted=False, windowed=False)
+    rng, kinds = np.random.default_rng(3), list[int]()
+    for depends in (Depends.NOTHING, Depends.POSITION, Depends.POSITION | Depends.TIME):
+        steps: dict[object, set[tuple[str | None, ...]]] = {}
+        for _ in range(8):
+            size = 10.0 ** rng.uniform(-2, 2)
+            momentum = tuple((size * rng.normal(size=3)).tolist())
+            quickens, keeps = bool(depends & Depends.TIME), bool(rng.random() < 0.5)
+            scales = Scales(
+                (2.0, 3.0, 4.5), momentum, 0.1, float(rng.choice([0.0, 0.1, 3.0])), quickens, keeps, gyrostat=gyrostat
+            )
+            bound = method.scheme.bind(pull, depends, scales)
+            parts = (bound.start, bound.step, bound.enter, bound.leave)
+            names = tuple(f and digest(f).name for f in parts)  # type: ignore[arg-type]
+            steps.setdefault(method.scheme.prepared_flows(depends, scales), set()).add(names)  # type: ignore[attr-defined]
+        assert all(len(alike) == 1 for alike in steps.values())
+        kinds.append(len(steps))
+    assert max(kinds) > 1 or "compensated" in name
 
 
 @pytest.mark.usefixtures("plain")

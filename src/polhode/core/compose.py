@@ -115,15 +115,28 @@ class Splitting(NamedTuple):
         """Whether it is a short chain of kicks and rotations about the axes, each waiting for the one before."""
         return len(self.stages) <= SHORT_CHAIN and {s.flow for s in self.stages} <= {kick, spin1, spin2, spin3}
 
+    def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
+        """Returns the flows that are prepared for these scales: where they are the same, so is the step."""
+        flows, longest = _prepared(self, depends is Depends.NOTHING, scales.gyrostat)
+        here = scales._replace(step=longest * scales.step)
+        return tuple([f(here) for f in flows])
+
+    def used(self, *, is_free: bool, gyrostat: bool) -> "Splitting":
+        """Returns the stages that are needed: without a rotor none are by it, and without a torque no kicks."""
+        used = self if gyrostat else self.without_veers()
+        return used.without_kicks() if is_free else used
+
+    def longest(self) -> float:
+        """Returns the longest fraction of a step."""
+        return max((abs(s.fraction) for s in self.stages), default=1.0)
+
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Writes one step as one function, with its torque in place."""
-        used = self if scales is not None and scales.gyrostat else self.without_veers()
-        used = used.without_kicks() if depends is Depends.NOTHING else used
+        used = self.used(is_free=depends is Depends.NOTHING, gyrostat=scales is not None and scales.gyrostat)
         stages, times = used.stages, used.times()
         carried = used.carries(depends)
         flows = list(dict.fromkeys(s.flow for s in stages))
-        longest = max((abs(s.fraction) for s in stages), default=1.0)
-        here = scales and scales._replace(step=longest * scales.step)
+        here = scales and scales._replace(step=used.longest() * scales.step)
         made = [kick(pull) if f is kick else f(here) if is_prepared(f) else f for f in flows]
         names: dict[str, Any] = {f"flow{i}": f for i, f in enumerate(made)}
         names |= {"push": push, "pull": pull, "State": State, "tidied": tidied, "OK": OK}
@@ -149,6 +162,13 @@ class Splitting(NamedTuple):
         start: Start = pull if carried else nothing
         evaluations = sum(s.evaluations for s in stages)
         return Stepper(start, step, 3 if carried else 0, int(carried), evaluations - int(carried))
+
+
+@lru_cache(maxsize=128)
+def _prepared(splitting: Splitting, is_free: bool, gyrostat: bool) -> tuple[tuple[Any, ...], float]:
+    """Returns the flows of a splitting that are made for the scales of a run, and its longest fraction of a step."""
+    used = splitting.used(is_free=is_free, gyrostat=gyrostat)
+    return tuple(f for f in dict.fromkeys(s.flow for s in used.stages) if is_prepared(f)), used.longest()
 
 
 def _is_alternating(stages: Sequence[Stage]) -> bool:

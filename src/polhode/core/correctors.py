@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import ceil, comb, copysign, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from polhode.core.compose import Splitting, Stage, of_any_norm
 from polhode.core.flows import KickAhead, free, kick, kick_ahead
@@ -158,6 +158,10 @@ class Corrected(NamedTuple):
 
     leapfrog: Splitting | PolishedSplitting
     order: int
+
+    def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
+        """Returns the flows that are prepared for these scales: those of the steps and that of the corrector."""
+        return (*self.leapfrog.prepared_flows(depends, scales), free(scales))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Returns a step of one drift and one kick, with the changes of variables `enter` and `leave`.

@@ -251,6 +251,13 @@ class PolishedSplitting(NamedTuple):
         """Returns steps of these fractions, one after the other, as one step."""
         return PolishedSplitting(self.splitting.composed(fractions))
 
+    def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
+        """Returns the flow that is prepared for these scales."""
+        if depends is Depends.NOTHING:
+            return (gliding(scales, 1.0),)
+        longest = max(abs(s.fraction) for s in self.splitting.without_veers().stages if s.flow is not kick)
+        return (gliding(scales._replace(step=longest * scales.step), HEADROOM),)
+
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
         """Writes one step as one function. The torque of a last kick is carried to the next step, as in `Splitting`."""
         if depends is Depends.NOTHING:

@@ -120,9 +120,38 @@ def sampled(
     return made._replace(sample=principal_sample(sample, tilted=tilted), gyrostat=scales.gyrostat)
 
 
-@lru_cache(maxsize=128)
 def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
-    """Binds a scheme to its torque; the stepper is cached, so that its program is found at once."""
+    """Binds a scheme to its torque; the stepper is cached, so that its program is found at once.
+
+    If all flows are the same that were prepared for other scales, so is the step: each start has scales of its own.
+    """
+    prepared = getattr(scheme.value, "prepared_flows", None)
+    deciding: object = scales
+    if prepared is not None:
+        rest = (scales.many, scales.packed, scales.axis, scales.gyrostat, scales.form, scales.carried)
+        deciding = (prepared(depends, scales), rest)
+    return _bound_anew(scheme, kernel, tilted, windowed, depends, deciding, Beside(scales))
+
+
+class Beside:
+    """A value that has no part in what a cached function is asked for."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Beside)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=128)
+def _bound_anew(
+    scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, deciding: object, beside: Beside
+) -> Stepper:
+    """Binds a scheme to its torque for scales, of which some numbers are deciding."""
+    scales: Scales = beside.value
     torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(scales.carried))
     made: Stepper = scheme.value.bind(torque, depends, scales)
     return made._replace(gyrostat=True) if scales.gyrostat else made

@@ -93,6 +93,11 @@ def _modes(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats
         return np.array(kernel(t, q, w, p), dtype=float)
 
     here = at(attitude, rate, carried)
+    if not carried:  # for most torques a bound of the damping suffices, without matrices
+        changes = [at(attitude, _added(rate, d), carried) - here for d in _directions(small)]
+        size = math.hypot(*(x for change in changes for x in change.tolist())) / small
+        if not size * abs(span) > STIFF_RADIANS * float(body.moments.min()):
+            return np.zeros(0)
     by_rate = _columns(lambda d: (at(attitude, _added(rate, d), carried) - here) / small, small)
     inverse = body.axes @ np.diag(1.0 / body.moments) @ body.axes.T
     damping = by_rate @ inverse
@@ -115,7 +120,11 @@ def _modes(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats
 
 
 def _columns(change: Any, size: float) -> Floats:
-    return np.stack([change((size, 0.0, 0.0)), change((0.0, size, 0.0)), change((0.0, 0.0, size))], axis=1)
+    return np.stack([change(d) for d in _directions(size)], axis=1)
+
+
+def _directions(size: float) -> tuple[Vec3, Vec3, Vec3]:
+    return (size, 0.0, 0.0), (0.0, size, 0.0), (0.0, 0.0, size)
 
 
 def _added(a: Vec3, b: Vec3) -> Vec3:

@@ -20,12 +20,14 @@ from polhode.torques._returned import no_real_number, plain_item, size_of
 
 def size_or_zero(kernel: UserTorque, t: float, q: Quat, w: Vec3, p: Floats) -> float:
     """Returns the size of the torque, or zero where it cannot be computed: a run that comes there will say so."""
-    with faults_ignored():
+    try:
         x, y, z = kernel(t, q, w, p)
         size = math.hypot(x, y, z)
-        if math.isfinite(size):
-            return size
-    return 0.0
+    except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem):
+            raise
+        return 0.0
+    return size if math.isfinite(size) else 0.0
 
 
 def size_at_start(

@@ -46,6 +46,12 @@ def in_motion(nodes: int, compensated: bool) -> Callable[[int], Increments]:
     return partial(comoving_collocation, nodes, compensated=compensated)
 
 
+@cache
+def _scheme(compensated: bool, comoving: bool) -> Increments:
+    """Returns the scheme, one for all tolerances, so that runs with different ones share what is bound to a torque."""
+    return gauss(NODES, compensated=compensated, symmetric=in_motion(NODES, compensated) if comoving else None)
+
+
 def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
     allowed = _check.number("the option tolerance of G8", tolerance)
     if not 0 <= allowed < 1:
@@ -54,7 +60,7 @@ def _collocation(tolerance: float, compensated: bool, comoving: bool) -> Method:
     quadratic = Keeps.ENERGY | Keeps.MOMENTUM_NORM if allowed == 0 else Keeps.NOTHING
     return Method(
         "G8",
-        gauss(NODES, compensated=compensated, symmetric=in_motion(NODES, compensated) if comoving else None),
+        _scheme(compensated, comoving),
         summary=f"Gauss collocation with {NODES} nodes, of order {2 * NODES}, by fixed-point iteration",
         about=_ABOUT.format(n=NODES),
         cite="hairer2006b,hairer2008",

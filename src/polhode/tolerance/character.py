@@ -2,11 +2,13 @@
 
 import math
 from functools import cache, cached_property, lru_cache, partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode._arrays import Floats, lengths
+from polhode._check import FEW_NUMBERS
 from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.compiled import named
 from polhode.core.exact import effort, finest
@@ -110,6 +112,11 @@ class Character(Sizes):
             return self
         rate, torque_ratio = self.comoving
         return self._replace(rate=rate, torque_ratio=torque_ratio, steadiness=math.inf)
+
+    @cached_property
+    def turns(self) -> dict[tuple[int, float], tuple[float, float]]:
+        """The turns in a step that were found likely to do, for methods and tolerances."""
+        return {}
 
     @cached_property
     def turn(self) -> float:
@@ -251,6 +258,13 @@ def equal_parts(problem: Problem) -> int:
     times = problem.times
     if times is None or times.size == 0 or problem.torque.breakpoints:
         return 0
+    if times.size <= FEW_NUMBERS:  # for these the calls of NumPy take longer
+        t0, span = problem.t_start, problem.span
+        parts_of_span = [(t - t0) / span for t in times.tolist()]
+        ahead = [a for a in parts_of_span if a > 0.0]
+        least = min([b - a for a, b in pairwise([0.0, *ahead])], default=0.0)
+        parts = round(1.0 / least) if least * MOST_PARTS > 0.99 else 0
+        return parts if max([abs(a * parts - round(a * parts)) for a in parts_of_span]) < 1e-9 else 0
     x = (times - problem.t_start) / problem.span
     gaps = x[x > 0.0]
     gaps[1:] -= gaps[:-1].copy()
@@ -376,8 +390,9 @@ def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, floa
     p = read_only(np.array(torque.parameters(problem.body), dtype=float))
     start = tuple(problem.quaternion_start.tolist())
     here = size_or_zero(kernel, problem.t_start, start, w, p)
-    content = (_content(problem), named(potential) if potential else "none")
-    if torque.depends is Depends.POSITION and not torque.breakpoints and all(content):
+    of_attitude = torque.depends is Depends.POSITION and not torque.breakpoints
+    content = (_content(problem), named(potential) if potential else "none") if of_attitude else (None,)
+    if of_attitude and all(content):
         looks = _sizes_and_potentials(kernel, potential, content, tuple(p.tolist()))
         most = kinetic + _potential_or_nan(potential, start, p)
         reached = [size for size, energy in looks if not energy > most]
@@ -389,8 +404,8 @@ def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, floa
     others, narrow = _attitudes(LOOKS if timed else FEW_LOOKS), 1.0
     apart = problem.span / len(others)
     sizes = [size_or_zero(kernel, problem.t_start + k * apart, q, w, p) for k, q in enumerate(others, 1)]
-    if timed and not torque.breakpoints and content[0] is not None:
-        most, narrow = _pulse(kernel, content[0], problem.t_start, problem.span, tuple(p.tolist()))
+    if timed and not torque.breakpoints and (name := _content(problem)) is not None:
+        most, narrow = _pulse(kernel, name, problem.t_start, problem.span, tuple(p.tolist()))
         if narrow > 1.0:
             return max(here, most, *sizes), True, narrow
     return *_evened(problem, here, sizes, kinetic), narrow

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from polhode.core.polished import LONGEST_TURN
@@ -171,7 +172,13 @@ def _allowed(rtol: float, steps: float) -> float:
     """Returns an error of an iteration that does not show: 1 or 3 times a power of ten, a name for a person."""
     most = max(ITERATION_SHARE * rtol / steps, 1e-17)
     power = math.floor(math.log10(most))
-    return float(f"{3 if most >= 3 * 10.0**power else 1}e{power}")
+    return _round_number(3 if most >= 3 * 10.0**power else 1, power)
+
+
+@lru_cache(maxsize=128)
+def _round_number(digit: int, power: int) -> float:
+    """Returns the float that a person writes so."""
+    return float(f"{digit}e{power}")
 
 
 def _growth(c: Character) -> float:
@@ -230,6 +237,13 @@ def _orders(method: Method, c: Character) -> tuple[int | None, int | None]:
 
 def _first_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     """Returns the turn in a step that is likely to do, and the order of the error that allows no more."""
+    known = c.turns
+    if (found := known.get((id(method), rtol))) is None:  # the character of a call, which keeps its methods
+        found = known[id(method), rtol] = _found_turn(method, c, rtol)
+    return found
+
+
+def _found_turn(method: Method, c: Character, rtol: float) -> tuple[float, float]:
     orders = _orders(method, c)
     powers = method.generalised_order or (min(n for n in orders if n is not None),)
     model = model_of(method, symmetric=c.comoving is not None) or UNKNOWN

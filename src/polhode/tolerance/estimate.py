@@ -6,12 +6,15 @@ moments means, and how all of that grows along this motion.
 """
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats, dots
+from polhode._check import FEW_NUMBERS
 from polhode.core.states import LEAST_SHARE, NO_ERROR
 from polhode.integration.nudge import Nudged
 from polhode.problem import Plan, Problem
@@ -73,19 +76,33 @@ def nudged(
     would not be seen. Inverses go up and down by turns, from the least moment to the greatest, and equal ones alike: a
     needle feels the difference of its greatest two, and a disc that of its least.
     """
-    is_greatest = moments == moments.max(axis=-1, keepdims=True)
-    between = (moments > moments.min(axis=-1, keepdims=True)) & ~is_greatest
-    down = between | (is_greatest & ~between.any(axis=-1, keepdims=True))
-    signs = np.where(is_greatest, -1.0, 1.0)
-    along = (momentum[..., None, :] @ axes)[..., 0, :]
+    if momentum.ndim == 1:
+        signs, inverses = _changes_of_one(*moments.tolist())
+        along = momentum @ axes
+    else:
+        signs, inverses = _changes(moments)
+        along = (momentum[..., None, :] @ axes)[..., 0, :]
     if inherited > NUDGE:
         along = np.copysign(np.maximum(np.abs(along), moments * (rate / math.sqrt(3.0))), along)
     changes: Floats = axes @ (signs * along)[..., None]
-    inverses = (1.0 + NUDGE * np.where(down, -1.0, 1.0)) / moments
     turn, by = SECOND_TURN if second else TURN, NUDGE
     if inherited > NUDGE:
         turn, by = np.eye(4) + (turn - np.eye(4)) * (inherited / NUDGE), inherited
     return Nudged(quaternion @ turn, momentum + by * changes[..., 0], inverses)
+
+
+def _changes(moments: Floats) -> tuple[Floats, Floats]:
+    """Returns the signs of the changes of the momentum in principal axes, and the changed inverses of the moments."""
+    is_greatest = moments == moments.max(axis=-1, keepdims=True)
+    between = (moments > moments.min(axis=-1, keepdims=True)) & ~is_greatest
+    down = between | (is_greatest & ~between.any(axis=-1, keepdims=True))
+    return np.where(is_greatest, -1.0, 1.0), (1.0 + NUDGE * np.where(down, -1.0, 1.0)) / moments
+
+
+@lru_cache(maxsize=128)
+def _changes_of_one(a: float, b: float, c: float) -> tuple[Floats, Floats]:
+    """Does the same for the moments of one body, which has many companions."""
+    return _changes(np.array([a, b, c]))
 
 
 def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
@@ -143,6 +160,8 @@ def apart_from_start(plan: Plan, t_start: float, times: Floats) -> Plan:
 
 def largest_rate(rate: Floats, start: Floats) -> float:
     """Returns the largest rate in the rows and at the start: a body that comes to rest has this scale."""
+    if rate.shape[0] <= FEW_NUMBERS:
+        return math.sqrt(max([x * x + y * y + z * z for x, y, z in (*rate.tolist(), start.tolist())]))
     return math.sqrt(max(dots(rate, rate).max(initial=0.0), float(start @ start)))
 
 
@@ -152,13 +171,29 @@ def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution, be
     `before` is the largest rate of the same motion before the run began. Numbers that the torque carries count as well,
     each relative to its largest size.
     """
-    q, p, rate = run.quaternion[rows], other.quaternion, run.body.rate(run.momentum)
-    differences, sums, rates = q - p, q + p, rate[rows] - run.body.rate(other.momentum)
-    apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
+    q, p, rate = run.quaternion[rows], other.quaternion, run.omega
+    rates = rate[rows] - run.body.rate(other.momentum)
+    if q.shape[0] <= FEW_NUMBERS:  # for these the calls of NumPy take longer
+        apart2 = max([_apart2(a, b) for a, b in zip(q.tolist(), p.tolist(), strict=True)])
+        faster2 = max([x * x + y * y + z * z for x, y, z in rates.tolist()])
+    else:
+        differences, sums = q - p, q + p
+        apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
+        faster2 = dots(rates, rates).max()
     angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
     largest = max(largest_rate(rate, run.problem.omega_start), before)
     carried = _distance_of_states(run, rows, other) if run.state_names else 0.0
-    return max(angle, math.sqrt(dots(rates, rates).max()) / largest if largest > 0 else 0.0, carried)
+    return max(angle, math.sqrt(faster2) / largest if largest > 0 else 0.0, carried)
+
+
+def _apart2(q: Sequence[float], p: Sequence[float]) -> float:
+    """Returns the square of the distance of two quaternions, whatever their signs."""
+    a, b, c, d = q
+    e, f, g, h = p
+    if a * e + b * f + c * g + d * h < 0.0:
+        e, f, g, h = -e, -f, -g, -h
+    a, b, c, d = a - e, b - f, c - g, d - h
+    return a * a + b * b + c * c + d * d
 
 
 def _distance_of_states(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:

@@ -9,7 +9,7 @@ import math
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ from polhode.tolerance.estimate import (
     nudged,
 )
 from polhode.tolerance.pair import available_cores, both
-from polhode.tolerance.refine import Search, Tried
+from polhode.tolerance.refine import SearchOfOne, Single
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
@@ -110,6 +110,8 @@ class OneBody:
         self.errors_may_grow = c.torque_ratio > BRINGS_TO_REST_RATIO
         """Whether the body may come near an unstable rest, where all errors grow in one direction: then a companion may
         be near by chance, and an estimate close to the tolerance is checked by a second one."""
+        self.method_asked: Method | None = None
+        """The method that the user asked for; None: it was chosen."""
         self.spent = Stats()
         self.may_be_stiff = False
         """Whether a run that turns out to be stiff is given up, so that another method takes its place."""
@@ -131,16 +133,14 @@ class OneBody:
         first = self._try(candidate, begin, to_round_off=False)
         if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
             return
-        search, tried = Search(self.problem, candidate, self.rtol, 1, grouped=False), [first]
+        tried = [first]
 
-        def attempt(which: Any, level: float, to_round_off: bool) -> Tried:
-            n = search.steps(level)
+        def attempt(n: float, to_round_off: bool) -> Single:
             error, rounding = tried.pop() if tried else self._try(candidate, n, to_round_off)
             follows = self.turn <= candidate.longest_turn * n
-            floor, round_off = self.floor, self.round_off
-            return Tried(*(np.array([x]) for x in (error, floor + rounding, floor, round_off, follows)))
+            return Single(error, self.floor + rounding, self.floor, self.round_off, follows)
 
-        search.run(attempt)
+        SearchOfOne(self.problem, candidate, self.rtol).run(attempt)
 
     def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
@@ -302,16 +302,16 @@ class OneBody:
         )
 
     def _stats(self, solution: Solution) -> Stats:
-        return replace(self.spent, steps=solution.stats.steps)
+        return Stats(solution.stats.steps, self.spent.nfev, self.spent.seconds)
 
     def _finished(self, solution: Solution, error: float) -> Solution:
         if solution.problem.times is not self.problem.times:
             solution = self._made(self._begin(self.problem, solution.plan))
-        solution = replace(
-            solution,
+        solution = solution.having(
             stats=self._stats(solution),
             error_estimate=error,
             rtol=self.rtol,
+            method_asked=self.method_asked,
             message=f"{solution.message}; the error is estimated as {error:.1e}",
         )
         if error > self.rtol:
@@ -334,9 +334,10 @@ def answer(
     """
     c, chosen = _begun(problem, goal, on_compile)
     body = OneBody(problem, goal.rtol, c, progress, on_compile, inherited)
+    body.method_asked = goal.method
     body.may_be_stiff = goal.method is None and chosen.method.bare_name != STIFF
     try:
-        return replace(body.answer(chosen), method_asked=goal.method)
+        return body.answer(chosen)
     except Stiff:
         body.may_be_stiff, body.first = False, None
         return body.answer(candidate(find_method(STIFF), c, goal.rtol))
