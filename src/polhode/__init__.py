@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
     from polhode._compare import compare as compare
     from polhode._load import load as load
+    from polhode._prepare import Prepared as Prepared
+    from polhode._prepare import prepare as prepare
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
     from polhode._watch import Event as Event
@@ -93,6 +95,7 @@ _HOME = {
     "MagneticDipole": "torques.magnetic_dipole",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
+    "Prepared": "_prepare",
     "ReactionWheels": "torques.reaction_wheels",
     "Reduced": "ensembles.reduce",
     "ScaledQuaternion": "_check",
@@ -111,6 +114,7 @@ _HOME = {
     "dot": "vectors",
     "ensemble": "ensembles.ensemble",
     "load": "_load",
+    "prepare": "_prepare",
     "quantity": "ensembles.reduce",
     "quaternion_conjugate": "vectors",
     "quaternion_from_euler": "attitudes",

@@ -102,7 +102,7 @@ def simulate(
     watched = _events.listed(events)
     if isinstance(goal, Plan):
         if not goal.method.variable_steps:
-            _say_what_it_costs(problem, goal, shown=progress is not None)
+            say_what_it_costs(problem, goal, shown=progress is not None)
         if watched:
             return _events.with_events(problem, goal, watched, progress, on_compile)
         return solve(problem, goal, None, progress, on_compile)
@@ -111,7 +111,7 @@ def simulate(
     return free.answer(problem, goal, progress, on_compile)
 
 
-def _say_what_it_costs(problem: Problem, plan: Plan, *, shown: bool) -> None:
+def say_what_it_costs(problem: Problem, plan: Plan, *, shown: bool) -> None:
     """Refuses output that does not fit into memory, and announces a long run whose progress is not shown."""
     steps = abs(problem.span / plan.step)
     if problem.every is not None:

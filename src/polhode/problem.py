@@ -66,14 +66,7 @@ class Problem:
         acting.check_span(t_start, t_end)
         acting = acting.for_span(t_start, t_end)
         times, stride = _output(t_eval, every, t_start, t_end)
-        q = _check.quaternion("attitude", attitude)
-        w = np.array(_check.vector("omega", omega))
-        m = body.momentum(w)
-        small, large = 1.0 / HARMLESS, HARMLESS
-        sizes = [*body.moments.tolist(), max(map(abs, m.tolist())) or 1.0, max(map(abs, w.tolist())) or 1.0]
-        if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
-            check_sizes(body.moments, m, w)
-        z = NO_STATE if state is None and not acting.state_names else checked_state(acting, state, w)
+        q, m, w, z = _start(body, acting, omega, attitude, state)
         acting.check_body(body)
         if acting.sample_kernel is not None and t_end < t_start:
             raise ValueError(f"{acting.name} is sampled, and cannot run backward from {t_start:g} to {t_end:g}")
@@ -101,6 +94,14 @@ class Problem:
             changed.setdefault("omega_given", None)
         object.__setattr__(other, "__dict__", self.__dict__ | changed)
         return other
+
+    def starting(self, omega: Any, attitude: Any = None, state: Any = None, torque: Torque | None = None) -> Problem:
+        """Returns the same problem from another start, which is checked, maybe with another torque."""
+        acting = self.torque if torque is None else torque
+        q, m, w, z = _start(self.body, acting, omega, attitude, state)
+        return self.replace(
+            torque=acting, quaternion_start=q, momentum_start=m, omega_given=w, state_start=z
+        )  # fmt: skip
 
     def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
         """Returns the same problem with another end and other output, which are checked."""
@@ -178,6 +179,18 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
                 f"the {name}{whose} is {size:.2g}, and methods compute with sizes from {1.0 / HARMLESS:g} to "
                 f"{HARMLESS:g}: choose a unit of {unit}"
             )
+
+
+def _start(body: Body, torque: Torque, omega: Any, attitude: Any, state: Any) -> tuple[Floats, Floats, Floats, Floats]:
+    """Returns attitude, momentum, rate and carried numbers at a start that a user gave, checked."""
+    q = _check.quaternion("attitude", attitude)
+    w = np.array(_check.vector("omega", omega))
+    m = body.momentum(w)
+    small, large = 1.0 / HARMLESS, HARMLESS
+    sizes = [*body.moments.tolist(), max(map(abs, m.tolist())) or 1.0, max(map(abs, w.tolist())) or 1.0]
+    if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
+        check_sizes(body.moments, m, w)
+    return q, m, w, NO_STATE if state is None and not torque.state_names else checked_state(torque, state, w)
 
 
 def checked_state(torque: Torque, state: Any, omega: Floats) -> Floats:

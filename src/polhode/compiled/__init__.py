@@ -5,7 +5,15 @@ from polhode.compiled.arithmetic import all_rows_at_once
 from polhode.compiled.bends import Locatable, locatable
 from polhode.compiled.callbacks import Trampoline, is_from_callback, potential_callback, torque_callback
 from polhode.compiled.digest import named
-from polhode.compiled.native import CompilationFailed, KernelRaised, compiles, on_arrays, program
+from polhode.compiled.native import (
+    CompilationFailed,
+    KernelRaised,
+    address_of,
+    at_addresses,
+    compiles,
+    on_arrays,
+    program,
+)
 from polhode.compiled.smoothness import is_smooth, may_bend
 
 __all__ = [
@@ -13,8 +21,10 @@ __all__ = [
     "KernelRaised",
     "Locatable",
     "Trampoline",
+    "address_of",
     "all_rows_at_once",
     "announced_once",
+    "at_addresses",
     "compiles",
     "is_from_callback",
     "is_smooth",

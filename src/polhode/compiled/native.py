@@ -434,7 +434,12 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
         run_there.alive = arrays  # type: ignore[attr-defined]
         return run_there
 
+    def at_addresses(*raw: Any) -> int:
+        result, error, *there = places()
+        return entered((*there, *raw), result, error)
+
     run.on_arrays = on_arrays  # type: ignore[attr-defined]
+    run.at_addresses = at_addresses  # type: ignore[attr-defined]
     return run
 
 
@@ -446,6 +451,20 @@ def on_arrays(made: Program, *arrays: Any) -> Program:
     """
     bind = getattr(made, "on_arrays", None)
     return partial(made, *arrays) if bind is None else bind(*arrays)
+
+
+def at_addresses(made: Program) -> Program:
+    """Returns a compiled program that takes addresses (`address_of`) in place of arrays, from any thread.
+
+    Whoever calls it keeps the arrays alive.
+    """
+    found: Program = made.at_addresses  # type: ignore[attr-defined]
+    return found
+
+
+def address_of(array: Any) -> int:
+    """Returns the address of the numbers of a contiguous array of floats or integers of 64 bits."""
+    return _address(array, array.dtype)
 
 
 def _address(array: Any, item: Any) -> int:

@@ -10,6 +10,9 @@ from polhode.core.quat import conjugate, multiply, to_space
 from polhode.core.states import STATE
 from polhode.core.types import CarriedState, Quat, State, Vec3
 
+FEW_ROWS = 16
+"""Up to this many rows are turned one by one: the calls of NumPy would take longer."""
+
 
 class Frame(NamedTuple):
     """The user's axes of one body."""
@@ -40,8 +43,12 @@ class Frame(NamedTuple):
         if scaled:
             q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
         if not self.body.aligned:
-            back = multiply(tuple(q.T), conjugate(self.axes))  # columns: the same algebra
-            q, m = np.stack(back, axis=1), m @ self.body.axes.T
+            away = conjugate(self.axes)
+            if q.shape[0] <= FEW_ROWS:
+                back = np.array([multiply((a, b, c, d), away) for a, b, c, d in q.tolist()]).reshape(-1, 4)
+            else:
+                back = np.stack(multiply(tuple(q.T), away), axis=1)  # columns: the same algebra
+            q, m = back, m @ self.body.axes.T
         return q, m, z
 
     def outward_one(self, state: Floats) -> tuple[Floats, Floats]:

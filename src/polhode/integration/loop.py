@@ -18,7 +18,7 @@ from polhode.core.gyrostat import body_of, rate_of
 from polhode.core.ops import internal, is_gyrostat, read_only
 from polhode.core.states import STATE, form_of
 from polhode.core.status import Status
-from polhode.core.types import CarriedState, Params, Rotor, State
+from polhode.core.types import CarriedState, Params, Rotor, State, Stepper
 from polhode.integration import short_steps, stiffness
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, Others, triple
 from polhode.integration.buffers import Buffers
@@ -105,6 +105,20 @@ def as_kernels_see(body: Body, *, gyrostat: bool) -> Rotor:
     a, b, c = triple(body.moments)
     rotor = triple(body.principal_rotor) if gyrostat else None
     return body_of((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor)
+
+
+def setting_of(body: Rotor, frame: Frame, segment: Segment, plan: Plan) -> Floats:
+    """Returns the fixed numbers of a segment, as the loop takes them."""
+    shared = (*segment.window, *plan.method.tuning)
+    setting = np.array([*body.inertia, *body.inverse, *frame.axes, *shared, *internal(body)])
+    assert setting.size == SETTING
+    return setting
+
+
+def first_chunk(stepper: Stepper) -> int:
+    """Returns the number of steps in the first chunk of a run whose progress is not shown."""
+    each = stepper.evaluations_per_step
+    return max(1, FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
 
 
 @final
@@ -259,9 +273,9 @@ class Integration:
                 arrays.count, segment.t0, segment.h, end, stop,
             )  # fmt: skip
 
-        each = self.stepper.evaluations_per_step
-        few = max(1, FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
-        chunk, growth = (few, GROWTH) if self.binding.native and not self.progress else (1, SHOWN_GROWTH)
+        chunk, growth = (
+            (first_chunk(self.stepper), GROWTH) if self.binding.native and not self.progress else (1, SHOWN_GROWTH)
+        )
         count = arrays.count
         self.starts += 1 - int(count[AT.resumed])
         while not steps.is_finished(segment, arrays):
@@ -404,11 +418,7 @@ class Integration:
 
     def setting(self, segment: Segment) -> Floats:
         """Returns the fixed numbers of a segment, as the loop takes them."""
-        body = self.body
-        shared = (*segment.window, *self.plan.method.tuning)
-        setting = np.array([*body.inertia, *body.inverse, *self.frame.axes, *shared, *internal(body)])
-        assert setting.size == SETTING
-        return setting
+        return setting_of(self.body, self.frame, segment, self.plan)
 
     # --- the result
 

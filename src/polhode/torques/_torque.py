@@ -495,6 +495,11 @@ class CustomTorque(Torque):
 
         Where a table was, another one may stand; with a number in its place the table stays.
         """
+        if not self.tables and _check.is_plain(values, len(self.values)):  # nothing to be checked or looked up
+            other = object.__new__(type(self))
+            other.__dict__.update(self.__dict__)
+            other._settle(values=tuple(values))
+            return other
         numbers, tables = numbers_and_tables(values)
         return replace(self, values=numbers, tables=tuple(({**dict(self.tables), **dict(tables)}).items()))
 

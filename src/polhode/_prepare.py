@@ -1,0 +1,189 @@
+"""prepare(...) -> Prepared: many runs of one body with one method and step, each from another start, at little cost."""
+
+from typing import Any, final
+
+import numpy as np
+
+from polhode._arrays import Floats
+from polhode._simulate import checked_goal, say_what_it_costs
+from polhode.body import Body
+from polhode.compiled import announced_once
+from polhode.core.ops import read_only
+from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, scales_of
+from polhode.integration.loop import solve
+from polhode.integration.quick import QuickRuns, can_be_quick
+from polhode.integration.trial import size_at_start
+from polhode.integration.variable import steps_of
+from polhode.methods import Method
+from polhode.problem import Plan, Problem
+from polhode.solution import Solution
+from polhode.torques import CustomTorque, Torque, checked
+
+KEPT_PROGRAMS = 32
+"""The number of programs that are kept, where starts of different speed need different ones."""
+
+
+@announced_once
+def prepare(
+    body: Body,
+    torque: Torque | None = None,
+    *,
+    method: str | Method,
+    step: float,
+    t_span: tuple[float, float],
+    t_eval: Any = None,
+    every: int | None = None,
+    rtol: float | None = None,
+    on_compile: OnCompile = None,
+) -> "Prepared":
+    """Does once what `simulate` does in every call, for many runs that differ in their start and their parameters.
+
+    What is returned is called with the start: `prepared(omega, attitude, parameters=..., torque=..., state=...)`
+    returns the same solution, bit by bit, as `simulate` with the same arguments. It can be called from many threads at
+    once: while compiled code runs, other threads go on.
+
+    Parameters
+    ----------
+    body, torque, method, step, t_span, t_eval, every, on_compile
+        As in `simulate`. The function of a torque of your own is compiled as it is now: what it reads from elsewhere,
+        such as a global constant, is not looked at again.
+    rtol
+        Not possible: method and step are chosen anew for every start. Give those of one answer,
+        `found = simulate(..., rtol=1e-6)`, as `method=found.method, step=found.step`.
+    """
+    if rtol is not None:
+        raise ValueError(
+            "rtol cannot be prepared, since method and step are chosen anew for every start: give method= and step=, "
+            "such as those of one answer, found = simulate(..., rtol=...): method=found.method, step=found.step"
+        )
+    acting = None if torque is None else checked(torque)
+    anywhere = None if acting is None or not acting.state_names else [0.0] * len(acting.state_names)
+    problem = Problem.given(
+        body, acting, omega=(0.0, 0.0, 0.0), t_span=t_span, t_eval=t_eval, every=every, state=anywhere
+    )  # fmt: skip
+    plan = checked_goal(problem, None, step, method)
+    assert isinstance(plan, Plan)
+    if not plan.method.variable_steps:
+        say_what_it_costs(problem, plan, shown=False)
+    return Prepared(problem, plan, on_compile)
+
+
+@final
+class Prepared:
+    """Runs of one body with one method and step, over one span of time, with one kind of output. `prepare` makes it."""
+
+    def __init__(self, problem: Problem, plan: Plan, on_compile: OnCompile = None) -> None:
+        self._problem, self._plan, self._on_compile = problem, plan, on_compile
+        self._is_quick = can_be_quick(problem, steps_of(problem, plan))
+        self._needed, self._parameters = _needs(problem.torque), len(problem.torque.parameters(problem.body))
+        self._runs: dict[object, QuickRuns] = {}
+        self._only: QuickRuns | None = None
+        """The runs, if one program serves for all starts."""
+        if self._is_quick and plan.method.ignores_scales:
+            self._only = self._runs_of(problem, plan)
+
+    @property
+    def body(self) -> Body:
+        """What turns."""
+        return self._problem.body
+
+    @property
+    def torque(self) -> Torque:
+        """What turns it, if a call does not say otherwise."""
+        return self._problem.torque
+
+    @property
+    def method(self) -> Method:
+        """How it is integrated."""
+        return self._plan.method
+
+    @property
+    def step(self) -> float:
+        """The length of a step, in s."""
+        return self._plan.step
+
+    def __repr__(self) -> str:
+        asked = self._problem
+        return (
+            f"<prepared: {self.body!r}, {asked.torque.name}, {self.method.name} with step {self.step:g} from "
+            f"{asked.t_start:g} to {asked.t_end:g}>"
+        )
+
+    def __reduce__(self) -> Any:
+        """Pickles what was asked for: another process prepares it again."""
+        return Prepared, (self._problem, self._plan)
+
+    def __call__(
+        self, omega: Any, attitude: Any = None, *, parameters: Any = None, torque: Torque | None = None,
+        state: Any = None,
+    ) -> Solution:  # fmt: skip
+        """Returns the motion from a start.
+
+        Parameters
+        ----------
+        omega, attitude, state
+            The start, as in `simulate`.
+        parameters
+            Other values p for a torque of your own, as many as it has.
+        torque
+            Another torque of the same kind, such as `HeavyTop` with another weight: one that needs no other program.
+        """
+        values = None
+        if parameters is not None or torque is not None:
+            torque = self._other_torque(parameters, torque)
+            values = np.array(torque.parameters(self.body), dtype=np.float64)
+            if values.size != self._parameters:
+                raise ValueError(f"{self.torque.name} has {self._parameters} parameters, not {values.size}")
+        problem = self._problem.starting(omega, attitude, state, torque)
+        plan, runs = self._plan, self._only
+        if runs is None and self._is_quick:
+            plan = plan.replace(torque_size=self._size_at_start(problem, values))
+            runs = self._runs_of(problem, plan)
+        found = None if runs is None else runs.solution(problem, plan, values)
+        return solve(problem, self._plan, None, None, self._on_compile) if found is None else found
+
+    def _runs_of(self, problem: Problem, plan: Plan) -> QuickRuns:
+        """Returns the runs for starts of such a size."""
+        scales, prepared = scales_of(problem, plan), getattr(plan.method.scheme, "prepared_flows", None)
+        deciding: object = scales if prepared is None else prepared(problem.torque.depends, scales)
+        found = self._runs.get(deciding)
+        if found is None:
+            if len(self._runs) >= KEPT_PROGRAMS:
+                self._runs.clear()
+            binding = Binding(problem, plan, NO_OTHERS, steps_of(problem, plan).driver)
+            found = self._runs[deciding] = QuickRuns(self._problem, plan, binding, self._on_compile)
+        return found
+
+    def _size_at_start(self, problem: Problem, values: Floats | None) -> float:
+        """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
+        torque = problem.torque
+        p = np.array(torque.parameters(problem.body), dtype=np.float64) if values is None else values
+        q, w = tuple(problem.quaternion_start.tolist()), tuple(problem.omega_start.tolist())
+        return size_at_start(torque, read_only(p), problem.t_start, problem.t_start, q, w, ())
+
+    def _other_torque(self, parameters: Any, torque: Torque | None) -> Torque:
+        """Returns the torque of one call, checked: the program has to serve for it."""
+        own = self.torque
+        if torque is None:
+            if not isinstance(own, CustomTorque):
+                raise ValueError(
+                    f"parameters are for a torque of your own, whose p they are, not for {own.name}: give another one "
+                    f"of its kind, as in torque={own.name}(...)"
+                )
+            return own.with_parameters(parameters)
+        if parameters is not None:
+            raise ValueError("give either parameters or torque, not both")
+        other = checked(torque)
+        other.check_span(self._problem.t_start, self._problem.t_end)
+        other.check_body(self.body)
+        if _needs(other) != self._needed:
+            raise ValueError(
+                f"{other.name} needs another program than {own.name}, with which this was prepared: prepare it anew"
+            )
+        return other
+
+
+def _needs(torque: Torque) -> tuple[object, ...]:
+    """Returns what a program depends on."""
+    kernels = (torque.torque_kernel, torque.potential_kernel is None, torque.sample_kernel)
+    return (*kernels, torque.depends, torque.breakpoints, torque.may_bend, torque.state_names, torque.state_sizes)
