@@ -328,7 +328,7 @@ def test_methods(call: Call) -> None:
     code, out, _ = call("methods", "--all")
     assert code == 0
     (line,) = (line for line in out.splitlines() if line.split()[:1] == ["MR2"])
-    assert line.split()[:7] == ["MR2", "2/2", "SR---A", "SR-NM-", "qt-g", "1+5f", "celledoni2006"]
+    assert line.split()[:7] == ["MR2", "2/2", "SR---A", "SR-NM-", "qt-g-", "1+5f", "celledoni2006"]
     assert methods.find("MR2").summary in line
     listed = {line.split()[0] for line in out.splitlines() if line.strip()}
     assert set(methods.catalogue()) <= listed

@@ -181,6 +181,7 @@ def test_an_exception_in_a_kick_of_many_bodies_undoes_it() -> None:
     np.testing.assert_array_equal(s.momentum, before)
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize("omega", [OMEGA, MANY])
 def test_radau_leaves_no_round_off_over(omega: Any) -> None:
     """From 0.2 to 3 * 0.1 is a bit more than 0.1: the bit was a step, and the next one was as short."""

@@ -49,6 +49,7 @@ def truth(t: Any, moments: Any = MOMENTS, limit: float = 0.3) -> Any:
     return solve_ivp(slope, (0.0, 6.0), y, "DOP853", t, rtol=1e-12, atol=1e-13, max_step=0.1).y.T
 
 
+@pytest.mark.evidence
 def test_against_scipy_with_bends_located() -> None:
     assert control.may_bend
     assert control.bends_known

@@ -113,6 +113,7 @@ def test_samples_beside_a_torque_that_bends() -> None:
     np.testing.assert_allclose(s.omega[-1], fine.omega[-1], rtol=0, atol=1e-9)
 
 
+@pytest.mark.evidence
 def test_numbers_beside_samples_have_honest_errors() -> None:
     """The number of a sample is a count: errors of other carried numbers are not relative to it."""
 
@@ -127,6 +128,7 @@ def test_numbers_beside_samples_have_honest_errors() -> None:
     assert s.state[1, -1] == 0.0  # the first sample was taken at the start
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize("step", [0.01, 0.02, 0.05])
 def test_implicit_steps_begin_anew_at_samples(step: float) -> None:
     """The last step before a sample may be shorter than round-off; the next one is not measured by it."""
@@ -215,6 +217,17 @@ def test_a_law_that_raises_keeps_what_was_computed() -> None:
     solution: ph.Solution = raised.value.solution  # type: ignore[attr-defined]
     assert solution.t_last == pytest.approx(1.1)
     assert solution.t.size > 50
+
+
+def test_a_compiled_law_that_returns_nan_is_named_and_the_state_before_it_is_kept() -> None:
+    def failing(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (0.1, 0.1 * math.sqrt(1.05 - t) if t < 1.05 else math.nan, 0.0)
+
+    with pytest.raises(ph.SimulationFailed, match="returned torque_y = nan in a sample") as failed:
+        ph.simulate(ph.Body(TENSOR), ph.Sampled(PERIOD, failing), method="RK4", step=0.02, **START)
+    s = failed.value.solution
+    assert s.t_last == pytest.approx(1.1)
+    assert np.isfinite(s.last_state).all()
 
 
 def test_repr_pickle_and_parameters() -> None:

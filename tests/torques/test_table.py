@@ -125,6 +125,7 @@ def test_a_high_order_leaves_the_error_of_scipy(table: ph.Table) -> None:
     assert error(table, method="G8", step=0.3) < 1e-11  # with a kink inside of a step it would be 1e-3
 
 
+@pytest.mark.evidence
 @pytest.mark.parametrize("table", [LINEAR, STEPS, CUBIC], ids=["linear", "steps", "cubic"])
 def test_tolerances_hold(table: ph.Table) -> None:
     for rtol in (1e-4, 1e-10):
@@ -136,6 +137,7 @@ def test_tolerances_hold(table: ph.Table) -> None:
         assert np.abs(end - TRUTH[id(table)]).max() / max(1.0, scale) <= s.error_estimate + 1e-12  # SciPy's own error
 
 
+@pytest.mark.evidence
 def test_estimates_are_honest_where_steps_are_as_long_as_pieces() -> None:
     """Equal pieces of two steps each: a companion with steps that are longer by a quarter would hardly differ."""
     table = ph.Table(np.linspace(0, 6, 61), 0.4 * np.sin(np.arange(183.0)).reshape(61, 3), kind="linear")

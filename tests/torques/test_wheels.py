@@ -73,6 +73,7 @@ LIMITED: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.evidence
 def test_limited_wheels_are_those_of_the_textbook() -> None:
     """The tolerance holds, with limits that are met; the kinks of the truth cost it some digits."""
     four = wheels(**LIMITED)
@@ -195,6 +196,7 @@ def test_explorer_1() -> None:
     assert np.abs(s.total_momentum - s.total_momentum[0]).max() < 1e-10 * size
 
 
+@pytest.mark.evidence
 def test_ensembles_of_wheels_start_with_their_own_momenta() -> None:
     rates = np.array([[0.01, 0.02, -0.03]]) * np.arange(1, 9)[:, None]
     three = ReactionWheels(np.eye(3), 0.01, speeds=[1.0, 2.0, 3.0], attitude_gain=0.1, rate_gain=0.5)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.core.drive import AT, COUNTERS, load_gyrostat, load_setting
-from polhode.core.ops import new_counters, view
+from polhode.core.ops import all_of, new_counters, verdict, view
 from polhode.core.states import STATE, form_of
-from polhode.core.status import OK
+from polhode.core.status import OK, UNSOUND
 from polhode.core.table import numbers_at
 from polhode.core.types import Stepper
 
@@ -43,7 +43,7 @@ def over_pieces(
     sample: Any = stepper.sample
     form = form_of(stepper.carried)
     load = load_gyrostat if stepper.gyrostat else load_setting
-    is_sampled, load_state, store_state = sample is not None, form.load, form.store
+    is_sampled, load_state, store_state, sound = sample is not None, form.load, form.store, form.sound
 
     def drive_pieces(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
@@ -62,7 +62,11 @@ def over_pieces(
             setting[10], setting[11] = plan[at + PIECE.low], plan[at + PIECE.high]
             if is_sampled and own[AT.done] == 0:
                 body, p = load(setting, load_values(values, count[AT.values]))
-                store_state(y, 0, sample(body, p, plan[at + PIECE.t0], load_state(y, 0)))
+                taken = sample(body, p, plan[at + PIECE.t0], load_state(y, 0))
+                good = sound(taken)
+                if not all_of(good):  # the state stays as it was before the sample
+                    return verdict(UNSOUND, good)
+                store_state(y, 0, taken)
             steps = int(plan[at + PIECE.steps])
             until = stop - before if variable else min(stop - before, steps)
             status = drive(

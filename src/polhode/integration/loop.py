@@ -514,6 +514,8 @@ class Integration:
 
     def _fault(self, t: float) -> str | None:
         """Returns what the torque did wrong in the step that failed, if it did."""
+        if (wrong := self._fault_of_sample(t)) is not None:
+            return wrong
         window = self.steps.here(self.segment, self.arrays).window
         p = Params(read_only(self.values), self.frame.axes, window, self.plan.method.tuning)
         lengths = self.steps.lengths_from_here(self.segment, self.arrays)
@@ -521,6 +523,21 @@ class Integration:
             self.problem.torque, self.plan.method, self.binding.scales, self.body, p, t, self._state(), lengths,
             (self.t_begin, self.problem.t_end), tilted=self.binding.tilted,
         )  # fmt: skip
+
+    def _fault_of_sample(self, t: float) -> str | None:
+        """Returns what a law returned in a sample that is due here, if these are not all finite numbers."""
+        kernel = self.problem.torque.sample_kernel
+        if kernel is None:
+            return None
+        s = self._state()
+        q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
+        with faults_ignored(), np.errstate(all="ignore"):
+            taken = kernel(t, q, w, read_only(self.values), tuple(self._carried().tolist()))
+            if not all(map(math.isfinite, taken)):
+                wrong = dict(zip(self.problem.torque.state_names, taken, strict=True))
+                listed = ", ".join(f"{name} = {x:g}" for name, x in wrong.items() if not math.isfinite(x))
+                return f"returned {listed} in a sample"
+        return None
 
     def _state(self) -> State | CarriedState:
         state: State | CarriedState = form_of(len(self.problem.torque.state_names)).load(self.arrays.state.tolist(), 0)
