@@ -330,6 +330,7 @@ def test_light_and_air_on_plates() -> None:
             np.testing.assert_allclose(found[2], found[0] + found[1], rtol=0, atol=1e-14 * np.abs(found[2]).max())
 
 
+@pytest.mark.evidence
 def test_sunlight_with_eclipses() -> None:
     """A tumbling body through a shadow: sides that turn away, and both edges of the shadow, cost no accuracy."""
     orbit, sun = Orbit(7e6, mean_anomaly_deg=110.0), (1.0, 0.0, 0.0)

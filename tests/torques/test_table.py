@@ -215,6 +215,7 @@ def test_bodies_share_a_table_in_lanes() -> None:
     assert again.start.parameters[0, 0] == again.start.torques[0].handle
 
 
+@pytest.mark.evidence
 def test_bodies_with_tables_of_their_own() -> None:
     tables = [ph.Table(T, k * V, kind="linear", frame="space") for k in (1.0, 0.5, 2.0, 0.7) * 3]
     how: dict[str, Any] = {"omega": OMEGA, "t_span": (0, 6), "method": "RK4", "step": 0.07, "t_eval": [6.0]}
