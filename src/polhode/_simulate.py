@@ -458,14 +458,10 @@ def checked_goal(
     return search.Goal(max(tolerance, LEAST_TOLERANCE), chosen)
 
 
-def _no_torque(*arguments: Any) -> tuple[float, float, float]:
-    return (0.0, 0.0, 0.0)
-
-
 def check_accepted(method: Method, torque: Torque, *, rotor: bool = False) -> None:
     """Raises a ValueError if the method cannot integrate such a torque, or a body with a rotor."""
     if torque.held:
-        if method.scheme.bind(_no_torque, Depends.POSITION).enter is not None:
+        if method.has_corrector:
             raise ValueError(f"{method.name} has a corrector, and cannot hold the torque of {torque.name}: take Strang")
     elif torque.state_names and not method.takes_state:
         raise ValueError(

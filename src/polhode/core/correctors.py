@@ -159,6 +159,11 @@ class Corrected(NamedTuple):
     leapfrog: Splitting | PolishedSplitting
     order: int
 
+    @property
+    def has_corrector(self) -> bool:
+        """Whether steps are made in other variables."""
+        return True
+
     def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
         """Returns the flows that are prepared for these scales: those of the steps and that of the corrector."""
         return (*self.leapfrog.prepared_flows(depends, scales), free(scales))

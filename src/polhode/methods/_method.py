@@ -210,6 +210,11 @@ class Method:
         return bool(getattr(self.scheme, "ignores_scales", False))
 
     @cached_property
+    def has_corrector(self) -> bool:
+        """Whether steps are made in other variables, which a corrector enters and leaves."""
+        return bool(getattr(self.scheme, "has_corrector", False))
+
+    @cached_property
     def takes_state(self) -> bool:
         """Whether a torque may carry numbers of its own along, which obey differential equations."""
         return bool(getattr(self.scheme, "takes_state", False))

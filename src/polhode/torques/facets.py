@@ -25,6 +25,7 @@ from polhode.environment.air import MSIS, Air, DensityKernel, constant_density
 from polhode.environment.orbit import Path
 from polhode.environment.shadow import crossings, ray_of
 from polhode.environment.sun import SOLAR_PRESSURE, Ray, Sun
+from polhode.torques._along_orbit import AlongOrbit
 from polhode.torques._spanned import Spanned
 
 FACET_NUMBERS = 10
@@ -157,7 +158,7 @@ def _kernel(shape: _Shape) -> UserTorque:
 
 
 @dataclass(frozen=True)
-class Facets(Spanned):
+class Facets(AlongOrbit, Spanned):
     """Drag and sunlight on the flat plates of which the surface of a body is made.
 
         Facets(areas, normals, centres, orbit=orbit, density=1e-12)                # drag
@@ -340,19 +341,8 @@ class Facets(Spanned):
         shape = self._shape
         return shape.orbit + shape.sun + shape.air + 3 + FACET_NUMBERS * shape.facets
 
-    @property
-    def knots(self) -> tuple[float, ...]:
-        """Those of a table of positions."""
-        return () if self.orbit is None else self.orbit.knots
-
-    @property
-    def roughness(self) -> float:
-        """That of a table of positions."""
-        return 0.0 if self.orbit is None else self.orbit.roughness
-
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless orbit and air are known at these times."""
-        if self.orbit is not None:
-            self.orbit.check_span(t0, t1)
+        super().check_span(t0, t1)
         if isinstance(self.density, Air):
             self.density.check_span(t0, t1)

@@ -17,7 +17,8 @@ from polhode.core.text import function
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.core.vec import cross, dot
 from polhode.environment.orbit import Orbit, Path
-from polhode.torques._torque import Torque, UserPotential, is_upright
+from polhode.torques._along_orbit import AlongOrbit
+from polhode.torques._torque import UserPotential, is_upright
 
 
 def scaled_tensor(body: Body, c: float) -> list[float]:
@@ -83,7 +84,7 @@ def _along(position: Callable[[float, Any], Vec3], count: int) -> tuple[UserTorq
 
 
 @dataclass(frozen=True, repr=False)
-class GravityGradient(Torque):
+class GravityGradient(AlongOrbit):
     """The gravity gradient of a distant point mass, which stays in one direction of space or is seen from an orbit.
 
         GravityGradient(strength=3e-6)
@@ -154,21 +155,6 @@ class GravityGradient(Torque):
     @property
     def _rest(self) -> Sequence[float]:
         return _check.direction("direction", self.direction) if self.orbit is None else self.orbit.numbers
-
-    @property
-    def knots(self) -> tuple[float, ...]:
-        """Those of a table of positions."""
-        return () if self.orbit is None else self.orbit.knots
-
-    @property
-    def roughness(self) -> float:
-        """That of a table of positions."""
-        return 0.0 if self.orbit is None else self.orbit.roughness
-
-    def check_span(self, t0: float, t1: float) -> None:
-        """Raises ValueError unless the orbit is known at these times."""
-        if self.orbit is not None:
-            self.orbit.check_span(t0, t1)
 
     @property
     def axis(self) -> Vec3 | None:
