@@ -1,0 +1,1 @@
+"""Bodies, starts and torques from measured rates and attitudes."""

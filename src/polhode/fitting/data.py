@@ -1,0 +1,347 @@
+"""What was measured: times, rates and attitudes with their standard deviations, from arrays, tables and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+
+Missing = Literal["raise", "drop"]
+
+AXES = ("x", "y", "z")
+KEYS = ("t", "omega", "attitude", "sigma_omega", "sigma_attitude")
+"""The names of what a dictionary or a table can have."""
+
+UNITS = {"": 1.0, "1": 1.0, "s": 1.0, "rad": 1.0, "rad s-1": 1.0, "rad/s": 1.0}
+"""The units of headings that need no conversion."""
+DEGREES = {"deg": np.pi / 180.0, "deg s-1": np.pi / 180.0, "deg/s": np.pi / 180.0}
+"""The units that are converted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Rates and attitudes over time. What was not measured at a time is NaN."""
+
+    t: Floats
+    """Times in s, in rising order; two sensors may have the same time."""
+    omega: Floats
+    """Rates in body axes, rad/s, (rows, 3)."""
+    quaternion: Floats
+    """Attitudes from body to space axes, scalar first, (rows, 4)."""
+    sigma_omega: Floats | None
+    """Standard deviations of the rates, rad/s, (rows, 3); None: not known, to be estimated."""
+    sigma_attitude: Floats | None
+    """Standard deviations of the attitudes, as small turns about the body axes, rad, (rows, 3); None: not known."""
+
+    @property
+    def has_omega(self) -> Any:
+        """Which numbers of the rates were measured, (rows, 3)."""
+        return np.isfinite(self.omega)
+
+    @property
+    def has_attitude(self) -> Any:
+        """At which times the attitude was measured, (rows,)."""
+        return np.isfinite(self.quaternion[:, 0])
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers were measured; an attitude counts as three."""
+        return int(np.count_nonzero(self.has_omega) + 3 * np.count_nonzero(self.has_attitude))
+
+    def until(self, rows: int) -> Measurements:
+        """Returns the first rows."""
+        sigma = self.sigma_omega, self.sigma_attitude
+        return Measurements(
+            self.t[:rows], self.omega[:rows], self.quaternion[:rows], *(None if x is None else x[:rows] for x in sigma)
+        )
+
+    def with_sigma(self, omega: Floats, attitude: Floats) -> Measurements:
+        """Returns the same with standard deviations that are multiples of one, for those that are not known."""
+        rows = (len(self.t), 3)
+        return replace(
+            self,
+            sigma_omega=np.broadcast_to(omega, rows) if self.sigma_omega is None else self.sigma_omega,
+            sigma_attitude=np.broadcast_to(attitude, rows) if self.sigma_attitude is None else self.sigma_attitude,
+        )
+
+
+def measurements(
+    data: Any, *, sigma_omega: Any = None, sigma_attitude: Any = None, missing: Missing = "raise",
+    columns: Mapping[str, Any] | None = None,
+) -> Measurements:  # fmt: skip
+    """Returns what the user's data mean, checked; several sets are joined in the order of their times."""
+    _check.choice("way to treat missing numbers", missing, get_args(Missing))
+    sets = list(data) if isinstance(data, Sequence) and not isinstance(data, str) else [data]
+    if not sets:
+        raise ValueError("there are no data: the list of them is empty")
+    made = []
+    for k, one in enumerate(sets):
+        where = f"data[{k}]: " if len(sets) > 1 else ""
+        try:
+            made.append(_one(one, sigma_omega, sigma_attitude, missing, columns))
+        except (ValueError, TypeError) as problem:
+            raise type(problem)(f"{where}{problem}") from None
+    joined = made[0] if len(made) == 1 else _joined(made)
+    if not joined.numbers:
+        raise ValueError("the data hold no numbers: neither a rate nor an attitude was measured")
+    return joined
+
+
+def _joined(sets: list[Measurements]) -> Measurements:
+    t = np.concatenate([one.t for one in sets])
+    order = np.argsort(t, kind="stable")
+
+    def of(name: str, width: int, measured: str) -> Any:
+        parts = [getattr(one, name) for one in sets]
+        wanted = [bool(getattr(one, measured).any()) for one in sets]
+        known = [part is not None for part, is_wanted in zip(parts, wanted, strict=True) if is_wanted]
+        if not known or not all(known):
+            if any(known):
+                raise ValueError(f"{name} is given for some of the data only: give it for all, or for none")
+            return None
+        rows = [
+            np.full((one.t.size, width), np.nan) if part is None else part
+            for one, part in zip(sets, parts, strict=True)
+        ]
+        return np.concatenate(rows)[order]
+
+    return Measurements(
+        t[order],
+        np.concatenate([one.omega for one in sets])[order],
+        np.concatenate([one.quaternion for one in sets])[order],
+        of("sigma_omega", 3, "has_omega"),
+        of("sigma_attitude", 3, "has_attitude"),
+    )
+
+
+def _one(
+    data: Any, sigma_omega: Any, sigma_attitude: Any, missing: Missing, columns: Mapping[str, Any] | None
+) -> Measurements:
+    given = _fields(data, columns)
+    t = _check.row("t", given["t"])
+    if t.size == 0:
+        raise ValueError("there are no data: t is empty")
+    falls = np.flatnonzero(~(np.diff(t) > 0.0))
+    if falls.size:
+        k = int(falls[0])
+        raise ValueError(
+            f"t must rise, but t[{k + 1}] = {t[k + 1]:.12g} follows t[{k}] = {t[k]:.12g}: sort the rows, and leave out "
+            "repeated ones; for two sensors give a list of two sets of data"
+        )
+    omega, q = given.get("omega"), given.get("attitude")
+    if omega is None and q is None:
+        raise ValueError("the data need omega, the rates in body axes, or attitude, or both")
+    rates = np.full((t.size, 3), np.nan) if omega is None else _rows("omega", omega, t.size, 3, missing)
+    turns = np.full((t.size, 4), np.nan) if q is None else _attitudes(q, t.size, missing)
+    known = given.get("sigma_omega", sigma_omega), given.get("sigma_attitude", sigma_attitude)
+    return Measurements(
+        t, rates, turns,
+        None if omega is None else _sigma("sigma_omega", known[0], t.size, np.isfinite(rates)),
+        None if q is None else _sigma("sigma_attitude", known[1], t.size, np.isfinite(turns[:, :1])),
+    )  # fmt: skip
+
+
+# --- kinds of data -------------------------------------------------------------------------------------------------
+
+
+def _fields(data: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the numbers of a set of data by the names of `KEYS`; those that are not there are left out."""
+    if isinstance(data, str | os.PathLike):
+        return _of_file(Path(data), columns)
+    if hasattr(data, "columns") and hasattr(data, "to_numpy"):
+        return _of_table(data, columns)
+    if columns is not None:
+        raise ValueError("columns are for tables and CSV files: these data are neither")
+    if isinstance(data, Mapping):
+        known = {_check.choice("kind of data", "attitude" if key == "quaternion" else key, KEYS): key for key in data}
+        if "t" not in known:
+            raise ValueError(f"the data need t, the times in s, but have only {', '.join(map(repr, data))}")
+        return {name: data[key] for name, key in known.items() if data[key] is not None}
+    if hasattr(data, "t") and hasattr(data, "quaternion"):
+        frames = getattr(data, "frames", None)
+        if frames is not None and not data.is_inertial:
+            raise ValueError(
+                f"the attitudes are relative to {frames[0]}, which turns in space: convert them to an inertial frame "
+                "first, for which the orbit or the turn of the planet is needed"
+            )
+        rates = getattr(data, "omega", None)
+        return {"t": data.t, "attitude": data.quaternion, **({} if rates is None else {"omega": rates})}
+    raise TypeError(
+        "data must be a dictionary with t, omega or attitude, a DataFrame, the name of a file, a Solution, what "
+        f"read_aem returns, or a list of these, not {data!r}"
+    )
+
+
+def _of_file(path: Path, columns: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Reads a CSV or Parquet file, a solution in NetCDF, or a CCSDS message."""
+    ending = path.suffix.lower()
+    if ending in (".csv", ".parquet"):
+        import pandas
+
+        try:
+            table = pandas.read_csv(path) if ending == ".csv" else pandas.read_parquet(path)
+        except (pandas.errors.ParserError, pandas.errors.EmptyDataError, UnicodeDecodeError) as problem:
+            raise ValueError(f"{path} is no table that can be read: {problem}") from None
+        try:
+            return _of_table(table, columns)
+        except (ValueError, TypeError) as problem:
+            raise type(problem)(f"{path}: {problem}") from None
+    if columns is not None:
+        raise ValueError(f"columns are for tables and CSV files, but {path} ends in {ending or 'nothing'}")
+    if ending == ".nc":
+        from polhode._load import load
+
+        return _fields(load(path), None)
+    from polhode.io.ccsds import read_aem
+
+    return _fields(read_aem(path), None)
+
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "t": ("t", "time"),
+    "omega": ("omega",),
+    "attitude": ("quaternion", "attitude"),
+    "sigma_omega": ("sigma_omega",),
+    "sigma_attitude": ("sigma_attitude",),
+}
+"""The names of columns, which end in _x, _y, _z or, of a quaternion, _w, _x, _y, _z."""
+
+SHORT_NAMES = {"omega": "w", "attitude": "q"}
+"""The beginnings of short names: wx, wy, wz and qw, qx, qy, qz."""
+
+
+def _of_table(table: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the columns of a table that are meant: those that the user names, and those with the usual names."""
+    headings = {_split(str(name))[0]: name for name in reversed(list(table.columns))}
+    found: dict[str, Any] = {}
+    for key, value in (columns or {}).items():
+        wanted = [value] if isinstance(value, str) else list(value)
+        for name in wanted:
+            if name not in table.columns:
+                _check.choice("column", name, [str(known) for known in table.columns])
+        known = _check.choice("kind of data", "attitude" if key == "quaternion" else key, KEYS)
+        found[known] = [name if name in table.columns else headings[name] for name in wanted]
+    for key, stems in NAMES.items():
+        parts = ("w", *AXES) if key == "attitude" else AXES
+        for stem in stems:
+            several = [f"{stem}_{part}" for part in parts]
+            if key not in found and all(name in headings for name in several):
+                found[key] = [headings[name] for name in several]
+            elif key not in found and key not in ("omega", "attitude") and stem in headings:
+                found[key] = [headings[stem]]
+        short = [f"{SHORT_NAMES.get(key)}{part}" for part in parts]
+        if key not in found and all(name in headings for name in short):
+            found[key] = [headings[name] for name in short]
+    listed = ", ".join(str(name) for name in table.columns)
+    remedy = f"columns are {listed}; name yours in columns, as in " + '{"t": "seconds", "omega": ["p", "q", "r"]}'
+    if "t" not in found:
+        raise ValueError(f"there is no column time: {remedy}")
+    numbers = {key: _numbers(table, names) for key, names in found.items()}
+    if not {"omega", "attitude"} & found.keys():
+        raise ValueError(f"there are no columns of rates or attitudes: {remedy}")
+    return numbers
+
+
+def _split(heading: str) -> tuple[str, str]:
+    """Returns the name and the unit of a heading such as "omega_x (rad s-1)"."""
+    name, bracket, rest = heading.strip().partition("(")
+    return (name.strip(), rest.rstrip(") ").strip()) if bracket else (heading.strip(), "")
+
+
+def _numbers(table: Any, names: list[Any]) -> Floats:
+    """Returns columns as floats in rad, rad/s and s: one column as a row, several as rows of components."""
+    made = []
+    for name in names:
+        unit = _split(str(name))[1]
+        if unit not in UNITS and unit not in DEGREES:
+            raise ValueError(f"the unit {unit!r} of the column {name!r} is not known: use rad s-1, rad, deg or s")
+        try:
+            values = table[name].to_numpy(dtype=np.float64)
+        except (ValueError, TypeError):
+            row = next(k for k, x in enumerate(table[name]) if not _is_float(x))
+            raise ValueError(f"row {row} of the column {name!r} is no number: {table[name].iloc[row]!r}") from None
+        made.append(values * DEGREES.get(unit, 1.0))
+    return made[0] if len(made) == 1 else np.stack(made, axis=1)
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+
+def _rows(name: str, value: Any, rows: int, width: int, missing: Missing) -> Floats:
+    """Returns an array of finite rows; NaN may stand in it if missing numbers are dropped."""
+    x = np.array(_check.floats(name, value, f"hold numbers in the shape ({rows}, {width})"))
+    if x.shape != (rows, width):
+        raise ValueError(f"{name} must have the shape ({rows}, {width}), as t has {rows} times, not {x.shape}")
+    if np.isinf(x).any():
+        bad = tuple(int(k) for k in np.argwhere(np.isinf(x))[0])
+        raise ValueError(f"{name}[{bad[0]}, {bad[1]}] is infinite: remove the row, or put NaN there")
+    if missing == "raise" and np.isnan(x).any():
+        bad = tuple(int(k) for k in np.argwhere(np.isnan(x))[0])
+        raise ValueError(
+            f"{name}[{bad[0]}, {bad[1]}] is NaN: pass missing='drop' to fit what is there, or remove the row"
+        )
+    return x
+
+
+def _attitudes(value: Any, rows: int, missing: Missing) -> Floats:
+    """Returns unit quaternions, from Rotations, quaternions or matrices."""
+    if hasattr(value, "as_quat"):
+        q = np.roll(np.asarray(value.as_quat(), dtype=np.float64), 1, axis=-1)
+    elif _check.shape_of("attitude", value) == (rows, 3, 3):
+        from scipy.spatial.transform import Rotation
+
+        flat = _rows("attitude", np.reshape(value, (rows, 9)), rows, 9, missing)
+        there = np.isfinite(flat).all(axis=1)
+        matrices = flat[there].reshape(-1, 3, 3)
+        defect = np.abs(matrices @ matrices.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+        if (defect > 1e-3).any():
+            bad = int(np.flatnonzero(there)[np.argmax(defect)])
+            raise ValueError(f"attitude[{bad}] is no rotation: R R^T differs from 1 by {defect.max():.2g}")
+        q = np.full((rows, 4), np.nan)
+        q[there] = Rotation.from_matrix(matrices).as_quat(scalar_first=True)
+    else:
+        q = value
+    q = _rows("attitude", q, rows, 4, missing)
+    q[np.isnan(q).any(axis=1)] = np.nan
+    there = np.isfinite(q[:, 0])
+    if not np.abs(q[there]).max(axis=1, initial=0.0).all():
+        bad = int(np.flatnonzero(there)[np.argmin(np.abs(q[there]).max(axis=1))])
+        raise ValueError(f"attitude[{bad}] is a quaternion of zeros, and no rotation")
+    if there.any():
+        q[there] = _check.given_unit("attitude", q[there])
+    return q
+
+
+def _sigma(name: str, value: Any, rows: int, needed: Any) -> Floats | None:
+    """Returns standard deviations (rows, 3): one for all, one for each axis or for each row, or all of them."""
+    if value is None:
+        return None
+    x = _check.floats(name, value, "be a number, a row or an array of numbers")
+    if x.ndim == 1 and x.size == rows and rows != 3:
+        x = x[:, None]
+    if x.shape not in ((), (3,), (rows, 1), (rows, 3)):
+        raise ValueError(f"{name} must be one number, three, {rows} or ({rows}, 3) of them, not of shape {x.shape}")
+    full = np.array(np.broadcast_to(x, (rows, 3)))
+    bad = np.argwhere(~((full > 0.0) & np.isfinite(full)) & needed)
+    if bad.size:
+        row, axis = (int(k) for k in bad[0])
+        raise ValueError(
+            f"{name} must be positive and finite, but it is {full[row, axis]:g} in row {row}: leave {name} out to have "
+            "it estimated from the residuals"
+        )
+    return full

@@ -1,0 +1,262 @@
+"""Causes of errors, each with a few parameters, which are fitted to a history.
+
+A free motion is computed anew for each trial, from the first row to the last. Under a torque the rows are compared
+with what the rows before them lead to, which takes no run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polhode._arrays import Floats, lengths
+from polhode.core.types import Depends
+from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, angles, conjugated, product, turn_vectors
+from polhode.referee.reading import Log
+from polhode.referee.truth import Limits, Model, States, fitted, thinned
+
+FIT_ROWS = 150
+"""Causes are fitted to about this many rows."""
+
+EXPLAINED = 0.03
+"""A cause explains an error if it leaves less than this share of it, or no more than rounding can make."""
+
+LOCAL_TURN = 0.2
+"""Rows are compared with rows before them over about this angle, in rad."""
+
+
+class Case(NamedTuple):
+    """A history under its convention, beside the truth."""
+
+    log: Log
+    model: Model
+    t: Floats
+    q: Floats | None
+    w: Floats | None
+    true: States
+    limits: Limits
+    meaning: Meaning
+    carried: Any = ()
+
+    @property
+    def size(self) -> float:
+        """The largest rate."""
+        return float(lengths(self.true.w).max()) or 1.0
+
+    @property
+    def row_angle(self) -> float:
+        """The angle by which the body turns from one row to the next, in rad."""
+        return self.size * float(np.median(np.abs(np.diff(self.t))))
+
+    def errors(self) -> tuple[Floats, Floats]:
+        """Returns the errors of attitude in rad and of rate relative to the largest; zeros where there is none."""
+        none = np.zeros(self.t.size)
+        attitude = none if self.q is None else angles(self.true.q, self.q)
+        rate = none if self.w is None else lengths(self.w - self.true.w) / self.size
+        return attitude, rate
+
+
+class Cause(NamedTuple):
+    """A cause that was fitted."""
+
+    kind: str
+    p: Floats
+    left: float
+    """What is left of the error, as a share of it; 0: rounding explains it."""
+    rate_left: float
+    """The same of the rates alone."""
+    is_local: bool = False
+    """Whether the error is that from some rows to others, not from the start."""
+
+
+FAIR = 1.5
+"""An error is beyond rounding if it is this many times what rounding can make."""
+
+
+def beyond(case: Case) -> Any:
+    """Returns the rows whose errors rounding cannot explain."""
+    attitude, rate = case.errors()
+    return (attitude > FAIR * case.limits.attitude) | (rate > FAIR * case.limits.rate)
+
+
+def explanation(case: Case) -> Cause | None:
+    """Returns the cause that explains the error, the simplest if several do."""
+    found = [*_from_the_start(case)]
+    if not case.model.is_free:
+        found += _from_row_to_row(case)
+    found.sort(key=lambda c: (round(c.left, 3), _COMPLEXITY[c.kind]))
+    good = [c for c in found if c.left < EXPLAINED]
+    if good:
+        return good[0]
+    return next((c for c in found if c.kind in ("lag", "shift") and c.rate_left < EXPLAINED), None)
+
+
+def _from_the_start(case: Case) -> Iterator[Cause]:
+    """Yields causes fitted to the whole motion."""
+    attitude, rate = case.errors()
+    rows = thinned(case.t.size, FIT_ROWS)
+    raw = np.hypot(attitude[rows], rate[rows])
+    close = np.flatnonzero(raw > 0.5)
+    first = int(close[0]) if close.size else rows.size
+    windows = sorted({max(8, min(first, rows.size)), max(8, min(2 * first, rows.size)), rows.size})
+    size = float(np.sqrt(np.mean(raw**2)))
+    rate_size = float(np.sqrt(np.mean(rate[rows] ** 2)))
+    allowed = 2.0 * float(np.hypot(case.limits.attitude[rows], case.limits.rate[rows]).max())
+    allowed_rate = 2.0 * float(case.limits.rate[rows].max())
+    for kind, scales, model in _causes(case, rows):
+        begin = 1 if kind == "start" else 0  # a first row that is off stays off
+
+        def residual(p: Floats, count: int, model: Any = model, begin: int = begin) -> Floats:
+            q, w = model(p)
+            return _difference(case, rows, q, w)[begin:count].ravel()
+
+        try:
+            p = fitted(residual, scales, windows)
+            left = _difference(case, rows, *model(p))[begin:]
+        except (ValueError, np.linalg.LinAlgError):
+            continue  # no such body
+        rms = float(np.sqrt(np.mean((left**2).sum(axis=1))))
+        rates = float(np.sqrt(np.mean((left[:, 3:] ** 2).sum(axis=1))))
+        share = 0.0 if rms <= allowed else rms / size
+        shown = rate_size > allowed_rate
+        yield Cause(kind, p, share, (0.0 if rates <= allowed_rate else rates / rate_size) if shown else 1.0)
+
+
+_COMPLEXITY = {"axes": 1, "offset": 1, "shift": 1, "torque": 2, "clock": 2, "moments": 3, "lag": 3, "start": 4}
+"""Of causes that explain an error as well, the simplest is named."""
+
+
+def _difference(case: Case, rows: Any, q: Floats, w: Floats) -> Floats:
+    """Returns how far the history is from a motion at some rows: turns in rad, rates relative to the largest."""
+    none = np.zeros((rows.size, 3))
+    turned = none if case.q is None else turn_vectors(q, case.q[rows])
+    rates = none if case.w is None else (case.w[rows] - w) / case.size
+    return np.concatenate([turned, rates], axis=1)
+
+
+Attempt = tuple[str, Floats, Callable[[Floats], tuple[Floats, Floats]]]
+
+
+def _causes(case: Case, rows: Any) -> Iterator[Attempt]:
+    """Yields causes: a name, the scales of their parameters, and the motion with these."""
+    model = case.model
+    t, q0, w0 = case.t[rows], case.true.q[0], case.true.w[0]
+    span = float(t[-1] - t[0])
+    size, step = case.size, span / max(1, case.t.size - 1)
+    base = States(case.true.q[rows], case.true.w[rows], 0.0)
+    if case.q is not None:
+        yield (
+            "axes",
+            np.full(3, 1.0 / abs(span)),
+            lambda p: (product(turns((t - t[0])[:, None] * p), base.q), base.w),
+        )
+
+    def lagging(p: Floats) -> tuple[Floats, Floats]:
+        m = model.motion(t, q0, w0 + p[1:])
+        return m.q, ahead(model.body, model.torque, t, m.q, m.w, np.full(t.size, p[0]), 2, case.carried)[1]
+
+    def shifted(p: Floats) -> tuple[Floats, Floats]:
+        # Attitudes that follow rates of a time p later: R(t) = R(0) R*(p)^-1 R*(t + p), with R* the true motion.
+        q, w = ahead(model.body, model.torque, t, base.q, base.w, np.full(t.size, p[0]), 2, case.carried)
+        back = product(base.q[:1], conjugated(q[:1]))
+        q, w = product(np.broadcast_to(back, q.shape), q), w.copy()
+        q[0], w[0] = base.q[0], base.w[0]
+        return q, w
+
+    if case.w is not None:
+        yield "shift", np.array([step]), shifted
+    if not model.is_free:
+        return
+    if case.w is not None:
+        yield "lag", np.array([step, *([size] * 3)]), lagging
+
+    def started(p: Floats) -> tuple[Floats, Floats]:
+        turned = product(q0[None, :], turns(p[None, :3]))[0]
+        m = model.motion(t, turned, w0 + p[3:])
+        return m.q, m.w
+
+    yield "start", np.array([1.0, 1.0, 1.0, size, size, size]), started
+    count = 2 if model.is_free and not model.body.has_rotor else 3
+
+    def heavier(p: Floats) -> tuple[Floats, Floats]:
+        factors = np.exp(np.append(p, 0.0) if p.size == 2 else p)
+        m = model.with_moments(factors).motion(t, q0, w0)
+        return m.q, m.w
+
+    yield "moments", np.ones(count), heavier
+
+    def faster(p: Floats) -> tuple[Floats, Floats]:
+        m = model.motion(t[0] + (t - t[0]) * (1.0 + p[0]), q0, w0)
+        return m.q, m.w
+
+    yield "clock", np.ones(1), faster
+
+
+def turns(vectors: Floats) -> Floats:
+    """Returns quaternions of turns."""
+    angle = lengths(vectors)[:, None]
+    half = 0.5 * angle
+    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors], axis=1)
+
+
+def _from_row_to_row(case: Case) -> Iterator[Cause]:
+    """Yields causes fitted to how rows follow from rows a little before them."""
+    if case.q is None or case.w is None:
+        return
+    model, n = case.model, case.t.size
+    lag = int(np.clip(round(LOCAL_TURN / max(case.row_angle, 1e-300)), 1, max(1, n // 4)))
+    begin = thinned(n - lag, FIT_ROWS)
+    end, steps = begin + lag, min(16, max(2, math.ceil(2 * lag * case.row_angle / STEP_ANGLE)))
+    t, q, w = case.t[begin], case.q[begin], case.w[begin]
+    dt, goal_q, goal_w = case.t[end] - t, case.q[end], case.w[end]
+
+    def led(model: Model, q: Floats, w: Floats, offset: float = 0.0, scale: float = 1.0) -> tuple[Floats, Floats]:
+        return ahead(model.body, model.torque, t + offset, q, w, dt, steps, case.carried, scale)
+
+    def moments(p: Floats) -> tuple[Floats, Floats]:
+        return led(model.with_moments(np.exp(p)), q, w)
+
+    def torque(p: Floats) -> tuple[Floats, Floats]:
+        return led(model, q, w, scale=1.0 + float(p[0]))
+
+    def offset(p: Floats) -> tuple[Floats, Floats]:
+        return led(model, q, w, offset=float(p[0]))
+
+    def lagging(p: Floats) -> tuple[Floats, Floats]:
+        back = np.full(t.size, -p[0])
+        earlier = ahead(model.body, model.torque, t, q, w, back, 2, case.carried)[1]
+        q1, w1 = led(model, q, earlier)
+        return q1, ahead(model.body, model.torque, case.t[end], q1, w1, -back, 2, case.carried)[1]
+
+    def difference(made: tuple[Floats, Floats]) -> Floats:
+        return np.concatenate([turn_vectors(made[0], goal_q), (goal_w - made[1]) / case.size], axis=1)
+
+    span = abs(float(case.t[-1] - case.t[0]))
+    step = span / (n - 1)
+    listed: list[tuple[str, Floats, Any, list[float]]] = [
+        ("moments", np.ones(3), moments, [0.0]),
+        ("torque", np.ones(1), torque, [0.0, -2.0]),
+        ("lag", np.array([step]), lagging, [0.0]),
+    ]
+    if Depends.TIME in model.torque.depends:
+        listed.append(("offset", np.array([span / 10]), offset, [0.0, span / 30, -span / 30, span / 8, -span / 8]))
+    size = float(np.sqrt(np.mean(difference(led(model, q, w)) ** 2)))
+    allowed = case.limits.attitude[0] + 2.0 * case.limits.rate[0] * (1.0 + lag * case.row_angle) + 1e-9
+    if size <= allowed:
+        return  # from row to row there is nothing to be explained
+    for kind, scales, cause, starts in listed:
+        best: Cause | None = None
+        for start in starts:
+            try:
+                p = fitted(lambda p, _, f=cause: difference(f(p)).ravel(), scales, [1], np.full(scales.size, start))  # type: ignore[misc]
+                rms = float(np.sqrt(np.mean(difference(cause(p)) ** 2)))
+            except (ValueError, np.linalg.LinAlgError):
+                continue  # no such body
+            left = 0.0 if rms <= allowed else rms / size
+            if best is None or left < best.left:
+                best = Cause(kind, p, left, 1.0, is_local=True)
+        if best is not None:
+            yield best

@@ -1,0 +1,287 @@
+"""What the columns of a table hold, found out from their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+KINDS = {"quaternion": 4, "matrix": 9, "euler": 3, "mrp": 3}
+"""The forms of attitudes, with the number of their components."""
+
+TIME_UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "secs": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
+              "nano": 1e-9, "min": 60.0, "minutes": 60.0}  # fmt: skip
+"""Units of time, in seconds."""
+
+ANGLE_WORDS = {"deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "dps": "deg", "degps": "deg",
+               "rad": "rad", "rads": "rad", "radian": "rad", "radians": "rad", "radps": "rad", "rps": "rad",
+               "rpm": "rpm"}  # fmt: skip
+"""How units of angles and rates are written."""
+
+_TIME = {"t", "time", "times", "simtime", "elapsed", "elapsedtime", "timestamp", "tspan", "timesec", "missiontime"}
+_RATE = re.compile(r"(omega|qvel|angvel|angularvelocit(y|ies)|angularrates?|gyro|avel|bodyrates?|rates?)")
+_SPACE_WORDS = ("spatial", "space", "inertial", "world", "global", "omegan", "omegabnn", "eci")
+_QUATERNION = re.compile(r"(.*quat.*|.*orientation.*|q|q[a-z]{1,4}|.*attitude)")
+_MATRIX = re.compile(r"(.*dcm|.*rotmat|.*matrix|.*rotation|r|c|a|m|bn|nb|cbn|cnb|rbn|rnb|.*tmat)")
+_COMPONENT = re.compile(r"(.*?)([wxyzsijkc]|roll|pitch|yaw|scalar|\d\d?)")
+_EULER = {"yaw": "Z", "heading": "Z", "psi": "psi", "pitch": "Y", "theta": "theta", "roll": "X", "bank": "X",
+          "phi": "phi"}  # fmt: skip
+_THREES = (("x", "y", "z"), ("roll", "pitch", "yaw"), ("0", "1", "2"), ("1", "2", "3"))
+_FOURS = {
+    ("w", "x", "y", "z"): "first", ("s", "x", "y", "z"): "first", ("scalar", "x", "y", "z"): "first",
+    ("s", "i", "j", "k"): "first", ("w", "i", "j", "k"): "first", ("c", "1", "2", "3"): "first",
+    ("s", "1", "2", "3"): "first", ("w", "1", "2", "3"): "first", ("0", "1", "2", "3"): "",
+    ("1", "2", "3", "4"): "",
+}  # fmt: skip
+"""Components of quaternions; "first": the name says which of them is the scalar, and it is put first."""
+
+
+class Found(NamedTuple):
+    """The columns that hold one thing."""
+
+    kind: str
+    """quaternion, matrix, euler, mrp, omega, or time."""
+    columns: tuple[int, ...]
+    unit: str = ""
+    """deg, rad or rpm, of time the seconds of a unit; empty: the names do not say."""
+    hint: str = ""
+    """What the names say besides: "first" of a quaternion, "space" of rates, a sequence of Euler angles."""
+
+
+class Layout(NamedTuple):
+    """The columns of a table that a motion is read from."""
+
+    time: Found
+    attitude: Found | None
+    omega: Found | None
+    place: tuple[int, int] | None = None
+    """The columns of latitude and longitude in degrees, if the table has them."""
+
+
+class _Name(NamedTuple):
+    """A name without its unit: its letters and digits, in lower case."""
+
+    plain: str
+    unit: str
+    seconds: float
+
+
+def _taken_apart(name: str) -> _Name:
+    bracket = re.search(r"[\[(]([^\])]*)[\])]\s*$", name)
+    unit_words: list[str] = []
+    if bracket and not bracket[1].strip().isdigit() and not re.fullmatch(r"[XYZxyz]{3}", bracket[1].strip()):
+        unit_words = re.findall(r"[a-z]+", bracket[1].lower())
+        name = name[: bracket.start()]
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    words = [w for w in re.split(r"[^a-z0-9]+", spaced.lower()) if w]
+    unit, seconds = "", 0.0
+    for word in unit_words:
+        unit = unit or ANGLE_WORDS.get(word, "")
+        seconds = seconds or TIME_UNITS.get(word, 0.0)
+    kept: list[str] = []
+    for k, word in enumerate(words):
+        if word in ANGLE_WORDS and len(words) > 1:
+            unit = unit or ANGLE_WORDS[word]
+        elif word in ("s", "sec", "second") and k and words[k - 1] in ANGLE_WORDS:
+            pass  # deg_s
+        elif word == "per" and k and words[k - 1] in ANGLE_WORDS:
+            pass
+        elif k and words[0] in _TIME and word in TIME_UNITS:
+            seconds = seconds or TIME_UNITS[word]
+        else:
+            kept.append(word)
+    return _Name("".join(kept), unit, seconds)
+
+
+def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | None = None) -> Layout:
+    """Returns which columns hold time, attitude and rate: those that the mapping names, others by their names."""
+    plain = [_taken_apart(name) for name in names]
+    given = {} if mapping is None else _given(names, mapping)
+    time = given.get("time") or _time(plain)
+    if time is None:
+        raise ValueError(
+            f"{where}: no column is the time; there are {_listed(names)}: name it, as in --columns t=NAME "
+            "(in Python: columns={'t': 'NAME'})"
+        )
+    taken = {c for found in given.values() for c in found.columns} | set(time.columns)
+    free = [k for k in range(len(names)) if k not in taken]
+    omega = given.get("omega")
+    if omega is None and (mapping is None or not any(k.startswith("omega") for k in mapping)):
+        omega = _rates(plain, free)
+    attitude = next((given[kind] for kind in KINDS if kind in given), None)
+    if attitude is None:
+        attitude = _attitude(names, plain, [k for k in free if omega is None or k not in omega.columns])
+    if attitude is None and omega is None:
+        raise ValueError(
+            f"{where}: no columns are an attitude or a rate; there are {_listed(names)}: name them, as in "
+            "--columns omega=wx,wy,wz --columns quaternion=q0,q1,q2,q3 (in Python: columns={'omega': ['wx', ...]})"
+        )
+    return Layout(time, attitude, omega, _place(plain))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(n) for n in names[:12])
+    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown
+
+
+def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, Found]:
+    """Returns the columns that the user named: t, omega, quaternion, matrix, mrp or euler(ZYX), with their units."""
+    made: dict[str, Found] = {}
+    for key, value in mapping.items():
+        matched = re.fullmatch(r"(t|time|omega|quaternion|matrix|mrp|euler)(?:_(deg|rad|rpm|s|ms|us|ns|min))?"
+                               r"(?:\(([XYZxyz]{3})\))?", key)  # fmt: skip
+        if matched is None:
+            raise ValueError(
+                f"columns: {key!r} must be t, omega, quaternion, matrix, mrp or euler(ZYX), maybe with a unit as in "
+                "omega_deg, euler_deg(ZYX) or t_ms"
+            )
+        kind = "time" if matched[1] == "t" else matched[1]
+        listed: list[Any] = [value] if isinstance(value, str | int) else [*value]
+        if len(listed) == 1 and isinstance(listed[0], str) and "," in listed[0]:
+            listed = [*listed[0].split(",")]
+        wanted = 1 if kind == "time" else KINDS.get(kind, 3)
+        if len(listed) != wanted:
+            raise ValueError(f"columns: {key} needs {wanted} columns, not {len(listed)}: {listed!r}")
+        if kind == "euler" and matched[3] is None:
+            raise ValueError(f"columns: {key!r} must name the sequence of the angles, as in 'euler(ZYX)'")
+        found = tuple(_index(names, one) for one in listed)
+        unit = matched[2] or _common(_taken_apart(names[c]).unit for c in found)
+        if kind == "time":
+            seconds = TIME_UNITS[matched[2]] if matched[2] else _taken_apart(names[found[0]]).seconds or 1.0
+            unit = repr(seconds)
+        made[kind] = Found(kind, found, unit, matched[3] or "")
+    return made
+
+
+def _index(names: Sequence[str], wanted: Any) -> int:
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        if not 0 <= wanted < len(names):
+            raise ValueError(f"columns: {wanted} is not a column: they are counted from 0 to {len(names) - 1}")
+        return wanted
+    text = str(wanted).strip()
+    if text not in names and text.isdigit() and int(text) < len(names):
+        return int(text)
+    if text not in names:
+        raise ValueError(f"columns: there is no column {text!r}; there are {_listed(names)}")
+    return list(names).index(text)
+
+
+def _common(units: Iterable[str]) -> str:
+    found = set(units)
+    return found.pop() if len(found) == 1 else ""
+
+
+def _time(plain: Sequence[_Name]) -> Found | None:
+    for k, name in enumerate(plain):
+        if name.plain in _TIME:
+            return Found("time", (k,), repr(name.seconds or 1.0))
+    return None
+
+
+def _groups(plain: Sequence[_Name], free: Sequence[int]) -> dict[str, dict[str, int]]:
+    """Returns columns whose names differ in their last letters: {stem: {component: column}}."""
+    found: dict[str, dict[str, int]] = {}
+    for k in free:
+        matched = _COMPONENT.fullmatch(plain[k].plain)
+        if matched:
+            found.setdefault(matched[1], {}).setdefault(matched[2], k)
+    return found
+
+
+def _rates(plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
+    choices: list[tuple[bool, Found]] = []
+    groups = _groups(plain, free)
+    if (joint := groups.get("qvel", {})) and all(str(k) in joint for k in range(6)):  # of a free joint of MuJoCo
+        return Found("omega", tuple(joint[str(k)] for k in (3, 4, 5)))
+    for stem, parts in groups.items():
+        if not (_RATE.search(stem) or stem == "w") or "euler" in stem or "momentum" in stem:
+            continue
+        for names in _THREES:
+            if all(n in parts for n in names):
+                columns = tuple(parts[n] for n in names)
+                space = any(word in stem for word in _SPACE_WORDS)
+                unit = _common(plain[c].unit for c in columns)
+                choices.append((space, Found("omega", columns, unit, "space" if space else "")))
+                break
+    by_name = {plain[k].plain: k for k in free}
+    for names in (("p", "q", "r"), ("rollrate", "pitchrate", "yawrate")):
+        if all(n in by_name for n in names):
+            columns = tuple(by_name[n] for n in names)
+            choices.append((False, Found("omega", columns, _common(plain[c].unit for c in columns))))
+    return min(choices, key=lambda c: c[0])[1] if choices else None
+
+
+def _attitude(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
+    groups = _groups(plain, free)
+    if (joint := groups.get("qpos", {})) and all(str(k) in joint for k in range(7)):  # of a free joint of MuJoCo
+        return Found("quaternion", tuple(joint[str(k)] for k in (3, 4, 5, 6)))
+    for stem, parts in groups.items():
+        if not _QUATERNION.fullmatch(stem):
+            continue
+        for four, hint in _FOURS.items():
+            if all(n in parts for n in four):
+                return Found("quaternion", tuple(parts[n] for n in four), "", hint)
+    if (found := _matrix(plain, free)) is not None:
+        return found
+    for stem, parts in groups.items():
+        if "sigma" in stem or "mrp" in stem:
+            for three in _THREES:
+                if all(n in parts for n in three):
+                    return Found("mrp", tuple(parts[n] for n in three))
+    return _euler(names, plain, free)
+
+
+def _matrix(plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
+    grids: dict[str, dict[str, int]] = {}
+    for k in free:
+        matched = re.fullmatch(r"([a-z]\w*?)(\d\d?)", plain[k].plain)
+        if matched and _MATRIX.fullmatch(matched[1]):
+            grids.setdefault(matched[1], {})[matched[2]] = k
+    for parts in grids.values():
+        for wanted in (
+            [f"{i}{j}" for i in "123" for j in "123"],
+            [f"{i}{j}" for i in "012" for j in "012"],
+            [str(k) for k in range(9)],
+            [str(k) for k in range(1, 10)],
+        ):
+            if all(n in parts for n in wanted):
+                return Found("matrix", tuple(parts[n] for n in wanted))
+    return None
+
+
+def _euler(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) -> Found | None:
+    own: dict[tuple[str, str], dict[str, int]] = {}
+    letters: dict[str, int] = {}
+    numbered: dict[str, int] = {}
+    for k in free:
+        if matched := re.fullmatch(r"euler(_deg)?\(([XYZxyz]{3})\)_([123])(?: \(\w+\))?", names[k].strip()):
+            own.setdefault(("deg" if matched[1] else "rad", matched[2]), {})[matched[3]] = k
+        name = plain[k].plain
+        if "rate" in name or "dot" in name or "vel" in name:
+            continue
+        for word, letter in _EULER.items():
+            if name == word or (name.endswith(word) and ("euler" in name or "angle" in name or "attitude" in name)):
+                letters.setdefault(letter, k)
+        if matched := re.fullmatch(r"(?:euler|eulerangles?|angles?)([xyz123012])", name):
+            numbered.setdefault(matched[1], k)
+    for (unit, sequence), parts in own.items():
+        if len(parts) == 3:
+            return Found("euler", tuple(parts[n] for n in "123"), unit, sequence)
+    for wanted, hint in (("Z Y X", "ZYX"), ("psi theta phi", "")):
+        keys = wanted.split()
+        if all(n in letters for n in keys):
+            columns = tuple(letters[n] for n in keys)
+            return Found("euler", columns, _common(plain[c].unit for c in columns), hint or "ZYX or ZXZ")
+    for three in _THREES:
+        if all(n in numbered for n in three):
+            columns = tuple(numbered[n] for n in three)
+            return Found("euler", columns, _common(plain[c].unit for c in columns), "any")
+    return None
+
+
+def _place(plain: Sequence[_Name]) -> tuple[int, int] | None:
+    by_name = {name.plain: k for k, name in enumerate(plain) if name.unit in ("deg", "")}
+    for latitude, longitude in (("latitude", "longitude"), ("lat", "lon"), ("lat", "long")):
+        if latitude in by_name and longitude in by_name:
+            return by_name[latitude], by_name[longitude]
+    return None

@@ -1,0 +1,450 @@
+"""Motions as others write them down: text tables, AEM, files of polhode, arrays, logs of simulators.
+
+Nothing is converted here but the unit of time: what the numbers mean is found out later.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats, lengths
+from polhode.io.netcdf import BadFile
+from polhode.referee.names import KINDS, Found, Layout, recognised
+
+LEAST_ROWS = 4
+"""A history has at least this many rows: with fewer there is nothing to be seen of a motion."""
+
+LENGTHS = (0.5, 2.0)
+"""Quaternions with a length outside of this are not quaternions, or not in these columns."""
+
+MOST_DEFECT = 0.5
+"""Matrices whose product with their transpose differs more from 1 are no rotations, or not in these columns."""
+
+_NO_NAMES = {4: "t omega", 5: "t quaternion", 8: "t quaternion omega", 13: "t matrix omega", 7: "t euler omega"}
+"""What a table without names holds, by the number of its columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """The numbers of one thing in a history, as they stand in it."""
+
+    kind: str
+    values: Floats
+    unit: str = ""
+    hint: str = ""
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """A history of a motion, before it is known what its numbers mean."""
+
+    source: str
+    t: Floats
+    attitude: Raw | None
+    omega: Raw | None
+    place: Floats | None = None
+    """Latitude and longitude in rad, if the table has them."""
+    lines: Any = None
+    """The line of the file in which each row stands; None: it is not a text file."""
+    notes: tuple[str, ...] = ()
+    is_settled: bool = False
+    """Whether the conventions are known to be polhode's: its own files, and messages that state theirs."""
+
+    def row(self, k: int) -> str:
+        """Returns where a row stands, in words."""
+        return f"row {k}" if self.lines is None else f"line {int(self.lines[k])}"
+
+    def bad(self, k: int, what: str) -> BadFile:
+        """Returns an error that names the place."""
+        return BadFile(f"{self.source}, {self.row(k)}: {what}")
+
+
+def read_log(source: Any, columns: Mapping[str, Any] | None = None) -> Log:
+    """Returns the history that a file, a table or an object of another simulator holds, checked row by row."""
+    if isinstance(source, Log):
+        return source
+    log = _from_path(source, columns) if isinstance(source, str | os.PathLike) else _from_object(source, columns)
+    return _checked(log)
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) -> Log:
+    name = os.fspath(path)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as problem:
+        raise BadFile(f"{name} cannot be read: {problem.strerror}; check the name and the rights") from None
+    if not data.strip():
+        raise BadFile(f"{name} is empty: write it again")
+    ending = Path(path).suffix.lower()
+    if data[:4] in (b"CDF\x01", b"CDF\x02", b"CDF\x05"):
+        from polhode.solution import Solution
+
+        return replace(_of_solution(Solution.load(path)), source=name)
+    if data[:4] == b"PAR1":
+        import pandas
+
+        return replace(_of_frame(pandas.read_parquet(path), columns, name), source=name)
+    if data[:4] == b"PK\x03\x04" and ending == ".npz":
+        with np.load(path, allow_pickle=False) as kept:
+            return replace(_of_mapping({k: kept[k] for k in kept.files}, columns, name), source=name)
+    head = data[:4000]
+    if b"CCSDS_AEM_VERS" in head or b"CCSDS_ACM_VERS" in head or b"<aem" in head or b"<acm" in head:
+        from polhode.io.ccsds import read_aem
+
+        return replace(_of_history(read_aem(path)), source=name)
+    return _of_text(name, _decoded(name, data), columns)
+
+
+def _decoded(name: str, data: bytes) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise BadFile(f"{name}, line 1: the text is UTF-16: save it as UTF-8")
+    if b"\x00" in data[:4000]:
+        raise BadFile(f"{name} is not a text file, nor of a kind that is known: give CSV, AEM, NetCDF of polhode, "
+                      "Parquet or .npz, or arrays in Python")  # fmt: skip
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise BadFile(
+            f"{name}, line {line}: the byte 0x{data[problem.start]:02x} is not UTF-8: save the file as UTF-8, as with "
+            "iconv -f latin1 -t utf-8"
+        ) from None
+
+
+def _of_text(name: str, text: str, columns: Mapping[str, Any] | None) -> Log:
+    """Returns a table with names in its first line, or without; separated by commas, semicolons, tabs or blanks."""
+    lines = text.splitlines()
+    is_row = np.fromiter((bool(s := line.strip()) and s[0] not in "#%" for line in lines), bool, len(lines))
+    numbers = np.flatnonzero(is_row)
+    if not numbers.size:
+        raise BadFile(f"{name}, line {len(lines)}: there is no row of numbers: write the file again")
+    first = lines[numbers[0]].strip()
+    separator = _separator(first)
+    header: list[str] | None = None
+    if not all(_is_number(cell) for cell in _cells(first, separator)):
+        header = _cells(first, separator)
+        numbers = numbers[1:]
+    elif numbers[0] > 0 and lines[numbers[0] - 1].strip()[:1] in ("#", "%"):  # names in a comment, as NumPy writes
+        said = _cells(lines[numbers[0] - 1].strip().lstrip("#% "), separator)
+        header = said if len(said) == len(_cells(first, separator)) else None
+    if numbers.size < LEAST_ROWS:
+        raise BadFile(
+            f"{name}, line {len(lines)}: the file has {numbers.size} rows of numbers, and {LEAST_ROWS} are needed: is "
+            "it cut off?"
+        )
+    width = len(header) if header is not None else len(_cells(first, separator))
+    values = _numbers(name, [lines[k] for k in numbers], numbers + 1, separator, width, len(lines))
+    notes: list[str] = []
+    if header is None:
+        header, columns = _without_names(name, width, columns)
+        notes.append(f"The table has no names; its {width} columns are taken for {', '.join(columns or ())}.")
+    layout = recognised(header, name, columns)
+    return _arranged(name, header, values, layout, numbers + 1, notes)
+
+
+def _separator(line: str) -> str:
+    for mark in ("\t", ";", ","):
+        if mark in line:
+            return mark
+    return " "
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if separator == " ":
+        return line.split()
+    return [cell.strip().strip('"').strip() for cell in line.split(separator)]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(_plain(cell))
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(cell: str) -> str:
+    """Returns a number as Python writes it: Fortran has D exponents, and some countries a decimal comma."""
+    return re.sub(r"[dD](?=[+-]?\d+$)", "e", cell.strip()).replace(",", ".")
+
+
+def _numbers(name: str, rows: list[str], lines: Any, separator: str, width: int, last: int) -> Floats:
+    """Returns the rows as numbers, quickly if all is well, else one by one up to the one that is not."""
+    try:
+        comma = separator == ";" and "," in rows[0]
+        values: Floats = np.loadtxt(
+            [row.replace(",", ".") for row in rows] if comma else rows,
+            delimiter=None if separator == " " else separator, comments=None, ndmin=2,
+        )  # fmt: skip
+        if values.shape == (len(rows), width) and np.isfinite(values).all():
+            return values
+    except ValueError:
+        pass  # the line is looked for below
+    out = np.empty((len(rows), width))
+    for k, row in enumerate(rows):
+        cells = _cells(row.strip(), separator)
+        if len(cells) == width + 1 and not cells[-1]:
+            cells = cells[:-1]  # a separator at the end of the line
+        where = f"{name}, line {int(lines[k])}"
+        if len(cells) != width:
+            cut = "the file seems to be cut off there: delete the line, or write the file again"
+            wrong = "correct the line, or the names in the first one"
+            raise BadFile(
+                f"{where}: {len(cells)} of {width} columns; {cut if lines[k] == last and len(cells) < width else wrong}"
+            )
+        for j, cell in enumerate(cells):
+            try:
+                out[k, j] = float(_plain(cell))
+            except ValueError:
+                what = "is empty" if not cell else f"has {cell!r}, which is no number"
+                raise BadFile(f"{where}: column {j + 1} {what}: correct it, or delete the line") from None
+            if not np.isfinite(out[k, j]):
+                raise BadFile(f"{where}: column {j + 1} has {cell}: the simulation has failed there; delete such lines")
+    return out
+
+
+def _without_names(name: str, width: int, columns: Mapping[str, Any] | None) -> tuple[list[str], dict[str, Any]]:
+    names = [f"column {k}" for k in range(width)]
+    if columns is not None:
+        return names, dict(columns)
+    if width not in _NO_NAMES:
+        raise BadFile(
+            f"{name}, line 1: the {width} columns have no names: write them into the first line, or say what they "
+            "hold, as in --columns t=0 --columns omega=1,2,3"
+        )
+    made: dict[str, Any] = {}
+    k = 0
+    for what in _NO_NAMES[width].split():
+        size = 1 if what == "t" else KINDS.get(what, 3)
+        made["euler(ZYX)" if what == "euler" else what] = list(range(k, k + size))
+        k += size
+    return names, made
+
+
+def _arranged(name: str, header: Sequence[str], values: Floats, layout: Layout, lines: Any, notes: list[str]) -> Log:
+    def raw(found: Found | None) -> Raw | None:
+        if found is None:
+            return None
+        return Raw(
+            found.kind, values[:, found.columns], found.unit, found.hint, tuple(header[c] for c in found.columns)
+        )
+
+    place = None if layout.place is None else np.radians(values[:, layout.place])
+    t = values[:, layout.time.columns[0]] * float(layout.time.unit)
+    return Log(name, t, raw(layout.attitude), raw(layout.omega), place, lines, tuple(notes))
+
+
+# --- objects in memory ---------------------------------------------------------------------------------------------
+
+
+def _from_object(given: Any, columns: Mapping[str, Any] | None) -> Log:
+    from polhode.io.ccsds import AttitudeHistory
+    from polhode.solution import Solution
+
+    if isinstance(given, Solution):
+        return _of_solution(given)
+    if isinstance(given, AttitudeHistory):
+        return _of_history(given)
+    if hasattr(given, "sigma_BN") and hasattr(given, "times"):  # a recorder of Basilisk
+        found = {"t": np.asarray(given.times()) * 1e-9, "sigma_BN": given.sigma_BN, "omega_BN_B": given.omega_BN_B}
+        return _of_mapping(found, columns, "the recorder")
+    if hasattr(given, "data_vars"):  # a Dataset of xarray
+        return _of_mapping(
+            {str(k): given[k].to_numpy() for k in (*given.coords, *given.data_vars)}, columns, "the dataset"
+        )
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):
+        return _of_frame(given, columns, "the table")
+    if isinstance(given, Mapping):
+        return _of_mapping(given, columns, "the arrays")
+    if hasattr(given, "t") and hasattr(given, "omega"):  # FreeState, EventRows, and the like
+        return _of_mapping({"t": given.t, "quaternion": given.quaternion, "omega": given.omega}, columns, "the state")
+    raise TypeError(
+        "a history must be the path of a file, a table, a solution or a dict with t, quaternion and omega, not "
+        f"{given!r}"
+    )
+
+
+def _of_solution(solution: Any) -> Log:
+    return Log(
+        "the solution", solution.t, Raw("quaternion", solution.quaternion, "", "body to space"),
+        Raw("omega", solution.omega, "rad"), is_settled=True,
+    )  # fmt: skip
+
+
+def _of_history(history: Any) -> Log:
+    omega = None if history.omega is None else Raw("omega", history.omega, "rad")
+    notes = (f"{history.version}: from {history.frames[1]} to {history.frames[0]}.",)
+    return Log(
+        f"the {history.version}", history.t, Raw("quaternion", history.quaternion, "", "body to space"), omega,
+        notes=notes, is_settled=True,
+    )  # fmt: skip
+
+
+def _of_frame(frame: Any, columns: Mapping[str, Any] | None, name: str) -> Log:
+    header = [str(c) for c in frame.columns]
+    if "time" not in header and columns is None and getattr(frame.index, "name", None) in ("t", "time"):
+        frame = frame.reset_index()
+        header = [str(c) for c in frame.columns]
+    layout = recognised(header, name, columns)
+    wanted = {c for part in (layout.time, layout.attitude, layout.omega) if part for c in part.columns}
+    wanted |= set(layout.place or ())
+    values = np.full((len(frame), len(header)), np.nan)
+    for c in wanted:
+        values[:, c] = _check.floats(header[c], frame.iloc[:, c].to_numpy(), "hold numbers")
+    return _arranged(name, header, values, layout, None, [])
+
+
+_ALIASES = {
+    "t": "t", "time": "t", "times": "t",
+    "quaternion": "quaternion", "q": "quaternion", "quat": "quaternion", "qpos": "quaternion", "attitude": "quaternion",
+    "omega": "omega", "w": "omega", "rate": "omega", "rates": "omega", "qvel": "omega", "omega_bn_b": "omega",
+    "omega_deg": "omega_deg", "spatial_omega": "spatial_omega", "omega_bn_n": "spatial_omega",
+    "matrix": "matrix", "dcm": "matrix", "r": "matrix", "rotation_matrix": "matrix", "xmat": "matrix",
+    "mrp": "mrp", "sigma_bn": "mrp", "sigma": "mrp",
+}  # fmt: skip
+"""The names under which arrays are known, in lower case."""
+
+
+def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, name: str) -> Log:
+    """Returns a history given as arrays: of several columns each, or one array for each column."""
+    several = {k: v for k, v in given.items() if str(k).lower() in _ALIASES or str(k).startswith("euler")}
+    stacked = any(_has_columns(v) for v in several.values())
+    if not stacked:
+        import pandas
+
+        return _of_frame(pandas.DataFrame({str(k): np.asarray(v) for k, v in given.items()}), columns, name)
+    found: dict[str, Any] = {}
+    for key, value in several.items():
+        found.setdefault(_ALIASES.get(str(key).lower(), str(key)), (key, value))
+    if "t" not in found:
+        raise ValueError(f"{name}: there is no array t, only {', '.join(map(str, given))}: add the times")
+    t = _check.row("t", found["t"][1])
+    attitude: Raw | None = None
+    for kind, size in KINDS.items():
+        for key in [k for k in found if k == kind or (kind == "euler" and k.startswith("euler"))]:
+            label, value = found[key]
+            attitude = attitude or _attitude_raw(kind, size, key, str(label), value, t.size)
+    omega: Raw | None = None
+    for key, unit, hint in (("omega", "", ""), ("omega_deg", "deg", ""), ("spatial_omega", "", "space")):
+        if key in found and omega is None:
+            label, value = found[key]
+            rates = _check.floats(str(label), value, "hold three numbers in each row")
+            if rates.shape == (t.size, 6):  # of a free joint of MuJoCo: velocity before rate
+                rates = rates[:, 3:]
+            omega = Raw("omega", _shaped(str(label), rates, (t.size, 3)), unit, hint, (str(label),))
+    if attitude is None and omega is None:
+        raise ValueError(f"{name}: there is neither quaternion nor omega, only {', '.join(map(str, given))}")
+    return Log(name, t, attitude, omega)
+
+
+def _has_columns(value: Any) -> bool:
+    return hasattr(value, "as_quat") or np.ndim(value) > 1
+
+
+def _attitude_raw(kind: str, size: int, key: str, label: str, value: Any, rows: int) -> Raw:
+    if hasattr(value, "as_quat"):
+        return Raw("quaternion", _shaped(label, value.as_quat(scalar_first=True), (rows, 4)), "", "first", (label,))
+    numbers = _check.floats(label, value, f"hold {size} numbers in each row")
+    if kind == "quaternion" and numbers.shape == (rows, 7):  # of a free joint of MuJoCo: position before attitude
+        numbers = numbers[:, 3:]
+    if numbers.shape == (rows, 3, 3):
+        kind, size, numbers = "matrix", 9, numbers.reshape(rows, 9)
+    matched = re.fullmatch(r"euler(_deg)?\(?([XYZxyz]{3})?\)?", key) if kind == "euler" else None
+    unit = "deg" if matched and matched[1] else "rad" if matched else ""
+    return Raw(kind, _shaped(label, numbers, (rows, size)), unit, (matched[2] or "any") if matched else "", (label,))
+
+
+def _shaped(name: str, values: Floats, shape: tuple[int, int]) -> Floats:
+    if values.shape != shape:
+        raise ValueError(f"{name} must have the shape {shape}, a row for each time, not {values.shape}")
+    return np.asarray(values, dtype=np.float64)
+
+
+# --- checks --------------------------------------------------------------------------------------------------------
+
+
+def _checked(log: Log) -> Log:
+    """Returns the history without repeated rows; raises an error for what cannot be a history."""
+    parts = {"time": log.t, **({"attitude": log.attitude.values} if log.attitude else {}),
+             **({"rate": log.omega.values} if log.omega else {})}  # fmt: skip
+    for name, values in parts.items():
+        good = np.isfinite(values).reshape(len(log.t), -1).all(axis=1)
+        if not good.all():
+            k = int(np.argmin(good))
+            raise log.bad(k, f"the {name} is not finite: the simulation has failed there; leave such rows out")
+    log = _without_repeated(log)
+    if log.t.size < LEAST_ROWS:
+        raise BadFile(f"{log.source} has {log.t.size} rows, and {LEAST_ROWS} are needed: give a longer one")
+    if log.attitude is not None:
+        _check_attitude(log, log.attitude)
+    return log
+
+
+def _without_repeated(log: Log) -> Log:
+    ahead = np.diff(log.t)
+    direction = 1.0 if np.count_nonzero(ahead > 0) >= np.count_nonzero(ahead < 0) else -1.0
+    wrong = np.flatnonzero(ahead * direction <= 0)
+    if not wrong.size:
+        return log
+    values = np.column_stack([part.values for part in (log.attitude, log.omega) if part is not None])
+    for k in wrong:
+        before, after = f"{log.t[k]:.17g}", f"{log.t[k + 1]:.17g}"
+        if ahead[k] != 0:
+            raise log.bad(
+                int(k) + 1, f"the time {after} comes after {before}: sort the rows, or give the right column of times"
+            )
+        if (values[k] != values[k + 1]).any():
+            raise log.bad(
+                int(k) + 1,
+                f"the time {after} stands there twice, with different states: give times more digits, or delete one of "
+                "the rows",
+            )
+    keep = np.ones(log.t.size, bool)
+    keep[wrong + 1] = False
+
+    def kept(raw: Raw | None) -> Raw | None:
+        return None if raw is None else replace(raw, values=raw.values[keep])
+
+    note = f"{wrong.size} rows that repeat the one before are left out, the first in {log.row(int(wrong[0]) + 1)}."
+    return replace(
+        log, t=log.t[keep], attitude=kept(log.attitude), omega=kept(log.omega),
+        place=None if log.place is None else log.place[keep],
+        lines=None if log.lines is None else log.lines[keep], notes=(*log.notes, note),
+    )  # fmt: skip
+
+
+def _check_attitude(log: Log, raw: Raw) -> None:
+    if raw.kind == "quaternion":
+        size = lengths(raw.values)
+        bad = (size < LENGTHS[0]) | (size > LENGTHS[1])
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise log.bad(
+                k,
+                f"the quaternion has the length {size[k]:.6g}, not 1: give its columns, as in --columns "
+                "quaternion=q0,q1,q2,q3",
+            )
+    elif raw.kind == "matrix":
+        m = raw.values.reshape(-1, 3, 3)
+        defect = np.abs(m @ m.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
+        if (bad := defect > MOST_DEFECT).any():
+            k = int(np.argmax(bad))
+            raise log.bad(k, f"the matrix is no rotation: R R^T differs from 1 by {defect[k]:.2g}: check its columns")
+        if (bad := np.linalg.det(m) < 0).any():
+            raise log.bad(
+                int(np.argmax(bad)),
+                "the matrix has the determinant -1, a reflection: one of the frames is left-handed; change the sign of "
+                "one axis",
+            )

@@ -1,0 +1,67 @@
+"""Derivatives of residuals against variational equations, which SciPy integrates."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
+
+import polhode as ph
+from polhode.fitting.data import measurements
+from polhode.fitting.motion import ExactMotions
+from polhode.fitting.parameters import Sizes, Trial, parameters
+from polhode.fitting.residuals import Residuals, first_steps
+from polhode.fitting.turns import inverse, product, turn_of, vector_of, with_turned
+
+MOMENTS, OMEGA = np.array([1.0, 2.0, 2.5]), np.array([0.3, 1.0, 0.2])
+
+
+def sensitivities(t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Derivatives of the rates by the logarithms of the moments and by the rates at the start, (times, 3, 6)."""
+    gaps = np.array([MOMENTS[1] - MOMENTS[2], MOMENTS[2] - MOMENTS[0], MOMENTS[0] - MOMENTS[1]])
+
+    def slope(_: float, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        w, S = y[:3], y[3:].reshape(3, 6)
+        products = np.array([w[1] * w[2], w[2] * w[0], w[0] * w[1]])
+        by_rate = np.array([[0, w[2], w[1]], [w[2], 0, w[0]], [w[1], w[0], 0]]) * (gaps / MOMENTS)[:, None]
+        # d/dlog I_k of (I_j - I_l) / I_i
+        by_moment = np.zeros((3, 3))
+        for i, (j, k) in enumerate(((1, 2), (2, 0), (0, 1))):
+            by_moment[i, j] += MOMENTS[j] / MOMENTS[i]
+            by_moment[i, k] -= MOMENTS[k] / MOMENTS[i]
+            by_moment[i, i] -= gaps[i] / MOMENTS[i]
+        change = by_rate @ S
+        change[:, :3] += by_moment * products[:, None]
+        return np.concatenate([gaps / MOMENTS * products, change.reshape(-1)])
+
+    start = np.concatenate([OMEGA, np.hstack([np.zeros((3, 3)), np.eye(3)]).reshape(-1)])
+    found = solve_ivp(slope, (t[0], t[-1]), start, method="DOP853", t_eval=t, rtol=1e-13, atol=1e-14)
+    return np.asarray(found.y[3:].T.reshape(-1, 3, 6))
+
+
+def test_differences_are_good_to_eight_digits() -> None:
+    t = np.linspace(0.0, 100.0, 50)
+    body = ph.Body(MOMENTS)
+    wanted = parameters(["moments", "omega"], body, None)
+    data = measurements({"t": t, "omega": np.zeros((50, 3)), "sigma_omega": 1.0}).with_sigma(np.ones(3), np.ones(3))
+    trial = Trial(body, OMEGA, np.array([1.0, 0.0, 0.0, 0.0]), None)
+    sizes = Sizes(1.1, 2.5)
+    residuals = Residuals(data, wanted, trial, sizes, ExactMotions(), first_steps(wanted, trial, sizes, t))
+    made = residuals.jacobian(np.zeros(6)).reshape(50, 3, 6)
+    truth = sensitivities(t)
+    error = np.abs(made - truth).max(axis=(0, 1)) / np.abs(truth).max(axis=(0, 1))
+    assert error.max() < 1e-7
+    assert residuals.evaluations <= 3 * 13
+
+
+def test_turns_as_vectors() -> None:
+    rng = np.random.default_rng(0)
+    v = rng.normal(size=(40, 3)) * np.logspace(-9, 0, 40)[:, None]
+    q = turn_of(v)
+    np.testing.assert_allclose(q, Rotation.from_rotvec(v).as_quat(scalar_first=True), atol=1e-15)
+    np.testing.assert_allclose(vector_of(q), v, rtol=1e-12)
+    np.testing.assert_allclose(vector_of(-q), v, rtol=1e-12)
+    np.testing.assert_allclose(product(q, inverse(q))[:, 1:], 0.0, atol=1e-16)
+    change = 1e-6 * rng.normal(size=(40, 3))
+    ahead = (Rotation.from_rotvec(v) * Rotation.from_rotvec(change)).as_rotvec()
+    behind = (Rotation.from_rotvec(v) * Rotation.from_rotvec(-change)).as_rotvec()
+    np.testing.assert_allclose(with_turned(v, change), (ahead - behind) / 2, atol=1e-15)
