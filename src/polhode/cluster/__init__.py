@@ -1,0 +1,34 @@
+"""Ensembles on many machines: a plan that decides everything, parts that any process can run, and their store.
+
+Its names are brought in when first asked for: they need much that most people never do.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from polhode._interrupts import imported
+
+if TYPE_CHECKING:
+    from polhode.cluster.crew import PartsFailed as PartsFailed
+    from polhode.cluster.crew import WorkersLost as WorkersLost
+    from polhode.cluster.manifest import PlanError as PlanError
+    from polhode.cluster.plan import PlanInterrupted as PlanInterrupted
+    from polhode.cluster.worker import WorkerRefused as WorkerRefused
+
+_HOME = {
+    "PartsFailed": "crew",
+    "PlanError": "manifest",
+    "PlanInterrupted": "plan",
+    "WorkerRefused": "worker",
+    "WorkersLost": "crew",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(imported(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
