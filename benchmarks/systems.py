@@ -1,0 +1,156 @@
+"""Systems beside LAMMPS and heyoka: `python -m benchmarks.systems [waters] [energy] [growth] [two]`.
+
+Ratios are of processor times, taken in turn in one process; every part prints what it has measured.
+"""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import polhode as ph
+from benchmarks import water
+from benchmarks.harness import interleave, table
+
+FREE_COST = 500
+"""Steps of water that are timed at once."""
+
+
+def waters(quick: bool) -> None:
+    """A step of 64 rigid waters, all pairs, against LAMMPS in one process at the same forces."""
+    system, forces, steps = water.droplet(4), water.forces(), 100 if quick else FREE_COST
+    peer, other = water.Lammps(system, 1.0), water.Lammps(system, 1.0, hybrid=True)
+    candidates: dict[str, Callable[[], object]] = {
+        "LAMMPS, lj/cut/coul/cut": lambda: peer.go(steps), "LAMMPS, hybrid/overlay": lambda: other.go(steps)
+    }  # fmt: skip
+    for method in ("NO_SQUISH", "Strang"):
+        candidates[f"polhode {method}"] = lambda method=method: ph.simulate_system(  # type: ignore[misc]
+            system, forces, t_span=(0, steps), step=1.0, method=method, every=steps
+        )
+    found = interleave(candidates, 5 if quick else 11, time.thread_time)
+    print(table("64 rigid waters, a step", found, steps))
+
+
+def energy(quick: bool) -> None:
+    """The error of the energy of water at several steps, of the exact flow and of rotations about the axes."""
+    system, forces = water.droplet(2), water.forces()
+    steps = 10_000 if quick else 100_000
+    print(f"8 rigid waters, {steps} steps: rms error of the energy over the kinetic energy, and its drift a step")
+    for h in (0.5, 1.0, 1.5, 2.0, 3.0, 4.0):
+        line = f"  {h:4.1f} fs"
+        for method in ("Strang", "NO_SQUISH"):
+            try:
+                s = ph.simulate_system(system, forces, t_span=(0, h * steps), step=h, method=method, every=20)
+            except ph.SimulationFailed:
+                line += f"   {method} failed"
+                continue
+            e = (s.energy - s.energy[0]) / s.kinetic_energy.mean()
+            slope = np.polyfit(np.arange(e.size) * 20.0, e, 1)[0]
+            line += f"   {method} {e.std():.2e} {slope:+.1e}"
+        print(line, flush=True)
+
+
+def growth(quick: bool) -> None:
+    """The time of a step by the number of bodies: it grows as the pairs do."""
+    print("rigid waters, time of a step and of a pair of bodies")
+    for side in (2, 4, 6, 8) if quick else (2, 4, 6, 8, 10):
+        system, forces = water.droplet(side, warm_steps=0), water.forces()
+        n, steps = side**3, max(2, 2_000_000 // side**6)
+        times = []
+        for _ in range(4):
+            begin = time.thread_time()
+            s = ph.simulate_system(system, forces, t_span=(0, 0.01 * steps), step=0.01, every=steps)
+            times.append((time.thread_time() - begin) / s.nfev)  # the first step evaluates the forces twice
+        best = min(times)
+        print(
+            f"  {n:5d} bodies {best * 1e6:10.1f} us a step {best / (n * (n - 1) / 2) * 1e9:8.1f} ns a pair", flush=True
+        )
+
+
+def dipoles(d: Any, u: Any, w: Any, a: Any, b: Any) -> Any:
+    """Two dipoles with a hard core."""
+    r = math.sqrt(ph.dot(d, d))
+    return ph.dot(u, w) / r**3 - 3.0 * ph.dot(u, d) * ph.dot(w, d) / r**5 + 0.5 / r**8
+
+
+AXIS = (1.0, 0.0, 0.2)
+
+
+def two_bodies(faster: float, apart: float) -> ph.System:
+    """Two dipoles that turn faster by a factor, at a distance."""
+    return ph.System(
+        [ph.Body([1.0, 1.3, 1.6]), ph.Body([0.7, 1.0, 1.5])], mass=[1.0, 1.5],
+        position=[[0.0, 0.0, 0.0], [apart, 0.1, 0.0]], velocity=[[0.0, 0.2, 0.0], [0.0, -0.125, 0.05]],
+        omega=faster * np.array([[0.3, 0.5, 1.0], [-0.4, 0.8, 0.2]]),
+    )  # fmt: skip
+
+
+def two(quick: bool) -> None:
+    """Two bodies with an error of 1e-9 against heyoka's Taylor series."""
+    import heyoka as hy
+
+    from benchmarks import taylor_systems as taylor
+
+    def potential(x: Any, q: Any) -> Any:
+        d = [x[1][k] - x[0][k] for k in range(3)]
+        u, w = taylor.rotated(q[0], AXIS), taylor.rotated(q[1], AXIS)
+        r = hy.sqrt(taylor.dot(d, d))
+        dipole = taylor.dot(u, w) / r**3.0 - 3.0 * taylor.dot(u, d) * taylor.dot(w, d) / r**5.0
+        return dipole + 0.5 / r**8.0
+
+    forces, end = ph.pairs(dipoles, [ph.systems.Site(axis=AXIS)]), 20.0
+    for name, faster, apart in (("strong", 1.0, 2.0), ("fast", 10.0, 3.0), ("fast, far", 30.0, 8.0)):
+        system = two_bodies(faster, apart)
+        truth = taylor.integrator(system, potential, high_accuracy=True)
+        truth.propagate_until(end)
+        exact = truth.state.reshape(2, 13)[:, :3]
+
+        def error(x: Any, exact: Any = exact) -> float:
+            return float(np.abs(x - exact).max())
+
+        peer = taylor.integrator(system, potential, tol=1e-9)
+        start = np.array(peer.state)
+
+        def propagate(peer: Any = peer, start: Any = start) -> Any:
+            peer.time, peer.state[:] = 0.0, start
+            peer.propagate_until(end)
+            return peer.state.reshape(2, 13)[:, :3]
+
+        def searched(system: ph.System = system) -> Any:
+            return ph.simulate_system(system, forces, t_span=(0, end), rtol=1e-9, t_eval=[end])
+
+        answer = searched()
+
+        def once(system: ph.System = system, answer: Any = answer) -> Any:
+            return ph.simulate_system(
+                system, forces, t_span=(0, end), step=answer.step, method=answer.method, t_eval=[end]
+            )
+
+        print(
+            f"{name}: errors heyoka {error(propagate()):.1e}, polhode {error(answer.position[-1]):.1e} (estimate "
+            f"{answer.error_estimate:.1e}) by {answer.method} with step {answer.step:.3g}"
+        )
+        candidates: dict[str, Callable[[], object]] = {
+            "heyoka, tol 1e-9": propagate,
+            "polhode rtol 1e-9": searched,
+            "polhode, that step": once,
+        }
+        found = interleave(candidates, 5 if quick else 15, time.thread_time)
+        print(table(f"two dipoles, {name}", found, 1, "run"), flush=True)
+
+
+PARTS: dict[str, Callable[[bool], None]] = {"waters": waters, "energy": energy, "growth": growth, "two": two}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Runs the parts that are named, or all."""
+    quick = "--quick" in arguments
+    for name in [a for a in arguments if a in PARTS] or PARTS:
+        PARTS[name](quick)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

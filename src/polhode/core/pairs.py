@@ -1,0 +1,398 @@
+"""Forces on systems, as kernels: pairs of sites, springs, gravity, a central body, torques on each body.
+
+A kernel `(t, n, x, q, p, work, g)` adds forces in space and torques in body axes to g; its energy is `(t, n, x, q, p,
+work)`. What differs from system to system is data in p, so that one program serves all of them.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
+from polhode.core.bodies import Energy, Forces, add_vector, put_vector, quaternion_at, vector_at
+from polhode.core.ops import beginning_at, matrix, triple, view
+from polhode.core.outside import call_forces
+from polhode.core.quat import to_body, to_space
+from polhode.core.types import Quat, UserTorque, Vec3
+from polhode.core.vec import combine, cross, dot
+
+# --- pairs of sites
+
+PAIRS_HEAD = 8
+"""Numbers in front of the sites: their number, numbers of each, where switching begins, the cutoff, box 3, free."""
+SITE = 8
+"""Numbers of a site before the user's: its body, the first site of the next body, position 3, axis 3."""
+
+
+def nearest(d: float, side: float) -> float:
+    """Returns a component of the vector to the nearest image in a periodic box."""
+    return d - side * float(round(d / side))
+
+
+def switch(r: float, begin: float, end: float) -> tuple[float, float]:
+    """Returns the factor that takes a potential smoothly to zero at a cutoff, and its derivative.
+
+    It is 1 - s^3 (10 - 15 s + 6 s^2), whose first two derivatives vanish at both ends.
+    """
+    s = (r - begin) / (end - begin)
+    if s <= 0.0:
+        return 1.0, 0.0
+    if s >= 1.0:
+        return 0.0, 0.0
+    return 1.0 - s * s * s * (10.0 - s * (15.0 - 6.0 * s)), -30.0 * s * s * (1.0 - s) * (1.0 - s) / (end - begin)
+
+
+def place_sites(n: int, x: Any, q: Any, p: Any, work: Any, directed: bool) -> None:
+    """Writes the positions of all sites to the room, zeros behind them, and their axes in space if there are any."""
+    count, stride = int(p[0]), SITE + int(p[1])
+    for a in range(count):
+        k = PAIRS_HEAD + stride * a
+        i = int(p[k])
+        turn, here = quaternion_at(q, 4 * i), vector_at(x, 3 * i)
+        put_vector(work, 3 * a, combine(here, 1.0, to_space(turn, vector_at(p, k + 2))))
+        put_vector(work, 3 * (count + a), (0.0, 0.0, 0.0))
+        if directed:
+            put_vector(work, 3 * (2 * count + a), to_space(turn, vector_at(p, k + 5)))
+            put_vector(work, 3 * (3 * count + a), (0.0, 0.0, 0.0))
+
+
+def collect_sites(n: int, q: Any, p: Any, work: Any, g: Any, directed: bool) -> None:
+    """Adds the forces on sites to the forces and torques on their bodies."""
+    count, stride = int(p[0]), SITE + int(p[1])
+    for a in range(count):
+        k = PAIRS_HEAD + stride * a
+        i = int(p[k])
+        f, turn = vector_at(work, 3 * (count + a)), quaternion_at(q, 4 * i)
+        add_vector(g, 3 * i, f)
+        torque = cross(vector_at(p, k + 2), to_body(turn, f))
+        if directed:  # the derivative by the axis, as a force at its tip
+            torque = combine(
+                torque, 1.0, cross(vector_at(p, k + 5), to_body(turn, vector_at(work, 3 * (3 * count + a))))
+            )
+        add_vector(g, 3 * (n + i), torque)
+
+
+@lru_cache(maxsize=64)
+def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> Forces:
+    """Returns the forces between sites by a potential of their distance: `slope(r, p, a, b)` is V and dV/dr."""
+
+    def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+        count, stride = int(p[0]), SITE + int(p[1])
+        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
+        place_sites(n, x, q, p, work, False)
+        for a in range(count):
+            k = PAIRS_HEAD + stride * a
+            xa, fa = vector_at(work, 3 * a), (0.0, 0.0, 0.0)
+            for b in range(int(p[k + 1]), count):
+                xb = vector_at(work, 3 * b)
+                d = (xb[0] - xa[0], xb[1] - xa[1], xb[2] - xa[2])
+                if periodic:
+                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
+                r = sqrt(dot(d, d))
+                if cut and r >= cutoff:
+                    continue
+                value, dv = slope(r, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
+                if cut:
+                    factor, change = switch(r, begin, cutoff)
+                    dv = dv * factor + value * change
+                c = dv / r
+                f = (c * d[0], c * d[1], c * d[2])
+                fa = (fa[0] + f[0], fa[1] + f[1], fa[2] + f[2])
+                add_vector(work, 3 * (count + b), (-f[0], -f[1], -f[2]))
+            add_vector(work, 3 * (count + a), fa)
+        collect_sites(n, q, p, work, g, False)
+
+    return forces
+
+
+@lru_cache(maxsize=64)
+def radial_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -> Energy:
+    """Returns the energy of the same: `potential(r, p, a, b)`."""
+
+    def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
+        count, stride = int(p[0]), SITE + int(p[1])
+        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
+        place_sites(n, x, q, p, work, False)
+        total = 0.0
+        for a in range(count):
+            k = PAIRS_HEAD + stride * a
+            for b in range(int(p[k + 1]), count):
+                d = combine(vector_at(work, 3 * b), -1.0, vector_at(work, 3 * a))
+                if periodic:
+                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
+                r = sqrt(dot(d, d))
+                if cut and r >= cutoff:
+                    continue
+                value = potential(r, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
+                total += value * switch(r, begin, cutoff)[0] if cut else value
+        return total
+
+    return energy
+
+
+@lru_cache(maxsize=64)
+def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> Forces:
+    """Returns the forces between sites with axes: `slope(d, u, w, p, a, b)` is V and its derivatives by d, u and w."""
+
+    def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+        count, stride = int(p[0]), SITE + int(p[1])
+        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
+        place_sites(n, x, q, p, work, True)
+        for a in range(count):
+            k = PAIRS_HEAD + stride * a
+            u = vector_at(work, 3 * (2 * count + a))
+            for b in range(int(p[k + 1]), count):
+                d = combine(vector_at(work, 3 * b), -1.0, vector_at(work, 3 * a))
+                if periodic:
+                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
+                r = sqrt(dot(d, d))
+                if cut and r >= cutoff:
+                    continue
+                w = vector_at(work, 3 * (2 * count + b))
+                value, vd, vu, vw = slope(d, u, w, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
+                if cut:
+                    factor, change = switch(r, begin, cutoff)
+                    c = value * change / r
+                    vd = (factor * vd[0] + c * d[0], factor * vd[1] + c * d[1], factor * vd[2] + c * d[2])
+                    vu = (factor * vu[0], factor * vu[1], factor * vu[2])
+                    vw = (factor * vw[0], factor * vw[1], factor * vw[2])
+                add_vector(work, 3 * (count + a), vd)
+                add_vector(work, 3 * (count + b), (-vd[0], -vd[1], -vd[2]))
+                add_vector(work, 3 * (3 * count + a), (-vu[0], -vu[1], -vu[2]))
+                add_vector(work, 3 * (3 * count + b), (-vw[0], -vw[1], -vw[2]))
+        collect_sites(n, q, p, work, g, True)
+
+    return forces
+
+
+@lru_cache(maxsize=64)
+def directed_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -> Energy:
+    """Returns the energy of the same: `potential(d, u, w, p, a, b)`."""
+
+    def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
+        count, stride = int(p[0]), SITE + int(p[1])
+        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
+        place_sites(n, x, q, p, work, True)
+        total = 0.0
+        for a in range(count):
+            k = PAIRS_HEAD + stride * a
+            for b in range(int(p[k + 1]), count):
+                d = combine(vector_at(work, 3 * b), -1.0, vector_at(work, 3 * a))
+                if periodic:
+                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
+                r = sqrt(dot(d, d))
+                if cut and r >= cutoff:
+                    continue
+                u, w = vector_at(work, 3 * (2 * count + a)), vector_at(work, 3 * (2 * count + b))
+                value = potential(d, u, w, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
+                total += value * switch(r, begin, cutoff)[0] if cut else value
+        return total
+
+    return energy
+
+
+@lru_cache(maxsize=64)
+def radial_by_hand(potential: Callable[..., Any], slope: Callable[..., Any], count: int) -> tuple[Any, Any]:
+    """Returns a user's V(r, a, b), and V with a derivative that was given, as kernels."""
+
+    def value(r: float, p: Any, a: int, b: int) -> float:
+        return float(potential(r, view(beginning_at(p, a), count), view(beginning_at(p, b), count)))
+
+    def value_and_slope(r: float, p: Any, a: int, b: int) -> tuple[float, float]:
+        one, other = view(beginning_at(p, a), count), view(beginning_at(p, b), count)
+        return float(potential(r, one, other)), float(slope(r, one, other))
+
+    return value, value_and_slope
+
+
+@lru_cache(maxsize=64)
+def directed_by_hand(potential: Callable[..., Any], slope: Callable[..., Any], count: int) -> tuple[Any, Any]:
+    """Returns a user's V(d, u, w, a, b), and V with derivatives that were given, as kernels."""
+
+    def value(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> float:
+        return float(potential(d, u, w, view(beginning_at(p, a), count), view(beginning_at(p, b), count)))
+
+    def value_and_slope(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> Any:
+        one, other = view(beginning_at(p, a), count), view(beginning_at(p, b), count)
+        vd, vu, vw = slope(d, u, w, one, other)
+        return float(potential(d, u, w, one, other)), triple(vd), triple(vu), triple(vw)
+
+    return value, value_and_slope
+
+
+# --- springs
+
+SPRING = 10
+"""Numbers of a spring: body and point, twice, stiffness, length at rest; the second body is -1 for a point in space."""
+
+
+def spring_ends(x: Any, q: Any, p: Any, k: int) -> tuple[int, int, Vec3, Vec3]:
+    """Returns the bodies of a spring and its ends in space."""
+    i, j = int(p[k]), int(p[k + 4])
+    a = combine(vector_at(x, 3 * i), 1.0, to_space(quaternion_at(q, 4 * i), vector_at(p, k + 1)))
+    b = vector_at(p, k + 5)
+    if j >= 0:
+        b = combine(vector_at(x, 3 * j), 1.0, to_space(quaternion_at(q, 4 * j), b))
+    return i, j, a, b
+
+
+def spring_forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+    """Springs between points of bodies: a force k (r - length) along each."""
+    for s in range(int(p[0])):
+        k = 1 + SPRING * s
+        i, j, a, b = spring_ends(x, q, p, k)
+        d = combine(b, -1.0, a)
+        r = sqrt(dot(d, d))
+        c = p[k + 8] * (1.0 if p[k + 9] == 0.0 else (r - p[k + 9]) / r)
+        f = (c * d[0], c * d[1], c * d[2])
+        add_vector(g, 3 * i, f)
+        add_vector(g, 3 * (n + i), cross(vector_at(p, k + 1), to_body(quaternion_at(q, 4 * i), f)))
+        if j >= 0:
+            f = (-f[0], -f[1], -f[2])
+            add_vector(g, 3 * j, f)
+            add_vector(g, 3 * (n + j), cross(vector_at(p, k + 5), to_body(quaternion_at(q, 4 * j), f)))
+
+
+def spring_energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
+    """k (r - length)^2 / 2."""
+    total = 0.0
+    for s in range(int(p[0])):
+        k = 1 + SPRING * s
+        _, _, a, b = spring_ends(x, q, p, k)
+        d = combine(b, -1.0, a)
+        stretch = sqrt(dot(d, d)) - p[k + 9]
+        total += 0.5 * p[k + 8] * stretch * stretch
+    return total
+
+
+# --- gravity
+
+
+def gravity_forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+    """m g, with g in p[0:3] and the masses behind it; no torque about the centre of mass."""
+    for i in range(n):
+        m = p[3 + i]
+        add_vector(g, 3 * i, (m * p[0], m * p[1], m * p[2]))
+
+
+def gravity_energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
+    """-m g . x."""
+    total = 0.0
+    for i in range(n):
+        total -= p[3 + i] * dot(vector_at(p, 0), vector_at(x, 3 * i))
+    return total
+
+
+CENTRAL_HEAD, CENTRAL_BODY = 4, 7
+"""Numbers of a central body: its parameter and position; for each body: its mass and its tensor xx, yy, zz, yz, xz,
+xy."""
+
+
+def tensor_times(p: Any, k: int, v: Vec3) -> Vec3:
+    """Returns I v for a tensor that is stored as xx, yy, zz, yz, xz, xy."""
+    return (
+        p[k] * v[0] + p[k + 5] * v[1] + p[k + 4] * v[2],
+        p[k + 5] * v[0] + p[k + 1] * v[1] + p[k + 3] * v[2],
+        p[k + 4] * v[0] + p[k + 3] * v[1] + p[k + 2] * v[2],
+    )
+
+
+def central_forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+    """The attraction of a body of finite size by a mass point, to second order in size over distance.
+
+    V = -mu m / r - mu (tr I - 3 e . I e) / (2 r^3), with the direction e from the centre (MacCullagh). Its gradient is
+    the force; the torque is 3 mu e x I e / r^3.
+    """
+    for i in range(n):
+        k = CENTRAL_HEAD + CENTRAL_BODY * i
+        d = combine(vector_at(x, 3 * i), -1.0, vector_at(p, 1))
+        r = sqrt(dot(d, d))
+        e = (d[0] / r, d[1] / r, d[2] / r)
+        turn = quaternion_at(q, 4 * i)
+        inside = to_body(turn, e)
+        ie = tensor_times(p, k + 1, inside)
+        trace, along, c = p[k + 1] + p[k + 2] + p[k + 3], dot(inside, ie), 3.0 * p[0] / (r * r * r)
+        pull, out = -p[0] * p[k] / (r * r) - 0.5 * c * (trace - 5.0 * along) / r, to_space(turn, ie)
+        add_vector(g, 3 * i, combine((pull * e[0], pull * e[1], pull * e[2]), -c / r, out))
+        torque = cross(inside, ie)
+        add_vector(g, 3 * (n + i), (c * torque[0], c * torque[1], c * torque[2]))
+
+
+def central_energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
+    """-mu m / r - mu (tr I - 3 e . I e) / (2 r^3)."""
+    total = 0.0
+    for i in range(n):
+        k = CENTRAL_HEAD + CENTRAL_BODY * i
+        d = combine(vector_at(x, 3 * i), -1.0, vector_at(p, 1))
+        r = sqrt(dot(d, d))
+        inside = to_body(quaternion_at(q, 4 * i), (d[0] / r, d[1] / r, d[2] / r))
+        along = dot(inside, tensor_times(p, k + 1, inside))
+        total -= p[0] * p[k] / r + 0.5 * p[0] * (p[k + 1] + p[k + 2] + p[k + 3] - 3.0 * along) / (r * r * r)
+    return total
+
+
+# --- torques on each body, and users' functions
+
+
+@lru_cache(maxsize=64)
+def torques_on_each(torque: UserTorque) -> Forces:
+    """Returns a torque that acts on every body; p has the number of its parameters, then those for each body."""
+
+    def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+        count = int(p[0])
+        for i in range(n):
+            turn: Quat = quaternion_at(q, 4 * i)
+            own = view(beginning_at(p, 1 + count * i), count)
+            add_vector(g, 3 * (n + i), triple(torque(t, turn, (0.0, 0.0, 0.0), own)))
+
+    return forces
+
+
+@lru_cache(maxsize=64)
+def energy_of_each(potential: Callable[..., float]) -> Energy:
+    """Returns the energy of the same."""
+
+    def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
+        count, total = int(p[0]), 0.0
+        for i in range(n):
+            total += potential(t, quaternion_at(q, 4 * i), view(beginning_at(p, 1 + count * i), count))
+        return total
+
+    return energy
+
+
+WRONG_SHAPE = "forces and torques must both have the shape (bodies, 3)"
+
+
+@lru_cache(maxsize=64)
+def forces_of_arrays(function: Callable[..., Any]) -> Forces:
+    """Returns a user's function of arrays: `f(t, x, q, p)` returns forces and torques. p begins with its length."""
+
+    def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+        force, torque = function(t, matrix(x, n, 3), matrix(q, n, 4), view(beginning_at(p, 1), int(p[0])))
+        if force.shape[0] != n or force.shape[1] != 3 or torque.shape[0] != n or torque.shape[1] != 3:
+            raise ValueError(WRONG_SHAPE)
+        for i in range(n):
+            add_vector(g, 3 * i, (force[i, 0], force[i, 1], force[i, 2]))
+            add_vector(g, 3 * (n + i), (torque[i, 0], torque[i, 1], torque[i, 2]))
+
+    return forces
+
+
+@lru_cache(maxsize=64)
+def energy_of_arrays(potential: Callable[..., float]) -> Energy:
+    """Returns the potential `V(t, x, q, p)` of a user's function of arrays."""
+
+    def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
+        return float(potential(t, matrix(x, n, 3), matrix(q, n, 4), view(beginning_at(p, 1), int(p[0]))))
+
+    return energy
+
+
+def outside_forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+    """Forces outside of the program, called by the address at the beginning of p."""
+    for k in range(6 * n):
+        work[k] = 0.0
+    call_forces(t, n, x, q, p, work)
+    for k in range(6 * n):
+        g[k] += work[k]

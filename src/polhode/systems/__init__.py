@@ -1,0 +1,42 @@
+"""Systems: bodies that fly, turn and act on each other.
+
+Its names are brought in when first asked for: they need much that most people never do.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from polhode._interrupts import imported
+
+if TYPE_CHECKING:
+    from polhode.systems.events import SystemEvent as SystemEvent
+    from polhode.systems.events import closest_approach as closest_approach
+    from polhode.systems.events import contact as contact
+    from polhode.systems.forces import CentralBody as CentralBody
+    from polhode.systems.forces import Site as Site
+    from polhode.systems.forces import Spring as Spring
+    from polhode.systems.forces import Springs as Springs
+    from polhode.systems.forces import UniformGravity as UniformGravity
+    from polhode.systems.forces import forces_from_pointer as forces_from_pointer
+
+_HOME = {
+    "CentralBody": "forces",
+    "Site": "forces",
+    "Spring": "forces",
+    "Springs": "forces",
+    "SystemEvent": "events",
+    "UniformGravity": "forces",
+    "closest_approach": "events",
+    "contact": "events",
+    "forces_from_pointer": "forces",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(imported(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,220 @@
+"""Events of systems: zeros of functions of all bodies, such as contacts and closest approaches."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.core.bodies import AT, ROW
+from polhode.core.status import Status
+from polhode.systems.run import SystemRun, outward
+from polhode.systems.solution import SystemSolution
+
+STRETCH_STEPS = 128
+"""Steps that are made before events are looked for in them."""
+MOST_LOOKS = 60
+"""Looks at an event function for one zero: bisection alone would need as many."""
+
+EventFunction = Callable[[float, Floats, Floats, Floats, Floats], float]
+"""`g(t, x, q, v, w)`: positions, quaternions, velocities and rates of all bodies, one row for each."""
+
+
+@dataclass(frozen=True)
+class SystemEvent:
+    """A zero of a function `g(t, x, q, v, w)` along a run.
+
+    The function takes the time and arrays with a row for each body: positions, quaternions (scalar first), velocities
+    in space and rates in body axes. It is looked at after every step; a sign that changes twice within one is not seen.
+    """
+
+    function: EventFunction
+    name: str = "event"
+    terminal: bool = False
+    """Whether it ends the run."""
+    direction: int = 0
+    """1: only zeros at which the function rises, -1: only those at which it falls, 0: all."""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"an event is a function g(t, x, q, v, w), not {self.function!r}")
+        if self.direction not in (-1, 0, 1):
+            raise ValueError(f"the direction of an event must be -1, 0 or 1, not {self.direction!r}")
+
+
+def closest_approach(first: int, second: int) -> SystemEvent:
+    """Returns the event that the centres of two bodies are nearest to each other."""
+
+    def approach(t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
+        return float((x[second] - x[first]) @ (v[second] - v[first]))
+
+    return SystemEvent(approach, f"closest approach of {first} and {second}", direction=1)
+
+
+def contact(first: int, second: int, distance: float, *, terminal: bool = True) -> SystemEvent:
+    """Returns the event that the centres of two bodies come as near as this distance."""
+    reach = _check.number("distance", distance, positive=True)
+
+    def gap(t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
+        return float(np.linalg.norm(x[second] - x[first])) - reach
+
+    return SystemEvent(gap, f"contact of {first} and {second}", terminal, direction=-1)
+
+
+def listed_events(events: Any, bodies: int) -> tuple[SystemEvent, ...]:
+    """Returns the events that a user means."""
+    if events is None:
+        return ()
+    given = list(events) if isinstance(events, list | tuple) else [events]
+    out = []
+    for e in given:
+        if not isinstance(e, SystemEvent) and not callable(e):
+            raise TypeError(f"events are polhode.systems.SystemEvent or functions g(t, x, q, v, w), not {e!r}")
+        made = e if isinstance(e, SystemEvent) else SystemEvent(e, getattr(e, "__name__", "event"))
+        out.append(made)
+    return tuple(out)
+
+
+class Watch:
+    """A run that looks for events after every step."""
+
+    def __init__(self, run: SystemRun, events: tuple[SystemEvent, ...]) -> None:
+        self.run, self.events = run, events
+        self.found: list[list[tuple[float, Floats]]] = [[] for _ in events]
+        self.rows: list[tuple[float, Floats]] = []
+        self.due = [] if run.plan.times is None else run.plan.times.tolist()
+
+    def solution(self) -> SystemSolution:
+        """Runs to the end or to a terminal event."""
+        return self.run.guarded(self._run, self._assembled)
+
+    def _run(self) -> Status:
+        run = self.run
+        drive, size = run.loop(), ROW * run.n
+        run.out = np.empty((STRETCH_STEPS, size))
+        state, i = np.array(run.y), 0
+        self._note(state, 0)
+        values = self._look(self._time(0), state)
+        while i < run.steps:
+            run.count[AT.row], run.count[AT.every] = 0, 1
+            stop = min(i + STRETCH_STEPS, run.steps)
+            status, raised = Status.OK, None
+            try:
+                status = run.advance(drive, stop)
+            except BaseException as problem:  # the steps before it are looked at first
+                raised = problem
+            states = np.array(run.out[: int(run.count[AT.done]) - i])
+            held = [np.array(a) for a in (run.y, run.g, run.heat, run.count)]
+            for k, after in enumerate(states):
+                if (end := self._look_between(drive, i + k, state, after, values)) is not None:
+                    self._end_at(*end)
+                    return Status.OK
+                state, values = after, self._look(self._time(i + k + 1), after)
+                self._note(state, i + k + 1)
+            for a, b in zip((run.y, run.g, run.heat, run.count), held, strict=True):
+                a[:] = b
+            if raised is not None:
+                raise raised
+            if status != Status.OK:
+                return status
+            i = stop
+        return Status.OK
+
+    def _time(self, i: int) -> float:
+        run = self.run
+        return run.plan.t_end if i == run.steps else run.plan.t_start + (run.first + i) * run.plan.step
+
+    def _look(self, t: float, state: Floats) -> list[float]:
+        system = self.run.system
+        x, q, v, m = (a[0] for a in outward(system, state[None, :]))
+        w = np.array([b.rate(m[k]) for k, b in enumerate(system.bodies)])
+        out = []
+        for e in self.events:
+            try:
+                value = float(e.function(t, x, q, v, w))
+            except IndexError as problem:
+                last = len(system) - 1
+                raise IndexError(f"the event {e.name}: {problem}; there are bodies 0 to {last}") from problem
+            if not np.isfinite(value):
+                raise ValueError(f"the event {e.name} is {value} at t = {t:.12g}")
+            out.append(value)
+        return out
+
+    def _look_between(
+        self, drive: Any, i: int, before: Floats, after: Floats, values: list[float]
+    ) -> tuple[float, Floats] | None:
+        """Notes the zeros between two steps, and output times before a terminal one; returns where the run ends."""
+        t0, t1 = self._time(i), self._time(i + 1)
+        new, zeros = self._look(t1, after), []
+        for k, (e, a, b) in enumerate(zip(self.events, values, new, strict=True)):
+            rises = a < 0.0 <= b
+            falls = a > 0.0 >= b
+            if (rises and e.direction >= 0) or (falls and e.direction <= 0):
+                zeros.append((*self._zero(drive, i, before, t1 - t0, k, a, b), k))
+        zeros.sort(key=lambda z: abs(z[0] - t0))
+        for t, state, k in zeros:
+            self.found[k].append((t, state))
+            if self.events[k].terminal:
+                self._note_times(drive, i, before, t0, t)
+                return t, state
+        self._note_times(drive, i, before, t0, t1, open_end=True)
+        return None
+
+    def _zero(self, drive: Any, i: int, before: Floats, h: float, k: int, a: float, b: float) -> tuple[float, Floats]:
+        """Returns time and state of a zero within a step, by secants kept within a shrinking bracket."""
+        low, high, t0 = 0.0, h, self._time(i)
+        state = self.run.aside(drive, i, before, h)
+        for _ in range(MOST_LOOKS):
+            x = high - b * (high - low) / (b - a) if b != a else 0.5 * (low + high)
+            if not min(low, high) < x < max(low, high):
+                x = 0.5 * (low + high)
+            state = self.run.aside(drive, i, before, x)
+            value = self._look(t0 + x, state)[k]
+            if value == 0.0 or abs(high - low) <= 4e-16 * max(abs(t0), abs(h)):
+                return t0 + x, state
+            if (value < 0.0) == (a < 0.0):
+                low, a, b = x, value, 0.5 * b  # Illinois: the other end counts half
+            else:
+                high, b, a = x, value, 0.5 * a
+        return t0 + x, state
+
+    def _note(self, state: Floats, i: int) -> None:
+        """Keeps a row of output at a grid point."""
+        plan = self.run.plan
+        if plan.times is None:
+            if i % (plan.every or 1) == 0 or i == self.run.steps:
+                self.rows.append((self._time(i), np.array(state)))
+            return
+        t = self._time(i)
+        while self.due and self.run.is_at(self.due[0], t):
+            self.rows.append((self.due.pop(0), np.array(state)))
+
+    def _note_times(self, drive: Any, i: int, before: Floats, t0: float, t1: float, *, open_end: bool = False) -> None:
+        """Keeps rows at output times within a step."""
+        forward = 1.0 if self.run.plan.step > 0 else -1.0
+        while self.due and forward * self.due[0] <= forward * t1:
+            if open_end and self.run.is_at(self.due[0], t1):
+                return
+            t = self.due.pop(0)
+            self.rows.append((t, self.run.aside(drive, i, before, t - t0) if t != t0 else np.array(before)))
+
+    def _end_at(self, t: float, state: Floats) -> None:
+        """Ends the run at a terminal event, which has a row."""
+        run = self.run
+        run.y[:], run.stopped = state, t
+        if not self.rows or self.rows[-1][0] != t:
+            self.rows.append((t, np.array(state)))
+
+    def _assembled(self, status: Status) -> SystemSolution:
+        run = self.run
+        times = np.array([t for t, _ in self.rows])
+        states = np.array([y for _, y in self.rows]).reshape(-1, ROW * run.n)
+        whole = run.solution_of(status, times, states)
+        events = []
+        for e, found in zip(self.events, self.found, strict=True):
+            rows = np.array([y for _, y in found]).reshape(-1, ROW * run.n)
+            at = run.solution_of(status, np.array([t for t, _ in found]), rows)
+            events.append(at.having(metadata={"event": e.name}))
+        return whole.having(events=tuple(events))

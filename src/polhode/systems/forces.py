@@ -1,0 +1,758 @@
+"""What acts on a system: models with their numbers, functions of the user's, and sums of them."""
+
+import ctypes
+import inspect
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.compiled import Trampoline, forces_callback, program
+from polhode.compiled.derive import CannotDerive, gradient_of
+from polhode.core import bodies
+from polhode.core import pairs as kernels
+from polhode.core.outside import HALF_BITS
+from polhode.core.types import Depends
+from polhode.systems.system import System
+from polhode.torques import Torque
+
+ENERGY_SIGNATURE = "ppppppii"
+CHECKED_ERROR = 1e-5
+"""A force may differ from minus the gradient of its potential by this part of it: finite differences are no better."""
+CHECKED_BODIES = 4
+"""Bodies at which the forces of a function are compared with its potential."""
+CHECKED_PAIRS = 16
+"""Pairs of sites at which a derivative that was given is compared with its potential."""
+
+
+class Forces(ABC):
+    """What acts on a system. Forces can be added."""
+
+    name = "forces"
+    keeps_momentum = False
+    """Whether they conserve the total momentum."""
+    keeps_angular_momentum = False
+    """Whether they conserve the total angular momentum about `centre`."""
+    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    depends_on_time = False
+
+    @property
+    @abstractmethod
+    def kernel(self) -> bodies.Forces:
+        """The function that adds forces and torques."""
+
+    @property
+    @abstractmethod
+    def energy_kernel(self) -> bodies.Energy | None:
+        """The potential energy as a kernel; None: there is none that compiled code knows."""
+
+    @abstractmethod
+    def numbers(self, system: System) -> list[float]:
+        """Returns what the kernel reads in p; raises an error if the forces do not suit the system."""
+
+    def room(self, system: System) -> int:
+        """Returns how many numbers of room the kernel needs."""
+        return 0
+
+    def try_on(self, system: System, t: float) -> None:  # noqa: B027 (most have nothing to try)
+        """Tries what is the user's in plain Python, at the start."""
+
+    def energies(self, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
+        """Returns the potential energy in rows, if plain Python knows it and compiled code does not."""
+        return None
+
+    @property
+    def parts(self) -> tuple["Forces", ...]:
+        """The forces of a sum."""
+        return (self,)
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether the potential energy is known."""
+        return self.energy_kernel is not None
+
+    def __add__(self, other: Any) -> "Forces":
+        made = checked_forces(other)
+        return SumForces((*self.parts, *made.parts))
+
+    __radd__ = __add__
+
+
+class NoForces(Forces):
+    """Nothing acts: bodies fly and turn freely."""
+
+    name = "no forces"
+    keeps_momentum = keeps_angular_momentum = True
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """Adds nothing."""
+        return bodies.no_forces
+
+    @property
+    def energy_kernel(self) -> bodies.Energy:
+        """Zero."""
+        return bodies.no_energy
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns nothing."""
+        return []
+
+
+def checked_forces(forces: Any) -> Forces:
+    """Returns the forces that a user means: forces, a torque that acts on every body, a list of them, or none."""
+    if forces is None:
+        return NoForces()
+    if isinstance(forces, Forces):
+        return forces
+    if isinstance(forces, Torque):
+        return TorqueOnEach(forces)
+    if isinstance(forces, list | tuple) and forces:
+        return SumForces(tuple(p for f in forces for p in checked_forces(f).parts))
+    if callable(forces):
+        raise TypeError(f"a function becomes forces by polhode.forces: write polhode.forces({_name_of(forces)})")
+    raise TypeError(f"forces must be made by polhode.forces, polhode.pairs or one of the models, not {forces!r}")
+
+
+class SumForces(Forces):
+    """Several forces together."""
+
+    def __init__(self, parts: tuple[Forces, ...]) -> None:
+        self._parts = tuple(p for p in parts if not isinstance(p, NoForces))
+        self.name = " + ".join(p.name for p in self._parts) or "no forces"
+        self.keeps_momentum = all(p.keeps_momentum for p in self._parts)
+        centres = {p.centre for p in self._parts if not p.keeps_momentum}
+        self.keeps_angular_momentum = all(p.keeps_angular_momentum for p in self._parts) and len(centres) <= 1
+        self.centre = next(iter(centres)) if len(centres) == 1 else (0.0, 0.0, 0.0)
+        self.depends_on_time = any(p.depends_on_time for p in self._parts)
+
+    @property
+    def parts(self) -> tuple[Forces, ...]:
+        """The forces of the sum."""
+        return self._parts
+
+    @cached_property
+    def kernel(self) -> bodies.Forces:
+        """Adds all of them."""
+        return bodies.sum_of([p.kernel for p in self._parts])
+
+    @cached_property
+    def energy_kernel(self) -> bodies.Energy | None:
+        """The sum of their energies; None if one is not compiled."""
+        known = [p.energy_kernel for p in self._parts]
+        return None if None in known else bodies.sum_of_energies([k for k in known if k is not None])
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether all of them have a potential."""
+        return all(p.has_potential for p in self._parts)
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns where numbers and room of each part begin, and the numbers."""
+        own = [p.numbers(system) for p in self._parts]
+        head, at, room = [], 2 * len(own), 0
+        for p, numbers in zip(self._parts, own, strict=True):
+            head += [float(at), float(room)]
+            at, room = at + len(numbers), room + p.room(system)
+        return [*head, *(x for numbers in own for x in numbers)]
+
+    def room(self, system: System) -> int:
+        """Returns the room of all of them."""
+        return sum(p.room(system) for p in self._parts)
+
+    def try_on(self, system: System, t: float) -> None:
+        """Tries all of them."""
+        for p in self._parts:
+            p.try_on(system, t)
+
+    def energies(self, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
+        """Returns the sum where one is not compiled."""
+        found = [energies_of(p, system, t, x, q) for p in self._parts]
+        return None if any(f is None for f in found) else np.sum([f for f in found if f is not None], axis=0)
+
+
+# --- pairs
+
+
+class Site:
+    """A point fixed in a body that acts on the points of others: its position in body axes, and numbers of its own.
+
+    The numbers, such as a charge, are what the potential is given of it. An `axis`, a vector in body axes, is for
+    potentials that depend on directions, such as that of a dipole.
+    """
+
+    def __init__(self, position: Any = (0.0, 0.0, 0.0), *numbers: float, axis: Any = None) -> None:
+        self.position = _check.vector("position of a site", position)
+        self.numbers = tuple(_check.number("a number of a site", x) for x in numbers)
+        self.axis = None if axis is None else _check.vector("axis of a site", axis)
+
+    def __repr__(self) -> str:
+        axis = "" if self.axis is None else f", axis={self.axis}"
+        return f"Site({self.position}{''.join(f', {x:g}' for x in self.numbers)}{axis})"
+
+
+SWITCH_PART = 0.1
+"""The last part of the cutoff in which potentials are taken smoothly to zero."""
+
+
+def pairs(
+    potential: Callable[..., Any], sites: Any, *, cutoff: float | None = None, box: Any = None,
+    derivative: Callable[..., Any] | None = None,
+) -> "Pairs":  # fmt: skip
+    """Makes forces of a potential between the sites of different bodies; forces and torques are derived from it.
+
+    Parameters
+    ----------
+    potential
+        `V(r, a, b)`: the energy of two sites at the distance r, where a and b are the numbers of the sites. For sites
+        with axes it is `V(d, u, w, a, b)`: d is the vector from the first to the second, u and w are their axes, all in
+        space. It is differentiated automatically: it may use `math`, arithmetic, loops, helpers and `polhode.where`,
+        but no branches by what it computes.
+    sites
+        A list of `Site`, which every body has, or a list with a list for each body, which may be empty.
+    cutoff
+        The distance of two sites beyond which they do not act on each other. In the last tenth of it, the potential is
+        taken to zero smoothly, so that energy is conserved. Without one, all pairs act.
+    box
+        The sides of a periodic box; sites act on the nearest image of others. It needs a cutoff of at most half a side.
+    derivative
+        For a potential that cannot be differentiated automatically: `dV/dr(r, a, b)`, or for sites with axes a
+        function of the same arguments that returns the derivatives by d, u and w, each three numbers. It is compared
+        with the potential at the start of a run.
+    """
+    return Pairs(potential, sites, cutoff, box, derivative)
+
+
+class Pairs(Forces):
+    """A potential between the sites of different bodies: see `polhode.pairs`."""
+
+    keeps_momentum = True
+
+    def __init__(
+        self, potential: Callable[..., Any], sites: Any, cutoff: float | None, box: Any,
+        derivative: Callable[..., Any] | None,
+    ) -> None:  # fmt: skip
+        if not callable(potential):
+            raise TypeError(f"the potential of pairs must be a function V(r, a, b), not {potential!r}")
+        self.potential, self.derivative = potential, derivative
+        self.name = f"pairs({_name_of(potential)})"
+        self.sites, self.shared = _site_lists(sites)
+        every = [s for one in self.sites for s in one]
+        self.directed = any(s.axis is not None for s in every)
+        if self.directed and any(s.axis is None for s in every):
+            raise ValueError("either all sites of a potential have an axis, or none has: give two potentials, and add")
+        self.count = len(every[0].numbers) if every else 0
+        if odd := [s for s in every if len(s.numbers) != self.count]:
+            raise ValueError(f"all sites of a potential have as many numbers: {odd[0]} has not {self.count}")
+        self.cutoff = None if cutoff is None else _check.number("cutoff", cutoff, positive=True)
+        self.box = None if box is None else _box(box)
+        if self.box is not None:
+            if self.cutoff is None:
+                raise ValueError(f"a box needs a cutoff, of at most half its least side: {min(self.box) / 2:g}")
+            if self.cutoff > min(self.box) / 2:
+                raise ValueError(
+                    f"the box has a side of {min(self.box):g}, less than twice the cutoff {self.cutoff:g}: a site "
+                    f"would meet two images of another. Take a larger box, or a cutoff of at most {min(self.box) / 2:g}"
+                )
+        self.keeps_angular_momentum = self.box is None
+        expected = ("d", "u", "w", "a", "b") if self.directed else ("r", "a", "b")
+        _check_arguments("potential", potential, expected)
+        if derivative is not None:
+            _check_arguments("derivative", derivative, expected)
+            by_hand = kernels.directed_by_hand if self.directed else kernels.radial_by_hand
+            self.value, self.slope = by_hand(potential, derivative, self.count)
+        else:
+            try:
+                self.value, self.slope = gradient_of(potential, expected[:-2], self.count, scalar=not self.directed)
+            except CannotDerive as why:
+                raise CannotDerive(
+                    f"the potential {_name_of(potential)} cannot be differentiated automatically: {why}; or pass "
+                    "derivative="
+                ) from None
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """The loop over pairs of sites."""
+        made = kernels.directed_pairs if self.directed else kernels.radial_pairs
+        return made(self.slope, cut=self.cutoff is not None, periodic=self.box is not None)
+
+    @property
+    def energy_kernel(self) -> bodies.Energy:
+        """The same for the energy."""
+        made = kernels.directed_energy if self.directed else kernels.radial_energy
+        return made(self.value, cut=self.cutoff is not None, periodic=self.box is not None)
+
+    def sites_of(self, system: System) -> list[list[Site]]:
+        """Returns the sites of each body."""
+        if self.shared:
+            return [self.sites[0]] * len(system)
+        if len(self.sites) != len(system):
+            raise ValueError(f"there are {len(system)} bodies, but sites of {len(self.sites)}: give a list for each")
+        return self.sites
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns the sites of all bodies, in their order."""
+        listed = self.sites_of(system)
+        total = sum(map(len, listed))
+        cutoff = math.inf if self.cutoff is None else self.cutoff
+        out = [float(total), float(self.count), (1.0 - SWITCH_PART) * cutoff, cutoff]
+        out += [*(self.box or (1.0, 1.0, 1.0)), 0.0]
+        following = 0
+        for i, own in enumerate(listed):
+            following += len(own)
+            for s in own:
+                out += [float(i), float(following), *s.position, *(s.axis or (0.0, 0.0, 0.0)), *s.numbers]
+        return out
+
+    def room(self, system: System) -> int:
+        """Returns room for positions and forces of sites, and for their axes."""
+        return 12 * sum(map(len, self.sites_of(system)))
+
+    def positions(self, system: System, x: Floats, q: Floats) -> list[tuple[int, Site, Floats, Floats]]:
+        """Returns body, site, position and axis in space of all sites."""
+        from scipy.spatial.transform import Rotation
+
+        turns = Rotation.from_quat(q, scalar_first=True)
+        return [
+            (i, s, x[i] + turns[i].apply(s.position), turns[i].apply(s.axis or (0.0, 0.0, 0.0)))
+            for i, own in enumerate(self.sites_of(system))
+            for s in own
+        ]
+
+    def try_on(self, system: System, t: float) -> None:
+        """Compares a derivative that was given with the potential, at the pairs of sites at the start."""
+        if self.derivative is None:
+            return
+        places, done = self.positions(system, system.position, system.quaternion), 0
+        for k, (i, s, x, u) in enumerate(places):
+            for j, other, y, w in places[k + 1 :]:
+                if i == j or done >= CHECKED_PAIRS or (x == y).all():  # the run names bodies at one place
+                    continue
+                done += 1
+                self._check_pair(s, other, y - x, u, w)
+
+    def _check_pair(self, s: Site, other: Site, d: Floats, u: Floats, w: Floats) -> None:
+        one, two = np.array(s.numbers), np.array(other.numbers)
+        assert self.derivative is not None
+        if self.directed:
+            z = np.concatenate([d, u, w])
+
+            def value(z: Floats) -> float:
+                return float(self.potential(tuple(z[:3]), tuple(z[3:6]), tuple(z[6:]), one, two))
+
+            given = np.concatenate([np.ravel(g) for g in self.derivative(tuple(d), tuple(u), tuple(w), one, two)])
+        else:
+            z = np.array([np.linalg.norm(d)])
+
+            def value(z: Floats) -> float:
+                return float(self.potential(float(z[0]), one, two))
+
+            given = np.array([float(self.derivative(float(z[0]), one, two))])
+        if given.shape != z.shape:
+            raise ValueError(f"the derivative must return {z.size} numbers, not {given.size}")
+        size = float(np.linalg.norm(d))
+        axes = np.eye(z.size)
+        found = np.array([_slope(value, z, axis, 1e-5 * size) for axis in axes])
+        if not np.allclose(given, found, rtol=CHECKED_ERROR, atol=CHECKED_ERROR * np.abs(found).max()):
+            raise ValueError(
+                f"the derivative of {self.name} is not that of its potential: at the distance {size:.6g} it is "
+                f"{given.tolist()}, but differences of the potential give {found.tolist()}"
+            )
+
+
+def _slope(f: Callable[[Floats], float], z: Floats, axis: Floats, e: float) -> float:
+    """Returns the derivative of f along an axis by differences of fourth order."""
+    near, far = e * axis, 2.0 * e * axis
+    return (8.0 * (f(z + near) - f(z - near)) - (f(z + far) - f(z - far))) / (12.0 * e)
+
+
+def _site_lists(sites: Any) -> tuple[list[list[Site]], bool]:
+    """Returns lists of sites, and whether there is one list for all bodies."""
+    if isinstance(sites, Site):
+        return [[sites]], True
+    listed = list(sites) if isinstance(sites, Sequence) else None
+    if listed and all(isinstance(s, Site) for s in listed):
+        return [listed], True
+    if listed and all(isinstance(own, Sequence) and all(isinstance(s, Site) for s in own) for own in listed):
+        return [list(own) for own in listed], False
+    raise TypeError(
+        f"sites must be a list of polhode.systems.Site, or a list with such a list for each body, not {sites!r}"
+    )
+
+
+def _box(box: Any) -> tuple[float, float, float]:
+    sides = _check.floats("box", box, "be one side or three")
+    if sides.shape not in ((), (1,), (3,)):
+        raise ValueError(f"box must be one side or three, not of the shape {sides.shape}")
+    given = np.broadcast_to(sides, (3,)).tolist()
+    x, y, z = (_check.number("a side of the box", s, positive=True) for s in given)
+    return (x, y, z)
+
+
+def _check_arguments(what: str, f: Callable[..., Any], names: Sequence[str]) -> None:
+    try:
+        found = len(inspect.signature(f).parameters)
+    except (TypeError, ValueError):
+        return
+    if found != len(names):
+        hint = "sites have axes, so it" if len(names) == 5 else "it"
+        raise TypeError(
+            f"the {what} {_name_of(f)} takes {found} arguments, but {hint} is called as f({', '.join(names)})"
+        )
+
+
+def _name_of(f: Any) -> str:
+    return str(getattr(f, "__name__", type(f).__name__))
+
+
+# --- models
+
+
+class UniformGravity(Forces):
+    """The weight of all bodies in a uniform field, in m/s^2."""
+
+    def __init__(self, field: Any = (0.0, 0.0, -9.80665)) -> None:
+        self.field = _check.vector("field", field)
+        self.name = f"UniformGravity({self.field})"
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """m g."""
+        return kernels.gravity_forces
+
+    @property
+    def energy_kernel(self) -> bodies.Energy:
+        """-m g . x."""
+        return kernels.gravity_energy
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns field and masses."""
+        return [*self.field, *system.mass.tolist()]
+
+
+class CentralBody(Forces):
+    """The attraction of bodies of finite size by a fixed mass point, with its gravity gradient.
+
+    To second order in the size of a body over its distance: the gradient turns the body, and the attitude of the body
+    changes its orbit. `mu` is the gravitational parameter, in m^3/s^2.
+    """
+
+    keeps_angular_momentum = True
+
+    def __init__(self, mu: float, position: Any = (0.0, 0.0, 0.0)) -> None:
+        self.mu = _check.number("mu", mu, positive=True)
+        self.position = self.centre = _check.vector("position", position)
+        self.name = f"CentralBody({self.mu:g})"
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """The force and the torque of MacCullagh's potential."""
+        return kernels.central_forces
+
+    @property
+    def energy_kernel(self) -> bodies.Energy:
+        """-mu m / r - mu (tr I - 3 e . I e) / (2 r^3)."""
+        return kernels.central_energy
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns the parameter, the position, and masses and tensors of the bodies."""
+        out = [self.mu, *self.position]
+        for m, b in zip(system.mass.tolist(), system.bodies, strict=True):
+            i = b.tensor
+            out += [m, *(float(i[k]) for k in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)))]
+        return out
+
+
+@dataclass(frozen=True)
+class Spring:
+    """A spring between a point of one body and a point of another, or of space.
+
+    `points` are in the axes of their bodies, in m; if `second` is None, the second point is fixed in space.
+    """
+
+    first: int
+    second: int | None
+    points: tuple[Any, Any]
+    stiffness: float
+    """N/m."""
+    length: float = 0.0
+    """The length at rest, in m."""
+
+
+class Springs(Forces):
+    """Springs between points of bodies, or between points of bodies and of space."""
+
+    def __init__(self, springs: Spring | Sequence[Spring]) -> None:
+        self.springs = [springs] if isinstance(springs, Spring) else list(springs)
+        if wrong := [s for s in self.springs if not isinstance(s, Spring)]:
+            raise TypeError(f"springs must be a list of polhode.systems.Spring, not of {wrong[0]!r}")
+        self.keeps_momentum = self.keeps_angular_momentum = all(s.second is not None for s in self.springs)
+        self.name = f"Springs({len(self.springs)})"
+        self._rows: list[tuple[int, int, list[float]]] = []
+        for s in self.springs:
+            stiffness, length = _check.number("stiffness", s.stiffness), _check.number("length", s.length)
+            if length < 0:
+                raise ValueError(f"the length of a spring at rest must not be negative, not {length:g}")
+            if len(s.points) != 2:
+                raise ValueError(f"a spring has two points, not {len(s.points)}")
+            a, b = (_check.vector("a point of a spring", p) for p in s.points)
+            second = -1 if s.second is None else s.second
+            self._rows.append((s.first, second, [*a, float(second), *b, stiffness, length]))
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """k (r - length) along each."""
+        return kernels.spring_forces
+
+    @property
+    def energy_kernel(self) -> bodies.Energy:
+        """k (r - length)^2 / 2."""
+        return kernels.spring_energy
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns all springs."""
+        out = [float(len(self.springs))]
+        for first, second, row in self._rows:
+            for i in (first, second):
+                if not (isinstance(i, int | np.integer) and (-1 if i is second else 0) <= i < len(system)):
+                    raise ValueError(f"a spring is fastened to body {i}, but there are bodies 0 to {len(system) - 1}")
+            if first == second:
+                raise ValueError(f"a spring joins two points of body {first}: it does nothing to a rigid body")
+            out += [float(first), *row]
+        return out
+
+
+class TorqueOnEach(Forces):
+    """A torque of the attitude that acts on every body."""
+
+    def __init__(self, torque: Torque) -> None:
+        if torque.depends & Depends.RATE:
+            raise ValueError(f"forces on systems depend on positions, attitudes and time; {torque.name} needs the rate")
+        if torque.state_names or torque.breakpoints or torque.sample_kernel is not None:
+            raise ValueError(f"{torque.name} has breakpoints or numbers that it carries, which systems do not take")
+        self.torque = torque
+        self.name = torque.name
+        self.keeps_momentum = True
+        self.depends_on_time = bool(torque.depends & Depends.TIME)
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """The torque on one body after the other."""
+        return kernels.torques_on_each(self.torque.torque_kernel)
+
+    @property
+    def energy_kernel(self) -> bodies.Energy | None:
+        """The sum of its potential over the bodies."""
+        potential = self.torque.potential_kernel
+        return None if potential is None else kernels.energy_of_each(potential)
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns the parameters for each body."""
+        rows = [list(self.torque.parameters(b)) for b in system.bodies]
+        return [float(len(rows[0])), *(x for row in rows for x in row)]
+
+
+# --- functions of the user's
+
+
+def forces(
+    function: Callable[..., Any], /, *, parameters: Any = (), potential: Callable[..., Any] | None = None,
+    compiled: bool = True, depends_on_time: bool = True,
+) -> Forces:  # fmt: skip
+    """Makes forces on a system from a function of arrays.
+
+    It is called as `f(t, x, q, p)`: time, positions (bodies, 3), attitudes as quaternions (bodies, 4), scalar first,
+    and the parameters. It returns two arrays (bodies, 3): the forces in space, in N, and the torques in body axes about
+    the centres of mass, in N m. It is compiled together with the step; with `compiled=False` it is called as it is, and
+    may be any function of NumPy, JAX or anything else. `potential`, called as `V(t, x, q, p)`, gives the energy; at
+    the start of a run forces and torques are compared with its gradient.
+    """
+    return ArrayForces(function, parameters, potential, compiled, depends_on_time)
+
+
+class ArrayForces(Forces):
+    """Forces that a function of the user's computes: see `polhode.forces`."""
+
+    def __init__(
+        self, function: Callable[..., Any], parameters: Any, potential: Callable[..., Any] | None, compiled: bool,
+        depends_on_time: bool,
+    ) -> None:  # fmt: skip
+        if not callable(function):
+            raise TypeError(f"forces are made of a function f(t, x, q, p), not of {function!r}")
+        _check_arguments("function", function, ("t", "x", "q", "p"))
+        if potential is not None:
+            _check_arguments("potential", potential, ("t", "x", "q", "p"))
+        self.function, self.potential, self.compiled = function, potential, compiled
+        self.parameters = _check.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
+        self.name, self.depends_on_time = _name_of(function), depends_on_time and potential is None
+        self._link: Trampoline | None = None
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """The function among kernels."""
+        return kernels.forces_of_arrays(self.function) if self.compiled else kernels.outside_forces
+
+    @property
+    def energy_kernel(self) -> bodies.Energy | None:
+        """The potential, if it is compiled."""
+        return kernels.energy_of_arrays(self.potential) if self.compiled and self.potential is not None else None
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether a potential was given."""
+        return self.potential is not None
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns the parameters, with their number or the address of the function in front."""
+        if self.compiled:
+            return [float(self.parameters.size), *self.parameters.tolist()]
+        if self._link is None:
+            self._link = forces_callback(self._call, self.parameters.size, f"the forces {self.name}")
+        return [*_halves(self._link.address), *self.parameters.tolist()]
+
+    def room(self, system: System) -> int:
+        """Returns room for what is called to write to."""
+        return 0 if self.compiled else 6 * len(system)
+
+    def _call(self, t: float, n: int, x: Floats, q: Floats, p: Floats, out: Any) -> None:
+        """Calls the function, checks what it returns, and writes it to `out`."""
+        x, q = np.array(x[: 3 * n]).reshape(n, 3), np.array(q[: 4 * n]).reshape(n, 4)
+        f, m = self._checked(self.function(t, x, q, np.array(p)), n)
+        out[: 3 * n], out[3 * n : 6 * n] = f.ravel(), m.ravel()
+
+    def _checked(self, found: Any, n: int) -> tuple[Floats, Floats]:
+        """Returns forces and torques, if they have the right shape."""
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise TypeError(f"the forces {self.name} must return two arrays, forces and torques, not {found!r}")
+        arrays = []
+        for what, value in zip(("forces", "torques"), found, strict=True):
+            a = np.asarray(value)
+            if a.dtype.kind not in "iuf" or a.shape != (n, 3):
+                raise ValueError(
+                    f"{self.name} must return {what} as an array of numbers of the shape ({n}, 3), a row for each "
+                    f"body, not of {a.dtype} in the shape {a.shape}"
+                )
+            arrays.append(np.asarray(a, dtype=np.float64))
+        return arrays[0], arrays[1]
+
+    def try_on(self, system: System, t: float) -> None:
+        """Calls the function once in plain Python, and compares it with its potential."""
+        x, q, p = np.array(system.position), np.array(system.quaternion), self.parameters
+        f, m = self._checked(self.function(t, x, q, p), len(system))
+        for i in range(len(system)):
+            if not (np.isfinite(f[i]).all() and np.isfinite(m[i]).all()):
+                raise ValueError(f"{self.name} returns {f[i]} and {m[i]} for body {i} at the start, t = {t:g}")
+        if self.potential is None:
+            return
+        for i in range(min(len(system), CHECKED_BODIES)):
+            self._compare(t, x, q, i, f[i], m[i])
+
+    def _compare(self, t: float, x: Floats, q: Floats, i: int, f: Floats, m: Floats) -> None:
+        from scipy.spatial.transform import Rotation
+
+        potential = self.potential
+        assert potential is not None
+        apart, far = float(np.abs(x - x.mean(axis=0)).max()), float(np.abs(x).max())
+        scale = 1e-4 * (apart or far or 1.0)  # lengths are the user's: molecules and orbits are both in metres
+
+        def at(z: Floats) -> float:
+            y, r = x.copy(), q.copy()
+            y[i] = y[i] + z[:3]
+            r[i] = (Rotation.from_quat(q[i], scalar_first=True) * Rotation.from_rotvec(z[3:])).as_quat(
+                scalar_first=True
+            )
+            return float(potential(t, y, r, self.parameters))
+
+        axes, here = np.eye(6), np.zeros(6)
+        for given, e, own, what in ((f, scale, axes[:3], "force"), (m, 1e-4, axes[3:], "torque")):
+            found = np.array([-_slope(at, here, axis, e) for axis in own])
+            noise = 1e-12 * abs(at(here)) / e
+            if not np.allclose(given, found, rtol=CHECKED_ERROR, atol=CHECKED_ERROR * np.abs(found).max() + noise):
+                raise ValueError(
+                    f"the {what} of {self.name} on body {i} is {given.tolist()} at the start, but minus the gradient "
+                    f"of its potential is {found.tolist()}"
+                )
+
+    def energies(self, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
+        """Returns the potential of a function that is not compiled."""
+        if self.potential is None:
+            return None
+        rows = zip(t.tolist(), x, q, strict=True)
+        return np.array([float(self.potential(s, y, r, self.parameters)) for s, y, r in rows])
+
+
+def forces_from_pointer(address: Any, *, parameters: Any = (), depends_on_time: bool = True) -> Forces:
+    """Makes forces of a function in C or Fortran, given by its address or as a `ctypes` function.
+
+    `void f(double t, int64_t n, const double *x, const double *q, const double *p, double *force, double *torque)`
+    finds positions and quaternions of n bodies in rows, and writes forces in space and torques in body axes.
+    """
+    return PointerForces(address, parameters, depends_on_time)
+
+
+class PointerForces(Forces):
+    """Forces that a function outside of the program computes: see `polhode.systems.forces_from_pointer`."""
+
+    def __init__(self, address: Any, parameters: Any, depends_on_time: bool) -> None:
+        self.owner = address  # which may own the code
+        if isinstance(address, int) and not isinstance(address, bool):
+            self.address = address
+        else:
+            try:
+                self.address = ctypes.cast(address, ctypes.c_void_p).value or 0
+            except (TypeError, ctypes.ArgumentError):
+                raise TypeError(f"address must be a number or a function of ctypes, not {address!r}") from None
+        if self.address <= 0:
+            raise ValueError(f"address must be that of a function, not {self.address}")
+        self.parameters = _check.row("parameters", parameters) if np.size(parameters) else np.zeros(0)
+        self.name, self.depends_on_time = f"function at {self.address:#x}", depends_on_time
+
+    @property
+    def kernel(self) -> bodies.Forces:
+        """The function that calls any other by its address."""
+        return kernels.outside_forces
+
+    @property
+    def energy_kernel(self) -> None:
+        """There is none."""
+        return
+
+    def numbers(self, system: System) -> list[float]:
+        """Returns the address and the parameters."""
+        return [*_halves(self.address), *self.parameters.tolist()]
+
+    def room(self, system: System) -> int:
+        """Returns room for what is called to write to."""
+        return 6 * len(system)
+
+
+def _halves(address: int) -> list[float]:
+    return [float(half) for half in divmod(address, 2**HALF_BITS)]
+
+
+# --- energies
+
+
+@lru_cache(maxsize=64)
+def _energy(kernel: bodies.Energy) -> Callable[..., int]:
+    return bodies.energy_rows(kernel)
+
+
+def energies_of(forces: Forces, system: System, t: Floats, x: Floats, q: Floats) -> Floats | None:
+    """Returns the potential energy in rows of times, positions and attitudes; None if it is not known."""
+    if (kernel := forces.energy_kernel) is None:
+        return forces.energies(system, t, x, q) if forces.has_potential else None
+    if t.size == 0:
+        return np.zeros(0)
+    fill = program(_energy(kernel), ENERGY_SIGNATURE, what=f"the potential energy of {forces.name}")
+    values, work = np.array([*forces.numbers(system), 0.0]), np.zeros(forces.room(system) + 1)
+    out = np.empty(t.size)
+    rows = (np.ascontiguousarray(a, dtype=np.float64).reshape(-1) for a in (t, x, q))
+    fill(*rows, values, work, out, len(system), t.size)
+    return out

@@ -1,0 +1,390 @@
+"""One run of a system: the compiled loop is called in chunks, and a solution is made of its arrays."""
+
+import math
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from polhode._arrays import Floats, lengths
+from polhode._interrupts import is_from_handler
+from polhode.compiled import CompilationFailed, is_from_callback, program
+from polhode.core import bodies
+from polhode.core.bodies import AT, COUNTERS, ROW, SETTING
+from polhode.core.status import Status
+from polhode.integration.binding import OnCompile
+from polhode.integration.buffers import check_room
+from polhode.integration.frame import Frame
+from polhode.integration.loop import (
+    CHUNK_SECONDS,
+    FROM_HANDLER,
+    KEPT,
+    Progress,
+    SimulationFailed,
+    SimulationInterrupted,
+)
+from polhode.methods import Method
+from polhode.problem import NO_STATE, Stats
+from polhode.solution import Solution
+from polhode.systems.forces import Forces, Pairs
+from polhode.systems.solution import SystemSolution
+from polhode.systems.steps import Langevin, compiled_method
+from polhode.systems.system import System
+
+SIGNATURE = "pppppppppnndddii"
+FIRST_STEPS = 4
+"""Steps of the first chunk."""
+ONE_PLACE = 1e-12
+"""Sites that are nearer than this part of the largest coordinate are at one place."""
+GROWTH = 8.0
+"""The longest growth from one chunk to the next."""
+
+UNCOMPILED = (
+    "What cannot be compiled can be called as it is: polhode.forces(f, compiled=False) takes any Python function, and "
+    "polhode.systems.forces_from_pointer the address of a function in C or Fortran."
+)
+
+
+class SystemPlan(NamedTuple):
+    """What is done: a method, its step, where the grid begins and ends, and the output."""
+
+    method: Method
+    step: float
+    t_start: float
+    """Where the grid begins: step i begins at t_start + i step."""
+    t_end: float
+    first: int = 0
+    """The number of the first step."""
+    every: int | None = 1
+    times: Floats | None = None
+    heat: Langevin | None = None
+    any_turn: bool = False
+    """Whether exact flows are prepared for steps of any length."""
+
+
+@lru_cache(maxsize=64)
+def _driver(step: Callable[..., int]) -> Callable[..., int]:
+    return bodies.system_driver(step)
+
+
+def setting_of(system: System) -> Floats:
+    """Returns the fixed numbers of all bodies, as the loop takes them."""
+    out = np.empty((len(system), SETTING))
+    for i, (b, mass) in enumerate(zip(system.bodies, system.mass.tolist(), strict=True)):
+        out[i] = [*b.moments, *(1.0 / b.moments), *Frame.of(b).axes, *b.principal_rotor, 1.0 / mass]
+    return out
+
+
+def inward(system: System, x: Floats, q: Floats, v: Floats, m: Floats) -> Floats:
+    """Returns a state as the loop takes it: one row, in principal axes."""
+    q, m = np.array(q), np.array(m)
+    if system.is_tilted:
+        for i, b in enumerate(system.bodies):
+            if not b.aligned:
+                state = Frame.of(b).inward(q[i], m[i], NO_STATE)
+                q[i], m[i] = state[:4], state[4:7]
+    return np.concatenate([x.ravel(), q.ravel(), v.ravel(), m.ravel()])
+
+
+def outward(system: System, rows: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Returns positions, attitudes, velocities and angular momenta of states in rows, in the user's axes."""
+    n, count = len(system), len(rows)
+    x, q, v, m = (
+        np.array(rows[:, a * n : b * n]).reshape(count, n, b - a) for a, b in ((0, 3), (3, 7), (7, 10), (10, 13))
+    )
+    if system.is_tilted:
+        for i, b in enumerate(system.bodies):
+            if not b.aligned:
+                q[:, i], m[:, i], _ = Frame.of(b).outward(np.concatenate([q[:, i], m[:, i]], axis=1), scaled=False)
+    return x, q, v, m
+
+
+class SystemRun:
+    """One run. Whatever changes lives in arrays that the compiled loop fills, so a solution can be made any time."""
+
+    def __init__(
+        self, system: System, forces: Forces, plan: SystemPlan, state: Floats | None = None,
+        progress: Progress | None = None, on_compile: OnCompile = None,
+    ) -> None:  # fmt: skip
+        self.system, self.forces, self.progress, self.on_compile = system, forces, progress, on_compile
+        self.n = len(system)
+        self.values = np.array([*forces.numbers(system), 0.0])
+        if not np.isfinite(self.values[np.abs(self.values) < math.inf]).all():
+            raise ValueError(f"the numbers of {forces.name} must not be NaN")
+        self.setting = setting_of(system).reshape(-1)
+        start = inward(system, system.position, system.quaternion, system.velocity, system.momentum)
+        self.y = np.array(start if state is None else state)
+        self.g = np.zeros(6 * self.n)
+        self.before = np.concatenate([self.y, self.g])
+        self.work = np.zeros(4 * self.n + forces.room(system) + 1)
+        self.count = np.zeros(COUNTERS, dtype=np.int64)
+        self.count[AT.bodies] = self.n
+        self.seconds = 0.0
+        self.plan = plan
+        self.raised = "an exception"
+        self.stopped: float | None = None
+        begin, self.first = plan.t_start + plan.first * plan.step, plan.first
+        self.t_begin = begin
+        self.steps = _steps_between(begin, plan.t_end, plan.step)
+        self.last = plan.t_end - (plan.t_start + (plan.first + self.steps - 1) * plan.step)
+        if abs(self.last - plan.step) <= 4 * math.ulp(max(abs(begin), abs(plan.t_end))):
+            self.last = plan.step
+        self._bind(plan)
+        self._make_rows(plan)
+
+    def _bind(self, plan: SystemPlan) -> None:
+        made = compiled_method(
+            plan.method, self.system, self.forces.kernel, plan.step, plan.heat, any_turn=plan.any_turn
+        )
+        self.made = made
+        self.heat = np.zeros(max(made.room, 4))
+        if plan.heat is not None:
+            self.heat[:3] = plan.heat.numbers
+            self.count[AT.seed], self.count[AT.seed_high] = plan.heat.seed & 0xFFFFFFFF, plan.heat.seed >> 32
+
+    def _make_rows(self, plan: SystemPlan) -> None:
+        if plan.times is None:
+            every = plan.every or 1
+            rows = 1 + -(-self.steps // every) if self.steps else 1
+            check_room(rows, ROW * self.n)
+            self.t = np.empty(rows)
+            self.out = np.empty((rows, ROW * self.n))
+            self.t[0], self.out[0] = self.t_begin, self.y
+            self.count[AT.row], self.count[AT.every] = 1, every
+        else:
+            check_room(plan.times.size, ROW * self.n)
+            self.t, self.out = np.array(plan.times), np.empty((plan.times.size, ROW * self.n))
+        self.count[AT.rows] = len(self.t)
+        self.count[AT.steps], self.count[AT.operations] = self.steps, self.made.kinds.size
+
+    # --- the run
+
+    def loop(self) -> Callable[..., int]:
+        """Returns the compiled loop over steps."""
+        what = f"{self.plan.method.name} with {self.forces.name}"
+        try:
+            return program(_driver(self.made.step), SIGNATURE, self.on_compile, what=what)
+        except CompilationFailed as problem:
+            raise CompilationFailed(f"{what} cannot be compiled:\n{problem}\n{UNCOMPILED}") from None
+
+    def solution(self) -> SystemSolution:
+        """Runs to the end, or raises with what there is."""
+        return self.guarded(self._run, self.assembled)
+
+    def guarded(
+        self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]
+    ) -> SystemSolution:  # fmt: skip
+        """Returns the solution of a run; whatever ends it before has what was computed as its `solution`."""
+        try:
+            status = run()
+        except KeyboardInterrupt:
+            raise SimulationInterrupted(cast(Solution, assembled(Status.INTERRUPTED))) from None
+        except BaseException as problem:
+            if not hasattr(problem, "solution"):
+                if is_from_handler(problem):
+                    problem.solution = assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
+                    problem.add_note(FROM_HANDLER)
+                elif is_from_callback(problem):
+                    self.raised = f"{type(problem).__name__}: {problem}"
+                    problem.solution = assembled(Status.RAISED)  # type: ignore[attr-defined]
+                    problem.add_note(KEPT)
+            raise
+        if status != Status.OK:
+            raise SimulationFailed(cast(Solution, assembled(status)))
+        return assembled(status)
+
+    def _run(self) -> Status:
+        drive = self.loop()
+        if self.plan.times is None:
+            return self.advance(drive, self.steps)
+        for k, t in enumerate(self.t.tolist()):
+            i, offset = self._place(t)
+            status = self.advance(drive, i)
+            if status != Status.OK:
+                return status
+            if offset == 0.0:
+                self.out[k] = self.y
+            else:
+                found = self._aside(drive, offset)
+                if isinstance(found, Status):
+                    return found
+                self.out[k] = found
+            self.count[AT.row] = k + 1
+        return self.advance(drive, self.steps)
+
+    def _place(self, t: float) -> tuple[int, float]:
+        """Returns the grid point at or before a time, and how far the time lies beyond it."""
+        plan = self.plan
+        if t == plan.t_end:
+            return self.steps, 0.0
+        i = min(max(int((t - self.t_begin) / plan.step + 1e-9), 0), max(self.steps - 1, 0))
+        offset = t - (plan.t_start + (self.first + i) * plan.step)
+        return i, 0.0 if self.is_at(offset + t, t) else offset
+
+    def _aside(self, drive: Callable[..., int], offset: float) -> Floats | Status:
+        """Returns the state after a step aside, which changes nothing."""
+        kept = [np.array(a) for a in (self.y, self.g, self.heat, self.count)]
+        done = int(self.count[AT.done])
+        self.count[AT.every], self.count[AT.steps] = 0, done + 1
+        status = self._call(drive, done + 1, last=offset)
+        found = np.array(self.y)
+        evaluations = int(self.count[AT.evaluations])
+        for a, b in zip((self.y, self.g, self.heat, self.count), kept, strict=True):
+            a[:] = b
+        self.count[AT.evaluations] = evaluations
+        return found if status == 0 else Status(status)
+
+    def aside(self, drive: Callable[..., int], i: int, state: Floats, length: float) -> Floats:
+        """Returns the state after a step of this length from a state at grid point i, which changes nothing else."""
+        self.y[:], self.heat[0] = state, 0.0 if self.made.evaluations is None else self.heat[0]
+        self.count[AT.done], self.count[AT.known] = i, 0
+        found = self._aside(drive, length)
+        if isinstance(found, Status):
+            raise SimulationFailed(cast(Solution, self.assembled(found)))
+        return found
+
+    def is_at(self, t: float, point: float) -> bool:
+        """Whether a time is that of a grid point."""
+        return abs(t - point) <= 4 * math.ulp(max(abs(t), abs(self.plan.t_start)))
+
+    def _call(self, drive: Callable[..., int], stop: int, last: float | None = None) -> int:
+        plan = self.plan
+        return drive(
+            self.setting, self.values, self.made.ops, self.heat, self.y, self.g, self.before, self.work,
+            self.out.reshape(-1), self.made.kinds, self.count, plan.t_start, plan.step,
+            self.last if last is None else last, self.first, stop,
+        )  # fmt: skip
+
+    def advance(self, drive: Callable[..., int], target: int) -> Status:
+        """Makes steps up to this number, in chunks."""
+        chunk = 1 if self.progress else FIRST_STEPS
+        while (done := int(self.count[AT.done])) < target:
+            stop = min(target, done + chunk)
+            clock = time.perf_counter()
+            try:
+                status = self._call(drive, stop)
+            except Exception as problem:
+                if is_from_handler(problem) or is_from_callback(problem):
+                    self._undo_step()
+                    raise
+                self._undo_step()
+                self.raised = str(problem) or type(problem).__name__
+                return Status.RAISED
+            spent = time.perf_counter() - clock
+            self.seconds += spent
+            if status != Status.OK:
+                return Status(status)
+            chunk = max(1, int((stop - done) * min(GROWTH, CHUNK_SECONDS / max(spent, 1e-6))))
+            if self.progress:
+                self.progress(int(self.count[AT.done]), self.steps)
+        return Status.OK
+
+    def _undo_step(self) -> None:
+        """Goes back to before the step in which an exception came; arrays hold all steps before it."""
+        self.y[:] = self.before[: ROW * self.n]
+        self.count[AT.known] = 0
+
+    # --- what there is
+
+    @property
+    def t_reached(self) -> float:
+        """The time that was reached."""
+        done = int(self.count[AT.done])
+        if self.stopped is not None:
+            return self.stopped
+        if done >= self.steps:
+            return self.plan.t_end
+        return self.plan.t_start + (self.first + done) * self.plan.step
+
+    def assembled(self, status: Status) -> SystemSolution:
+        """Returns a solution of what there is."""
+        rows, plan = int(self.count[AT.row]), self.plan
+        if plan.times is None:
+            every = int(self.count[AT.every])
+            index = np.minimum(np.arange(rows) * every, self.steps)
+            self.t[:rows] = plan.t_start + (self.first + index) * plan.step
+            if rows and index[-1] == self.steps and self.steps:
+                self.t[rows - 1] = plan.t_end
+        return self.solution_of(status, np.array(self.t[:rows]), self.out[:rows])
+
+    def solution_of(self, status: Status, t: Floats, rows: Floats) -> SystemSolution:
+        """Returns a solution with these rows, given as times and states."""
+        x, q, v, m = outward(self.system, rows)
+        plan, done = self.plan, int(self.count[AT.done])
+        grid = (plan.t_start, self.first + done)
+        if self.stopped is not None or (done >= self.steps and self.last != plan.step):
+            grid = (self.t_reached, 0)
+            if plan.heat is not None:  # steps are counted on, so that no random number comes twice
+                number = self.first + done + int(self.stopped is not None)
+                grid = (self.t_reached - number * plan.step, number)
+        return SystemSolution(
+            system=self.system, forces=self.forces, method=plan.method.name, step=plan.step,
+            stats=Stats(done, int(self.count[AT.evaluations]), self.seconds), t=t, position=x, quaternion=q,
+            velocity=v, momentum=m, status=status, message=self._message(status), t_span=(self.t_begin, plan.t_end),
+            t_last=self.t_reached, last=np.array(self.y),
+            grid=grid, heat=plan.heat,
+        )  # fmt: skip
+
+    def _message(self, status: Status) -> str:
+        t, body = self.t_reached, int(self.count[AT.body])
+        place = f"after {int(self.count[AT.done]):,} of {self.steps:,} steps, at t = {t:.12g}"
+        if status in (Status.UNSOUND, Status.RAISED) and (near := self._at_one_place()):
+            return f"{near} {place}"
+        if status == Status.UNSOUND:
+            return f"{self._blame(body)} {place}"
+        remedy = "take shorter steps"
+        words = {
+            "method": self.plan.method.name, "step": self.plan.step, "place": place, "remedy": remedy,
+            "torque": self.forces.name, "raised": self.raised,
+        }  # fmt: skip
+        if status == Status.RAISED:
+            return f"the forces {self.forces.name} raised {self.raised} {place}"
+        if status == Status.OK:
+            return f"reached t = {t:.12g} in {int(self.count[AT.done]):,} steps"
+        return status.sentence.format(**words)
+
+    def _at_one_place(self) -> str:
+        """Says which bodies have sites at one place, where a potential may be infinite; empty: none have."""
+        x, q, _, _ = outward(self.system, self.y[None, :])
+        near = nearest_sites(self.system, self.forces, x[0], q[0])
+        if near is None or near[2] > ONE_PLACE * max(1.0, float(np.abs(x).max())):
+            return ""
+        return (
+            f"the forces of {near[3]} are infinite: bodies {near[0]} and {near[1]} have sites at one place, "
+            f"{near[2]:.3g} apart, move one of them;"
+        )
+
+    def _blame(self, body: int) -> str:
+        """Says which body could not go on."""
+        if np.isfinite(self.g).all():
+            return f"the forces of {self.forces.name} on body {body} are NaN or infinite, or its state is,"
+        return f"the forces of {self.forces.name} on body {body} are NaN or infinite"
+
+
+def nearest_sites(system: System, forces: Forces, x: Floats, q: Floats) -> tuple[int, int, float, str] | None:
+    """Returns the two bodies whose sites are nearest to each other under a pair potential, and their distance."""
+    best: tuple[int, int, float, str] | None = None
+    for part in forces.parts:
+        if isinstance(part, Pairs):
+            places = part.positions(system, x, q)
+            points, owner = np.array([p[2] for p in places]), np.array([p[0] for p in places])
+            for k in range(len(points) - 1):
+                d = points[k + 1 :] - points[k]
+                if part.box is not None:
+                    d = d - np.array(part.box) * np.round(d / np.array(part.box))
+                r = np.where(owner[k + 1 :] == owner[k], np.inf, lengths(d))
+                j = int(np.argmin(r))
+                if best is None or r[j] < best[2]:
+                    best = (int(owner[k]), int(owner[k + 1 + j]), float(r[j]), part.name)
+    return best
+
+
+def _steps_between(t0: float, t1: float, h: float) -> int:
+    """Returns the number of steps of a grid; the last one may be shorter."""
+    ratio = (t1 - t0) / h
+    if ratio > 2**53:
+        raise ValueError(f"step {h:g} needs {ratio:.2g} steps: take a longer one")
+    whole = round(ratio)
+    return int(whole) if abs(ratio - whole) < 1e-6 else math.ceil(ratio)

@@ -1,0 +1,279 @@
+"""What a run of a system leaves: times, states of all bodies, how it ended, and what follows from them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polhode._arrays import Floats, dots, lengths, to_space
+from polhode.core.status import Status
+from polhode.problem import Stats
+from polhode.systems.forces import Forces, energies_of
+from polhode.systems.steps import Langevin
+from polhode.systems.system import System
+
+if TYPE_CHECKING:
+    import os
+
+    from scipy.spatial.transform import Rotation
+    from xarray import Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class SystemSolution:
+    """The motion of a system: arrays with a row for each output time and, in it, one for each body.
+
+    Positions, velocities and spatial momenta are in space; rates and momenta are in the axes of each body.
+    """
+
+    system: System
+    """The bodies, as they were at the start of the whole run."""
+    forces: Forces
+    method: str
+    step: float
+    stats: Stats
+    """What it took: steps, evaluations of the forces, seconds."""
+    t: Floats
+    position: Floats
+    """(rows, bodies, 3), in m."""
+    quaternion: Floats
+    """(rows, bodies, 4): attitudes from body to space, scalar first."""
+    velocity: Floats
+    """(rows, bodies, 3), in m/s."""
+    momentum: Floats
+    """(rows, bodies, 3): angular momenta about the centres of mass in body axes, in kg m^2/s."""
+    status: Status
+    message: str
+    t_span: tuple[float, float]
+    t_last: float
+    """The last time that was reached."""
+    last: Floats
+    """The state there, as the compiled loop has it: `resume_system` goes on with it."""
+    grid: tuple[float, int]
+    """Where the grid of the steps begins, and the number of the step that follows."""
+    heat: Langevin | None = None
+    error_estimate: float | None = None
+    """Where a tolerance was asked for: the largest error over the rows, see `simulate_system`."""
+    rtol: float | None = None
+    events: tuple[SystemSolution, ...] = ()
+    """The rows at which each event happened, with its name in their metadata."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    saved_potential: Floats | None = None
+    """The potential energy at the start and in each row, for a solution from a file."""
+
+    @property
+    def success(self) -> bool:
+        """Whether the run reached its end."""
+        return self.status == Status.OK
+
+    @property
+    def nfev(self) -> int:
+        """The number of evaluations of the forces."""
+        return self.stats.nfev
+
+    def having(self, **changed: Any) -> SystemSolution:
+        """Returns the same motion with other remarks on it."""
+        return dataclasses.replace(self, **changed)
+
+    # --- what follows from the states
+
+    @cached_property
+    def omega(self) -> Floats:
+        """Angular velocities in body axes, (rows, bodies, 3), in rad/s."""
+        return np.stack([b.rate(self.momentum[:, i]) for i, b in enumerate(self.system.bodies)], axis=1)
+
+    @cached_property
+    def spatial_momentum(self) -> Floats:
+        """Angular momenta about the centres of mass in space axes, (rows, bodies, 3)."""
+        return _turned(self.quaternion, self.momentum)
+
+    @cached_property
+    def spatial_omega(self) -> Floats:
+        """Angular velocities in space axes, (rows, bodies, 3)."""
+        return _turned(self.quaternion, self.omega)
+
+    def attitude(self, body: int) -> Rotation:
+        """Returns the attitudes of one body, as a rotation with one entry for each row."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_quat(self.quaternion[:, body], scalar_first=True)
+
+    @cached_property
+    def kinetic_energy(self) -> Floats:
+        """The kinetic energy of all bodies, of flight and of rotation, in J."""
+        return self.translational_energy + self.rotational_energy
+
+    @cached_property
+    def translational_energy(self) -> Floats:
+        """The kinetic energy of the flight of all bodies, in J."""
+        return _flight(self.system, self.velocity)
+
+    @cached_property
+    def rotational_energy(self) -> Floats:
+        """The kinetic energy of the rotation of all bodies, in J."""
+        return _rotation(self.system, self.momentum)
+
+    @cached_property
+    def potential_energy(self) -> Floats:
+        """The potential energy, in J; NaN where the forces have none."""
+        if self.saved_potential is not None:
+            return self.saved_potential[1:]
+        found = energies_of(self.forces, self.system, self.t, self.position, self.quaternion)
+        return np.full(self.t.size, np.nan) if found is None else found
+
+    @cached_property
+    def potential_at_start(self) -> float:
+        """The potential energy at the start of the run."""
+        if self.saved_potential is not None:
+            return float(self.saved_potential[0])
+        s, t = self.system, np.array([self.t_span[0]])
+        found = energies_of(self.forces, s, t, s.position[None], s.quaternion[None])
+        return float("nan") if found is None else float(found[0])
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether the potential energy is known."""
+        return self.saved_potential is not None or self.forces.has_potential
+
+    @cached_property
+    def energy(self) -> Floats:
+        """The total energy, in J; NaN where the forces have no potential."""
+        return self.kinetic_energy + self.potential_energy
+
+    @cached_property
+    def total_momentum(self) -> Floats:
+        """The momentum of the system, (rows, 3), in kg m/s."""
+        return np.asarray((self.system.mass[:, None] * self.velocity).sum(axis=1))
+
+    @cached_property
+    def total_angular_momentum(self) -> Floats:
+        """The angular momentum of the system about the origin, or about the centre of its forces, (rows, 3)."""
+        return _angular(self.system, self.position, self.quaternion, self.velocity, self.momentum, self.forces.centre)
+
+    @cached_property
+    def temperature(self) -> Floats:
+        """Boltzmann's constant times the kinetic temperature, in J: twice the kinetic energy over 6 n."""
+        return 2.0 * self.kinetic_energy / (6 * len(self.system))
+
+    @cached_property
+    def invariant_errors(self) -> dict[str, Floats]:
+        """Errors of what the forces conserve, relative to the start, by name.
+
+        The error of the energy is over the kinetic energy plus the size of the potential energy at the start. Errors
+        of momenta are over the sum of the sizes of the momenta of all bodies at the start: total momenta are often
+        zero. Where such a divisor is zero, the largest one in the output takes its place.
+        """
+        s, errors = self.system, {}
+        if self.heat is None and self.has_potential and not self.forces.depends_on_time:
+            kinetic = float(_flight(s, s.velocity[None])[0] + _rotation(s, s.momentum[None])[0])
+            start, size = kinetic + self.potential_at_start, kinetic + abs(self.potential_at_start)
+            errors["energy"] = _over(np.abs(self.energy - start), size, self.kinetic_energy)
+        if self.heat is None and self.forces.keeps_momentum:
+            start3 = (s.mass[:, None] * s.velocity).sum(axis=0)
+            sizes = (s.mass * lengths(self.velocity)).sum(axis=1)
+            errors["momentum"] = _over(
+                lengths(self.total_momentum - start3), float((s.mass * lengths(s.velocity)).sum()), sizes
+            )
+        if self.heat is None and self.forces.keeps_angular_momentum:
+            c = self.forces.centre
+            start3 = _angular(s, s.position[None], s.quaternion[None], s.velocity[None], s.momentum[None], c)[0]
+            size = float(_angular_sizes(s, s.position[None], s.velocity[None], s.momentum[None], c)[0])
+            sizes = _angular_sizes(s, self.position, self.velocity, self.momentum, c)
+            errors["angular momentum"] = _over(lengths(self.total_angular_momentum - start3), size, sizes)
+        norms = np.abs(lengths(self.quaternion) - 1.0)
+        return errors | {"quaternion norm": norms.max(axis=1) if norms.size else np.zeros(self.t.size)}
+
+    @property
+    def energy_error(self) -> Floats:
+        """The relative change of the energy since the start, for forces that conserve it."""
+        return self._invariant("energy")
+
+    def _invariant(self, name: str) -> Floats:
+        try:
+            return self.invariant_errors[name]
+        except KeyError:
+            raise AttributeError(
+                f"{self.forces.name} does not conserve the {name}; conserved are: {', '.join(self.invariant_errors)}"
+            ) from None
+
+    def __repr__(self) -> str:
+        errors = ", ".join(f"{k} {float(e.max(initial=0.0)):.1e}" for k, e in self.invariant_errors.items())
+        lines = [
+            ("system", repr(self.system)),
+            ("forces", self.forces.name),
+            ("method", f"{self.method}, step {self.step:.6g} s"),
+            ("time", f"{self.t_span[0]:.6g} to {self.t_last:.6g} s, {self.stats.steps:,} steps, {self.t.size:,} rows"),
+            ("status", self.message),
+            *([] if self.error_estimate is None else [("estimate", f"error at most {self.error_estimate:.1e}")]),
+            ("errors", f"{errors} (relative, largest)"),
+        ]
+        return "\n".join(["SystemSolution", *(f"  {name:<9} {value}" for name, value in lines)])
+
+    # --- files and tables
+
+    def to_xarray(self) -> Dataset:
+        """Returns everything as an xarray Dataset, with units and the dimension `body`."""
+        from polhode.systems.files import dataset
+
+        return dataset(self)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes a NetCDF file from which `polhode.load` makes the same solution, and which xarray can open.
+
+        It keeps the potential energies, but of the forces only their name: give them again to go on.
+        """
+        from polhode.systems.files import save
+
+        save(self, path, overwrite=overwrite)
+
+    def to_xyz(
+        self, path: str | os.PathLike[str], *, sites: Any = None, species: Any = None, extended: bool = True,
+        box: Any = None, scale: float = 1.0, overwrite: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes the motion as an XYZ file: extended, as OVITO and ASE read it, or plain.
+
+        Without `sites` there is a particle for each body, with position, velocity and, in the extended format, its
+        orientation as OVITO takes it. With `sites`, positions in body axes as one list for all bodies or a list for
+        each, there is a particle for each site. `species` are the names of particles: one for all, or as many as there
+        are particles in a body. `box` has the sides of a periodic box, and `scale` multiplies all lengths: 1e10 writes
+        metres as Angstrom.
+        """
+        from polhode.systems.files import write_xyz
+
+        write_xyz(
+            self, path, sites=sites, species=species, extended=extended, box=box, scale=scale, overwrite=overwrite
+        )
+
+
+def _over(errors: Floats, size: float, sizes: Floats) -> Floats:
+    size = size if size > 0 else float(sizes.max(initial=0.0))
+    return errors / size if size > 0 else errors
+
+
+def _turned(q: Floats, v: Floats) -> Floats:
+    return to_space(q.reshape(-1, 4), v.reshape(-1, 3)).reshape(v.shape)
+
+
+def _flight(system: System, velocity: Floats) -> Floats:
+    return np.asarray((0.5 * system.mass * dots(velocity, velocity)).sum(axis=1))
+
+
+def _rotation(system: System, momentum: Floats) -> Floats:
+    total = np.zeros(len(momentum))
+    for i, b in enumerate(system.bodies):
+        total += dots(b.rate(momentum[:, i]), b.own_momentum(momentum[:, i])) / 2
+    return total
+
+
+def _angular(system: System, x: Floats, q: Floats, v: Floats, m: Floats, centre: tuple[float, ...]) -> Floats:
+    orbital = np.cross(x - np.array(centre), system.mass[:, None] * v)
+    return np.asarray((orbital + _turned(q, m)).sum(axis=1))
+
+
+def _angular_sizes(system: System, x: Floats, v: Floats, m: Floats, centre: tuple[float, ...]) -> Floats:
+    orbital = np.cross(x - np.array(centre), system.mass[:, None] * v)
+    return np.asarray((lengths(orbital) + lengths(m)).sum(axis=1))

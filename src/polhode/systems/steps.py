@@ -1,0 +1,168 @@
+"""How a method steps a system: its operations as data, and the flow of a body that its drifts are made of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.core import bodies
+from polhode.core.bodies import DRIFT, HEAT, KICK
+from polhode.core.compose import Splitting
+from polhode.core.exact import Resolution, effort, finest
+from polhode.core.flows import free, triaxial
+from polhode.core.gauss import collocation as gauss_numbers
+from polhode.core.operations import Operation, Recipe, operations_of
+from polhode.core.types import Flow, Rotor
+from polhode.methods import Method
+from polhode.methods import find as find_method
+from polhode.systems.system import System
+
+ACCEPTED = (
+    "splittings of kicks and free flows (Strang, MR2, NO_SQUISH, their compositions such as KL8(of=Strang), SABA4, "
+    "ABA104, BlanesMoanS10 and so on), G8 and NMB"
+)
+"""The methods that step systems, in words."""
+
+
+@dataclass(frozen=True)
+class Langevin:
+    """A heat bath: friction and random kicks that bring all velocities and rates to one temperature.
+
+    Between two half steps of the free flow, velocities and angular momenta, in body axes, follow the exact solution of
+    dv = -friction v dt + noise for the time of the step: half kick, half flow, bath, half flow, half kick.
+    Random numbers depend on the seed, the body and the number of the step, and on nothing else.
+    """
+
+    kT: float
+    """Boltzmann's constant times the temperature, J."""
+    friction: float
+    """The rate at which velocities forget, 1/s."""
+    rotational_friction: float | None = None
+    """The rate at which angular momenta forget, 1/s; the same as that of velocities if it is None."""
+    seed: int = 0
+    """A whole number of at most 64 bits; another gives other random numbers."""
+
+    def __post_init__(self) -> None:
+        for name in ("kT", "friction"):
+            if _check.number(name, getattr(self, name)) < 0:
+                raise ValueError(f"{name} must not be negative, not {getattr(self, name):g}")
+        if self.rotational_friction is not None and _check.number("rotational_friction", self.rotational_friction) < 0:
+            raise ValueError(f"rotational_friction must not be negative, not {self.rotational_friction:g}")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**64:
+            raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, not {self.seed!r}")
+
+    @property
+    def numbers(self) -> tuple[float, float, float]:
+        """What the compiled step reads: kT and both frictions."""
+        other = self.friction if self.rotational_friction is None else self.rotational_friction
+        return (float(self.kT), float(self.friction), float(other))
+
+
+def system_method(method: str | Method) -> Method:
+    """Returns the method that is meant, if it steps systems."""
+    found = method if isinstance(method, Method) else find_method(method)
+    if not found.steps_systems:
+        raise ValueError(f"{found.name} does not step systems: take one of the {ACCEPTED}")
+    return found
+
+
+def recipe_of(method: Method, *, gyrostat: bool) -> Recipe:
+    """Returns the operations of a method, for bodies with or without rotors."""
+    assert isinstance(method.scheme, Splitting)
+    found = operations_of(method.scheme, gyrostat)
+    if found is None:
+        raise ValueError(f"{method.name} does not step systems of bodies with rotors: take Strang, MR2 or NO_SQUISH")
+    return found
+
+
+def heated(recipe: Recipe, method: Method) -> Recipe:
+    """Returns the operations with the heat bath in the middle of the drift: that of Strang, MR2 or NO_SQUISH."""
+    kinds = [o.kind for o in recipe.operations]
+    if kinds != [KICK, DRIFT, KICK]:
+        raise ValueError(f"a heat bath goes with Strang, MR2 or NO_SQUISH, not with {method.name}")
+    first, _, last = recipe.operations
+    middle = (Operation(DRIFT, 0.5, 0.0), Operation(HEAT, 1.0, 0.5), Operation(DRIFT, 0.5, 0.5))
+    return recipe._replace(operations=(first, *middle, last))
+
+
+GAUSS_NODES = 8
+
+
+class Compiled(NamedTuple):
+    """A method as the compiled loop takes it, for one system under its forces."""
+
+    step: Callable[..., int]
+    ops: Floats
+    kinds: Any
+    room: int
+    """Numbers of room that the step needs beside the forces."""
+    evaluations: int | None
+    """Evaluations in a step; None if it varies."""
+
+
+def compiled_method(
+    method: Method, system: System, forces: bodies.Forces, step: float, heat: Langevin | None, *, any_turn: bool = False
+) -> Compiled:
+    """Returns the step of a method; the flow of a body is prepared for the fastest of the bodies.
+
+    With `any_turn` it is prepared for steps of any length: then runs with different ones share a program.
+    """
+    kind = {"tilted": system.is_tilted, "gyrostat": system.has_rotors}
+    n, nothing = len(system), (np.zeros(2), np.zeros(1, dtype=np.int64))
+    if heat is not None and method.bare_name in ("G8", "NMB"):
+        raise ValueError(f"a heat bath goes with Strang, MR2 or NO_SQUISH, not with {method.name}")
+    if method.bare_name == "NMB":
+        return Compiled(_newmark(forces, **kind), *nothing, 4 + 3 * n, 1)
+    if method.bare_name == "G8":
+        return Compiled(_gauss(forces, **kind), *nothing, 3 + (2 * GAUSS_NODES + 1) * bodies.ROW * n, None)
+    recipe = recipe_of(method, gyrostat=kind["gyrostat"])
+    recipe = heated(recipe, method) if heat is not None else recipe
+    exact = triaxial(finest()) if any_turn else exact_flow(system, recipe.longest * step)
+    flows = tuple((exact if f is free else f, c) for f, c in recipe.flows)
+    ops = np.array([x for o in recipe.operations for x in (o.part, o.time)])
+    kinds = np.array([o.kind for o in recipe.operations], dtype=np.int64)
+    return Compiled(_in_turn(flows, forces, **kind), ops, kinds, 4, recipe.evaluations)
+
+
+MODERATE = Resolution(7, 9, 0.6, 0.0791)
+"""The resolution of exact flows for bodies that turn by up to 0.6 rad in a step; others have the finest. Faster bodies
+have their steps cut. There are two only, so that few programs are compiled."""
+HEADROOM = 1.5
+"""Bodies may become faster by this factor before their steps are cut."""
+
+
+def exact_flow(system: System, step: float) -> Flow:
+    """Returns the exact flow that suits all bodies for steps of this length."""
+    rate2, series = 0.0, 0.0
+    for b, m in zip(system.bodies, system.momentum, strict=True):
+        i, j, k = b.moments.tolist()
+        inside = m if b.aligned else m @ b.axes
+        x, y, z = (np.abs(inside) + np.abs(b.principal_rotor)).tolist() if b.has_rotor else inside.tolist()
+        found = effort(Rotor((i, j, k), (1.0 / i, 1.0 / j, 1.0 / k)), (x, y, z))
+        rate2, series = max(rate2, found[0]), max(series, found[1])
+    h2 = (HEADROOM * step) ** 2
+    fits = rate2 * h2 <= MODERATE.longest_turn**2 and series * h2 <= MODERATE.longest_series
+    return triaxial(MODERATE if fits else finest())
+
+
+# The same step for the same flows and forces: then its program is found at once.
+
+
+@lru_cache(maxsize=64)
+def _in_turn(flows: Any, forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
+    return bodies.in_turn(bodies.flow_of(flows), forces, tilted=tilted, gyrostat=gyrostat)
+
+
+@lru_cache(maxsize=64)
+def _newmark(forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
+    return bodies.newmark(forces, tilted=tilted, gyrostat=gyrostat)
+
+
+@lru_cache(maxsize=64)
+def _gauss(forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
+    c = gauss_numbers(GAUSS_NODES)
+    return bodies.collocation(forces, c.nodes, c.weights, c.inside, c.ahead, tilted=tilted, gyrostat=gyrostat)

@@ -1,0 +1,118 @@
+"""A system of bodies: what they are, where they are, and how they move at the start."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from polhode import _check
+from polhode._arrays import Floats
+from polhode.body import Body
+
+
+class System:
+    """Bodies with their masses, positions, velocities, attitudes and rates at the start.
+
+    `bodies` is a list of `Body`, or one body that all are like. `position` has a row for each body: the centre of mass
+    in space, in m. A single mass, velocity, attitude or rate holds for all bodies; velocities (in space, m/s) and rates
+    (in body axes, rad/s) are zero if they are not given, and attitudes those of the axes of space.
+    """
+
+    def __init__(
+        self, bodies: Body | Iterable[Body], *, mass: Any, position: Any, velocity: Any = None, attitude: Any = None,
+        omega: Any = None,
+    ) -> None:  # fmt: skip
+        where = np.atleast_2d(_check.floats("position", position, "hold three numbers for each body"))
+        if where.ndim != 2 or where.shape[1] != 3:
+            raise ValueError(f"position must have three numbers for each body, not the shape {where.shape}")
+        listed = [bodies] * len(where) if isinstance(bodies, Body) else list(bodies)
+        if wrong := [b for b in listed if not isinstance(b, Body)]:
+            raise TypeError(f"bodies must be a list of polhode.Body, not of {wrong[0]!r}")
+        if not listed:
+            raise ValueError("a system needs at least one body")
+        n = len(listed)
+        if len(where) != n:
+            raise ValueError(f"there are {n} bodies, but position has {len(where)} rows: give one row for each body")
+        self.bodies: tuple[Body, ...] = tuple(listed)
+        self.position: Floats = _check.array("position", where, (n, 3))
+        self.mass: Floats = _of_each("mass", mass, n, ())
+        if not (self.mass > 0).all():
+            i = int(np.argmin(self.mass))
+            raise ValueError(f"masses must be positive, but that of body {i} is {self.mass[i]:g}")
+        self.velocity: Floats = np.zeros((n, 3)) if velocity is None else _of_each("velocity", velocity, n, (3,))
+        self.omega: Floats = np.zeros((n, 3)) if omega is None else _of_each("omega", omega, n, (3,))
+        self.quaternion: Floats = _attitudes(attitude, n)
+        """Attitudes from body to space, scalar first."""
+        self.momentum: Floats = np.array([b.momentum(w) for b, w in zip(self.bodies, self.omega, strict=True)])
+        """Angular momenta in body axes, kg m^2/s."""
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def __repr__(self) -> str:
+        kinds = len({(b.name, b.tensor.tobytes()) for b in self.bodies})
+        alike = "all alike" if kinds == 1 else f"of {kinds} kinds"
+        return f"<System of {len(self)} bod{'y' if len(self) == 1 else f'ies, {alike}'}, mass {self.mass.sum():g} kg>"
+
+    @property
+    def has_rotors(self) -> bool:
+        """Whether one of the bodies is a gyrostat."""
+        return any(b.has_rotor for b in self.bodies)
+
+    @property
+    def is_tilted(self) -> bool:
+        """Whether the axes of one of the bodies are not its principal axes."""
+        return not all(b.aligned for b in self.bodies)
+
+    def replace(self, **changed: Any) -> "System":
+        """Returns the same bodies with other masses, positions, velocities, attitudes or rates."""
+        given = {
+            "mass": self.mass, "position": self.position, "velocity": self.velocity, "attitude": self.quaternion,
+            "omega": self.omega,
+        }  # fmt: skip
+        bodies = changed.pop("bodies", self.bodies)
+        if unknown := sorted(changed.keys() - given.keys()):
+            raise TypeError(f"a system has no {unknown[0]}: it has bodies, {', '.join(given)}")
+        return System(bodies, **(given | changed))
+
+
+def _of_each(name: str, value: Any, n: int, shape: tuple[int, ...]) -> Floats:
+    """Returns numbers for each body; those for one hold for all."""
+    given = _check.floats(name, value, f"hold {'a number' if not shape else 'three numbers'} for each body")
+    if given.shape == shape:
+        given = np.broadcast_to(given, (n, *shape))
+    if given.shape != (n, *shape):
+        rows = f"has {len(given)} rows" if given.ndim == 1 + len(shape) else f"has the shape {given.shape}"
+        raise ValueError(f"there are {n} bodies, but {name} {rows}: give one row for each body, or one for all")
+    return _check.array(name, given, (n, *shape))
+
+
+def _attitudes(attitude: Any, n: int) -> Floats:
+    """Returns a unit quaternion for each body."""
+    if attitude is None:
+        return np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
+    if hasattr(attitude, "as_quat"):
+        q = np.asarray(attitude.as_quat(), dtype=np.float64)
+        given = np.roll(q, 1, axis=-1)
+    elif isinstance(attitude, list | tuple) and any(hasattr(a, "as_quat") for a in attitude):
+        given = np.array([_check.quaternion("attitude", a) for a in attitude])
+    else:
+        given = _check.floats("attitude", attitude, "hold a rotation for each body")
+        if given.shape == (3, 3) and n != 3:
+            given = _check.quaternion("attitude", given)
+        elif given.ndim == 3 and given.shape[1:] == (3, 3):
+            given = np.array([_check.quaternion("attitude", a) for a in given])
+    if given.shape == (4,):
+        given = np.tile(given, (n, 1))
+    if given.shape != (n, 4):
+        raise ValueError(
+            f"there are {n} bodies, but attitude has the shape {given.shape}: give a quaternion (scalar first) for "
+            "each body, or one for all"
+        )
+    given = _check.array("attitude", given, (n, 4))
+    if not np.abs(given).max(axis=1).all():
+        raise ValueError(
+            f"attitude must hold rotations, but the quaternion of body {int(np.argmin(np.abs(given).max(axis=1)))} "
+            "is zero"
+        )
+    return _check.given_unit("attitude", given)
