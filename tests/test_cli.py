@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 import polhode
 from polhode import methods, torques
-from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, LINE_CHARACTERS, _clock, app
+from polhode.cli import app
+from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED, LINE_CHARACTERS, _clock
 from polhode.io import netcdf
 from polhode.scenario import load_scenario
 from polhode.views.cards import families, method_card, torque_example
@@ -442,7 +443,11 @@ def test_compare_has_defaults(call: Call) -> None:
     ("arguments", "message"),
     [
         (["--methods", "MR2,Strng"], "did you mean 'Strang'?"),
-        (["--steps", "0.1,x"], "--steps must be numbers separated by commas, such as 0.1,0.05,0.025, not '0.1,x'"),
+        (
+            ["--steps", "0.1,x"],
+            "--steps must be numbers separated by commas, such as 0.1,0.05,0.025 or KL6:0.4,0.2, not '0.1,x'",
+        ),
+        (["--methods", "MR2", "--steps", "RK4:0.1"], "there are steps for RK4, which is not among the methods MR2"),
         (["--steps", "0.1,-0.2"], "a step must be positive, not -0.2"),
         (["--steps", "2"], "longer than the whole time"),
         (["--output", "spin.toml/there"], "cannot write"),

@@ -15,8 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 import polhode
-from polhode import cli
-from polhode.cli import BAD_INPUT, FAILED, app
+from polhode.cli import _files, app
+from polhode.cli._files import keep
+from polhode.cli._terminal import BAD_INPUT, FAILED
+from polhode.cli.run import _RunTable
 from polhode.io import atomic, netcdf
 from polhode.scenario import load_scenario
 from polhode.views.text import cell_width, one_line, padded, printable
@@ -135,7 +137,7 @@ def test_no_room_anywhere_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -
     def save(file: Path, force: bool) -> None:
         raise OSError("cannot write spin.nc: No space left on device")
 
-    kept = cli._kept(Path("spin.nc"), False, save)
+    kept = keep(Path("spin.nc"), False, save)
     assert kept == (None, "the result could not be saved: cannot write spin.nc: No space left on device")
 
 
@@ -170,8 +172,8 @@ def test_a_user_at_a_terminal_can_make_room(
         file.write_text("result")
 
     monkeypatch.setattr(sys, "stdin", Terminal(answers, room))
-    monkeypatch.setattr(cli, "_is_terminal", lambda stream: True)
-    kept = cli._kept(Path("spin.nc"), False, save)
+    monkeypatch.setattr(_files, "is_terminal", lambda stream: True)
+    kept = keep(Path("spin.nc"), False, save)
     assert "Make room and press Enter to try again, or type q" in capsys.readouterr().err
     if answers or not room[0]:
         assert kept.file is None
@@ -201,7 +203,10 @@ def watched(**given):
 polhode.scenario.simulate = watched
 main()
 """
-    done = subprocess.run([sys.executable, "-c", code, "run", "long.toml"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "run", "long.toml"], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup ignores SIGHUP
+    )  # fmt: skip
     assert done.returncode == 128 + number, done.stderr
     assert re.search(
         r"long\.toml: interrupted after \d+ of 1000000000 steps.*what was computed is in long\.nc", done.stderr
@@ -323,7 +328,7 @@ def test_a_method_with_a_long_name_has_a_line_of_its_own(
     capsys: pytest.CaptureFixture[str], here: Path, plain: None
 ) -> None:
     scenario = load_scenario(written("spin.toml", SHORT.replace('step = 0.125\nmethod = "MR2"', "rtol = 1e-6")))
-    table = cli._RunTable([scenario], quiet=False)
+    table = _RunTable([scenario], quiet=False)
     solution = polhode.simulate(
         scenario.body, omega=scenario.omega, t_span=(0, 1), step=0.125, method="Strang(corrector=17, compensated=true)"
     )

@@ -1,0 +1,181 @@
+"""The files that commands write: checked beforehand, and saved elsewhere rather than lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from polhode.cli._signals import masked
+from polhode.cli._terminal import is_terminal, print_text
+from polhode.views.text import printable
+
+if TYPE_CHECKING:
+    from polhode import Ensemble, Reduced
+    from polhode.solution import Solution
+
+
+def no_format(file: Path, *, is_reduced: bool = False) -> str | None:
+    """Returns why a result cannot be saved in the format of this name, or None if it can."""
+    from polhode.io.tables import check_format
+
+    try:
+        ending = check_format(file)
+    except (ValueError, ModuleNotFoundError) as problem:
+        return str(problem)
+    if ending != "nc" and is_reduced:
+        return f"{file} would be a table of motions, but reductions keep none: save them as .nc"
+    return None
+
+
+def file_names(file: Path, *, is_ensemble: bool) -> list[Path]:
+    """Returns the files that are written for one name: tables of an ensemble are two."""
+    from polhode.io.tables import beside
+
+    return [file, Path(beside(file, "bodies"))] if is_ensemble and file.suffix != ".nc" else [file]
+
+
+def write_result(made: Solution | Ensemble | Reduced, file: Path, force: bool, quantities: Sequence[str]) -> None:
+    """Writes a result in the format of the name's ending."""
+    from polhode import Reduced
+
+    if file.suffix == ".nc" or isinstance(made, Reduced):
+        made.save(file, overwrite=force)
+    elif file.suffix == ".csv":
+        made.to_csv(file, quantities=quantities, overwrite=force)
+    else:
+        made.to_parquet(file, quantities=quantities, overwrite=force)
+
+
+def unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
+    """Returns why this file cannot be written, or None if it can; makes its directory.
+
+    `option` is the option of the command that chooses another place, or empty if there is none.
+    """
+    import tempfile
+
+    try:
+        if file.is_dir():
+            return f"{file} is a directory: {f'use {option} to write elsewhere' if option else 'move it away'}"
+        if file.is_symlink() and not file.exists():
+            return f"{file} is a link to {os.readlink(file)}, which does not exist: remove the link"
+        if os.path.lexists(file) and not force:
+            elsewhere = f", or {option} to write elsewhere" if option else ""
+            return f"{file} exists already: use --force to overwrite it{elsewhere}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            os.lstat(file)  # a name may be too long
+        with tempfile.TemporaryFile(dir=file.parent):
+            return None
+    except (OSError, ValueError) as problem:  # ValueError: a name with a null character
+        why = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+        elsewhere = f"use {option} to write elsewhere" if option else "copy the result elsewhere first"
+        if isinstance(problem, OSError) and problem.errno == errno.ENAMETOOLONG:
+            elsewhere = "give it a shorter name"
+        return f"cannot write {file}: {why}; {elsewhere}"
+
+
+class Kept(NamedTuple):
+    """Says where something was saved, and what went wrong."""
+
+    file: Path | None = None
+    problem: str = ""
+
+
+class KeptAll(NamedTuple):
+    """Says where the files of a result were saved, and what went wrong."""
+
+    files: list[Path]
+    problems: list[str]
+
+    @property
+    def fate(self) -> str:
+        """What became of the result, in words."""
+        return "; ".join(self.problems) or f"what was computed is in {' and '.join(map(str, self.files))}"
+
+
+def keep(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:
+    """Saves a result: at its place if that can be done, else where it can be, rather than to lose it.
+
+    `save` takes a place, and whether a file there may be replaced.
+    """
+    try:
+        save(file, force)
+        return Kept(file)
+    except FileExistsError:
+        return _keep_beside(file, force, save)
+    except OSError as failure:
+        return _keep_elsewhere(file, force, save, failure)
+    except ValueError as problem:  # more than the format can hold
+        return Kept(problem=f"cannot save the result: {problem}")
+
+
+def _keep_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:
+    """Saves a result whose name another program has taken during the run, under the next name that is free."""
+    for number in count(2):
+        other = file.with_name(f"{file.stem}-{number}{file.suffix}")
+        try:
+            save(other, False)
+        except FileExistsError:
+            continue
+        except OSError as failure:
+            return _keep_elsewhere(file, force, save, failure)
+        return Kept(other, f"{file} appeared during the run and was left as it is; the result is in {other}")
+    raise AssertionError  # there is always another number
+
+
+def _keep_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None], failure: OSError) -> Kept:
+    """Saves a result for which its own place has no room: in a temporary directory, or when the user has made room."""
+    import tempfile
+
+    for place in _other_places():
+        try:
+            directory = Path(tempfile.mkdtemp(prefix="polhode-", dir=place))
+        except OSError:
+            continue
+        try:
+            save(directory / file.name, False)
+        except (OSError, ValueError):
+            with suppress(OSError):
+                directory.rmdir()
+            continue
+        return Kept(directory / file.name, f"{failure}; the result is in {directory / file.name}: move it from there")
+    while is_terminal(sys.stdin) and is_terminal(sys.stderr):
+        print_text(printable(f"polhode: {failure}. Make room and press Enter to try again, or type q: "), err=True)
+        if _answer() != "":
+            break
+        try:
+            save(file, force)
+        except FileExistsError:
+            return _keep_beside(file, force, save)
+        except OSError as problem:
+            failure = problem
+        else:
+            return Kept(file)
+    return Kept(problem=f"the result could not be saved: {failure}")
+
+
+def _other_places() -> list[str]:
+    """Returns directories in which there may be room; to look for one fails itself where there is none."""
+    import tempfile
+
+    places = []
+    for look in (tempfile.gettempdir, lambda: "/var/tmp", lambda: str(Path.home()), os.getcwd):
+        with suppress(OSError, RuntimeError):
+            places.append(look())
+    return list(dict.fromkeys(places))
+
+
+def _answer() -> str:
+    """Returns what the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
+    try:
+        with masked("SIG_UNBLOCK"):
+            line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        return "q"
+    return line.strip() if line else "q"

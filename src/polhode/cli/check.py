@@ -1,0 +1,113 @@
+"""`polhode check`: motions of other simulators, compared with the true ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polhode.cli._app import app
+from polhode.cli._files import unwritable
+from polhode.cli._problem import body_of, columns_of, torque_of
+from polhode.cli._signals import stopped_by_signals
+from polhode.cli._terminal import FAILED, INTERRUPTED, say, stop
+
+if TYPE_CHECKING:
+    from polhode.body import Body
+    from polhode.torques import Torque
+
+
+@app.command()
+@stopped_by_signals()
+def check(
+    histories: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="THEIRS.csv...",
+            help="A motion of another simulator: a table (CSV, other text, Parquet, .npz), an AEM or a result of "
+            "polhode. Further files of the same motion with other steps tell the order of the method.",
+        ),
+    ],
+    body: Annotated[
+        str | None,
+        typer.Option(
+            help="Principal moments, as in 1,2,3; or Ixx,Iyy,Izz,Ixy,Ixz,Iyz, the elements of the tensor; or the name "
+            "of a body."
+        ),
+    ] = None,
+    torque: Annotated[
+        str | None,
+        typer.Option(
+            help="A model of `polhode torques` with its fields, as in 'HeavyTop(weight=9.81)'; + joins several."
+        ),
+    ] = None,
+    scenario: Annotated[Path | None, typer.Option(help="Take body and torque from this scenario file instead.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What columns hold, if their names do not say it, as in omega_deg=P,Q,R or t=T or 'euler(ZYX)=a,b,c'. "
+            "It can be given several times."
+        ),
+    ] = None,
+    convention: Annotated[
+        str | None,
+        typer.Option(help="What is known of the conventions, such as 'space to body, scalar last'; the rest is tried."),
+    ] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="The error that is accepted, in rad and relative to the largest rate.")
+    ] = None,
+    step: Annotated[
+        list[float] | None, typer.Option(help="The step behind each file, if it is not the distance of its rows.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw errors and drifts over time as this PNG, SVG or PDF.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the verdict as this page of HTML.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Allow the scenario to execute Python files outside of its folder.")
+    ] = False,
+) -> None:
+    """Judge a motion that another simulator computed: how far is it from the true one, and what is wrong with it?
+
+    The true motion begins with the first row. Conventions (from body to space or back, scalar first or last, axes and
+    units of rates) are found out by trying them. Exit codes: 0 nothing is wrong; 1 a fault was found, or the error is
+    above the tolerance; 2 bad input.
+    """
+    import polhode
+
+    for file in (plot, report):
+        if file is not None and (problem := unwritable(file, force, option="")):
+            stop(problem)
+    try:
+        turning, acting = _problem(body, torque, scenario, trust)
+        verdict = polhode.check(
+            *histories, body=turning, torque=acting, columns=columns_of(columns), convention=convention,
+            tolerance=tolerance, steps=step or None,
+        )  # fmt: skip
+        say(verdict)
+        if plot is not None:
+            verdict.plot(plot)
+        if report is not None:
+            verdict.report(report, overwrite=force)
+    except KeyboardInterrupt:
+        stop("interrupted", INTERRUPTED)
+    except (OSError, ValueError, TypeError, ImportError) as failure:
+        stop(failure)
+    for file in (plot, report):
+        if file is not None:
+            say(f"written to {file}")
+    raise typer.Exit(0 if verdict.agrees else FAILED)
+
+
+def _problem(body: str | None, torque: str | None, scenario: Path | None, trust: bool) -> tuple[Body, Torque | None]:
+    """Returns the body and the torque that the options name."""
+    if scenario is not None:
+        from polhode.scenario import load_scenario
+
+        if body is not None or torque is not None:
+            stop("give either --scenario or --body and --torque, not both")
+        found = load_scenario(scenario, trust=trust)
+        return found.body, found.torque
+    if body is None:
+        stop("give the body: --body 1,2,3 for its principal moments, or --scenario FILE.toml")
+    return body_of(body), None if torque is None else torque_of(torque)

@@ -1,0 +1,149 @@
+"""`polhode fit`: a body, its start and its torque from measured rates and attitudes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polhode.cli._app import app
+from polhode.cli._files import keep, unwritable
+from polhode.cli._problem import body_of, columns_of, torque_of
+from polhode.cli._signals import stopped_by_signals
+from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
+from polhode.cli.run import TRUST_HELP
+
+if TYPE_CHECKING:
+    from polhode import Body, Fit
+
+
+@app.command()
+@stopped_by_signals()
+def fit(
+    data: Annotated[
+        list[Path],
+        typer.Argument(metavar="DATA...", help="CSV or Parquet tables, results of polhode (.nc), or AEM files."),
+    ],
+    body: Annotated[
+        str | None,
+        typer.Option(
+            help="A guess: principal moments, as in 1,2,3; or Ixx,Iyy,Izz,Ixy,Ixz,Iyz, the elements of the tensor; or "
+            "the name of a body."
+        ),
+    ] = None,
+    free: Annotated[
+        str, typer.Option(help="What is fitted, separated by commas: 'ratios,omega,attitude,torque.coefficient'.")
+    ] = "moments,omega",
+    torque: Annotated[
+        str | None,
+        typer.Option(
+            help="The torque with guesses of its fields, as in 'LinearDamping(coefficient=0.01)'; + joins several."
+        ),
+    ] = None,
+    scenario: Annotated[Path | None, typer.Option(help="Take body, torque and start from this file instead.")] = None,
+    sigma_omega: Annotated[float | None, typer.Option(help="Standard deviation of the rates, rad/s.")] = None,
+    sigma_attitude: Annotated[float | None, typer.Option(help="Standard deviation of the attitudes, rad.")] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(help="What columns hold, as in t=seconds or omega=p,q,r. It can be given several times."),
+    ] = None,
+    missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out numbers that are not there.")] = False,
+    loss: Annotated[
+        str, typer.Option(help="How residuals count: linear, or soft_l1, huber, cauchy, arctan.")
+    ] = "linear",
+    plot: Annotated[Path | None, typer.Option(help="Draw data, fit and residuals: a .png, .svg or .pdf file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a picture that exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    trust: Annotated[bool, typer.Option("--trust", help=TRUST_HELP)] = False,
+) -> None:
+    """Fit a body, its start and its torque to measured rates and attitudes.
+
+    Prints the parameters with their standard errors, and what the data do not determine. Tables have columns time,
+    omega_x, omega_y, omega_z in rad/s, or quaternion_w, ..., quaternion_z from body to space axes, or both; sigma_omega
+    and sigma_attitude, if they are there. Without standard deviations these are estimated from the residuals.
+    Exit codes: 0 all went well; 1 the search did not come to its end, or the picture had to be saved elsewhere; 2 bad
+    input; 130 interrupted.
+    """
+    from polhode import fit as fitted
+    from polhode.compiled import CompilationFailed
+    from polhode.integration.loop import SimulationFailed
+
+    if plot is not None and (problem := unwritable(plot, force, "--plot")):
+        stop(problem)
+    try:
+        guess, known = _guess(body, torque, scenario, trust)
+        made = fitted(
+            guess, [*data] if len(data) > 1 else data[0], free=[x.strip() for x in free.split(",") if x.strip()],
+            sigma_omega=sigma_omega, sigma_attitude=sigma_attitude, missing="drop" if missing else "raise",
+            columns=columns_of(columns), loss=loss, **known,
+        )  # fmt: skip
+    except OSError as why:
+        stop(f"{why.filename or data[0]}: {why.strerror or why}")
+    except (ValueError, TypeError, ModuleNotFoundError) as why:
+        stop("\npolhode: ".join(str(why).splitlines()))
+    except (SimulationFailed, CompilationFailed) as why:
+        stop(why, FAILED)
+    except KeyboardInterrupt:
+        stop("interrupted", INTERRUPTED)
+    if as_json:
+        echo_json(_as_json(made))
+    else:
+        say(made)
+    code = 0 if made.converged else FAILED
+    if plot is not None:
+        from polhode.views.plot import save
+
+        figure = made.plot()
+        kept = keep(plot, force, lambda file, force: save(figure, file, overwrite=force))
+        if kept.problem:
+            say(f"polhode: {kept.problem}", err=True)
+            code = FAILED
+        if kept.file:
+            say(f"Saved as {kept.file}.", err=as_json)
+    raise typer.Exit(code)
+
+
+def _guess(
+    body: str | None, torque: str | None, scenario: Path | None, trust: bool
+) -> tuple[Body, dict[str, Any]]:  # fmt: skip
+    """Returns the guess of the body, and what else is known."""
+    if scenario is None:
+        if body is None:
+            raise ValueError("give a guess of the body: --body 1,2,3 for its moments, or --scenario FILE.toml")
+        return body_of(body), {} if torque is None else {"torque": torque_of(torque)}
+    if body is not None or torque is not None:
+        raise ValueError("give either --scenario or --body and --torque, not both")
+    from polhode.scenario import load_scenario
+
+    given = load_scenario(scenario, trust=trust)
+    known: dict[str, Any] = {"omega": given.omega}
+    if given.torque.depends:
+        known |= {"torque": given.torque, "state": given.state}
+    return given.body, known
+
+
+def _as_json(made: Fit) -> dict[str, Any]:
+    """Returns everything that is printed, as numbers and texts."""
+
+    def number(x: float) -> float | None:
+        return None if x != x else float(x)
+
+    parameters = {
+        name: {"value": number(value), "standard_error": number(error), "unit": unit}
+        for name, value, error, unit in zip(made.names, made.values, made.standard_errors, made.units, strict=True)
+    }
+    return {
+        "parameters": parameters,
+        "covariance": made.covariance.tolist(),
+        "moments": made.body.moments.tolist(),
+        "tensor": made.body.tensor.tolist(),
+        "omega": made.omega.tolist(),
+        "quaternion": made.quaternion.tolist(),
+        "t0": made.t0,
+        "chi2": made.chi2,
+        "degrees_of_freedom": made.degrees_of_freedom,
+        "sigma_estimated": list(made.sigma_estimated),
+        "undetermined": [one.text for one in made.undetermined],
+        "converged": made.converged,
+    }
