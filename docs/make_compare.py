@@ -1,4 +1,4 @@
-"""Run the example of docs/compare.md again, and put its table and picture there: `python -m docs.make_compare`."""
+"""Run the example of docs/howto/choose_method.md again, and put its table and picture there."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ def main() -> None:
     motion = {name: getattr(scenario, name) for name in ("body", "torque", "omega", "attitude", "t_span", "t_eval")}
     steps = halvings(scenario.step, scenario.t_span)
     done = ph.compare(**motion, methods="MR2,Strang,KL6,NMB,RK4,DOP853", steps=steps, repeats=20)
-    page = HERE / "compare.md"
+    page = HERE / "howto" / "choose_method.md"
     head, _, rest = page.read_text("utf-8").partition(BEGIN)
     tail = rest.partition(END)[2]
     page.write_text(f"{head}{BEGIN}\n```text\n{done.table()}\n```\n{END}{tail}", "utf-8")

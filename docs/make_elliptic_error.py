@@ -136,6 +136,6 @@ if __name__ == "__main__":
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 101_000
     found = collected(count)
     near_one, *rows = beside_scipy(min(count // 100, 1000))
-    insert(HERE / "elliptic.md", summary=summary(found), regions=by_region(found), scipy=near_one)
+    insert(HERE / "understand" / "elliptic.md", summary=summary(found), regions=by_region(found), scipy=near_one)
     picture(found, *rows)
     print(summary(found), by_region(found), near_one, sep="\n\n")

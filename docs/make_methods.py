@@ -1,4 +1,4 @@
-"""Write docs/methods.md from the catalogue: `python -m docs.make_methods`."""
+"""Write docs/reference/methods.md from the catalogue: `python -m docs.make_methods`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from polhode.methods import Method
 from polhode.views import cards
 from polhode.views.references import citation
 
-PAGE = Path(__file__).parent / "methods.md"
+PAGE = Path(__file__).parent / "reference" / "methods.md"
 
 INTRODUCTION = """\
 # Methods
@@ -22,7 +22,7 @@ Whatever stands here is measured: the contract tests run every method, compare i
 check at steps far too large to be accurate that it keeps what it claims, and that it does not keep what it does not
 claim. In the shell, `polhode methods --all` prints the tables and `polhode methods NAME` one method with its options,
 its literature and an example; with `--json` both are for programs to read. `polhode compare` measures errors and costs
-on a motion of your own ([compare.md](compare.md)).
+on a motion of your own ([compare.md](../howto/choose_method.md)).
 
 How to read the tables:
 """

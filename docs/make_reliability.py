@@ -1,11 +1,11 @@
-"""Write docs/reliability.md from the counts of `make faults`: `python -m docs.make_reliability`."""
+"""Write docs/evidence/reliability.md from the counts of `make faults`: `python -m docs.make_reliability`."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-COUNTS, PAGE = HERE / "reliability.json", HERE / "reliability.md"
+COUNTS, PAGE = HERE / "evidence" / "reliability.json", HERE / "evidence" / "reliability.md"
 
 INTRODUCTION = """\
 # What it survives
@@ -43,8 +43,10 @@ its loops (`for _ in range(50)` in place of `while`), or run it in a process of 
 ```python
 import multiprocessing
 
+import polhode as ph
+
 def run(queue):
-    queue.put(ph.simulate(body, torque, omega=omega, t_span=(0, 100), rtol=1e-9))
+    queue.put(ph.simulate(ph.Body([5, 5, 1]), ph.HeavyTop(20), omega=[0.1, 0, 50], t_span=(0, 10), rtol=1e-9))
 
 queue = multiprocessing.Queue()
 process = multiprocessing.Process(target=run, args=(queue,))

@@ -19,7 +19,7 @@ from polhode.views.references import citation
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
-PLACE = HERE / "reproduced"
+PLACE = HERE / "evidence"
 CLAIMS, PAGE = PLACE / "claims.json", PLACE / "claims.md"
 SHOWN = ("krysl2004/fig12", "vilmart2008/fig2")
 COUNTS = re.compile(r"(?<=<!-- counts -->).*?(?=<!-- end -->)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Write docs/scenario.md from the models of scenario files: `python -m docs.make_scenario`."""
+"""Write docs/reference/scenario.md from the models of scenario files: `python -m docs.make_scenario`."""
 
 import ast
 import dataclasses
@@ -16,16 +16,16 @@ from polhode import samples, scenario
 from polhode.torques import catalogue
 from polhode.views import cards
 
-PAGE = Path(__file__).parent / "scenario.md"
+PAGE = Path(__file__).parent / "reference" / "scenario.md"
 
 INTRODUCTION = """\
 # The keys of scenario files
 
 <!-- Made by docs/make_scenario.py from the models in src/polhode/scenario.py and the torques: edit those. -->
 
-A scenario is a run written down in TOML; [files.md](files.md) says how it is run, and what it may execute. This page
-lists every key. Keys that are not listed are errors, and so are values of another type. Angles are in radians unless
-a name says `_deg`."""
+A scenario is a run written down in TOML; [Files](../howto/files.md) say how to run it, and what it may execute.
+This page lists every key. Keys that are not listed are errors, and so are values of another type. Angles are in
+radians, unless a name says `_deg`."""
 
 SECTIONS: list[tuple[str, type[BaseModel]]] = [
     ("[body]", scenario._Body),
@@ -137,7 +137,7 @@ def _file_torques() -> str:
         f"Of a function in a Python file, {keys} can be given: the numbers that it finds in p, and whether it is\n"
         "compiled. `Table` also takes `file`, the name of a text file with a column for the time and three for the\n"
         "torque. Every model has its own keys; `polhode torques NAME` shows units and an example, and\n"
-        "[orbit.md](orbit.md) how orbits and fields are written."
+        "[orbit.md](../howto/orbit.md) how orbits and fields are written."
     )
 
 

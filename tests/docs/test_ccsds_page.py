@@ -1,4 +1,4 @@
-"""The examples of docs/ccsds.md run as they stand."""
+"""The examples of docs/howto/ccsds.md run as they stand."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "ccsds.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "ccsds.md").read_text("utf-8")
 
 
 def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

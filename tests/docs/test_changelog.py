@@ -16,7 +16,7 @@ def test_the_newest_section_is_this_version() -> None:
 
 
 def test_users_are_told_what_to_do() -> None:
-    page = (ROOT / "docs" / "changes.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "changes.md").read_text("utf-8")
     minor = re.findall(r"^## From (\S+) to (\S+)$", page, re.MULTILINE)
     assert minor[0][1] == polhode.__version__.rpartition(".")[0]
     rows = [line for line in page.splitlines() if line.startswith("| ")]

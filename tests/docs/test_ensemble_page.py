@@ -1,14 +1,16 @@
-"""The example of docs/ensemble.md runs as it stands."""
+"""The example of docs/howto/ensemble.md runs as it stands."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "ensemble.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "ensemble.md").read_text("utf-8")
 
 
+@pytest.mark.evidence
 def test_the_example() -> None:
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, Any] = {"__name__": "ensemble"}

@@ -1,4 +1,4 @@
-"""The examples of docs/files.md run as they stand."""
+"""The examples of docs/howto/files.md run as they stand."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "files.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "files.md"
 
 
 def test_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain: None) -> None:

@@ -1,4 +1,4 @@
-"""The examples of docs/free_motion.md run as they stand, and give the numbers that stand there."""
+"""The examples of docs/understand/free_motion.md run as they stand, and give the numbers that stand there."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from tests.authorities import gyrostat_regimes
 
-PAGE = (Path(__file__).parents[2] / "docs" / "free_motion.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "understand" / "free_motion.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""The examples of docs/orbit.md run as they stand."""
+"""The examples of docs/howto/orbit.md run as they stand."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 import polhode as ph
 from polhode.scenario import load_scenario
 
-PAGE = (Path(__file__).parents[2] / "docs" / "orbit.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "orbit.md").read_text("utf-8")
 CUBESAT, IGRF, MSIS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -21,6 +21,7 @@ def run(*blocks: str) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.evidence
 def test_the_cubesat() -> None:
     names = run(CUBESAT)
     s, orbit = names["s"], names["orbit"]

@@ -1,4 +1,4 @@
-"""docs/scenario.md is current, and says what is so."""
+"""docs/reference/scenario.md is current, and says what is so."""
 
 import re
 from pathlib import Path

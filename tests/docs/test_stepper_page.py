@@ -1,4 +1,4 @@
-"""The examples of docs/stepper.md, and the two in examples/, run as they stand."""
+"""The examples of docs/howto/stepper.md, and the two in examples/, run as they stand."""
 
 import importlib.util
 import re
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "stepper.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "howto" / "stepper.md").read_text("utf-8")
 
 pytestmark = pytest.mark.usefixtures("plain")
 

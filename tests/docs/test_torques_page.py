@@ -1,4 +1,4 @@
-"""The examples of docs/torques.md run as they stand."""
+"""The examples of docs/howto/torques.md run as they stand."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 import polhode as ph
 from polhode.scenario import load_scenario
 
-PAGE = (Path(__file__).parents[2] / "docs" / "torques.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "torques.md").read_text("utf-8")
 
 
 @pytest.mark.usefixtures("plain")

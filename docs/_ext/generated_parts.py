@@ -1,0 +1,19 @@
+"""Pages that are written from the source when the site is built: the API, the command line, the torques."""
+
+from sphinx.application import Sphinx
+
+from docs import make_api, make_commands, make_torques
+
+
+def write(app: Sphinx) -> None:
+    """Writes pages whose text has changed."""
+    for made in (make_api, make_commands, make_torques):
+        text = made.page()
+        if not made.PAGE.exists() or made.PAGE.read_text("utf-8") != text:
+            made.PAGE.write_text(text, "utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Registers the writing, before autosummary looks for names."""
+    app.connect("builder-inited", write, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,117 @@
+"""What goes with a release agrees with the package: versions, dependencies, examples, notebooks, the demo."""
+
+import ast
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docs.check_site import faults
+
+import polhode
+from docs import make_notebooks
+
+ROOT = Path(__file__).parents[2]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def test_versions_agree() -> None:
+    assert f"\nversion: {polhode.__version__}\n" in text("CITATION.cff")
+    assert json.loads(text(".zenodo.json"))["version"] == polhode.__version__
+    assert f'  version: "{polhode.__version__}"\n' in text("packaging/conda/recipe.yaml")
+
+
+def test_the_recipe_has_the_dependencies() -> None:
+    needed = tomllib.loads(text("pyproject.toml"))["project"]["dependencies"]
+    recipe = text("packaging/conda/recipe.yaml").replace("matplotlib-base", "matplotlib").replace(" ", "")
+    for requirement in needed:
+        assert f"-{requirement}\n" in recipe, requirement
+
+
+@pytest.mark.parametrize("page", make_notebooks.PAGES)
+def test_notebooks_are_their_pages(page: str) -> None:
+    place = make_notebooks.place(page)
+    assert place.read_text("utf-8") == make_notebooks.notebook(page), "run: python -m docs.make_notebooks"
+
+
+def cells(page: str) -> list[str]:
+    made = json.loads(make_notebooks.place(page).read_text("utf-8"))
+    assert (made["nbformat"], made["metadata"]["kernelspec"]["name"]) == (4, "python3")
+    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
+    return ["".join(cell["source"]) for cell in made["cells"] if cell["cell_type"] == "code"]
+
+
+def run(page: str) -> dict[str, Any]:
+    """Runs the cells of a notebook, but for those of the shell, which tests/test_examples.py runs."""
+    import matplotlib.pyplot as plt
+
+    names: dict[str, Any] = {"__name__": page}
+    for cell in cells(page):
+        if not cell.startswith("%%"):
+            exec(compile(cell, page, "exec"), names)
+    plt.close("all")
+    return names
+
+
+@pytest.fixture
+def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("drawn", "plain")
+def test_the_lesson() -> None:
+    """The handout's tasks: each is done twice, and both agree."""
+    names = run("start/student.md")
+    np = names["np"]
+    assert np.abs(names["jacobi"](names["t"]) - names["exact"]).max() < 1e-12
+    assert np.abs(names["s"].omega - names["by_splitting"]).max() < 1e-12
+    error = names["energy_error"]
+    assert -9 < error(names["by_rk4"])[-1] < -8
+    assert -5 < error(names["by_splitting"]).max() < -4
+
+
+@pytest.mark.usefixtures("drawn")
+def test_the_asteroid() -> None:
+    names = run("start/asteroid_observer.md")
+    assert abs(names["frequency"][names["power"].argmax()] - names["f_phi"]) < 0.01
+    late = names["np"].median(names["angle"], axis=0)
+    assert late[30] < 10 < late[365]
+
+
+@pytest.mark.usefixtures("drawn")
+@pytest.mark.evidence
+@pytest.mark.parametrize("page", [p for p in make_notebooks.PAGES if "student" not in p and "asteroid" not in p])
+def test_the_other_notebooks(page: str) -> None:
+    run(page)
+
+
+def test_the_demo_is_an_example() -> None:
+    made = ast.get_docstring(ast.parse(text("examples/demo.py"))) or ""
+    assert made.startswith("What polhode does")
+    assert "examples/demo.py" in text("Makefile")
+
+
+def test_faults_of_a_site_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">A</h1><a href="b.html#there">b</a><a href="gone.html">c</a><a href="https://example.org">d</a>'
+        '<script src="https://example.org/x.js"></script><style>@import "//example.org/y.css";</style>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here">B</p><a href="a.html#top">a</a><img src="none.png">')
+    (tmp_path / "c.css").write_text("p { background: url(https://example.org/z.png) }")
+    wrong, others = faults(tmp_path)
+    said = "\n".join(wrong)
+    assert len(wrong) == 6
+    for part in ("b.html#there", "gone.html", "x.js", "y.css", "none.png", "z.png"):
+        assert part in said
+    assert others == {"https://example.org"}
+
+
+def test_every_section_takes_in_new_pages() -> None:
+    for section in ("start", "howto", "understand", "reference", "evidence"):
+        assert re.search(r":glob:\n(.*\n)*\*\n", text(f"docs/{section}/index.md"))
