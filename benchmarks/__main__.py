@@ -31,6 +31,12 @@ def _map(rest: Sequence[str], quick: bool) -> Any:
     return cells.main([*rest, *(["--quick"] if quick else [])])
 
 
+def _users(rest: Sequence[str], quick: bool) -> Any:
+    from benchmarks import users
+
+    return users.main([*rest, *(["--quick"] if quick else [])])
+
+
 def _papers(rest: Sequence[str], quick: bool) -> Any:
     from benchmarks import work_precision
     from benchmarks.contenders import PEERS
@@ -83,8 +89,8 @@ def _reference(rest: Sequence[str], quick: bool) -> Any:
 
 
 PARTS: dict[str, Callable[[Sequence[str], bool], Any]] = {
-    "reference": _reference, "map": _map, "papers": _papers, "tops": _tops, "scaling": _scaling, "bound": _bound,
-    "long": _long,
+    "reference": _reference, "users": _users, "map": _map, "papers": _papers, "tops": _tops, "scaling": _scaling,
+    "bound": _bound, "long": _long,
 }  # fmt: skip
 OTHERS = {
     "fresh memory": ["benchmarks.peers", "--table", "fresh memory"],
@@ -94,7 +100,7 @@ OTHERS = {
     "lanes": ["benchmarks.ensemble"],
     "foundation": ["benchmarks.foundation"],
 }
-"""Measurements that print their own table, by the name of its place in docs/benchmarks.md."""
+"""Measurements that print their own table, by the name of its place in docs/evidence/benchmarks.md."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

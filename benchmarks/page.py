@@ -1,4 +1,4 @@
-"""Tables of docs/benchmarks.md, with the day and the machine they were measured on."""
+"""Tables of docs/evidence/benchmarks.md, with the day and the machine they were measured on."""
 
 import argparse
 import datetime
@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "benchmarks.md"
 
 
 def processor() -> str:
@@ -92,6 +92,6 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 def command(name: str, what: str, measured: Callable[[], str], arguments: Sequence[str] | None = None) -> None:
     """Measures a table, prints it, and with --write puts it into the page."""
     parser = argparse.ArgumentParser(description=what.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/evidence/benchmarks.md")
     write = parser.parse_args(arguments).write
     report(name, f"{conditions('polhode', 'numba')}\n\n{measured()}", write)

@@ -1,7 +1,7 @@
 """From the measurements in bench/ to tables, plots, the documentation and the headline of the README.
 
 python -m benchmarks report            # bench/tables.md, bench/*.png, bench/results.json
-python -m benchmarks report --write    # and the same into docs/benchmarks.md, docs/figures and README.md
+python -m benchmarks report --write    # and the same into docs/evidence/benchmarks.md, docs/figures and README.md
 """
 
 import argparse
@@ -330,8 +330,30 @@ def rivals(records: Sequence[Record]) -> str:
     return f"{found[0]} alone" if len(found) == 1 else f"the quickest of {', '.join(found)}"
 
 
+def in_plain_words(results: dict[str, Record]) -> str:
+    """Returns three lines for the README that a stranger understands, with the day and the command."""
+    rows = [["", "measured"]]
+    if "map" in results:
+        records = results["map"]["found"]["records"]
+        some = [won(r) for r in records if strength(r["eps"]) == "weak" and math.isfinite(won(r))]
+        if some:
+            least, most, median = (number(f(some)) for f in (min, max, statistics.median))
+            what = f"one body under a weak torque, beside {rivals(records)}, each as accurate as the other"
+            rows.append([what, f"{median} times as fast ({least} to {most})"])
+    if "tops" in results:
+        ratios = [r["ratio"] for r in results["tops"]["found"] if r["target"] == 1e-9 and "ratio" in r]
+        if ratios:
+            what = "10,000 heavy tops to nine digits on one core, beside heyoka's batch mode"
+            rows.append([what, f"{number(min(ratios))} to {number(max(ratios))} times as fast"])
+    if "scaling" in results:
+        many = results["scaling"]["found"]["many"]
+        rows.append([f"{many['bodies']:,} bodies, {many['steps']:,} steps each", f"{many['seconds']:.0f} s"])
+    machine = next(iter(results.values()))["machine"]
+    return f"{described(machine).partition(', load')[0]}; `make bench`.\n\n{markdown(rows)}"
+
+
 def headline(results: dict[str, Record]) -> str:
-    """Returns a few lines for the README, with the day."""
+    """Returns a few lines for the top of the page, with the day."""
     rows = [["", "measured", "aim"]]
     if "map" in results:
         records = results["map"]["found"]["records"]
@@ -381,7 +403,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Writes everything that the measurements allow."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks report", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("bench"))
-    parser.add_argument("--write", action="store_true", help="also into docs/benchmarks.md, docs/figures and README.md")
+    parser.add_argument("--write", action="store_true", help="also into the pages in docs/ and README.md")
     asked = parser.parse_args(arguments)
     results: dict[str, Any] = {}
     for name in TABLES:
@@ -412,7 +434,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in PLOTS:
             if name in results:
                 shutil.copy(asked.out / f"bench_{name}.png", FIGURES / f"bench_{name}.png")
-        readme = ROOT / "README.md"
-        if f"<!-- {HEADLINE} -->" in readme.read_text():
-            put(readme, HEADLINE, top)
+        put(ROOT / "README.md", HEADLINE, in_plain_words({name: results[name] for name in TABLES if name in results}))
     return 0

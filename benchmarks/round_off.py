@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--starts", type=int, default=200)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--methods", nargs="+", default=METHODS, metavar="METHOD")
-    parser.add_argument("--write", action="store_true", help="write the figure, and the table into docs/round_off.md")
+    parser.add_argument("--write", action="store_true", help="write figure and table into docs/")
     asked = parser.parse_args(arguments)
     momenta, rows = starts(asked.starts), 100
     found: dict[str, NDArray[np.float64]] = {}
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{markdown({name: walks[name]}).splitlines()[-1]}  {spent * 1e9:.0f} ns a step", flush=True)
     if asked.write:
         draw(found, asked.steps, DOCS / "figures" / "round_off.png")
-        page = DOCS / "round_off.md"
+        page = DOCS / "decisions" / "notes" / "round_off.md"
         page.write_text(replaced(page.read_text(), markdown(walks)))
 
 

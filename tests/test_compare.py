@@ -290,10 +290,22 @@ def test_many_methods_can_be_told_apart() -> None:
 
 
 def test_the_lines_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).parents[1] / "docs" / "compare.md"
+    page = Path(__file__).parents[1] / "docs" / "howto" / "choose_method.md"
     (block,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(compile(block, page.name, "exec"), names)
     assert len(names["done"].entries) == 6
     assert {p.name for p in tmp_path.iterdir()} == {"comparison.png", "comparison.nc"}
+
+
+def test_steps_for_each_method() -> None:
+    steps = {"RK4": [0.1], "*": [0.05, 0.025]}
+    done = ph.compare(BODY, **FREE, methods="MR2,RK4", steps=steps, repeats=1)
+    assert [(e.method, e.step) for e in done.entries] == [("MR2", 0.05), ("MR2", 0.025), ("RK4", 0.1)]
+    alone = ph.compare(BODY, **FREE, methods="RK4", steps=[0.1], t_eval=done.t, repeats=1)
+    np.testing.assert_array_equal(done.entries[-1].attitude_error, alone.entries[0].attitude_error)
+    with pytest.raises(ValueError, match="there are no steps for MR2: name it, or give steps for all others under"):
+        ph.compare(BODY, **FREE, methods="MR2,RK4", steps={"RK4": [0.1]})
+    with pytest.raises(ValueError, match="there are steps for KL6, which is not among the methods MR2, RK4"):
+        ph.compare(BODY, **FREE, methods="MR2,RK4", steps={"KL6": [0.1], "*": [0.2]})

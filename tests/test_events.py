@@ -234,7 +234,7 @@ def height(t: float, q: Any, w: Any) -> float:
     return float(ph.to_space(q, (0.0, 0.0, 1.0))[2]) - 0.3
 
 
-@pytest.mark.parametrize("fails_at", [0.2, 0.28, 0.299])
+@pytest.mark.parametrize("fails_at", [pytest.param(0.2, marks=pytest.mark.evidence), 0.28, 0.299])
 def test_a_stop_shortly_before_what_cannot_be_done(fails_at: float) -> None:
     """It is found between the last look and the failure, for one body and for many."""
     body, torque, stop = ph.Body([1.0, 1.4, 2.1]), replace(above, values=(fails_at,)), ph.Event(height, terminal=True)

@@ -15,6 +15,8 @@ from polhode.scenario import MOST_BYTES, ScenarioError, check_scenario, load_sce
 from polhode.torques.heavy_top import HeavyTop
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.toml"))
+LONG = {"reaction_wheels"}
+"""Examples that compile for more than ten seconds: they are evidence."""
 
 GOOD = {
     "body": "moments = [1.0, 2.0, 2.5]",
@@ -139,7 +141,10 @@ def test_windows_files_are_read(write: Callable[..., Path]) -> None:
     assert load_scenario(write(text)).title == "Größe"
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, id=p.stem, marks=[pytest.mark.evidence] if p.stem in LONG else []) for p in EXAMPLES],
+)
 def test_examples_run(path: Path) -> None:
     solution = load_scenario(path).simulate()
     assert solution.success

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from xarray import open_dataset
 
 import polhode as ph
-from polhode.cli import BAD_INPUT, FAILED, INTERRUPTED, app
+from polhode.cli import app
+from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED
 from polhode.scenario import ScenarioError, load_scenario
 from tests.contract._measure import interpreted
 

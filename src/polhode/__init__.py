@@ -11,10 +11,12 @@ from polhode._interrupts import imported
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
+    from polhode import cluster as cluster
     from polhode import elliptic as elliptic
     from polhode import environment as environment
     from polhode import methods as methods
     from polhode import samples as samples
+    from polhode import systems as systems
     from polhode import torques as torques
     from polhode._check import ScaledQuaternion as ScaledQuaternion
     from polhode._compare import Comparison as Comparison
@@ -25,11 +27,15 @@ if TYPE_CHECKING:
     from polhode._prepare import prepare as prepare
     from polhode._simulate import resume as resume
     from polhode._simulate import simulate as simulate
+    from polhode._view import plot as plot
+    from polhode._view import view as view
     from polhode._watch import Event as Event
     from polhode._watch import EventsUnresolved as EventsUnresolved
     from polhode.attitudes import quaternion_from_euler as quaternion_from_euler
     from polhode.attitudes import quaternion_from_mrp as quaternion_from_mrp
     from polhode.body import Body as Body
+    from polhode.cluster.plan import EnsemblePlan as EnsemblePlan
+    from polhode.cluster.plan import plan_ensemble as plan_ensemble
     from polhode.core.ops import where as where
     from polhode.core.table import table_at as table_at
     from polhode.ensembles.ensemble import ensemble as ensemble
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
     from polhode.ensembles.reduce import quantity as quantity
     from polhode.ensembles.result import Ensemble as Ensemble
     from polhode.ensembles.result import EnsembleInterrupted as EnsembleInterrupted
+    from polhode.fitting.fit import fit as fit
+    from polhode.fitting.result import Fit as Fit
     from polhode.free import FreeMotion as FreeMotion
     from polhode.integration.cost import LongRun as LongRun
     from polhode.integration.loop import SimulationFailed as SimulationFailed
@@ -44,8 +52,17 @@ if TYPE_CHECKING:
     from polhode.integration.short_steps import ShortSteps as ShortSteps
     from polhode.io.ccsds import read_aem as read_aem
     from polhode.io.ccsds import read_apm as read_apm
+    from polhode.referee.judge import check as check
+    from polhode.referee.verdict import Verdict as Verdict
     from polhode.solution import Solution as Solution
     from polhode.stepping.stepper import Stepper as Stepper
+    from polhode.systems.forces import forces as forces
+    from polhode.systems.forces import pairs as pairs
+    from polhode.systems.simulate import resume_system as resume_system
+    from polhode.systems.simulate import simulate_system as simulate_system
+    from polhode.systems.solution import SystemSolution as SystemSolution
+    from polhode.systems.steps import Langevin as Langevin
+    from polhode.systems.system import System as System
     from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
     from polhode.torques import torque as torque
     from polhode.torques import torque_from_pointer as torque_from_pointer
@@ -83,13 +100,16 @@ _HOME = {
     "Damper": "torques.damper",
     "Ensemble": "ensembles.result",
     "EnsembleInterrupted": "ensembles.result",
+    "EnsemblePlan": "cluster.plan",
     "Event": "_watch",
     "EventsUnresolved": "_watch",
     "Facets": "torques.facets",
+    "Fit": "fitting.result",
     "Free": "torques.free",
     "FreeMotion": "free",
     "GravityGradient": "torques.gravity_gradient",
     "HeavyTop": "torques.heavy_top",
+    "Langevin": "systems.steps",
     "LinearDamping": "torques.damping",
     "LongRun": "integration.cost",
     "MagneticDipole": "torques.magnetic_dipole",
@@ -98,6 +118,7 @@ _HOME = {
     "Prepared": "_prepare",
     "ReactionWheels": "torques.reaction_wheels",
     "Reduced": "ensembles.reduce",
+    "Sampled": "torques._sampled",
     "ScaledQuaternion": "_check",
     "ShortSteps": "integration.short_steps",
     "SimulationFailed": "integration.loop",
@@ -105,15 +126,23 @@ _HOME = {
     "SinusoidalTorque": "torques.sinusoidal",
     "Solution": "solution",
     "Stepper": "stepping.stepper",
-    "Sampled": "torques._sampled",
+    "System": "systems.system",
+    "SystemSolution": "systems.solution",
     "Table": "torques.table",
     "ToleranceNotReached": "tolerance.search",
+    "Verdict": "referee.verdict",
+    "check": "referee.judge",
     "clip": "vectors",
     "compare": "_compare",
     "cross": "vectors",
     "dot": "vectors",
     "ensemble": "ensembles.ensemble",
+    "forces": "systems.forces",
+    "fit": "fitting.fit",
     "load": "_load",
+    "pairs": "systems.forces",
+    "plan_ensemble": "cluster.plan",
+    "plot": "_view",
     "prepare": "_prepare",
     "quantity": "ensembles.reduce",
     "quaternion_conjugate": "vectors",
@@ -123,15 +152,18 @@ _HOME = {
     "read_aem": "io.ccsds",
     "read_apm": "io.ccsds",
     "resume": "_simulate",
+    "resume_system": "systems.simulate",
     "simulate": "_simulate",
+    "simulate_system": "systems.simulate",
     "table_at": "core.table",
     "to_body": "vectors",
     "to_space": "vectors",
     "torque": "torques",
     "torque_from_pointer": "torques",
+    "view": "_view",
     "where": "core.ops",
 }
-_MODULES = ("elliptic", "environment", "methods", "samples", "torques")
+_MODULES = ("cluster", "elliptic", "environment", "methods", "samples", "systems", "torques")
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 

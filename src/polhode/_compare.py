@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -204,13 +204,10 @@ class Comparison:
 
         It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
         """
-        from polhode.views.plot import save
+        from polhode.views.plot import finished
         from polhode.views.plot_compare import draw
 
-        figure = draw(self)
-        for path in paths:
-            save(figure, path)
-        return figure
+        return finished(draw(self), *paths)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes all numbers to a NetCDF file, which `xarray.open_dataset` opens."""
@@ -275,7 +272,7 @@ def compare(
     attitude: Any = None,
     t_span: tuple[float, float],
     methods: str | Sequence[str | Method],
-    steps: Sequence[float],
+    steps: Sequence[float] | Mapping[str, Sequence[float]],
     t_eval: Any = None,
     repeats: int = 5,
     progress: Progress | None = None,
@@ -294,7 +291,8 @@ def compare(
         Names or methods; or names in one text, separated by commas. A method with an option `rtol` that is not set is
         run with several tolerances instead of the steps.
     steps
-        Lengths of steps in s, in any order.
+        Lengths of steps in s, in any order; or, by the names of methods, steps for each of them, with those of all
+        others under the name "*": `{"KL6": [0.4, 0.2], "*": [0.1, 0.05]}`.
     t_eval
         The times at which errors are taken. Default: about 200 on the grid of the longest step.
     repeats
@@ -315,9 +313,10 @@ def compare(
     torque = Free() if torque is None else torque
     motion: dict[str, Any] = {"omega": omega, "attitude": attitude, "t_span": t_span}
     chosen = [find_method(m) if isinstance(m, str) else m for m in listed(methods)]
-    trials = _trials(body, torque, motion, chosen, steps)
+    by_method = _steps_by_method(steps, chosen)
+    trials = _trials(body, torque, motion, chosen, by_method)
     t0, t1 = (float(t) for t in t_span)
-    longest = max(map(float, steps))
+    longest = max((row[0] for row in by_method.values()), default=abs(t1 - t0) / OUTPUTS)
     times = _times(t0, t1, longest) if t_eval is None else _check.row("t_eval", t_eval)
     contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile or (lambda _: None))
     if torque.depends is Depends.NOTHING and (not body.has_rotor or has_closed_form(body)):
@@ -346,6 +345,40 @@ def listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
     return found
 
 
+EVERY_OTHER = "*"
+"""Stands for the methods that have no steps of their own."""
+
+
+def _steps_by_method(
+    steps: Sequence[float] | Mapping[str, Sequence[float]], methods: Sequence[Method]
+) -> dict[str, list[float]]:  # fmt: skip
+    """Returns the steps of each method that takes any, longest first."""
+    given = steps if isinstance(steps, Mapping) else {EVERY_OTHER: steps}
+    named = {name if name == EVERY_OTHER else find_method(name).name: row for name, row in given.items()}
+    names = [m.name for m in methods]
+    if unknown := [name for name in named if name != EVERY_OTHER and name not in names]:
+        raise ValueError(f"there are steps for {', '.join(unknown)}, which is not among the methods {', '.join(names)}")
+    found = {}
+    for method in methods:
+        if _has_tolerance(method) and method.name not in named and EVERY_OTHER not in named:
+            continue
+        if method.name not in named and EVERY_OTHER not in named:
+            raise ValueError(f"there are no steps for {method.name}: name it, or give steps for all others under '*'")
+        row = named.get(method.name, named.get(EVERY_OTHER, []))
+        lengths = sorted((_check.number("a step", h, positive=True) for h in row), reverse=True)
+        if any(a == b for a, b in pairwise(lengths)):
+            raise ValueError(f"a step is listed twice: {', '.join(f'{h:g}' for h in lengths)}")
+        if not lengths:
+            raise ValueError("give at least one step")
+        found[method.name] = lengths
+    return found
+
+
+def _has_tolerance(method: Method) -> bool:
+    """Whether a method is run with tolerances instead of steps."""
+    return method.variable_steps and any(option.name == "rtol" for option in method.options)
+
+
 def halvings(step: float, t_span: tuple[float, float]) -> list[float]:
     """Returns steps around this one, from four times to a quarter of it, of which at least ten fit into the span."""
     span = abs(t_span[1] - t_span[0])
@@ -368,26 +401,22 @@ class _Trial(NamedTuple):
 
 
 def _trials(
-    body: Body, torque: Torque, motion: dict[str, Any], methods: Sequence[Method], steps: Sequence[float]
+    body: Body, torque: Torque, motion: dict[str, Any], methods: Sequence[Method], steps: dict[str, list[float]]
 ) -> list[_Trial]:
     """Returns every run that is to be made, checked as far as possible without making it."""
     t0, t1 = _check.array("t_span", motion["t_span"], (2,)).tolist()
     span = abs(t1 - t0)
-    lengths = sorted((_check.number("a step", h, positive=True) for h in steps), reverse=True)
-    if any(a == b for a, b in pairwise(lengths)):
-        raise ValueError(f"a step is listed twice: {', '.join(f'{h:g}' for h in lengths)}")
-    if not lengths:
-        raise ValueError("give at least one step")
-    if span and lengths[0] > span:
-        raise ValueError(f"a step of {lengths[0]:g} s is longer than the whole time from {t0:g} to {t1:g} s")
+    longest = max((row[0] for row in steps.values()), default=0.0)
+    if span and longest > span:
+        raise ValueError(f"a step of {longest:g} s is longer than the whole time from {t0:g} to {t1:g} s")
     if refused := [m.name for m in methods if m.refuses(torque.depends)]:
         raise ValueError(
             f"{torque.name} is a torque that cannot be used with {', '.join(refused)}: leave these methods out"
         )
     trials, problems = [], []
     for method in {m.name: m for m in methods}.values():
-        settings = [(method, Entry(method.name, h)) for h in lengths]
-        if method.variable_steps and any(option.name == "rtol" for option in method.options):
+        settings = [(method, Entry(method.name, h)) for h in steps.get(method.name, [])]
+        if _has_tolerance(method):
             chosen = dict(method.settings).get("rtol")
             tolerances = TOLERANCES if chosen is None else (float(chosen),)
             settings = [(method.replace(rtol=r), Entry(method.name, span, rtol=r)) for r in tolerances]

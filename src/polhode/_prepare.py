@@ -11,7 +11,7 @@ from polhode.compiled import announced_once
 from polhode.core.ops import read_only
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, scales_of
 from polhode.integration.loop import solve
-from polhode.integration.quick import QuickRuns, can_be_quick
+from polhode.integration.quick import QuickRuns, are_equal, may_be_quick
 from polhode.integration.trial import size_at_start
 from polhode.integration.variable import steps_of
 from polhode.methods import Method
@@ -74,7 +74,7 @@ class Prepared:
 
     def __init__(self, problem: Problem, plan: Plan, on_compile: OnCompile = None) -> None:
         self._problem, self._plan, self._on_compile = problem, plan, on_compile
-        self._is_quick = can_be_quick(problem, steps_of(problem, plan))
+        self._is_quick = may_be_quick(problem) and are_equal(steps_of(problem, plan))
         self._needed, self._parameters = _needs(problem.torque), len(problem.torque.parameters(problem.body))
         self._runs: dict[object, QuickRuns] = {}
         self._only: QuickRuns | None = None
@@ -150,8 +150,10 @@ class Prepared:
         if found is None:
             if len(self._runs) >= KEPT_PROGRAMS:
                 self._runs.clear()
-            binding = Binding(problem, plan, NO_OTHERS, steps_of(problem, plan).driver)
-            found = self._runs[deciding] = QuickRuns(self._problem, plan, binding, self._on_compile)
+            steps = steps_of(problem, plan)
+            assert are_equal(steps)
+            binding = Binding(problem, plan, NO_OTHERS, steps.driver)
+            found = self._runs[deciding] = QuickRuns(self._problem, plan, steps, binding, self._on_compile)
         return found
 
     def _size_at_start(self, problem: Problem, values: Floats | None) -> float:

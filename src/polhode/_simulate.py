@@ -353,6 +353,10 @@ def _end_is_estimated(solution: Solution) -> bool:
     return any(rows.t.size > 0 and rows.t[-1] == solution.t_last for rows in (solution, *solution.events))
 
 
+FIRST_PART = 0.1
+"""The part of a tolerance for which the end of a first part is computed again: its error may grow in what follows."""
+
+
 def _estimated_to_its_end(
     solution: Solution, goal: search.Goal, progress: Progress | None, on_compile: OnCompile
 ) -> Solution:
@@ -360,7 +364,7 @@ def _estimated_to_its_end(
     if _end_is_estimated(solution):
         return solution
     to_end = solution.problem.replace(t_end=solution.t_last, times=np.append(solution.t, solution.t_last), every=None)
-    other = search.answer(to_end, goal._replace(method=None), progress, on_compile)
+    other = search.answer(to_end, goal._replace(method=None, rtol=FIRST_PART * goal.rtol), progress, on_compile)
     assert other.error_estimate is not None
     assert solution.error_estimate is not None
     return replace(

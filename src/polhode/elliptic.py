@@ -3,7 +3,7 @@
 Every function takes the complementary parameter mc = 1 - m = k'^2 (and nc = 1 - n): near m = 1, where a rigid body
 tumbles from one end of its intermediate axis to the other, m itself has no digits left for the distance from 1.
 Arguments are numbers or arrays that broadcast; numbers give numbers. The result is NaN where there is no real value.
-`docs/elliptic.md` has the measured error of each function.
+`docs/understand/elliptic.md` has the measured error of each function.
 
 In a torque, or in any other function that polhode compiles, each name stands for its kernel in `polhode.core.elliptic`.
 """

@@ -2,7 +2,7 @@
 
 A unit is a file for other simulators, such as OpenModelica, Simulink or FMPy: they give it a torque, ask it to go on by
 a time, and read attitude and rate. It is made with pythonfmu, which brings the binary that runs Python inside the other
-program; nothing is compiled. That Python must have polhode installed (docs/stepper.md).
+program; nothing is compiled. That Python must have polhode installed (docs/howto/stepper.md).
 
     inputs      torque_x, torque_y, torque_z            N m, in body axes, held over each step, beside its torque
     outputs     quaternion_w, ..._x, ..._y, ..._z       body to space, scalar first

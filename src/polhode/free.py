@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ HUGE_PAGE_BYTES = 2**21
 has them (Linux, as NumPy asks it to), instead of 512 small ones, which cost more time than writing the results."""
 
 MOST_RATIO = 1e14
-"""The greatest ratio of two moments: beyond it energies were off by more than round-off (docs/free_motion.md)."""
+"""The greatest ratio of two moments: beyond it energies were off by more than round-off (docs: the free motion)."""
 
 SMALLEST_SIZE = 1e-306
 """Rates and momenta that are not zero lie between this and its inverse: below it floats have fewer digits."""
@@ -126,8 +127,8 @@ class FreeMotion:
     The state at any time, before or after the start, costs the same and is accurate to the last digits: the error is
     below 4 eps (1 + s), where eps is 2.2e-16 and s is the greatest change of the state per relative change of any of
     the numbers given; for moments that no body has it is below 16 eps (1 + s). Where moments are far apart, errors of
-    rates are relative to the greatest rate of the motion. Moments may be up to 1e14 apart. (docs/free_motion.md has
-    the measurements.)
+    rates are relative to the greatest rate of the motion. Moments may be up to 1e14 apart.
+    (docs/understand/free_motion.md has the measurements.)
 
     For many motions at once, give a list of bodies, or a stack of rates or attitudes, or several of these of one
     length. All results then have an axis of motions first, then the axes of the times, then components.
@@ -596,13 +597,42 @@ class FreeMotion:
         """
         if self._shape:
             raise ValueError("a picture shows one motion: take one with motion[i].plot()")
-        from polhode.views.plot import save
+        from polhode.views.plot import finished
         from polhode.views.plot_free import draw
 
-        figure: Figure = draw(self)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return finished(draw(self), *([] if path is None else [path]))
+
+    def animate(
+        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
+        fps: int = 15, overwrite: bool = False,
+    ) -> Path:  # fmt: skip
+        """Writes a moving picture of the turning body, as GIF or MP4 by the ending of the name, and returns its place.
+
+        It lasts `seconds`, in which the time goes through `t_span`; by default that is some periods, or
+        their first part if the body would turn so far between frames that it seemed to jump. MP4 needs ffmpeg.
+        """
+        from polhode.views.page_data import FreeRun
+        from polhode.views.plot_moving import animate
+
+        run = FreeRun(self, t_span)
+        return animate(run, path, is_span_given=t_span is not None, seconds=seconds, fps=fps, overwrite=overwrite)
+
+    def view(
+        self, path: str | os.PathLike[str] | None = None, *, t_span: tuple[float, float] | None = None,
+        name: str | None = None, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume",
+        points: Any = None, pointing: Any = None,
+    ) -> Any:  # fmt: skip
+        """Shows the motion turning, with its curves: in a notebook as a widget, else in the browser.
+
+        With a path the page is written there instead, as one HTML file that needs no network. `polhode.view` has the
+        other arguments, and shows several motions side by side.
+        """
+        from polhode.views.page_data import FreeRun
+        from polhode.views.page_show import made_page, shown
+
+        run = FreeRun(self, t_span, name)
+        page = made_page([run], title=title, mesh=mesh, mesh_centre=mesh_centre, points=points, pointing=pointing)
+        return shown(page, path)
 
     # --- stacks
 

@@ -50,8 +50,8 @@
     reduce.worst = "energy_error.max(time).quantile(0.99, body)"
     reduce.lean = "pointing_angle_deg(z, [0, 0, 1]).max(time)"
 
-docs/scenario.md lists every key. Unknown keys are errors everywhere. Messages begin with the path of the key they are
-about.
+docs/reference/scenario.md lists every key. Unknown keys are errors everywhere. Messages begin with the path of the key
+they are about.
 
 A scenario can name a Python file of your own, "file.py:function". To load the scenario executes that file, like any
 script: run only scenarios that you trust. The file is executed last, when everything else has been checked, and only
@@ -97,6 +97,9 @@ from polhode.torques.table import Table, columns_of
 from polhode.views.text import one_line
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from polhode.cluster.plan import EnsemblePlan
     from polhode.ensembles.reduce import Quantity, Reduced
     from polhode.ensembles.result import Ensemble
 
@@ -519,11 +522,20 @@ class Scenario:
         """Runs all bodies of an [ensemble]; the arguments, and what is raised, are those of `polhode.ensemble`."""
         from polhode.ensembles.ensemble import ensemble
 
+        return ensemble(**self._of_many(), progress=progress, on_compile=on_compile)  # type: ignore[no-any-return]
+
+    def plan(self, store: str, executor: Executor | None = None) -> EnsemblePlan:
+        """Plans an [ensemble] in parts; what is raised is what `polhode.plan_ensemble` raises."""
+        from polhode.cluster.plan import plan_ensemble
+
+        return plan_ensemble(**self._of_many(), store=store, executor=executor)
+
+    def _of_many(self) -> dict[str, Any]:
+        """Returns the arguments that `ensemble` and `plan_ensemble` have in common."""
         assert self.many is not None
         drawn = {"count": self.many.count, "seed": self.many.seed, **self.many.drawn}
-        given: dict[str, Any] = {**self.arguments(), **drawn, "progress": progress, "on_compile": on_compile}
-        given["events"] = self.events or None
-        return ensemble(**given, reduce=self.many.reduce) if self.many.reduce else ensemble(**given)
+        more = {"events": self.events or None, "reduce": self.many.reduce or None}
+        return {**self.arguments(), **drawn, **more}
 
     def simulate(
         self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
@@ -557,10 +569,10 @@ def load_scenario(path: str | Path, *, trust: bool = False) -> Scenario:
     return check_scenario(path, trust=trust).scenario()
 
 
-def check_scenario(path: str | Path, *, trust: bool = False) -> Draft:
+def check_scenario(path: str | Path, *, trust: bool = False, in_parts: bool = False) -> Draft:
     """Reads a scenario file and checks everything in it that can be checked before a Python file is executed.
 
-    Raises ScenarioError, as `load_scenario` does.
+    Raises ScenarioError, as `load_scenario` does. An ensemble that is run in parts may be larger than a file can be.
     """
     path = Path(path)
     with _problems_of(path):
@@ -568,7 +580,7 @@ def check_scenario(path: str | Path, *, trust: bool = False) -> Draft:
         if isinstance(tree.get("event"), dict):  # a single one may be an [event]
             tree["event"] = [tree["event"]]
         file = _validated(_FileOfSum if isinstance(tree.get("torque"), list) else _File, tree)
-        return Draft(_scenario(path, file, trust), file, trust)
+        return Draft(_scenario(path, file, trust, in_parts), file, trust)
 
 
 @dataclass(frozen=True, eq=False)
@@ -629,7 +641,7 @@ def _problems_of(path: Path) -> Iterator[None]:
         raise ScenarioError("\n".join(lines)) from None
 
 
-def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
+def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
     """Returns the scenario, without a torque if that is in a Python file."""
     whole = _checked("body", file.body.body)
     named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
@@ -693,10 +705,11 @@ def _scenario(path: Path, file: _File, trust: bool) -> Scenario:
         )
     listed = len(t_eval) if t_eval is not None else 2 + int(rows) * (run.every is not None)
     size = file.ensemble.count * listed * 32  # a quaternion in each row
-    if size > LARGEST_BYTES and not file.ensemble.reduce:
+    if size > LARGEST_BYTES and not file.ensemble.reduce and not in_parts:
         raise _Problems(
             f"ensemble: {file.ensemble.count} bodies with {listed} rows each take {size / 2**30:.3g} GiB an array, and "
-            "a file can hold no more than 4: take fewer bodies or rows, or reduce them (ensemble.reduce)"
+            "a file can hold no more than 4: take fewer bodies or rows, reduce them (ensemble.reduce), or run them in "
+            "parts (polhode ensemble)"
         )
     later = {"parameters": None, "state": None}  # those of a torque that is not known yet
     known = file.ensemble.model_copy(update=later) if from_file else file.ensemble
@@ -799,7 +812,7 @@ def _quantity(text: str) -> Quantity:
     return found
 
 
-REDUCTIONS = ("mean", "std", "cov", "min", "max", "quantile", "last")
+REDUCTIONS = ("mean", "std", "cov", "min", "max", "quantile", "histogram", "last")
 
 
 def _checked(key: str, make: Callable[[], Any]) -> Any:

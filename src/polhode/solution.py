@@ -6,11 +6,13 @@ import dataclasses
 import html
 import json
 import math
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -33,8 +35,7 @@ from polhode.problem import NO_STATE, Plan, Problem, Stats
 from polhode.torques import Torque, checked
 
 if TYPE_CHECKING:
-    import os
-
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
     from scipy.spatial.transform import Rotation
@@ -404,19 +405,67 @@ class Solution(WithAttitudes):
     # --- pictures
 
     def plot(
-        self, path: str | os.PathLike[str] | None = None, *, quantities: str | Sequence[str] = ()
+        self, *what: str | os.PathLike[str], path: str | os.PathLike[str] | None = None,
+        quantities: str | Sequence[str] = (), ax: Axes | None = None, degrees: bool = False,
     ) -> Figure:  # fmt: skip
-        """Draws rates, errors of what should be conserved, and attitude over time, as a Matplotlib figure.
+        """Draws the motion over time, through its true states between rows, as a Matplotlib figure.
 
-        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name. Each of the
-        `quantities`, such as "euler_deg(ZYX)" or "pointing_angle_deg(z, [0, 0, 1])", has a panel of its own.
+        By default there are panels for the rates, the errors of what should be conserved, if there is any, and the
+        attitude. `what` chooses others, such as `plot("omega", "euler", "energy_error")`: omega, spatial_omega,
+        momentum, spatial_momentum, torque, kinetic_energy, potential_energy, energy, errors, energy_error,
+        momentum_error, attitude, state, euler, or a quantity of attitudes, such as "pointing_angle_deg(z, [0, 0, 1])".
+        Each of the `quantities` of attitudes has a panel besides. Events are marked. With `degrees=True` rates and
+        Euler angles are in degrees.
+
+        With a path, which may come first, the figure is saved there, too, as PNG, SVG or PDF by the ending of the
+        name. With `ax` one quantity is drawn on axes of your own, beside what they have.
         """
-        from polhode.views.plot import draw, save
+        from polhode.views.plot import draw, draw_on, finished, is_path, save
 
-        figure = draw(self, read_quantities(quantities))
-        if path is not None:
-            save(figure, path)
-        return figure
+        if what and path is None and is_path(what[0]):
+            path, *what = what  # type: ignore[assignment]
+        names = [os.fspath(name) for name in what]
+        if ax is not None:
+            if len(names) != 1 or quantities:
+                raise ValueError(f"axes take one quantity, such as plot('omega', ax=ax), not {names!r}")
+            draw_on(ax, self, names[0], degrees=degrees)
+            if path is not None:
+                save(cast("Figure", ax.figure), path)
+            return cast("Figure", ax.figure)
+        figure = draw(self, read_quantities(quantities), names, degrees=degrees)
+        return finished(figure, *([] if path is None else [path]))
+
+    def animate(
+        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
+        fps: int = 15, overwrite: bool = False,
+    ) -> Path:  # fmt: skip
+        """Writes a moving picture of the turning body, as GIF or MP4 by the ending of the name, and returns its place.
+
+        It lasts `seconds`, in which the time goes through `t_span`; by default that is all times, or
+        their first part if the body would turn so far between frames that it seemed to jump. MP4 needs ffmpeg.
+        """
+        from polhode.views.page_data import SolutionRun
+        from polhode.views.plot_moving import animate
+
+        run = SolutionRun(self, t_span)
+        return animate(run, path, is_span_given=t_span is not None, seconds=seconds, fps=fps, overwrite=overwrite)
+
+    def view(
+        self, path: str | os.PathLike[str] | None = None, *, t_span: tuple[float, float] | None = None,
+        name: str | None = None, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume",
+        points: Any = None, pointing: Any = None,
+    ) -> Any:  # fmt: skip
+        """Shows the motion turning, with its curves: in a notebook as a widget, else in the browser.
+
+        With a path the page is written there instead, as one HTML file that needs no network. `polhode.view` has the
+        other arguments, and shows several motions side by side.
+        """
+        from polhode.views.page_data import SolutionRun
+        from polhode.views.page_show import made_page, shown
+
+        run = SolutionRun(self, t_span, name)
+        page = made_page([run], title=title, mesh=mesh, mesh_centre=mesh_centre, points=points, pointing=pointing)
+        return shown(page, path)
 
     def __repr__(self) -> str:
         return "\n".join(["Solution", *(f"  {name:<9} {value}" for name, value in self._summary())])

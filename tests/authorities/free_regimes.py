@@ -1,6 +1,6 @@
 """Random free motions, regime by regime, and how far `FreeMotion` is from the truth on them.
 
-`python -m tests.authorities.free_regimes` measures some thousands and writes the table in docs/free_motion.md.
+`python -m tests.authorities.free_regimes` measures thousands and writes the table in docs/understand/free_motion.md.
 """
 
 import math
@@ -20,7 +20,7 @@ from tests.authorities import free_motion
 from tests.authorities.high_precision import rotation
 
 EPSILON = 2.0**-52
-TABLE = Path(__file__).parents[2] / "docs" / "free_motion.md"
+TABLE = Path(__file__).parents[2] / "docs" / "understand" / "free_motion.md"
 BEGIN, END = "<!-- accuracy -->", "<!-- end of accuracy -->"
 Triple = tuple[float, float, float]
 

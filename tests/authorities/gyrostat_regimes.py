@@ -1,6 +1,6 @@
 """Random free gyrostats with the rotor on a principal axis, regime by regime, and how far `FreeMotion` is off.
 
-`python -m tests.authorities.gyrostat_regimes` measures some thousands and writes the table in docs/free_motion.md.
+`python -m tests.authorities.gyrostat_regimes` measures thousands for the table in docs/understand/free_motion.md.
 """
 
 import math
@@ -18,7 +18,7 @@ import polhode as ph
 from tests.authorities.gyrostat import Gyrostat
 
 EPSILON = 2.0**-52
-TABLE = Path(__file__).parents[2] / "docs" / "free_motion.md"
+TABLE = Path(__file__).parents[2] / "docs" / "understand" / "free_motion.md"
 BEGIN, END = "<!-- accuracy of gyrostats -->", "<!-- end of accuracy of gyrostats -->"
 STEP = 1e-7
 """The relative change of an input that sensitivities are measured with."""

@@ -1,6 +1,6 @@
 """Elliptic functions against Arb, and what they must satisfy.
 
-The errors over all regions are in `docs/elliptic.md`, measured with 101,000 points a function; here every run of the
+The errors over all regions are in docs/understand/elliptic.md, with 101,000 points a function; here every run of the
 tests repeats it with other points, a few hundred a function.
 """
 
@@ -33,7 +33,7 @@ WORST = {
     "ellippi": 6.0,
     "ellippi_complete": 4.5,
 }
-"""The worst error measured at 100,000 points (`docs/elliptic.md`), and a quarter more for points not yet seen."""
+"""The worst error measured at 100,000 points (docs/understand/elliptic.md), and a quarter for points not yet seen."""
 
 
 def for_all(*strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -368,6 +368,7 @@ def test_in_a_torque() -> None:
     assert np.abs(run.momentum[-1] - expected).max() < 1e-8
 
 
+@pytest.mark.evidence
 def test_a_torque_with_elliptic_functions_is_kept(tmp_path: Path) -> None:
     """A new process finds the program; a handful of values needs none."""
     fresh = Fresh(tmp_path, tmp_path / "bytecode")

@@ -646,6 +646,7 @@ def test_a_torque_that_raises_after_others_have_finished() -> None:
     assert found.success.tolist() == [True, False, True]
 
 
+@pytest.mark.evidence
 def test_collocation_goes_one_body_at_a_time() -> None:
     """Its points are in the lanes; the torque is not to blame."""
     many = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, **GRID, method="G8")

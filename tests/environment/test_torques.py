@@ -528,6 +528,7 @@ def test_scenarios_can_say_it(tmp_path: Path) -> None:
             load_scenario(file)
 
 
+@pytest.mark.evidence
 def test_many_bodies_on_an_orbit() -> None:
     """Bodies share registers, along a Kepler orbit; different orbits may have one program."""
     rng = np.random.default_rng(8)

@@ -42,7 +42,7 @@ def test_estimates_hold() -> None:
 def test_estimates_of_families_hold() -> None:
     """Problems as users have them, in families: what holds is counted in each of them, and over all.
 
-    Hardly any answer lies above its tolerance without a warning: docs/auto.md tells of the one that was seen.
+    Hardly any answer lies above its tolerance without a warning: docs/howto/tolerance.md tells of one.
     """
     first = secrets.randbits(32)
     all_ratios, lines, unwarned = list[float](), list[str](), list[str]()

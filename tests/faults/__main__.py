@@ -1,4 +1,4 @@
-"""Tries everything, and writes the counts for docs/reliability.md: `python -m tests.faults [SHARE] [NAME...]`.
+"""Tries everything, and writes the counts for docs/evidence/reliability.md: `python -m tests.faults [SHARE] [NAME...]`.
 
 A share below one makes fewer attempts of each kind. With names only those trials are run, and nothing is written.
 """

@@ -55,7 +55,14 @@ def test_known_weights() -> None:
 # --- the order, in runs so long that the start does not count
 
 
-@pytest.mark.parametrize(("name", "steps"), [("A8", (600, 1200)), ("A10", (400, 600)), ("A12", (450, 550))])
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        pytest.param("A8", (600, 1200), marks=pytest.mark.evidence),
+        ("A10", (400, 600)),
+        pytest.param("A12", (450, 550), marks=pytest.mark.evidence),
+    ],
+)
 def test_order(name: str, steps: tuple[int, int]) -> None:
     """Between the steps that are unstable and those that leave nothing but round-off."""
     weak = ph.HeavyTop(0.1, point=WEIGHT.point)
@@ -81,7 +88,9 @@ def test_steps_that_are_too_long_are_unstable(name: str) -> None:
 JUMPS = ph.PiecewiseTorque(((7.3, (0.2, 0.1, 0.0)), (12.5, (0.0, 0.4, 0.3))))
 
 
-@pytest.mark.parametrize("torque", [WEIGHT, JUMPS], ids=["weight", "jumps"])
+@pytest.mark.parametrize(
+    "torque", [pytest.param(WEIGHT, id="weight", marks=pytest.mark.evidence), pytest.param(JUMPS, id="jumps")]
+)
 @pytest.mark.parametrize(
     "compensated",
     [pytest.param("", id="plain", marks=pytest.mark.evidence), pytest.param("(compensated=true)", id="compensated")],
@@ -93,6 +102,7 @@ def test_other_lengths(torque: Any, compensated: str) -> None:
     assert apart(mine, run("G8", 0.1, torque, 24.01, t_eval=times)) < 1e-9
 
 
+@pytest.mark.evidence
 def test_registers_make_the_same_bits_as_numbers() -> None:
     """The seven numbers of a slope in one vector register, or each for itself, as bodies in lanes have them."""
     given: dict[str, Any] = {"t_span": (0.0, 4.0), "step": 0.05, "t_eval": [0.0, 0.33, 1.0, 4.0]}

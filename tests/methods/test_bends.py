@@ -180,6 +180,7 @@ def test_a_padded_memory_changes_nothing() -> None:
         s = a
 
 
+@pytest.mark.evidence
 def test_compiled_steps_are_those_of_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     t = [2.0, 5.0, 20.0]
     compiled = run(sunlight, 1e-9, t)

@@ -73,7 +73,7 @@ LONG = 24.0
 """The generic problems go on for so long: the error of steps in which the body turns by a radian or two stands out."""
 
 
-@pytest.mark.parametrize(("nodes", "finest"), [(4, 400), (8, 40)])
+@pytest.mark.parametrize(("nodes", "finest"), [pytest.param(4, 400, marks=pytest.mark.evidence), (8, 40)])
 @pytest.mark.parametrize("kind", ["swing", "stir"])
 def test_order(nodes: int, kind: str, finest: int) -> None:
     problem = PROBLEMS[kind]
@@ -164,9 +164,9 @@ FOUR = with_nodes(4, compensated=True)
 @pytest.mark.parametrize(
     ("torque", "method"),
     [
-        # Neither the torque knows of the nodes nor they of it: each kind of either is tried every time.
+        # Neither the torque knows of the nodes nor they of it: the others are evidence.
         pytest.param(WEIGHT, find("G8"), id="in lanes-8"),
-        pytest.param(bent, FOUR, id="apart-4, compensated"),
+        pytest.param(bent, FOUR, id="apart-4, compensated", marks=pytest.mark.evidence),
         pytest.param(WEIGHT, FOUR, id="in lanes-4, compensated", marks=pytest.mark.evidence),
         pytest.param(bent, find("G8"), id="apart-8", marks=pytest.mark.evidence),
     ],

@@ -27,6 +27,7 @@ def test_polished_does_not_walk() -> None:
     assert (np.abs(found.scores) < 4.5).all()
 
 
+@pytest.mark.evidence
 def test_moser_veselov_walks_and_compensation_shortens_its_steps() -> None:
     """By the factor h, which is 1/100 here, and not less than the rounding of an increment."""
     plain, compensated = short("PDMV10"), short("PDMV10(compensated=true)")

@@ -1,5 +1,6 @@
 """`polhode reproduce`: discovery, verdicts, files, the report, and what the documentation keeps of it."""
 
+import html
 import json
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from polhode.io import netcdf
 from polhode.papers import _study
 from polhode.papers._reproduce import reproduce
 from polhode.papers._study import Data, Size, Study, Verdict, chosen, claim, named, studies
+from tests.views.page_tools import data_in, products  # noqa: F401
 
 FIGURES = {"celledoni2006": 8, "khlistunova2003": 10, "krysl2004": 13, "vilmart2008": 2}
 
@@ -72,11 +74,26 @@ def test_files_and_report(tmp_path: Path) -> None:
         assert (tmp_path / "khlistunova2003" / f"fig2.{kind}").stat().st_size > 5000
     page = (tmp_path / "report.html").read_text("utf-8")
     assert page.index("<table>") < page.index("<figure>")
+    assert '<meta name="viewport"' in page  # and wide tables scroll by themselves on a phone
+    assert '<div class="wide"><table>' in page
     assert "papers/khlistunova2003/fig2.py" in page
     assert "A figure &lt;that&gt; fails" in page
     assert 'src="http' not in page
     kept = json.loads((tmp_path / "claims.json").read_text("utf-8"))
     assert len(kept["studies"]["khlistunova2003/fig2"]["claims"]) == len(good.claims)
+
+
+@pytest.mark.usefixtures("products")
+def test_the_report_has_motions_to_look_at(tmp_path: Path) -> None:
+    (outcome,) = reproduce(chosen(["khlistunova2003/fig1"]), tmp_path, Size.QUICK)
+    assert not outcome.problem
+    inner = (tmp_path / "khlistunova2003" / "fig1.html").read_text("utf-8")
+    assert [run["name"] for run in data_in(inner)["runs"]] == ["exact", "leapfrog"]
+    report = (tmp_path / "report.html").read_text("utf-8")
+    assert html.escape(inner) in report
+    (again,) = reproduce(chosen(["khlistunova2003/fig1"]), tmp_path, Size.QUICK, go_on=True)
+    assert again.files == outcome.files
+    assert html.escape(inner) in (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_going_on_runs_only_what_is_missing(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ def test_listed_times_are_ends_of_steps_where_that_costs_little() -> None:
     assert solution.stats.steps % 25 == 0
 
 
+@pytest.mark.evidence
 def test_a_torque_that_cannot_be_computed_at_several_points_at_once_gets_runge_kutta() -> None:
     @ph.torque(parameters=[0.3])
     def bent(t: float, q: Any, w: Any, p: Any) -> Any:
@@ -134,3 +135,15 @@ def test_companions_differ() -> None:
     for n in (2.0, 2.5, 3.0, 7.0, 1000.0):
         found = choice.Candidate(find("SABA"), 9.0, n, Factors())
         assert abs(found.plan(problem, n, 1e-3, coarser=True).step) > 1.2 * abs(found.plan(problem, n, 1e-3).step)
+
+
+def test_companions_solve_their_equations_less_well() -> None:
+    """So the distance to a companion shows what iterations leave."""
+    problem = answer(0.3, 1e-3).problem
+    found = choice.Candidate(find("G8"), 16.0, 100.0, Factors())
+
+    def left(rtol: float, coarser: int) -> float:
+        return float(dict(found.plan(problem, 100.0, rtol, coarser=coarser).method.settings).get("tolerance", 0.0))
+
+    assert left(1e-6, 1) > 3.0 * left(1e-6, 0) > 0.0
+    assert left(0.0, 1) == left(0.0, 0) == 0.0

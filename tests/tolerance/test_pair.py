@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import polhode as ph
 from polhode._simulate import checked_arguments
 from polhode.integration.loop import Cancelled, Integration
+from polhode.integration.quick import ShortRun
 from polhode.problem import Plan
 from polhode.tolerance import search
 from polhode.tolerance.pair import both
@@ -29,6 +31,7 @@ class Run:
         self.chunks, self.end, self.done = chunks, end, 0
         self.progress: Callable[[int, int], None] | None = None
         self.cancelled = self.stopped = False
+        self.nfev, self.seconds = 0, 0.0
 
     def compiled(self) -> None:
         pass
@@ -85,6 +88,20 @@ def test_if_the_first_fails_the_second_is_stopped() -> None:
     with pytest.raises(ArithmeticError, match="first"):
         pair(Run(3, raising(ArithmeticError("first"))), second)
     assert second.stopped
+
+
+def test_a_second_that_turns_out_to_be_long_is_stopped_as_well() -> None:
+    """Ctrl-C is not to wait for a run that began as a short one."""
+    whole, not_short, nothing = endless(), SimpleNamespace(solution=lambda *_: None, call=None), cast(Any, None)
+    second = ShortRun(cast(Any, not_short), nothing, nothing, nothing, None, lambda: cast(Integration, whole))
+
+    def end() -> Any:
+        wait_until(lambda: whole.done > 0)
+        raise ArithmeticError("first")
+
+    with pytest.raises(ArithmeticError, match="first"):
+        pair(Run(1, end), cast(Run, second))
+    assert whole.stopped
 
 
 def test_if_the_second_fails_it_is_told() -> None:

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode._simulate import checked_arguments
 from polhode.core.status import Status
 from polhode.core.types import Depends
+from polhode.integration import quick
 from polhode.integration.loop import Integration, StepFailed
 from polhode.tolerance import choice, search
-from polhode.tolerance.character import Character
+from polhode.tolerance.character import Character, Trial, character
 from polhode.tolerance.choice import choose
 from polhode.tolerance.estimate import distance
 from tests.contract._measure import interpreted
@@ -260,7 +262,7 @@ def undeclared(t: float, q: Any, w: Any, p: Any) -> Any:
     return ph.where(t < p[0], 1.0, -1.0), 0.2, 0.1
 
 
-@pytest.mark.parametrize("rtol", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("rtol", [pytest.param(1e-3, marks=pytest.mark.evidence), 1e-6, 1e-9])
 def test_jumps_that_nobody_has_told_of(rtol: float) -> None:
     """Equal steps would place an undeclared jump somewhere in the step in which it happens."""
     start: dict[str, Any] = {"omega": [0.3, 1.0, 2.0], "t_span": (0.0, 10.0), "t_eval": [10.0]}
@@ -337,6 +339,7 @@ def test_scenario(tmp_path: Any) -> None:
             load_scenario(path)
 
 
+@pytest.mark.evidence
 def test_round_off_is_followed_by_the_compensated_form(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the choice has trusted a plain splitting too far, its low halves bring the tolerance into reach."""
     monkeypatch.setattr(choice, "_cheapest", lambda *a, **k: choice.CORRECTED)
@@ -357,3 +360,64 @@ def test_plain_collocation_is_followed_by_compensated(monkeypatch: pytest.Monkey
     assert found.plan.method.name == "G8(compensated=true)"
     assert found.error_estimate is not None
     assert found.error_estimate <= 4e-12
+
+
+def test_round_off_that_grows_is_seen_soon() -> None:
+    """Where a motion makes the last digits of its start grow above the tolerance, no steps are short enough."""
+    body, torque = ph.Body([1.0, 1.4, 2.1]), ph.HeavyTop(1.0, point=(0.3, 0.5, 0.8))
+    with pytest.warns(ph.ToleranceNotReached):
+        solution = ph.simulate(body, torque, omega=(0.5, 0.6, 0.7), t_span=(0.0, 600.0), t_eval=[600.0], rtol=1e-8)
+    assert solution.nfev < 1e6  # 3.0e6 by tries alone; in other chaotic motions 1e8 were seen
+
+
+@pytest.mark.parametrize("times", [[5.0, 20.0], [0.01, 20.0]])
+def test_short_runs_have_the_bits_of_others(times: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run by one call of compiled code is the run that can be stopped on the way, and so is its companion.
+
+    A companion stops on its way to a row that lies before the end of its first step.
+    """
+
+    def asked(**others: Any) -> ph.Solution:
+        return answer(1e-2, 1e-7, t_eval=times, **others)
+
+    short, whole = asked(), asked(progress=lambda done, steps: None)
+    assert (short.quaternion == whole.quaternion).all()
+    assert (short.momentum == whole.momentum).all()
+    assert short.error_estimate == whole.error_estimate
+    assert (short.nfev, short.stats.steps) == (whole.nfev, whole.stats.steps)
+    calls = list[object]()
+    monkeypatch.setattr(Integration, "__init__", lambda *_: calls.append(1))
+    again = asked(omega=[0.9, -0.7, 1.2])  # on the same grid, from another start
+    assert not calls
+    assert not (again.quaternion == short.quaternion).all()
+
+
+def test_long_grids_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Grids are kept for other starts; with millions of rows 64 of them would fill the memory."""
+    kept, made = list[int](), quick._quick_runs
+
+    def noted(deciding: object, beside: Any) -> Any:
+        kept.append(beside.value[0].times.size)
+        return made(deciding, beside)
+
+    monkeypatch.setattr(quick, "_quick_runs", noted)
+    monkeypatch.setattr(quick, "MOST_KEPT_ROWS", 300)
+    long = answer(1e-2, 1e-7, t_eval=np.linspace(0.0, 20.0, 301))
+    assert not any(size > 300 for size in kept)
+    monkeypatch.setattr(quick, "MOST_KEPT_ROWS", 301)
+    short = answer(1e-2, 1e-7, t_eval=np.linspace(0.0, 20.0, 301))
+    assert 301 in kept
+    assert (long.quaternion == short.quaternion).all()
+
+
+def test_a_run_and_its_companion_begin_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both may find that they are the first to take long: the run is not to get the steps of its companion."""
+    problem, goal = checked_arguments(BODY, top(1e-2), **MOTION, t_eval=[20.0], rtol=1e-7)
+    assert isinstance(goal, search.Goal)
+    trial = Trial(problem)
+    body = search.OneBody(problem, goal.rtol, character(problem, trial), trial, None, None)
+    plan = search.first_plan(problem, goal, None)
+    companion = Integration(problem, plan.replace(step=2.0 * plan.step))
+    hurried = property(lambda self: vars(self).get("first"), lambda self, _: vars(self).update(first=companion))
+    monkeypatch.setattr(search.OneBody, "first", hurried, raising=False)
+    assert body._whole(problem, plan, None).plan.step == plan.step

@@ -304,6 +304,7 @@ def test_ctrl_c_in_the_function() -> None:
     assert leaving.solution.t_last == pytest.approx(1.0)  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_signals_are_not_lost_at_the_border() -> None:
     """Python looks for signals at the beginning of a function: before a `try` in it."""
     for k in range(5):

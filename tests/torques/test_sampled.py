@@ -99,6 +99,7 @@ def test_choice_knows_the_torque_of_the_first_sample() -> None:
         assert s.nfev < 5000
 
 
+@pytest.mark.evidence
 def test_samples_beside_a_torque_that_bends() -> None:
     """Steps end where it bends, and remember more than they do without: there is room for that."""
 

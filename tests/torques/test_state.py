@@ -175,6 +175,7 @@ def test_sums_keep_the_numbers_of_their_parts() -> None:
     assert max(errors(s.at(TIMES[:2]), there)) < 1e-8
 
 
+@pytest.mark.evidence
 def test_bends_of_derivatives_are_located() -> None:
     """A friction that turns with the sign of the carried rate; the torque itself has no bend."""
 
@@ -242,6 +243,7 @@ def test_a_number_that_a_symmetry_keeps_at_zero_does_not_count() -> None:
     assert (among.state[:, :2] == 0.0).all()
 
 
+@pytest.mark.evidence
 def test_fast_numbers_are_stiff() -> None:
     """A motor that follows its command within a millisecond: the choice is an implicit method."""
 

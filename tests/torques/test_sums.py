@@ -244,6 +244,7 @@ def test_a_switched_torque_is_not_called_while_it_is_off() -> None:
         np.testing.assert_allclose(found.at([1.0]).momentum[-1], before.momentum[-1], rtol=1e-8)
 
 
+@pytest.mark.evidence
 def test_bends_of_a_part_are_located() -> None:
     jumps = ph.PiecewiseTorque(((0.5, (0.1, 0.0, 0.0)), (1.5, (0.0, 0.2, 0.0))), frame="body")
     torque = jumps + bang + 0.1 * GRADIENT.during(0.7, 2.0)
@@ -343,6 +344,7 @@ def test_directions_of_the_parts_may_differ() -> None:
         np.testing.assert_array_equal(many.momentum[k, -1], run(torque, "MR2").momentum[-1])
 
 
+@pytest.mark.evidence
 def test_rows_of_parameters_for_a_part() -> None:
     moments = np.array([[2.0, 3.0, 4.0 + 0.01 * k] for k in range(9)])
     rows = [[0.1 * k, 0.2] for k in range(9)]

@@ -120,7 +120,9 @@ def test_methods_keep_their_order_across_knots(table: ph.Table, method: str, ste
     assert math.log(coarse / fine, 8) > order - 0.5
 
 
-@pytest.mark.parametrize("table", [LINEAR, STEPS], ids=["linear", "steps"])
+@pytest.mark.parametrize(
+    "table", [pytest.param(LINEAR, id="linear", marks=pytest.mark.evidence), pytest.param(STEPS, id="steps")]
+)
 def test_a_high_order_leaves_the_error_of_scipy(table: ph.Table) -> None:
     assert error(table, method="G8", step=0.3) < 1e-11  # with a kink inside of a step it would be 1e-3
 
@@ -157,7 +159,7 @@ def pieces_and_segments(monkeypatch: pytest.MonkeyPatch, run: Any) -> tuple[Any,
     return made, run()
 
 
-@pytest.mark.parametrize("method", ["RK4", "DOP853"])
+@pytest.mark.parametrize("method", ["RK4", pytest.param("DOP853", marks=pytest.mark.evidence)])
 @pytest.mark.parametrize("span", [(0.0, 6.0), (5.5, 0.3)])
 def test_the_loop_over_pieces_changes_no_bit(monkeypatch: pytest.MonkeyPatch, method: str, span: Any) -> None:
     inside = [span[0], float(T[5]), span[1]]

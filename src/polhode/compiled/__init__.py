@@ -3,7 +3,13 @@
 from polhode.compiled.announce import announced_once
 from polhode.compiled.arithmetic import all_rows_at_once
 from polhode.compiled.bends import Locatable, locatable
-from polhode.compiled.callbacks import Trampoline, is_from_callback, potential_callback, torque_callback
+from polhode.compiled.callbacks import (
+    Trampoline,
+    forces_callback,
+    is_from_callback,
+    potential_callback,
+    torque_callback,
+)
 from polhode.compiled.digest import named
 from polhode.compiled.native import (
     CompilationFailed,
@@ -26,6 +32,7 @@ __all__ = [
     "announced_once",
     "at_addresses",
     "compiles",
+    "forces_callback",
     "is_from_callback",
     "is_smooth",
     "locatable",

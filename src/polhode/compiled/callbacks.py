@@ -151,6 +151,36 @@ def potential_callback(function: Callable[..., Any], count: int, name: str, comp
     return Trampoline(function, _PotentialOfPython(potential), name)
 
 
+_ForcesOfPython = ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.c_int64, *[ctypes.c_void_p] * 5)
+
+
+def forces_callback(function: Callable[..., Any], count: int, name: str) -> Trampoline:
+    """Returns forces of Python on a system, with this number of parameters.
+
+    `function(t, n, x, q, p, out)` takes arrays and writes to the last one.
+    """
+
+    def numbers(address: int, length: int) -> Any:
+        return np.ctypeslib.as_array((ctypes.c_double * length).from_address(address)) if length else np.empty(0)
+
+    def forces(t: float, n: int, x: int, q: int, p: int, force: int, torque: int) -> None:
+        try:
+            out = numbers(force, 6 * n)
+            if _raised and get_ident() in _raised:
+                out[:] = math.nan
+                return
+            try:
+                function(t, n, numbers(x, 3 * n), numbers(q, 4 * n), numbers(p, count), out)
+            except BaseException:
+                out[:] = math.nan
+                raise
+        except BaseException as problem:
+            _keep(problem, name, t)
+
+    _codes.add(forces.__code__)
+    return Trampoline(function, _ForcesOfPython(forces), name)
+
+
 # --- exceptions ------------------------------------------------------------------------------------------------------
 
 
@@ -159,7 +189,8 @@ def mark(problem: BaseException, name: str, t: float) -> None:
     if not (is_from_callback(problem) or isinstance(problem, KeyboardInterrupt) or is_from_handler(problem)):
         with suppress(Exception):  # an exception may refuse to be written to
             setattr(problem, _MARK, True)
-            problem.add_note(f"raised by the torque {name} at t = {t:.12g}")
+            what = name if name.startswith("the ") else f"the torque {name}"
+            problem.add_note(f"raised by {what} at t = {t:.12g}")
 
 
 def is_from_callback(problem: BaseException) -> bool:

@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
+from numba.np.arrayobj import make_array, populate_array
 
 from polhode.compiled import lanes
 from polhode.core import ops, outside, table
@@ -37,6 +37,23 @@ def _view(typing_context: Any, x: Any, n: Any) -> Any:
         return lanes.view_of(context, builder, *args)
 
     return lanes.PARAMETERS(x, n), emit
+
+
+MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+
+
+@intrinsic
+def _matrix(typing_context: Any, x: Any, n: Any, k: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, rows, width = args
+        lanes.align_stack(builder)
+        array = make_array(MATRIX)(context, builder)
+        item = context.get_constant(types.intp, 8)
+        strides = (builder.mul(item, width), item)
+        populate_array(array, data=pointer, shape=(rows, width), strides=strides, itemsize=item, meminfo=None)
+        return array._getvalue()
+
+    return MATRIX(x, types.intp, types.intp), emit
 
 
 @intrinsic
@@ -196,6 +213,22 @@ def _called_potential(typing_context: Any, t: Any, q: Any, p: Any) -> Any:
     return types.float64(t, q, p), emit
 
 
+@intrinsic
+def _call_forces(typing_context: Any, t: Any, n: Any, x: Any, q: Any, p: Any, out: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        time, count, positions, attitudes, numbers, result = args
+        pointer = lanes.DOUBLE.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [lanes.DOUBLE, ir.IntType(64), *[pointer] * 5])
+        called = _function_at(context, builder, numbers, 0, kind)
+        lanes.align_stack(builder)
+        user = builder.gep(numbers, [context.get_constant(types.intp, outside.FORCES_HEAD)])
+        torque = builder.gep(result, [builder.mul(context.get_constant(types.intp, 3), count)])
+        builder.call(called, [time, count, positions, attitudes, user, result, torque])
+        return context.get_dummy_value()
+
+    return types.void(t, types.int64, x, q, p, out), emit
+
+
 @overload(ops.two_product)
 def _overload_two_product(a, b):
     def product(a, b):
@@ -340,6 +373,7 @@ def _overload_internal(body):
 COMPILED: dict[Any, Any] = {
     ops.fma: fma,
     ops.view: _view,
+    ops.matrix: _matrix,
     ops.beginning_at: _beginning_at,
     ops.section: _section,
     ops.scratch: _scratch,
@@ -354,6 +388,7 @@ COMPILED: dict[Any, Any] = {
     ops.joined: lanes.joined,
     outside.called_torque: _called_torque,
     outside.called_potential: _called_potential,
+    outside.call_forces: _call_forces,
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
     **{f: f for f in (ops.at_each_time, table.is_handle, table.no_table)},

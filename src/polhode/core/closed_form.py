@@ -11,7 +11,7 @@ series are hyperbolic. What has no period left is STEADY. No difference of nearl
 k and k' are computed side by side, and what is multiplied by the time is a two-double, so that 1e12 turns cost no
 more digits than the input itself has lost by then.
 
-Moments and rates come scaled: the greatest of each lies between 1/2 and 1. Formulas: docs/free_motion.md.
+Moments and rates come scaled: the greatest of each lies between 1/2 and 1. Formulas: docs/understand/free_motion.md.
 """
 
 from math import asinh, atan2, copysign, cos, exp, log, pi, sin, sqrt

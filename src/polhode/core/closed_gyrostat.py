@@ -23,7 +23,7 @@ of the direct nome (DIRECT) or of the dual one, for real roots (REAL) or complex
 on a separatrix, where the period is infinite, their first terms remain.
 
 What is multiplied by the time is a two-double. Roots are found relative to the start, so that small distances from an
-equilibrium keep their digits. Formulas: docs/free_motion.md.
+equilibrium keep their digits. Formulas: docs/understand/free_motion.md.
 """
 
 from math import copysign, cos, exp, expm1, inf, pi, sin, sqrt

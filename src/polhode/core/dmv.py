@@ -180,7 +180,7 @@ class MoserVeselov(NamedTuple):
     """The scheme: steps of the map, between half kicks if there is a torque.
 
     A free body keeps H and C, so they are computed once, which saves a third of the time. Computing them at every step
-    would leave the same round-off (docs/round_off.md).
+    would leave the same round-off (docs/understand/round_off.md).
     """
 
     adapt: Adapt

@@ -276,7 +276,7 @@ and have no digit right."""
 def free(scales: Scales | None) -> Flow:
     """Returns the exact flow of a free body for runs of these scales; it cuts steps that turn out too long."""
     if scales is None:
-        return _triaxial(finest())
+        return triaxial(finest())
     i1, i2, i3 = scales.inertia
     if i1 == i2 == i3 and not scales.many:
         return spherical
@@ -286,7 +286,7 @@ def free(scales: Scales | None) -> Flow:
     fine, count = needed(scales, 1.0 if free_of_torque else HEADROOM)
     if count > MOST_PIECES:
         return leaping
-    return (_packed_triaxial if scales.packed else _triaxial)(fine)
+    return (_packed_triaxial if scales.packed else triaxial)(fine)
 
 
 def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -317,7 +317,7 @@ def leaping(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
 
 
 @cache
-def _triaxial(fine: Resolution) -> Flow:
+def triaxial(fine: Resolution) -> Flow:
     """Returns the flow if the moments differ; it cuts a step that is too long for the resolution."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
 

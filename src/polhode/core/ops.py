@@ -74,6 +74,12 @@ def view(x: Any, n: int) -> Any:
 
 
 @primitive
+def matrix(x: Any, n: int, k: int) -> Any:
+    """Returns the first n k numbers at x as an array of n rows that cannot be written to."""
+    return read_only(x[: n * k]).reshape(n, k)
+
+
+@primitive
 def beginning_at(x: Any, k: int) -> Any:
     """Returns the numbers from x[k] on."""
     return x[k:]

@@ -26,6 +26,12 @@ PotentialOfC = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, Pointer, Point
 """`double V(double t, const double *q, const double *p)`"""
 
 
+ForcesOfC = ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.c_int64, *[Pointer] * 5)
+"""`void f(double t, int64_t n, const double *x, const double *q, const double *p, double *force, double *torque)`"""
+FORCES_HEAD = 2
+"""Numbers in front of the user's: the address of the forces in two halves."""
+
+
 class Callback:
     """A Python function that has an address."""
 
@@ -83,3 +89,16 @@ def outside_potential(t: float, q: Quat, p: Any) -> float:
     """The potential kernel of all torques outside of the program."""
     v: float = called_potential(t, q, p)
     return v
+
+
+@primitive
+def call_forces(t: float, n: int, x: Any, q: Any, p: Any, out: Any) -> None:
+    """Has the forces on n bodies written to `out`, forces first, by the function whose address begins p."""
+    address, values = _address(p, 0), p[FORCES_HEAD:]
+    if (callback := CALLBACKS.get(address)) is not None:
+        callback.function(t, n, x, q, values, out)
+        return
+    found = (ctypes.c_double * (6 * n))()
+    torque = ctypes.cast(ctypes.byref(found, 8 * 3 * n), Pointer)
+    ForcesOfC(address)(t, n, _numbers(x[: 3 * n]), _numbers(q[: 4 * n]), _numbers(values), found, torque)
+    out[: 6 * n] = found

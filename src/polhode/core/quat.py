@@ -95,7 +95,7 @@ def norm2(q: Quat) -> float:
 
 NORM_TOLERANCE = 2.0**-48
 """A squared norm that is off by less is not corrected. Corrections of a unit in the last place, made at every step,
-round the same way each time and turn the attitude: by 1e-3 eps a step, which is a drift (docs/round_off.md)."""
+round the same way each time and turn the attitude: by 1e-3 eps a step, which is a drift (docs: round-off)."""
 
 
 def tidied(q: Quat) -> Quat:

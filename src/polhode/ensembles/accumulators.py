@@ -1,6 +1,9 @@
-"""Sums, extremes and quantiles over bodies, which are added block by block in their order.
+"""Sums, extremes, histograms and quantiles over bodies, which are added block by block in their order.
 
-A body without a value has NaN, and is left out. The blocks are always the same, and so are the bits of the results.
+A body without a value has NaN, and is left out. Blocks are always the same, and so is the order in which they are
+joined: in pairs, pairs of pairs, and so on, by the numbers of their bodies. So bodies may as well be added in parts, by
+different processes. A part of 2**n blocks that begins at a multiple of its size is one node of the same tree: its
+`state`, a few arrays, is put where it belongs by `join`, and the bits of the results do not depend on the parts.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,6 +25,9 @@ WORST_RANK = 0.01
 """Quantiles whose error of the rank could be larger than this are refused."""
 
 EXTREMES = {"min": np.fmin, "max": np.fmax}
+
+State = dict[str, Any]
+"""What an accumulator has found out, as arrays by their names: it can be written to a file and joined elsewhere."""
 
 
 class Kept:
@@ -40,51 +46,144 @@ class Kept:
         self.all[self.filled : self.filled + len(x)] = x
         self.filled += len(x)
 
+    def state(self) -> State:
+        """Returns the rows of the bodies that were added."""
+        return {"rows": self.result()}
+
+    def join(self, state: State) -> None:
+        """Adds the rows of the bodies that follow."""
+        self.add(state["rows"])
+
     def result(self) -> Any:
         """Returns the rows of the bodies that were added."""
         return None if self.all is None else self.all[: self.filled]
 
 
-class Moments:
-    """Makes means, standard deviations or covariances.
+class Node(Protocol):
+    """What is known of the bodies of some blocks that stand beside each other."""
 
-    Blocks are joined by their means and their sums of squares about them: nothing cancels. [chan1983]
+    def joined(self: N, other: N) -> N:
+        """Returns what is known of these bodies and of those that follow."""
+
+    def arrays(self) -> State:
+        """Returns it as arrays."""
+
+
+N = TypeVar("N", bound=Node)
+
+
+class Tree(Generic[N]):
+    """Joins nodes in pairs: at level n there is at most one, of 2**n blocks, which waits for the one beside it."""
+
+    def __init__(self, restored: Callable[[State], N]) -> None:
+        self.restored = restored
+        self.nodes: list[N | None] = []
+
+    def push(self, node: N, level: int = 0) -> None:
+        """Adds the next node, which must stand for as many blocks as one of this level, or end the tree."""
+        self.nodes += [None] * (level + 1 - len(self.nodes))
+        while (before := self.nodes[level]) is not None:
+            node, self.nodes[level] = before.joined(node), None
+            level += 1
+            if level == len(self.nodes):
+                self.nodes.append(None)
+        self.nodes[level] = node
+
+    def whole(self) -> N | None:
+        """Returns what is known of all blocks; None: there were none."""
+        total: N | None = None
+        for node in reversed(self.nodes):
+            if node is not None:
+                total = node if total is None else total.joined(node)
+        return total
+
+    def state(self) -> State:
+        """Returns the nodes as arrays."""
+        waiting = ((level, node) for level, node in enumerate(self.nodes) if node is not None)
+        return {f"{level}_{name}": x for level, node in waiting for name, x in node.arrays().items()}
+
+    def join(self, state: State) -> None:
+        """Adds the nodes of the bodies that follow, the largest first."""
+        by_level: dict[int, State] = {}
+        for key, x in state.items():
+            number, _, name = key.partition("_")
+            by_level.setdefault(int(number), {})[name] = x
+        for level in sorted(by_level, reverse=True):
+            self.push(self.restored(by_level[level]), level)
+
+
+class Sums:
+    """The numbers, means and sums of squares about them of some bodies; `squares` is None where only means are wanted.
+
+    Two of them are joined so that nothing cancels. [chan1983]
     """
+
+    def __init__(self, n: Any, mean: Any, squares: Any, *, matrix: bool) -> None:
+        self.n, self.mean, self.squares, self.matrix = n, mean, squares, matrix
+
+    @classmethod
+    def of(cls, kind: str, x: Any) -> Sums:
+        """Returns those of a block of bodies."""
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        there = ~np.isnan(x)
+        if kind == "cov":
+            there = there.all(axis=-1, keepdims=True)
+        n = there.sum(axis=0)
+        mean = np.where(there, x, 0.0).sum(axis=0) / np.maximum(n, 1)
+        squares = None
+        if kind != "mean":
+            d = np.where(there, x - mean, 0.0)
+            # einsum needs no room for the products of each body
+            squares = np.einsum("n...i,n...j->...ij", d, d) if kind == "cov" else (d * d).sum(axis=0)
+        return cls(n, mean, squares, matrix=kind == "cov")
+
+    def joined(self, other: Sums) -> Sums:
+        """Returns those of both together."""
+        total = self.n + other.n
+        part = other.n / np.maximum(total, 1)
+        off = np.where(other.n > 0, other.mean - self.mean, 0.0)
+        squares = self.squares
+        if squares is not None:
+            between = self.n * part
+            apart = off[..., :, None] * off[..., None, :] * between[..., None] if self.matrix else off * off * between
+            squares = squares + (other.squares + apart)
+        return Sums(total, self.mean + off * part, squares, matrix=self.matrix)
+
+    def arrays(self) -> State:
+        """Returns them as arrays."""
+        return {"n": self.n, "mean": self.mean, **({} if self.squares is None else {"squares": self.squares})}
+
+
+class Moments:
+    """Makes means, standard deviations or covariances."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.n: Any = 0
-        self.mean: Any = 0.0
-        self.squares: Any = 0.0
+        self.tree = Tree(self._restored)
+
+    def _restored(self, arrays: State) -> Sums:
+        return Sums(arrays["n"], arrays["mean"], arrays.get("squares"), matrix=self.kind == "cov")
 
     def add(self, x: Any) -> None:
         """Adds a block of bodies."""
-        x = np.ascontiguousarray(x, dtype=np.float64)
-        there = ~np.isnan(x)
-        if self.kind == "cov":
-            there = there.all(axis=-1, keepdims=True)
-        n = there.sum(axis=0)
-        some = np.maximum(n, 1)
-        mean = np.where(there, x, 0.0).sum(axis=0) / some
-        total = np.maximum(self.n + n, 1)
-        off = np.where(n > 0, mean - self.mean, 0.0)
-        if self.kind != "mean":
-            d = np.where(there, x - mean, 0.0)
-            between = self.n * (n / total)
-            if self.kind == "cov":
-                within = np.einsum("n...i,n...j->...ij", d, d)  # which needs no room for the products of each body
-                self.squares = self.squares + (within + off[..., :, None] * off[..., None, :] * between[..., None])
-            else:
-                self.squares = self.squares + ((d * d).sum(axis=0) + off * off * between)
-        self.mean = self.mean + off * (n / total)
-        self.n = self.n + n
+        self.tree.push(Sums.of(self.kind, x))
+
+    def state(self) -> State:
+        """Returns the sums of the bodies that were added."""
+        return self.tree.state()
+
+    def join(self, state: State) -> None:
+        """Adds the bodies that follow."""
+        self.tree.join(state)
 
     def result(self) -> Any:
         """Returns the mean, the standard deviation or the covariances; NaN where no body has a value."""
-        some = np.maximum(self.n, 1)
+        if (all_ := self.tree.whole()) is None:
+            return np.nan
+        some = np.maximum(all_.n, 1)
         if self.kind == "cov":
-            return np.where((self.n > 0)[..., None], self.squares / some[..., None], np.nan)
-        return np.where(self.n > 0, self.mean if self.kind == "mean" else np.sqrt(self.squares / some), np.nan)
+            return np.where((all_.n > 0)[..., None], all_.squares / some[..., None], np.nan)
+        return np.where(all_.n > 0, all_.mean if self.kind == "mean" else np.sqrt(all_.squares / some), np.nan)
 
 
 class Extreme:
@@ -98,32 +197,121 @@ class Extreme:
         """Adds a block of bodies."""
         self.best = self.better(self.best, self.better.reduce(x, axis=0))
 
+    def state(self) -> State:
+        """Returns the extreme value of the bodies that were added."""
+        return {"best": self.best}
+
+    def join(self, state: State) -> None:
+        """Adds the bodies that follow."""
+        self.best = self.better(self.best, state["best"])
+
     def result(self) -> Any:
         """Returns the extreme value; NaN where no body has a value."""
-        return self.best
+        return self.best + 0.0 if np.asarray(self.best).dtype.kind == "f" else self.best  # of two zeros, the positive
+
+
+class Histogram:
+    """Counts the values between edges; the last bin has both of its edges, as NumPy's."""
+
+    def __init__(self, edges: tuple[float, ...]) -> None:
+        self.edges = np.array(edges)
+        self.counts: Any = None
+        """(bins + 2, ...): with those below the first edge and above the last one."""
+
+    def add(self, x: Any) -> None:
+        """Adds a block of bodies."""
+        x = np.asarray(x, dtype=np.float64)
+        columns = x.reshape(len(x), -1)
+        bins = self.edges.size + 1
+        place = np.searchsorted(self.edges, columns, side="right")
+        place[columns == self.edges[-1]] = bins - 2
+        place += bins * np.arange(columns.shape[1])
+        found = np.bincount(place[~np.isnan(columns)], minlength=bins * columns.shape[1])
+        found = np.moveaxis(found.reshape(*x.shape[1:], bins), -1, 0)
+        self.counts = found if self.counts is None else self.counts + found
+
+    def state(self) -> State:
+        """Returns the counts of the bodies that were added."""
+        return {} if self.counts is None else {"counts": self.counts}
+
+    def join(self, state: State) -> None:
+        """Adds the bodies that follow."""
+        self.counts = state["counts"] if self.counts is None else self.counts + state["counts"]
+
+    @property
+    def outside(self) -> int:
+        """The number of values below the first edge or above the last one."""
+        return 0 if self.counts is None else int(self.counts[0].sum() + self.counts[-1].sum())
+
+    def result(self) -> Any:
+        """Returns the counts, (bins, ...)."""
+        return np.zeros(self.edges.size - 1, dtype=np.int64) if self.counts is None else self.counts[1:-1]
+
+
+class Total:
+    """What a function of the user's has made of some bodies, and the function that joins two of them."""
+
+    def __init__(self, total: Any, join: Callable[[Any, Any], Any]) -> None:
+        self.total, self.join = total, join
+
+    def joined(self, other: Total) -> Total:
+        """Returns what the user's function makes of both."""
+        # A copy, because the function may change what it is given, which a copy of the fold still has.
+        total = self.join(copy.deepcopy(self.total), other.total)
+        _check_numbers(total)
+        return Total(total, self.join)
+
+    def arrays(self) -> State:
+        """Returns it as an array."""
+        return {"total": np.asarray(self.total)}
 
 
 class Fold:
-    """Applies a function of the user's to one block after the other."""
+    """Applies a function of the user's to one block after the other.
 
-    def __init__(self, function: Callable[[Any, Any], Any], start: Any) -> None:
-        self.function = function
+    With `join` it is applied to each block apart, and what it makes of them is joined as sums are.
+    """
+
+    def __init__(
+        self, function: Callable[[Any, Any], Any], start: Any, join: Callable[[Any, Any], Any] | None = None
+    ) -> None:
+        self.function, self.start = function, start
         self.total = copy.deepcopy(start)  # which the function may change in place, and the user may use again
+        self.tree = None if join is None else Tree(lambda arrays: Total(arrays["total"], join))
 
     def copied(self) -> Fold:
         """Returns a copy that goes on from here, and leaves this one as it is."""
         other = copy.copy(self)
-        other.total = copy.deepcopy(self.total)
+        if self.tree is None:
+            other.total = copy.deepcopy(self.total)
+        else:
+            other.tree = Tree(self.tree.restored)
+            other.tree.nodes = list(self.tree.nodes)
         return other
 
     def add(self, x: Any) -> None:
         """Adds a block of bodies."""
-        self.total = self.function(self.total, x)
-        _check_numbers(self.total)  # at the end it would be too late: the run would be lost
+        total = self.function(copy.deepcopy(self.start) if self.tree else self.total, x)
+        _check_numbers(total)  # at the end it would be too late: the run would be lost
+        if self.tree is None:
+            self.total = total
+        else:
+            self.tree.push(self.tree.restored({"total": total}))
+
+    def state(self) -> State:
+        """Returns what was made of the bodies that were added."""
+        assert self.tree is not None
+        return self.tree.state()
+
+    def join(self, state: State) -> None:
+        """Adds the bodies that follow."""
+        assert self.tree is not None
+        self.tree.join(state)
 
     def result(self) -> Any:
-        """Returns what the function has returned last."""
-        return np.asarray(self.total)
+        """Returns what the function has made of all bodies."""
+        whole = None if self.tree is None else self.tree.whole()
+        return np.asarray(self.total if whole is None else whole.total)
 
 
 def _check_numbers(total: Any) -> None:
@@ -147,8 +335,10 @@ class Quantiles:
     stands for n / k of them. Bodies without a value count as infinite ones until the end. [munro1980, manku1998]
     """
 
-    def __init__(self, levels: tuple[float, ...], count: int) -> None:
+    def __init__(self, levels: tuple[float, ...], count: int, part: range | None = None) -> None:
+        """Takes the number of all bodies, and the part of them that will be added."""
         self.levels, self.count = levels, count
+        self.part = range(count) if part is None else part
         self.shape: tuple[int, ...] = ()
         self.k = 0
         self.waiting: Any = None  # columns with room for k numbers
@@ -183,7 +373,7 @@ class Quantiles:
                     f"quantiles over bodies of {columns} numbers each (times, components) do not fit: ask for fewer "
                     "output times, or reduce over time first"
                 )
-        self.waiting = np.full((columns, self.k), np.nan)
+        self.waiting = np.full((columns, min(self.k, len(self.part))), np.nan)
         self.there = np.zeros(columns, dtype=np.int64)
 
     def _doublings(self) -> int:
@@ -204,17 +394,43 @@ class Quantiles:
                 self._join(np.sort(self.waiting, axis=1))
                 self.filled = 0
 
-    def _join(self, row: Any) -> None:
-        level = 0
+    def state(self) -> State:
+        """Returns what is left of the bodies that were added."""
+        if self.waiting is None:
+            return {}
+        found = {"shape": np.array(self.shape, dtype=np.int64), "there": self.there, "added": np.array(self.added)}
+        found |= {f"row{level}": row for level, row in enumerate(self.rows) if row is not None}
+        return found | {"waiting": self.waiting[:, : self.filled]}
+
+    def join(self, state: State) -> None:
+        """Adds the bodies that follow."""
+        if self.waiting is None:
+            self._begin(tuple(state["shape"].tolist()))
+        rows = sorted((int(name[3:]) for name in state if name.startswith("row")), reverse=True)
+        waiting = state["waiting"]
+        for level in rows:
+            self._join(state[f"row{level}"], level)
+        known = (self.added + int(state["added"]), self.there + state["there"])
+        if waiting.shape[1]:
+            self.add(np.moveaxis(waiting.reshape(*self.shape, waiting.shape[1]), -1, 0))
+        self.added, self.there = known
+
+    def _join(self, row: Any, level: int = 0) -> None:
+        while len(self.rows) < level:
+            self._rise()
         while level < len(self.rows) and self.rows[level] is not None:
             both = np.sort(np.concatenate([self.rows[level], row], axis=1), axis=1)  # NaN comes last, like infinity
             row, self.rows[level] = both[:, self.turns[level] :: 2], None
             self.turns[level] ^= 1  # by turns, so that errors of one sign do not add up
             level += 1
         if level == len(self.rows):
-            self.rows.append(None)
-            self.turns.append(0)
+            self._rise()
         self.rows[level] = row
+
+    def _rise(self) -> None:
+        """Makes room for a row that stands for twice as many numbers, with the turn that it has at the first body."""
+        self.turns.append(self.part.start // (self.k << (len(self.rows) + 1)) & 1)
+        self.rows.append(None)
 
     def result(self) -> Any:
         """Returns the quantiles, (levels, ...)."""
@@ -257,15 +473,21 @@ def quantiles_of(x: Floats, n: Any, levels: tuple[float, ...]) -> Floats:
     return np.array(found)
 
 
-Accumulator = Kept | Moments | Extreme | Fold | Quantiles
+Accumulator = Kept | Moments | Extreme | Histogram | Fold | Quantiles
 
 
-def accumulator(kind: str | None, argument: Any, count: int) -> Accumulator:
-    """Returns an accumulator for `count` bodies and one kind of reduction; None keeps all rows."""
+def accumulator(kind: str | None, argument: Any, count: int, part: range | None = None) -> Accumulator:
+    """Returns an accumulator for all `count` bodies, or for a part of them, and one kind of reduction.
+
+    None keeps all rows.
+    """
+    part = range(count) if part is None else part
     if kind is None:
-        return Kept(count)
+        return Kept(len(part))
     if kind == "quantile":
-        return Quantiles(argument[0], count)
+        return Quantiles(argument[0], count, part)
+    if kind == "histogram":
+        return Histogram(argument)
     if kind == "own":
         return Fold(*argument)
     return Extreme(kind) if kind in EXTREMES else Moments(kind)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
 from polhode._interrupts import Work, is_from_handler
-from polhode.compiled import CompilationFailed, KernelRaised, compiles, is_from_callback, program
+from polhode.compiled import CompilationFailed, KernelRaised, compiles, is_from_callback, named, program
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.gyrostat import greatest_efforts
@@ -78,23 +78,54 @@ class Survey:
     @classmethod
     def of(cls, starts: Starts) -> Survey:
         """Looks at all bodies, which also checks whatever is drawn."""
-        fastest, numbers = np.zeros(0), np.zeros(0, dtype=np.int64)
-        tilted, gyrostats, kinds, effort = False, False, set[int](), np.zeros(2)
-        for part in starts.parts():
-            check_sizes(part.bodies.moments, part.momentum, np.atleast_2d(part.rates), part.first)
-            moments, momentum = columns(part.bodies.moments), columns(part.momentum)
-            with np.errstate(over="ignore", invalid="ignore"):  # the driver will say what is wrong
-                speed = dot(momentum, momentum) / least(moments) ** 2
-            fastest = np.concatenate([fastest, np.fmax(speed, -1.0)])  # one that is no number comes last
-            numbers = np.concatenate([numbers, np.arange(part.first, part.first + part.count)])
-            fastest, numbers = _fastest_first(fastest, numbers)
-            tilted = tilted or part.bodies.axes is not None
-            gyrostats = gyrostats or part.bodies.rotors is not None
-            equal = [moments[k] == moments[k - 1] for k in range(3)]
-            kinds.update(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
-            effort = np.fmax(effort, [np.fmax.reduce(np.where(np.isfinite(x), x, 0.0)) for x in efforts(part)])
-        rate2, series = effort.tolist() if starts.count > 1 else (0.0, 0.0)  # one needs no more than it has
-        return cls(tuple(numbers.tolist()), Others(tilted, len(kinds) > 1, (rate2, series), gyrostats))
+        return cls.joined(map(Sight.of, starts.parts()), starts.count)
+
+    @classmethod
+    def joined(cls, sights: Iterable[Sight], count: int) -> Survey:
+        """Joins what was seen of some bodies and of others; the order does not matter."""
+        all_: Sight = reduce(Sight.joined, sights)
+        effort = all_.effort if count > 1 else (0.0, 0.0)  # one needs no more than it has
+        others = Others(all_.tilted, len(all_.kinds) > 1, effort, all_.gyrostats)
+        return cls(tuple(all_.numbers.tolist()), others)
+
+
+class Sight(NamedTuple):
+    """What a look at some bodies shows."""
+
+    speed: Floats
+    numbers: Any
+    """The fastest bodies, the fastest first and equal ones in their order: their speeds, and their numbers."""
+    tilted: bool
+    gyrostats: bool
+    kinds: frozenset[int]
+    """Which moments are equal, as a number for each kind of symmetry."""
+    effort: tuple[float, float]
+
+    @classmethod
+    def of(cls, part: Start) -> Sight:
+        """Looks at some bodies."""
+        check_sizes(part.bodies.moments, part.momentum, np.atleast_2d(part.rates), part.first)
+        moments, momentum = columns(part.bodies.moments), columns(part.momentum)
+        with np.errstate(over="ignore", invalid="ignore"):  # the driver will say what is wrong
+            speed = dot(momentum, momentum) / least(moments) ** 2
+        speed = np.fmax(np.broadcast_to(speed, (part.count,)), -1.0)  # one that is no number comes last
+        numbers = np.arange(part.first, part.first + part.count)
+        equal = [moments[k] == moments[k - 1] for k in range(3)]
+        kinds = frozenset(np.unique(equal[0] + 2 * equal[1] + 4 * equal[2]).tolist())
+        effort = [float(np.fmax.reduce(np.where(np.isfinite(x), x, 0.0), initial=0.0)) for x in efforts(part)]
+        tilted, gyrostats = part.bodies.axes is not None, part.bodies.rotors is not None
+        return cls(*_fastest_first(speed, numbers), tilted, gyrostats, kinds, (effort[0], effort[1]))
+
+    def joined(self, other: Sight) -> Sight:
+        """Returns what both show together."""
+        together = np.concatenate([self.numbers, other.numbers])
+        order = np.argsort(together, kind="stable")
+        speed, numbers = np.concatenate([self.speed, other.speed])[order], together[order]
+        return Sight(
+            *_fastest_first(speed, numbers), self.tilted or other.tilted, self.gyrostats or other.gyrostats,
+            self.kinds | other.kinds,
+            (max(self.effort[0], other.effort[0]), max(self.effort[1], other.effort[1])),
+        )  # fmt: skip
 
 
 def _fastest_first(speed: Floats, numbers: Any) -> tuple[Floats, Any]:
@@ -238,6 +269,12 @@ class Batch:
         body = self.lead.problem.body
         kept = [tuple(x for x in torque.parameters(body) if is_handle(x)) for torque in torques]
         return any(other != kept[0] for other in kept)
+
+    @property
+    def program_name(self) -> str | None:
+        """The digest of the loop for one body; None if it is good for this process only."""
+        binding = self.lead.binding
+        return named(binding.driver(binding.stepper))
 
     @property
     def steps(self) -> int:

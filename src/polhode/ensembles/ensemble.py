@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, overload
 
@@ -13,12 +13,12 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode._interrupts import Work
 from polhode._simulate import check_accepted, checked_goal
-from polhode._watch import listed
+from polhode._watch import Event, listed
 from polhode.compiled import announced_once
 from polhode.core.states import STATE
 from polhode.ensembles.batch import Batch, Survey, run_batch
 from polhode.ensembles.initial import Start, Starts
-from polhode.ensembles.pilots import Tolerant
+from polhode.ensembles.pilots import Found, Tolerant
 from polhode.ensembles.reduce import BLOCK, Quantity, Reduced, Reductions, checked
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted
 from polhode.ensembles.watched import Turned, Watched
@@ -141,46 +141,88 @@ def ensemble(
     changes nothing but the speed; `lanes` and `why_not_packed` of the result say whether it was done. A torque with an
     `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
     """
-    starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state, rotor)
-    if not all(one.samples_compiled for one in starts.torques):
-        raise ValueError(f"{starts.torques[0].name} has a law that is called in Python: for many bodies it is compiled")
     workers = available_cores() if threads is None else _check.count("threads", threads)
-    one = starts.part(0, 1)
-    problem = Problem.given(
-        one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span, t_eval=t_eval,
-        every=every, state=one.state[0] if one.torque(0).state_names else None,
+    asked = Asked.given(
+        body, torque, omega=omega, attitude=attitude, rotor=rotor, parameters=parameters, count=count, seed=seed,
+        t_span=t_span, rtol=rtol, step=step, method=method, t_eval=t_eval, every=every, events=events, state=state,
+        reduce=reduce,
     )  # fmt: skip
-    for other in starts.torques[1:]:
-        other.check_span(problem.t_start, problem.t_end)
-    starts = starts.for_span(problem.t_start, problem.t_end)
-    goal = checked_goal(problem, rtol, step, method)
-    variable = "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
-    if variable and every is not None:
-        raise ValueError(f"the steps {variable} differ from body to body: give t_eval instead of every")
-    if t_eval is None and every is None:
-        problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
-    wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
-    _say_what_it_costs(problem, goal, starts.count, workers, reduced=reduce is not None, shown=progress is not None)
-    survey = Survey.of(starts)
-    if survey.others.gyrostats and goal.method is not None:  # the first body may have none
-        check_accepted(goal.method, problem.torque, rotor=True)
-    asked, heard = listed(events), None if progress is None else _Heard(progress)
-    steps: _GivenSteps | Tolerant
-    if isinstance(goal, Goal):
-        steps = Tolerant(problem, starts, survey, goal, workers, heard, on_compile)
-    else:
-        steps = _GivenSteps(problem, goal, starts, survey, workers, heard, on_compile)
-    turned: Turned = steps
-    if asked:
-        alone = {"rtol": rtol, "method": method, "on_compile": on_compile}
-        turned = Watched(steps, asked, None if heard is None else heard.again, alone)
+    starts, wanted = asked.starts, asked.reductions
+    reduced, shown = wanted is not None, progress is not None
+    _say_what_it_costs(asked.problem, asked.goal, starts.count, workers, reduced=reduced, shown=shown)
+    turned = asked.turned(Survey.of(starts), workers, progress, on_compile)
     made: Ensemble | Reduced
     if wanted is None:
         made = replace(turned(starts.whole), seed=starts.seed)
     else:
-        made = _reduced(turned, starts, wanted, problem)
+        made = _reduced(turned, starts, wanted, asked.problem)
     turned.warn()
     return made
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What is asked of an ensemble, checked; nothing has been drawn or run yet but the first body."""
+
+    problem: Problem
+    """The problem of the first body; span and output are those of all."""
+    starts: Starts
+    goal: Plan | Goal
+    reductions: dict[str, Quantity] | None
+    events: tuple[Event, ...]
+    alone: dict[str, Any]
+    """Arguments of `simulate` for bodies that only a run of their own can save."""
+
+    @classmethod
+    def given(
+        cls, body: Any, torque: Any, *, omega: Any, attitude: Any, rotor: Any, parameters: Any, count: int | None,
+        seed: int | None, t_span: tuple[float, float], rtol: float | None, step: float | None,
+        method: str | Method | None, t_eval: Any, every: int | None, events: Any, state: Any,
+        reduce: Mapping[str, Quantity] | None,
+    ) -> Asked:  # fmt: skip
+        """Checks the arguments of `ensemble`."""
+        starts = Starts.given(body, torque, omega, attitude, parameters, count, seed, state, rotor)
+        if not all(one.samples_compiled for one in starts.torques):
+            raise ValueError(
+                f"{starts.torques[0].name} has a law that is called in Python: for many bodies it is compiled"
+            )
+        one = starts.part(0, 1)
+        problem = Problem.given(
+            one.bodies[0], one.torque(0), omega=one.rates[0], attitude=one.quaternions[0], t_span=t_span,
+            t_eval=t_eval, every=every, state=one.state[0] if one.torque(0).state_names else None,
+        )  # fmt: skip
+        for other in starts.torques[1:]:
+            other.check_span(problem.t_start, problem.t_end)
+        starts = starts.for_span(problem.t_start, problem.t_end)
+        goal = checked_goal(problem, rtol, step, method)
+        variable = (
+            "with rtol" if isinstance(goal, Goal) else f"of {goal.method.name}" if goal.method.variable_steps else ""
+        )
+        if variable and every is not None:
+            raise ValueError(f"the steps {variable} differ from body to body: give t_eval instead of every")
+        if t_eval is None and every is None:
+            problem = problem.replace(times=np.array([problem.t_start, problem.t_end]), every=None)
+        wanted = None if reduce is None else checked(reduce, problem.torque, estimated=isinstance(goal, Goal))
+        return cls(problem, starts, goal, wanted, listed(events), {"rtol": rtol, "method": method})
+
+    def turned(
+        self, survey: Survey, threads: int, progress: Progress | None = None, on_compile: OnCompile = None,
+        found: Found | None = None,
+    ) -> Turned:  # fmt: skip
+        """Returns what runs the bodies; with `found`, as pilots have shown before that it is best done."""
+        problem, starts, goal = self.problem, self.starts, self.goal
+        if survey.others.gyrostats and goal.method is not None:  # the first body may have none
+            check_accepted(goal.method, problem.torque, rotor=True)
+        heard = None if progress is None else _Heard(progress)
+        steps: _GivenSteps | Tolerant
+        if isinstance(goal, Goal):
+            steps = Tolerant(problem, starts, survey, goal, threads, heard, on_compile, found)
+        else:
+            steps = _GivenSteps(problem, goal, starts, survey, threads, heard, on_compile)
+        if not self.events:
+            return steps
+        alone = {**self.alone, "on_compile": on_compile}
+        return Watched(steps, self.events, None if heard is None else heard.again, alone)
 
 
 def _say_what_it_costs(
@@ -255,7 +297,7 @@ def _reduced(turned: Turned, starts: Starts, wanted: dict[str, Quantity], proble
     # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.
     adding: Work[None] | None = None
     try:
-        for part in starts.parts(_batch_size(turned.rows, turned.steps)):
+        for part in starts.parts(batch_size(turned.rows, turned.steps)):
             made = turned(part)
             if adding is not None:
                 adding.result()
@@ -275,7 +317,7 @@ def _reduced(turned: Turned, starts: Starts, wanted: dict[str, Quantity], proble
     return total.result(problem, turned.t)
 
 
-def _batch_size(rows: int, steps: int) -> int:
+def batch_size(rows: int, steps: int) -> int:
     """Returns the number of bodies in a batch: whole blocks, whatever the number of threads."""
     room = min(BATCH_BYTES // (BODY_BYTES + ROW_BYTES * rows), BATCH_STEPS // steps)
     return int(min(LARGEST_BATCH, max(BLOCK, room // BLOCK * BLOCK)))

@@ -65,19 +65,54 @@ GUESSED_STEPS = 1000
 """The steps of a body by which batches are made while they are not known."""
 
 
+class Found(NamedTuple):
+    """What the pilots have found: with it all bodies can be run elsewhere, in the same manner."""
+
+    candidate: Candidate
+    foresight: Foresight | None
+    own_program: bool
+
+
+class Missed(NamedTuple):
+    """How many bodies have not reached the tolerance, their largest estimate, and how many have none."""
+
+    bodies: int = 0
+    worst: float = 0.0
+    unknown: int = 0
+
+    def warn(self, rtol: float, count: int) -> None:
+        """Warns if there are any."""
+        of_all, messages = f"{count:,}", []
+        if self.bodies:
+            messages.append(
+                f"the tolerance {rtol:g} was not reached for {self.bodies:,} of {of_all} bodies: the errors "
+                f"are estimated as up to {self.worst:.1e}, and shorter steps do not lower them"
+            )
+        if self.unknown:
+            messages.append(
+                f"the errors of {self.unknown:,} of {of_all} bodies are not known, because runs from almost the same "
+                "start fail: see where error_estimate is NaN"
+            )
+        for message in messages:
+            warnings.warn(message, ToleranceNotReached, stacklevel=levels_of_polhode())
+
+
 class Tolerant:
     """Runs bodies with an error of at most rtol."""
 
     def __init__(
         self, problem: Problem, starts: Starts, survey: Survey, goal: Goal, threads: int,
-        progress: Progress | None, on_compile: OnCompile,
+        progress: Progress | None, on_compile: OnCompile, found: Found | None = None,
     ) -> None:  # fmt: skip
+        """Takes what pilots have `found` before, or runs pilots when the first bodies are run."""
         self.task = Task(problem, starts, survey, goal.rtol, threads, on_compile)
         self.goal, self.progress = goal, progress
         self.t, self.rows, self.steps = self.task.times, self.task.times.size, GUESSED_STEPS
         self.pilots = Pilots(self.task, goal.method)
         self.levels: Levels | None = None
-        self.missed, self.worst, self.unknown = 0, 0.0, 0
+        if found is not None:
+            self.levels = Levels(self.task, found.candidate, found.foresight, own_program=found.own_program)
+        self.missed = Missed()
         self.kinds: list[tuple[int, bool]] = []
         """The levels of the plans of the last bodies, and whether iterations went on to round-off."""
 
@@ -101,9 +136,17 @@ class Tolerant:
         made = bodies.ensemble()
         self.kinds = bodies.kinds
         late = bodies.error[np.isfinite(bodies.error) & (bodies.error > self.task.rtol)]
-        self.missed, self.worst = self.missed + late.size, float(late.max(initial=self.worst))
-        self.unknown += int((made.success & np.isinf(bodies.error)).sum())
+        unknown = int((made.success & np.isinf(bodies.error)).sum())
+        before = self.missed
+        self.missed = Missed(before.bodies + late.size, float(late.max(initial=before.worst)), before.unknown + unknown)
         return made
+
+    def find(self) -> Found | None:
+        """Lets the pilots choose, and returns what they found; None for a single body, which is run by itself."""
+        if self.task.starts.count == 1:
+            return None
+        self.levels = levels = self.levels or self.pilots.levels()
+        return Found(levels.candidate, levels.foresight, levels.own_program)
 
     def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
         """Yields the places of bodies that were run alike, with the batch by which they can be run again."""
@@ -118,7 +161,7 @@ class Tolerant:
 
     def mended(self, bodies: int) -> None:
         """Takes note that bodies reach the tolerance after all, up to the terminal event that ends their motion."""
-        self.missed = max(0, self.missed - bodies)
+        self.missed = self.missed._replace(bodies=max(0, self.missed.bodies - bodies))
 
     def _one(self, part: Start) -> Ensemble:
         """Returns what `simulate` returns for a single body, as an ensemble."""
@@ -137,19 +180,7 @@ class Tolerant:
 
     def warn(self) -> None:
         """Warns if some bodies have not reached the tolerance, or if their errors are not known."""
-        count, messages = f"{self.task.starts.count:,}", []
-        if self.missed:
-            messages.append(
-                f"the tolerance {self.task.rtol:g} was not reached for {self.missed:,} of {count} bodies: the errors "
-                f"are estimated as up to {self.worst:.1e}, and shorter steps do not lower them"
-            )
-        if self.unknown:
-            messages.append(
-                f"the errors of {self.unknown:,} of {count} bodies are not known, because runs from almost the same "
-                "start fail: see where error_estimate is NaN"
-            )
-        for message in messages:
-            warnings.warn(message, ToleranceNotReached, stacklevel=levels_of_polhode())
+        self.missed.warn(self.task.rtol, self.task.starts.count)
 
 
 class Settled(NamedTuple):

@@ -1,7 +1,8 @@
 """Reductions of an ensemble over time and over bodies, in constant memory.
 
 Bodies come in batches, and their rows are dropped once they are reduced. Sums are made over fixed blocks of bodies and
-merged in the order of the bodies, so that no bit depends on threads or on the size of the batches.
+joined in pairs, by the numbers of the bodies, so that no bit depends on threads, on the size of the batches, or on the
+parts that other processes have reduced.
 """
 
 from __future__ import annotations
@@ -18,7 +19,17 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.attitudes import NAMES, AttitudeQuantity
 from polhode.core.status import Status
-from polhode.ensembles.accumulators import EXTREMES, Accumulator, Fold, Kept, Quantiles, accumulator, quantiles_of
+from polhode.ensembles.accumulators import (
+    EXTREMES,
+    Accumulator,
+    Fold,
+    Histogram,
+    Kept,
+    Quantiles,
+    State,
+    accumulator,
+    quantiles_of,
+)
 from polhode.ensembles.result import MOST_MESSAGES, TIMED, Ensemble, seed_attribute, unavailable
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import attributes_of
@@ -111,13 +122,33 @@ class Quantity:
             raise ValueError("over bodies, which are never all there at once, use fold(function, start)")
         return self._reduced("time", Step("own", _function("function", function)))
 
-    def fold(self, function: Callable[[Any, Any], Any], start: Any) -> Quantity:
+    def histogram(self, edges: Any, dim: Literal["body"] = "body") -> Quantity:
+        """Counts the bodies whose value lies between two edges, for each pair of neighbours among the edges.
+
+        The bins become the first dimension of the result. As with NumPy, the last bin has both of its edges; `about`
+        says how many values lie outside of all bins.
+        """
+        if dim != "body":
+            raise ValueError(f"histograms are over bodies, not over {dim!r}")
+        given = _check.row("edges", edges)
+        if given.size < 2 or not (np.diff(given) > 0).all():
+            raise ValueError(f"edges must be at least two numbers that rise, not {edges!r}")
+        return self._reduced(dim, Step("histogram", tuple(given.tolist())))
+
+    def fold(
+        self, function: Callable[[Any, Any], Any], start: Any, join: Callable[[Any, Any], Any] | None = None
+    ) -> Quantity:  # fmt: skip
         """Applies a function of your own over bodies: `total = function(total, values)`, beginning with `start`.
 
         The values are those of the next bodies: (bodies, times, ...), or (bodies, ...) after a reduction over time.
         Bodies come in their order, always 256 at a time; where one has failed its values are NaN.
+
+        With `join`, the function is called for each 256 bodies with `start`, and `total = join(total, other)` joins
+        what was made of some bodies with what was made of those that follow: that is what `plan_ensemble` needs, whose
+        parts are run in any order. The function that adds is `operator.add`.
         """
-        return self._reduced("body", Step("own", (_function("function", function), start)))
+        both = None if join is None else _function("join", join)
+        return self._reduced("body", Step("own", (_function("function", function), start, both)))
 
     def __repr__(self) -> str:
         text = f"quantity({_called(self.what)})"
@@ -131,6 +162,8 @@ class Quantity:
             elif kind == "own":
                 function = argument if dim == "time" else argument[0]
                 text += f".{'reduce' if dim == 'time' else 'fold'}({_called(function)})"
+            elif kind == "histogram":
+                text += f".histogram({_edges(argument)})"
             else:
                 text += ".last()" if kind == "last" else f".{kind}({dim!r})"
         return text
@@ -173,6 +206,13 @@ def quantity(what: What) -> Quantity:
 def _called(what: Any) -> str:
     """Returns a name in quotes, or that of a function."""
     return repr(str(what)) if isinstance(what, str | AttitudeQuantity) else str(getattr(what, "__name__", what))
+
+
+def _edges(edges: tuple[float, ...]) -> str:
+    """Writes the edges of a histogram; of many, their number."""
+    if len(edges) <= 5:
+        return str(list(edges))
+    return f"{len(edges)} edges from {edges[0]:g} to {edges[-1]:g}"
 
 
 def _function(name: str, value: Any) -> Any:
@@ -300,16 +340,18 @@ def _extra(name: str, count: int) -> tuple[str, ...]:
 # --- over bodies ---------------------------------------------------------------------------------------------------
 
 
-def _accumulator(step: Step | None, count: int) -> Accumulator:
-    return accumulator(None, None, count) if step is None else accumulator(step.kind, step.argument, count)
+def _accumulator(step: Step | None, count: int, part: range | None) -> Accumulator:
+    kind, argument = (None, None) if step is None else step
+    return accumulator(kind, argument, count, part)
 
 
 class Reductions:
     """All reductions that are wanted, with the bodies that were added so far."""
 
-    def __init__(self, wanted: dict[str, Quantity], count: int, seed: int | None) -> None:
+    def __init__(self, wanted: dict[str, Quantity], count: int, seed: int | None, part: range | None = None) -> None:
+        """Makes room for all bodies, or for a part of them; a part that is not the last has 2**n blocks."""
         self.wanted, self.seed = wanted, seed
-        self.parts = {name: _accumulator(q.over_bodies, count) for name, q in wanted.items()}
+        self.parts = {name: _accumulator(q.over_bodies, count, part) for name, q in wanted.items()}
         self.dims: dict[str, tuple[str, ...]] = {}
         self.count = 0
         self.failed = 0
@@ -353,6 +395,21 @@ class Reductions:
                 more.add(block)
         return more
 
+    def states(self) -> dict[str, State]:
+        """Returns what was accumulated, by the names of the reductions: `join` adds it to that of other bodies."""
+        return {name: part.state() for name, part in self.parts.items()}
+
+    def join(
+        self, states: Mapping[str, State], dims: Mapping[str, tuple[str, ...]], count: int, failed: int, stats: Stats
+    ) -> None:
+        """Adds bodies that were accumulated elsewhere, and that follow those that were added so far."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            for name, part in self.parts.items():
+                with _blamed(name):
+                    part.join(states[name])
+        self.dims |= dims
+        self.count, self.failed, self.stats = self.count + count, self.failed + failed, self.stats + stats
+
     def result(self, problem: Problem, t: Floats) -> Reduced:
         """Returns the reductions of the bodies so far."""
         values, dims, about = dict[str, Any](), dict[str, tuple[str, ...]](), dict[str, dict[str, Any]]()
@@ -374,6 +431,11 @@ class Reductions:
                     part = self.parts[name]
                     assert isinstance(part, Quantiles)
                     about[name]["rank_error"] = part.rank_error
+                if step.kind == "histogram":
+                    counted = self.parts[name]
+                    assert isinstance(counted, Histogram)
+                    left, about[name]["outside"] = (f"{name}_bin", *left), counted.outside
+                    about[name]["edges"] = list(step.argument)
                 if step.kind == "cov":
                     left = (*left, f"other_{left[-1]}")
                 if step.kind == "own":
@@ -401,13 +463,14 @@ def _described(wanted: Quantity) -> dict[str, Any]:
             name = f"{_WORDS[step.kind]} over {dim} of {name}" if step.kind != "last" else f"{name}, at the end"
     units = "J" if what == "energy" else known.get("units", "")
     squared = wanted.over_bodies is not None and wanted.over_bodies.kind == "cov"
-    own = any(step is not None and step.kind == "own" for step in (wanted.over_time, wanted.over_bodies))
+    of_their_own = ("own", "histogram")
+    own = any(step is not None and step.kind in of_their_own for step in (wanted.over_time, wanted.over_bodies))
     return {"long_name": name, **({"units": f"({units})2" if squared else units} if units and not own else {})}
 
 
 _WORDS = {
     "mean": "mean", "std": "standard deviation", "cov": "covariances", "min": "minimum", "max": "maximum",
-    "quantile": "quantiles", "own": "user's reduction",
+    "quantile": "quantiles", "histogram": "histogram", "own": "user's reduction",
 }  # fmt: skip
 
 
@@ -430,7 +493,8 @@ class Reduced(Mapping[str, Any]):
     dims: dict[str, tuple[str, ...]]
     """The dimensions of each array, by its name."""
     about: dict[str, dict[str, Any]]
-    """What each array is, by its name; quantiles over bodies have a `rank_error`, which is zero if they are exact."""
+    """What each array is, by its name; quantiles over bodies have a `rank_error`, which is zero if they are exact, and
+    histograms have their `edges` and the number of values `outside`."""
     levels: dict[tuple[str, str], tuple[float, ...]] = field(repr=False)
     """The levels of quantiles, by name and dimension."""
     count: int
@@ -476,24 +540,22 @@ class Reduced(Mapping[str, Any]):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draws the reductions that are over time; with a path the figure is saved there, too."""
-        from polhode.views.plot import save
+        from polhode.views.plot import finished
         from polhode.views.plot_many import Drawable, draw
 
         title = f"{self.count:,} bodies, {self.problem.torque.name}"
-        figure = draw({name: Drawable(*entry) for name, entry in self._table().items()}, title)
+        figure = draw({name: Drawable(*entry) for name, entry in self.table().items()}, title)
         if figure is None:
             raise ValueError(
                 f"there is nothing over time to draw: {', '.join(self.arrays) or 'nothing'} has no time left"
             )
-        if path is not None:
-            save(figure, path)
-        return figure
+        return finished(figure, *([] if path is None else [path]))
 
     def to_xarray(self) -> Dataset:
         """Returns everything as an xarray Dataset, with units."""
         from xarray import Dataset
 
-        variables = self._table()
+        variables = self.table()
         coordinates = {name: variables.pop(name) for name in list(variables) if variables[name][0] == (name,)}
         return Dataset(variables, coordinates, self._attributes())
 
@@ -505,7 +567,7 @@ class Reduced(Mapping[str, Any]):
         from polhode.io import netcdf
 
         variables, single = dict[str, netcdf.Variable](), dict[str, str | float]()
-        for name, (dims, data, about) in self._table().items():
+        for name, (dims, data, about) in self.table().items():
             if data.ndim == 0:
                 single[name] = float(data)
             else:
@@ -513,7 +575,7 @@ class Reduced(Mapping[str, Any]):
                 variables[name] = netcdf.Variable(dims, numbers, about)
         netcdf.write(path, variables, self._attributes() | single, overwrite=overwrite)
 
-    def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]]:
+    def table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]]:
         """Returns dimensions, values and attributes, by name; a variable named like its dimension is a coordinate."""
         table: dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]] = {}
         for name, data in self.arrays.items():
@@ -525,6 +587,9 @@ class Reduced(Mapping[str, Any]):
                 elif dim.removeprefix("other_") in _LETTERS:
                     letters = _LETTERS[dim.removeprefix("other_")]
                     table[dim] = ((dim,), np.array(list(letters)), attributes_of(dim.removeprefix("other_")))
+                elif dim == f"{name}_bin":
+                    edges = np.array(self.about[name]["edges"])
+                    table[dim] = ((dim,), 0.5 * (edges[:-1] + edges[1:]), {"long_name": "middle of the bin"})
                 elif (name, given) in self.levels:
                     table[dim] = ((dim,), np.array(self.levels[name, given]), {"long_name": "quantile", "units": "1"})
         return table

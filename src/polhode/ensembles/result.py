@@ -395,15 +395,13 @@ class Ensemble(WithAttitudes):
 
         With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name.
         """
-        from polhode.views.plot import save
+        from polhode.views.plot import finished
         from polhode.views.plot_many import Drawable, draw
 
-        figure = draw({name: Drawable(*entry) for name, entry in self._table().items()}, self._title())
+        figure = draw({name: Drawable(*entry) for name, entry in self.table().items()}, self._title())
         if figure is None:
             raise ValueError("there are no rows to draw")
-        if path is not None:
-            save(figure, path)
-        return figure
+        return finished(figure, *([] if path is None else [path]))
 
     def _title(self) -> str:
         return f"{len(self):,} bodies, {self.problem.torque.name}, {self.plan.method.name}"
@@ -415,7 +413,7 @@ class Ensemble(WithAttitudes):
         """
         from xarray import Dataset
 
-        variables = self._table()
+        variables = self.table()
         for x in read_quantities(quantities):
             variables[str(x)] = (("body", "time", *x.dimensions), x(self), x.attributes)
         names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
@@ -502,7 +500,7 @@ class Ensemble(WithAttitudes):
         for name, data in varied_fields(self.start.torques).items():
             parts = [] if data.ndim == 1 else [str(k) for k in range(data.shape[1])]
             found += columns_of(f"torque_{name}", data, parts, {"long_name": f"{name} of the torque"})
-        for name, (dims, data, about) in self._table().items():
+        for name, (dims, data, about) in self.table().items():
             if dims == ("body",):
                 found += columns_of(name, data, "", about)
         found.append(Column("steps", self.steps, "number of steps", "1"))
@@ -527,7 +525,7 @@ class Ensemble(WithAttitudes):
 
         variables = {
             name: netcdf.Variable(dimensions, data.astype(np.float64) if data.dtype.kind in "iu" else data, about)
-            for name, (dimensions, data, about) in (self._table() | self._more_arrays()).items()
+            for name, (dimensions, data, about) in (self.table() | self._more_arrays()).items()
         }
         about = {"format": FORMAT, "format_version": FORMAT_VERSION, **self._about(), **self._more_about()}
         try:
@@ -593,7 +591,7 @@ class Ensemble(WithAttitudes):
         }  # fmt: skip
         return about | ({} if problem.every is None else {"every": problem.every})
 
-    def _table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+    def table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
         """Returns dimensions, values and attributes of what is written to files and tables, by name."""
         vectors, rows = ("body", "time", "component"), ("body", "time")
         moments = np.broadcast_to(self.start.bodies.moments, (len(self), 3))

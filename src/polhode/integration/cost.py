@@ -16,7 +16,7 @@ from polhode.core.drive import torque_rows
 from polhode.core.ops import read_only
 from polhode.core.types import UserTorque
 from polhode.problem import Problem
-from polhode.torques import CustomTorque, SumTorque
+from polhode.torques import CustomTorque, SumTorque, Torque
 
 LONG_SECONDS = 60.0
 """A run that is likely to take longer is announced, unless its progress is shown."""
@@ -47,6 +47,13 @@ def seconds_of(steps: float, bodies: int = 1, threads: int = 1) -> float:
     if bodies == 1:
         return STEP_SECONDS * steps
     return bodies * (BODY_SECONDS + LANE_SECONDS * steps / threads)
+
+
+def may_be_dear(torque: Torque, seconds: float) -> bool:
+    """Whether a torque, of which one call in plain Python took so long, may be dear within a program."""
+    if not isinstance(torque, CustomTorque | SumTorque):  # models are quick
+        return False
+    return torque.calls_python or seconds > SUSPECT_SECONDS[torque.calls_out]
 
 
 def seconds_a_call(problem: Problem) -> float:

@@ -83,6 +83,10 @@ class StepFailed(Exception):
         """Returns the failure with its cause and with what was computed."""
         return SimulationFailed(self.stopped.assembled(self.status))
 
+    def __reduce__(self) -> tuple[type["StepFailed"], tuple[None, Status]]:
+        """Leaves the run behind: Dask has an exception pickled together with the one that it follows."""
+        return StepFailed, (None, self.status)
+
 
 class Cancelled(Exception):
     """The run was ended because its result is not wanted any more."""

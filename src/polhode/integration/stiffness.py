@@ -92,12 +92,13 @@ def _modes(body: Body, torque: Torque, t: float, q: Floats, w: Floats, z: Floats
             return np.append(np.array(n, dtype=float), dz)
         return np.array(kernel(t, q, w, p), dtype=float)
 
-    here = at(attitude, rate, carried)
     if not carried:  # for most torques a bound of the damping suffices, without matrices
-        changes = [at(attitude, _added(rate, d), carried) - here for d in _directions(small)]
-        size = math.hypot(*(x for change in changes for x in change.tolist())) / small
-        if not size * abs(span) > STIFF_RADIANS * float(body.moments.min()):
+        x, y, z0 = kernel(t, attitude, rate, p)
+        changed = [kernel(t, attitude, _added(rate, d), p) for d in _directions(small)]
+        size = math.hypot(*[math.hypot(n[0] - x, n[1] - y, n[2] - z0) for n in changed]) / small
+        if not size * abs(span) > STIFF_RADIANS * min(body.moments.tolist()):
             return np.zeros(0)
+    here = at(attitude, rate, carried)
     by_rate = _columns(lambda d: (at(attitude, _added(rate, d), carried) - here) / small, small)
     inverse = body.axes @ np.diag(1.0 / body.moments) @ body.axes.T
     damping = by_rate @ inverse

@@ -74,6 +74,11 @@ class AttitudeHistory:
     version: str = ""
     """The kind of the file and the version of the standard, as in 'AEM 1.0'."""
 
+    @property
+    def is_inertial(self) -> bool:
+        """Whether the space frame is known not to turn, so that the attitudes are those of a motion."""
+        return _INERTIAL.fullmatch(self.frames[0].upper()) is not None
+
     @cached_property
     def attitude(self) -> Rotation:
         """The rotation from body to space axes."""

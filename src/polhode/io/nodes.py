@@ -189,7 +189,7 @@ def errors(t: Floats, q: Floats, at: Floats, truth: Floats, degree: int, linear:
     out = np.empty(at.size)
     for k in range(0, at.size, 1 << 15):
         here = slice(k, k + (1 << 15))
-        found = _slerp(t, q, at[here]) if linear else lagrange(t, q, at[here], degree)
+        found = slerp(t, q, at[here]) if linear else lagrange(t, q, at[here], degree)
         true = truth[here]
         chord = np.minimum(lengths(found - true), lengths(found + true))
         out[here] = 4.0 * np.arcsin(np.minimum(chord / 2.0, 1.0))
@@ -211,7 +211,7 @@ def lagrange(t: Floats, q: Floats, at: Floats, degree: int) -> Floats:
     return np.asarray(total / lengths(total)[:, None])
 
 
-def _slerp(t: Floats, q: Floats, at: Floats) -> Floats:
+def slerp(t: Floats, q: Floats, at: Floats) -> Floats:
     """Returns unit quaternions along the arcs between nodes."""
     k = np.clip(np.searchsorted(t, at, side="right") - 1, 0, t.size - 2)
     u = ((at - t[k]) / (t[k + 1] - t[k]))[:, None]

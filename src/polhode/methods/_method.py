@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from polhode import _check
 from polhode.core.compose import Scheme, Splitting, Stage
+from polhode.core.operations import operations_of
 from polhode.core.types import Depends
 
 
@@ -187,7 +188,7 @@ class Method:
     comoving_model: StepModel | None = None
     """The same where it takes part in the free motion of a symmetric body."""
     estimate_factor: float = 5.0
-    """Its error is estimated as this times the distance to a companion run, as measured (docs/auto.md)."""
+    """Its error is estimated as this times the distance to a companion run, as measured (docs/howto/tolerance.md)."""
     options: tuple[Option, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
     """The chosen values of options that differ from the default."""
@@ -213,6 +214,16 @@ class Method:
     def has_corrector(self) -> bool:
         """Whether steps are made in other variables, which a corrector enters and leaves."""
         return bool(getattr(self.scheme, "has_corrector", False))
+
+    @cached_property
+    def steps_systems(self) -> bool:
+        """Whether it steps systems of bodies that act on each other: splittings do whose drifts are all alike.
+
+        G8 and NMB have forms of their own for systems, without options.
+        """
+        if isinstance(self.scheme, Splitting):
+            return operations_of(self.scheme, False) is not None
+        return self.name in ("G8", "NMB")
 
     @cached_property
     def takes_state(self) -> bool:

@@ -24,13 +24,27 @@ COLOURS = {
 STYLE = """
 body { font: 16px/1.45 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.86rem; }
+.wide { overflow-x: auto; }
 th, td { border: 1px solid #ccc; padding: 0.35rem 0.5rem; text-align: left; vertical-align: top; }
 th { background: #f3f3f3; }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; }
+h1, h2, figcaption { overflow-wrap: anywhere; }
 figcaption, .small { font-size: 0.9rem; color: #444; }
 code { background: #f3f3f3; padding: 0 0.2rem; }
+iframe { width: 100%; height: 48rem; border: 1px solid #ccc; }
+summary { cursor: pointer; font-weight: 600; }
 .verdict { white-space: nowrap; font-weight: 600; padding: 0.1rem 0.4rem; border-radius: 0.3rem; }
 """
+
+OPENING = """
+for (const details of document.querySelectorAll("details")) {
+  details.addEventListener("toggle", () => {
+    const frame = details.querySelector("iframe");
+    if (details.open) frame.srcdoc = frame.dataset.page; else frame.removeAttribute("srcdoc");
+  });
+}
+"""
+"""Loads a page when its reader opens it, and ends it after that: browsers draw a few such scenes at a time."""
 
 
 def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
@@ -42,7 +56,8 @@ def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
     return "\n".join(
         [
             "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8"><title>Five papers on rigid bodies, reproduced</title>',
+            '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+            "<title>Five papers on rigid bodies, reproduced</title>",
             f"<style>{STYLE}</style></head><body>",
             "<h1>Five papers on the rotation of rigid bodies, reproduced</h1>",
             f"<p>Made by polhode {__version__} ({size.value} size) on {datetime.now(UTC):%Y-%m-%d}, "
@@ -52,6 +67,7 @@ def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
             "<h2>Claims</h2>",
             _claims(outcomes),
             *(_figure(o) for o in outcomes),
+            f"<script>{OPENING}</script>",
             "</body></html>",
         ]
     )
@@ -66,7 +82,7 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
         for c in o.claims
     ]
     head = "<tr><th>where</th><th>claim</th><th>paper</th><th>measured</th><th>verdict</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _badge(verdict: Verdict) -> str:
@@ -84,9 +100,19 @@ def _figure(outcome: Outcome) -> str:
     image = f'<img alt="{html.escape(study.title)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
     made = f"papers/{study.paper}/{study.name}.py, {outcome.seconds:.1f} s"
     badges = " ".join(_badge(c.verdict) for c in outcome.claims)
+    turning = "".join(_turning(f) for f in outcome.files if f.suffix == ".html")
     return (
         f"{head}<figure>{image}<figcaption>{html.escape(study.caption)}<br>"
-        f"<code>{made}</code> {badges}</figcaption></figure>"
+        f"<code>{made}</code> {badges}</figcaption></figure>{turning}"
+    )
+
+
+def _turning(page: Path) -> str:
+    """Returns the page with the motions of a study, which is loaded when the reader opens it (`OPENING`)."""
+    text = html.escape(page.read_text("utf-8"))
+    return (
+        "<details><summary>See it turn</summary>"
+        f'<iframe data-page="{text}" sandbox="allow-scripts" title="the motion"></iframe></details>'
     )
 
 

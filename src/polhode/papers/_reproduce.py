@@ -10,9 +10,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from polhode import __version__
+from polhode._view import runs_of
 from polhode.io import netcdf
 from polhode.io.atomic import whole_file
 from polhode.papers._study import Claim, Size, Study, Verdict
+from polhode.views.page_html import is_built
+from polhode.views.page_show import Page, made_page
 
 
 @dataclass
@@ -80,6 +83,8 @@ def _one(study: Study, directory: Path, size: Size) -> Outcome:
             with whole_file(base.with_suffix(f".{kind}"), overwrite=True) as file:
                 figure.savefig(file, format=kind)
         outcome.files = [base.with_suffix(f".{kind}") for kind in KINDS]
+        if (page := _page(study, size)) is not None:
+            outcome.files.append(page.save(base.with_suffix(".html"), overwrite=True))
     except Exception as problem:  # the other figures are made all the same
         where = traceback.extract_tb(problem.__traceback__)[-1]
         outcome.problem = f"{type(problem).__name__}: {problem} ({Path(where.filename).name}, line {where.lineno})"
@@ -88,6 +93,14 @@ def _one(study: Study, directory: Path, size: Size) -> Outcome:
         with whole_file(directory / study.paper / f"{study.name}.json", overwrite=True) as file:
             file.write(json.dumps(_heading(size) | _record(outcome), indent=1).encode())
     return outcome
+
+
+def _page(study: Study, size: Size) -> Page | None:
+    """Returns a page with the motions of a study; None: it has none to show, or the page is not built."""
+    motions = study.motions(size) if is_built() else {}
+    if not motions:
+        return None
+    return made_page(runs_of(list(motions.values()), None, list(motions)), title=f"{study.id}: {study.title}")
 
 
 def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
@@ -99,7 +112,8 @@ def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
         if {k: record[k] for k in _heading(size)} != _heading(size) or not all(f.exists() for f in files):
             return None
         claims = [Claim(**{**c, "verdict": Verdict(c["verdict"])}) for c in record["claims"]]
-        return Outcome(study, claims, files, float(record["seconds"]))
+        page = base.with_suffix(".html")
+        return Outcome(study, claims, [*files, *([page] if page.exists() else [])], float(record["seconds"]))
     except (OSError, ValueError, LookupError, TypeError):
         return None
 

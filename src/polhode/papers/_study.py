@@ -17,6 +17,9 @@ from polhode.io.netcdf import Variable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from polhode.free import FreeMotion
+    from polhode.solution import Solution
+
 
 class Size(enum.Enum):
     """How much is computed: what the paper shows, or a small part of it for tests."""
@@ -147,6 +150,11 @@ class Study(NamedTuple):
         """Judges the claims."""
         claims: list[Claim] = self.module.check(data, size)
         return claims
+
+    def motions(self, size: Size) -> "dict[str, Solution | FreeMotion]":
+        """Returns motions to look at, by what they are called; the first is the one that others are compared with."""
+        found: dict[str, Solution | FreeMotion] = self.module.motions(size) if hasattr(self.module, "motions") else {}
+        return found
 
     def plot(self, data: Data) -> "Figure":
         """Draws the figure."""

@@ -1,12 +1,14 @@
 """The character of a problem: the sizes that decide on method and step."""
 
 import math
+import time
 from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from polhode import _check
 from polhode._arrays import Floats, lengths
 from polhode._check import FEW_NUMBERS
 from polhode._interrupts import faults_ignored, is_from_handler
@@ -17,10 +19,11 @@ from polhode.core.quat import multiply, to_body, to_space
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
 from polhode.integration.binding import triple
-from polhode.integration.cost import seconds_a_call
+from polhode.integration.cost import may_be_dear, seconds_a_call
 from polhode.integration.grid import MANY_BREAKPOINTS, between_stops
+from polhode.integration.quick import may_be_quick
 from polhode.integration.stiffness import fastest_change, fastest_decay, is_stiff
-from polhode.integration.trial import size_or_zero
+from polhode.integration.trial import size_at_start, size_or_zero
 from polhode.methods import Method
 from polhode.problem import Problem
 from polhode.torques._torque import Torque, UserPotential
@@ -135,16 +138,71 @@ class Character(Sizes):
         return min(3.2, 0.7 * self.steadiness) / self.harmony
 
 
-def character(problem: Problem) -> Character:
+class Trial:
+    """A torque at the start of a problem, looked at once for all who ask: its numbers, its content, what a call takes.
+
+    Only what is asked for is found.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @cached_property
+    def values(self) -> Floats:
+        """The parameters of the torque, checked."""
+        given = list(self.problem.torque.parameters(self.problem.body))
+        return np.array(_check.numbers("parameters", given, len(given)))
+
+    @cached_property
+    def parameters(self) -> tuple[float, ...]:
+        """The same as plain numbers."""
+        return tuple(self.values.tolist())
+
+    @cached_property
+    def rate(self) -> Vec3:
+        """The rate at the start, in the user's axes."""
+        return triple(self.problem.omega_start)
+
+    @cached_property
+    def attitude(self) -> Quat:
+        """The attitude at the start."""
+        a, b, c, d = self.problem.quaternion_start.tolist()
+        return (a, b, c, d)
+
+    size = math.nan
+    """The size of the torque at the start, once it was called there."""
+    seconds = math.inf
+    """How long that took."""
+
+    @cached_property
+    def can_be_made(self) -> bool:
+        """Whether a call at the start of the problem is all that has to be tried: nothing of the user's is called by
+        compiled code, and no jump lies at the start."""
+        return may_be_quick(self.problem) and not self.problem.torque.breakpoints
+
+    def make(self) -> None:
+        """Calls the torque once in plain Python, before anything is compiled; an error says what is wrong with it."""
+        problem, t, clock = self.problem, self.problem.t_start, time.perf_counter()
+        z = tuple(problem.state_start.tolist())
+        self.size = size_at_start(problem.torque, read_only(self.values), t, t, self.attitude, self.rate, z)
+        self.seconds = time.perf_counter() - clock
+
+    @cached_property
+    def content(self) -> str | None:
+        """A name for what the torque does, which others have only if they do the same; None: it has none."""
+        return None if self.problem.torque.state_names else named(self.problem.torque.torque_kernel)
+
+
+def character(problem: Problem, trial: Trial | None = None) -> Character:
     """Finds the character of a problem, from its start and from the torque at some attitudes and times."""
-    body, torque = problem.body, problem.torque
+    body, torque, trial = problem.body, problem.torque, trial or Trial(problem)
     x, y, z = (problem.momentum_start if body.aligned else problem.momentum_start @ body.axes).tolist()
     a, b, c = body.moments.tolist()
     j, start = (1.0 / a, 1.0 / b, 1.0 / c), (x, y, z)
     if body.has_rotor:
-        return _of_gyrostat(problem, start)
+        return _of_gyrostat(problem, start, trial)
     twice_kinetic = dot((x * x, y * y, z * z), j)
-    size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic)
+    size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic, trial)
     rotor = Rotor((a, b, c), j)
     rate2, nutation2 = effort(rotor, start)
     free_rate = math.sqrt(max(rate2, 0.0))
@@ -162,13 +220,13 @@ def character(problem: Problem) -> Character:
     if axis := body.symmetry_axis:
         across = j[axis % 3]
         rate2 = dot(start, start) * across * across
-        spin = 0.0 if ignores_spin(problem, axis) else abs((j[axis - 1] - across) * start[axis - 1])
+        spin = 0.0 if ignores_spin(problem, axis, trial) else abs((j[axis - 1] - across) * start[axis - 1])
         turns = math.hypot(math.sqrt(rate2) + spin, math.sqrt(FALL_RADIANS * size * across))
         comoving = turns, _ratio(size, rate2 / across)
     return Character(
-        span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem),
+        span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem, trial),
         equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, carries_change(torque),
-        comoving=comoving, knot_pieces=knot_pieces, knot_error=knot_error, dearness=dearness(problem),
+        comoving=comoving, knot_pieces=knot_pieces, knot_error=knot_error, dearness=dearness(problem, trial),
     )  # fmt: skip
 
 
@@ -177,13 +235,15 @@ def carries_change(torque: Torque) -> bool:
     return bool(torque.state_names) and not torque.held
 
 
-def dearness(problem: Problem) -> float:
+def dearness(problem: Problem, trial: Trial | None = None) -> float:
     """Returns what an evaluation of the torque costs, in exact flows, to the next power of two; 0: it is not dear."""
+    if trial is not None and not may_be_dear(problem.torque, trial.seconds):
+        return 0.0
     cost = seconds_a_call(problem) / FLOW_SECONDS
     return 2.0 ** round(math.log2(cost)) if cost > DEAR_FLOWS else 0.0
 
 
-def _of_gyrostat(problem: Problem, start: Vec3) -> Character:
+def _of_gyrostat(problem: Problem, start: Vec3, trial: Trial) -> Character:
     """Does the same for a body with a rotor, whose momentum in principal axes is `start`.
 
     Its rates vary as fast as it turns, and with the frequency at which a rotor alone would make it nutate.
@@ -192,7 +252,7 @@ def _of_gyrostat(problem: Problem, start: Vec3) -> Character:
     i, g, m = body.moments, body.principal_rotor, np.array(start)
     own, least = m - g, float(i.min())
     twice_kinetic, whole = float((own * own / i).sum()), float((m * m / i).sum())
-    size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic)
+    size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic, trial)
     nutation = math.sqrt(float((g * g * i).sum())) / math.sqrt(float(i[0]) * float(i[1]) * float(i[2]))
     turning, now = math.sqrt(twice_kinetic / least), math.hypot(*(own / i).tolist())
     stiff = starts_stiff(problem)
@@ -207,10 +267,11 @@ def _of_gyrostat(problem: Problem, start: Vec3) -> Character:
     knot_pieces, knot_error = _knots(problem, rate, torque_ratio)
     return Character(
         span, rate, torque_ratio, torque.depends, symmetric=False, pieces=pieces,
-        steadiness=rate / changes if changes > 0.0 else math.inf, harmony=harmony(problem), parts=equal_parts(problem),
-        may_bend=torque.may_bend, stiff=stiff, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True,
+        steadiness=rate / changes if changes > 0.0 else math.inf, harmony=harmony(problem, trial),
+        parts=equal_parts(problem), may_bend=torque.may_bend,
+        stiff=stiff, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True,
         rotor_ratio=rotor_ratio, carries=carries_change(torque), knot_pieces=knot_pieces, knot_error=knot_error,
-        dearness=dearness(problem),
+        dearness=dearness(problem, trial),
     )  # fmt: skip
 
 
@@ -302,20 +363,16 @@ def _kernel(problem: Problem) -> UserTorque:
     return sampled
 
 
-def _content(problem: Problem) -> str | None:
-    """Returns a name for what the torque does, which others have only if they do the same; None: it has none."""
-    return None if problem.torque.state_names else named(problem.torque.torque_kernel)
-
-
-def harmony(problem: Problem) -> float:
+def harmony(problem: Problem, trial: Trial | None = None) -> float:
     """Returns the harmonic, times its amplitude to the power 1/18, that counts most while a body turns round."""
+    trial = trial or Trial(problem)
     torque, kernel = problem.torque, problem.torque.torque_kernel
     if torque.depends is Depends.NOTHING or torque.depends & Depends.RATE or torque.breakpoints:
         return 1.0
-    if (content := _content(problem)) is None:
+    if (content := trial.content) is None:
         return 1.0
     t = problem.t_start if torque.depends & Depends.TIME else 0.0
-    return _harmony(kernel, content, t, tuple(torque.parameters(problem.body)))
+    return _harmony(kernel, content, t, trial.parameters)
 
 
 @lru_cache(maxsize=128)
@@ -338,20 +395,21 @@ def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, 
     return float(max(1.0, orders.max(initial=0.0)))
 
 
-def ignores_spin(problem: Problem, axis: int) -> bool:
+def ignores_spin(problem: Problem, axis: int, trial: Trial | None = None) -> bool:
     """Whether a turn of the body about its axis of symmetry seems to leave the torque where it is in space."""
+    trial = trial or Trial(problem)
     torque, kernel, w = problem.torque, problem.torque.torque_kernel, (0.0, 0.0, 0.0)
     if torque.depends is Depends.NOTHING:
         return True
-    if (content := _content(problem)) is None:
+    if (content := trial.content) is None:
         return False
     t, span = 0.0, 0.0
     if torque.depends & Depends.TIME or torque.breakpoints:
         t, span = problem.t_start, problem.span
     if torque.depends & Depends.RATE:
-        w = tuple(problem.omega_start.tolist())
+        w = trial.rate
     about = tuple(problem.body.axes[:, axis - 1].tolist())
-    return _ignores_spin(kernel, content, t, span, w, tuple(torque.parameters(problem.body)), about)
+    return _ignores_spin(kernel, content, t, span, w, trial.parameters, about)
 
 
 @lru_cache(maxsize=128)
@@ -376,7 +434,7 @@ def _ignores_spin(
     return seen  # a torque that is zero everywhere has shown nothing
 
 
-def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, float]:
+def _largest_torque(problem: Problem, kinetic: float, trial: Trial) -> tuple[float, bool, float]:
     """Returns the largest torque at the attitudes that are tried, whether it is uneven, and the span over its pulses.
 
     Where the torque cannot be computed it counts as zero. Attitudes for which the energy at the start does not suffice
@@ -386,14 +444,14 @@ def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, floa
     if problem.torque.depends is Depends.NOTHING:
         return 0.0, False, 1.0
     torque, kernel, potential = problem.torque, _kernel(problem), problem.torque.potential_kernel
-    w = tuple(problem.omega_start.tolist())
-    p = read_only(np.array(torque.parameters(problem.body), dtype=float))
-    start = tuple(problem.quaternion_start.tolist())
-    here = size_or_zero(kernel, problem.t_start, start, w, p)
+    w, p, start = trial.rate, read_only(trial.values), trial.attitude
+    here = trial.size
+    if math.isnan(here):
+        here = size_or_zero(kernel, problem.t_start, start, w, p)
     of_attitude = torque.depends is Depends.POSITION and not torque.breakpoints
-    content = (_content(problem), named(potential) if potential else "none") if of_attitude else (None,)
+    content = (trial.content, named(potential) if potential else "none") if of_attitude else (None,)
     if of_attitude and all(content):
-        looks = _sizes_and_potentials(kernel, potential, content, tuple(p.tolist()))
+        looks = _sizes_and_potentials(kernel, potential, content, trial.parameters)
         most = kinetic + _potential_or_nan(potential, start, p)
         reached = [size for size, energy in looks if not energy > most]
         if potential is None:
@@ -401,14 +459,30 @@ def _largest_torque(problem: Problem, kinetic: float) -> tuple[float, bool, floa
         # even near a rest the torque shows how fast the body swings
         return max(here, *(reached or [min(looks)[0]])), False, 1.0
     timed = bool(torque.depends & Depends.TIME or torque.breakpoints)
-    others, narrow = _attitudes(LOOKS if timed else FEW_LOOKS), 1.0
-    apart = problem.span / len(others)
-    sizes = [size_or_zero(kernel, problem.t_start + k * apart, q, w, p) for k, q in enumerate(others, 1)]
-    if timed and not torque.breakpoints and (name := _content(problem)) is not None:
-        most, narrow = _pulse(kernel, name, problem.t_start, problem.span, tuple(p.tolist()))
+    count, narrow = LOOKS if timed else FEW_LOOKS, 1.0
+    if torque.depends & Depends.RATE or trial.content is None:
+        sizes = _sizes(kernel, problem.t_start, problem.span, count, w, p)
+    else:  # the same for all starts
+        sizes = _sizes_in_time(kernel, trial.content, problem.t_start, problem.span, count, trial.parameters)
+    if timed and not torque.breakpoints and (name := trial.content) is not None:
+        most, narrow = _pulse(kernel, name, problem.t_start, problem.span, trial.parameters)
         if narrow > 1.0:
             return max(here, most, *sizes), True, narrow
     return *_evened(problem, here, sizes, kinetic), narrow
+
+
+def _sizes(kernel: UserTorque, t: float, span: float, count: int, w: Vec3, p: Floats) -> list[float]:
+    """Returns how large a torque is at some attitudes, one after the other in the span."""
+    apart = span / count
+    return [size_or_zero(kernel, t + k * apart, q, w, p) for k, q in enumerate(_attitudes(count), 1)]
+
+
+@lru_cache(maxsize=128)
+def _sizes_in_time(
+    kernel: UserTorque, content: str, t: float, span: float, count: int, p: tuple[float, ...]
+) -> list[float]:
+    """Returns the same of a torque that does not depend on the rate."""
+    return _sizes(kernel, t, span, count, (0.0, 0.0, 0.0), np.array(p))
 
 
 def _evened(problem: Problem, here: float, sizes: list[float], kinetic: float) -> tuple[float, bool]:

@@ -53,8 +53,10 @@ companion with steps longer by a quarter shows one quarter."""
 UNSTABLE_GROWTH = 10.0
 """How much further iterations go under a strong torque, which may bring the body near an unstable rest, where all
 errors grow."""
-ITERATION_SHARE = 0.01
+ITERATION_SHARE = 0.03
 """The part of the tolerance that iterations may use up."""
+LESS_SOLVED = 5.0
+"""The error that a companion's iterations may leave, over that of the run which it judges."""
 WORTH_ALLOWING = 1e-15
 """Iterations that are to leave less go on to round-off."""
 
@@ -115,8 +117,8 @@ class Candidate:
             steps = even if WORTH_A_GRID * even >= fewer else fewer
         method = self.method
         if method.collocation:
-            # The companion solves its equations better, or neither would show what is left of them.
-            method = _iterated(method, 0.1 * rtol if coarser else rtol, steps * self.growth)
+            # The companion solves its equations worse, so that the distance shows what iterations leave.
+            method = _iterated(method, LESS_SOLVED * rtol if coarser else rtol, steps * self.growth)
         step = problem.span / steps
         return self._in_pieces(Plan(method, step, self._prepared_step(step, steps)), run_step, coarser)
 
@@ -313,7 +315,7 @@ ROUND_OFF_STEP_COST = 1.76
 """The additional cost of a step of collocation whose iterations go on to round-off."""
 ATTITUDE_ROUNDING = 1e-15
 """The error by the rounding of attitudes in a comoving step: it changes the potential energy, and so the rate."""
-COMPENSATION_SHOWS = 0.9e-13
+COMPENSATION_SHOWS = 2.7e-13
 """Where iterations may leave more in a step than this, its rounding need not be compensated."""
 PLAIN_STEP_SHARE = 0.86
 """What a step without compensation costs, as a part of one with it: 1.15 to 1.19 times less was measured."""
@@ -350,8 +352,10 @@ def free_candidate(turn: float, outputs: int | None) -> Candidate:
 
 def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> str:
     """Returns the name of the cheapest method; near the borders costs are equal, and it matters little which."""
-    costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
     dear = c.dearness > 0.0
+    if c.depends & Depends.RATE and c.comoving is None and not dear:  # there is no choice
+        return COLLOCATION
+    costs = {COLLOCATION: _collocation_cost(COLLOCATION, c, rtol)}
     if dear:
         costs |= {name: _multistep_cost(name, c, rtol) for name in MULTISTEP}
     if c.comoving is not None and c.comoving[1] < STRONG_COMOVING_RATIO:

@@ -165,23 +165,25 @@ def largest_rate(rate: Floats, start: Floats) -> float:
     return math.sqrt(max(dots(rate, rate).max(initial=0.0), float(start @ start)))
 
 
-def distance(run: Solution, rows: NDArray[np.int64] | slice, other: Solution, before: float = 0.0) -> float:
+def distance(
+    run: Solution, rows: NDArray[np.int64] | slice, other: Solution, before: float = 0.0, largest: float | None = None
+) -> float:
     """Returns the largest difference in the attitude, in radians, and in the rate, relative to the largest one.
 
-    `before` is the largest rate of the same motion before the run began. Numbers that the torque carries count as well,
-    each relative to its largest size.
+    `before` is the largest rate of the same motion before the run began, `largest` that in the rows of the run and at
+    its start, if it is known. Numbers that the torque carries count as well, each relative to its largest size.
     """
     q, p, rate = run.quaternion[rows], other.quaternion, run.omega
     rates = rate[rows] - run.body.rate(other.momentum)
     if q.shape[0] <= FEW_NUMBERS:  # for these the calls of NumPy take longer
-        apart2 = max([_apart2(a, b) for a, b in zip(q.tolist(), p.tolist(), strict=True)])
+        apart2 = max(map(_apart2, q.tolist(), p.tolist()))
         faster2 = max([x * x + y * y + z * z for x, y, z in rates.tolist()])
     else:
         differences, sums = q - p, q + p
         apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
         faster2 = dots(rates, rates).max()
     angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
-    largest = max(largest_rate(rate, run.problem.omega_start), before)
+    largest = max(largest_rate(rate, run.problem.omega_start) if largest is None else largest, before)
     carried = _distance_of_states(run, rows, other) if run.state_names else 0.0
     return max(angle, math.sqrt(faster2) / largest if largest > 0 else 0.0, carried)
 

@@ -41,6 +41,9 @@ MOST_GROUPED_FAILURES = 8
 After two failures its levels rise twice as fast."""
 MOST_TRIES = 24
 """Tries after which a body is given up."""
+LEAST_SHARE_OF_ORDER, SMALL_RISE = 0.25, 1.5
+"""After a rise of the steps by less than the second number an order that is lower than this part of the method's is not
+believed: the phase, or terms that cancel, may have the same effect."""
 TARGET = 0.5
 """The part of the tolerance that the next try aims at."""
 FAR = 30.0
@@ -227,7 +230,8 @@ class History:
         (n, more), (error, less) = self.steps[-2:, which], self.error[-2:, which]
         with np.errstate(divide="ignore", invalid="ignore"):
             seen = np.log(error / less) / np.log(more / n)
-        return np.maximum(np.where(np.isfinite(seen), seen, otherwise), 1.0)
+            least = np.where(more < SMALL_RISE * n, max(LEAST_SHARE_OF_ORDER * otherwise, 1.0), 1.0)
+        return np.maximum(np.where(np.isfinite(seen), seen, otherwise), least)
 
     def is_stuck(self, which: Any, patience: int) -> Any:
         """Whether the last refinements should have lowered the error and have not: round-off is reached.
@@ -358,7 +362,8 @@ class HistoryOfOne:
         """Returns by which power of the steps the error fell in the last try; `otherwise` if that is not known."""
         (n, more), (error, less) = self.steps[-2:], self.error[-2:]
         is_known = 0.0 < error < math.inf and 0.0 < less < math.inf and n != more
-        return max(math.log(error / less) / math.log(more / n) if is_known else otherwise, 1.0)
+        least = max(LEAST_SHARE_OF_ORDER * otherwise, 1.0) if more < SMALL_RISE * n else 1.0
+        return max(math.log(error / less) / math.log(more / n) if is_known else otherwise, least)
 
     def is_stuck(self, patience: int) -> bool:
         """Whether the last refinements should have lowered the error and have not: round-off is reached."""

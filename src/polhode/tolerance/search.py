@@ -2,7 +2,7 @@
 
 The error of a run is the largest, over its output times, of the error of the attitude in radians and of the error of
 the rate relative to the largest rate. It is estimated from the distance to a second run over the whole span
-(`estimate.py`). docs/auto.md has the measurements behind the numbers in this package.
+(`estimate.py`). docs/howto/tolerance.md has the measurements behind the numbers in this package.
 """
 
 import math
@@ -19,15 +19,18 @@ from polhode._interrupts import is_from_handler
 from polhode.compiled import compiles, is_from_callback
 from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.integration.binding import ById, OnCompile
+from polhode.integration.binding import NO_OTHERS, Binding, ById, OnCompile
 from polhode.integration.cost import announce
+from polhode.integration.fixed import driver_of
 from polhode.integration.loop import Integration, Progress, SimulationInterrupted, StepFailed
+from polhode.integration.nudge import Nudged
+from polhode.integration.quick import ShortRun, quick_runs
 from polhode.integration.short_steps import levels_of_polhode
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
-from polhode.tolerance.character import Character, character
+from polhode.tolerance.character import Character, Trial, character
 from polhode.tolerance.choice import ANY_TORQUE, BRINGS_TO_REST_RATIO, STIFF, Candidate, candidate, choose
 from polhode.tolerance.estimate import (
     ALIKE,
@@ -42,8 +45,8 @@ from polhode.tolerance.estimate import (
     least_error,
     nudged,
 )
-from polhode.tolerance.pair import available_cores, both
-from polhode.tolerance.refine import SearchOfOne, Single
+from polhode.tolerance.pair import Run, available_cores, both
+from polhode.tolerance.refine import LEAST_SHARE_OF_ORDER, SearchOfOne, Single
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
@@ -55,6 +58,9 @@ HOPELESS = 0.1
 """Errors above this remain where motions part exponentially: less rounding would not help."""
 MOSTLY = 0.5
 """An error of which this part is inherited is not searched for shorter steps."""
+GROWN = 0.05
+"""A change of the last digit at the start that grows above the tolerance, and to this part of the error, shows that
+round-off is what is left: the steps add more of it on the way."""
 KEPT_ANSWERS = 1000
 """The number of torques for which it is remembered whether their nodes compile together."""
 
@@ -87,6 +93,10 @@ class InheritedTooMuch(Exception):
     """What the start has inherited grows above the tolerance: shorter steps would not lower that."""
 
 
+class RoundOffGrows(Exception):
+    """The motion makes a change of the last digit grow above the tolerance: shorter steps would not lower that."""
+
+
 class Stiff(Exception):
     """The problem turned out to be stiff on the way."""
 
@@ -95,8 +105,8 @@ class OneBody:
     """All runs of one body on the way to a tolerance, and what they took."""
 
     def __init__(
-        self, problem: Problem, rtol: float, c: Character, progress: Progress | None, on_compile: OnCompile,
-        inherited: Inherited = NOTHING_INHERITED,
+        self, problem: Problem, rtol: float, c: Character, trial: Trial, progress: Progress | None,
+        on_compile: OnCompile, inherited: Inherited = NOTHING_INHERITED,
     ) -> None:  # fmt: skip
         self.problem, self.rtol, self.progress, self.on_compile = problem, rtol, progress, on_compile
         self.inherited = inherited
@@ -116,20 +126,33 @@ class OneBody:
         self.may_be_stiff = False
         """Whether a run that turns out to be stiff is given up, so that another method takes its place."""
         self.first: Integration | None = None
-        """The first run of all, which has tried the torque."""
+        """The first run of all that was no short one, beside which others are made."""
+        self.binding: Binding | None = None
+        """The step of the last short run, bound to the torque."""
+        self.trial = trial
+        """The torque at the start."""
+        self.may_be_short = progress is None and trial.can_be_made
+        """Whether runs may be made by one call of compiled code."""
         self.best: tuple[Solution, float] | None = None
         """The best of the solutions so far, with its estimate."""
         self.best_steps = math.nan
         """The number of steps of the best solution."""
         self.unjudged: Solution | None = None
         """The last run that came to the end, whose companion may not have."""
+        self.tried: tuple[float, float] | None = None
+        """The steps and the estimate of the last try of the same candidate."""
         self.warned_of_short_steps = False
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
 
+    def _refine(self, candidate: Candidate) -> None:
+        """Refines the steps of a candidate until that has helped, or round-off is seen to grow."""
+        with suppress(RoundOffGrows):
+            self.refine(candidate)
+
     def refine(self, candidate: Candidate) -> None:
         """Refines the steps of a candidate as far as it helps."""
-        begin = min(candidate.first, candidate.most(self.problem))
+        begin, self.tried = min(candidate.first, candidate.most(self.problem)), None
         first = self._try(candidate, begin, to_round_off=False)
         if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
             return
@@ -163,7 +186,7 @@ class OneBody:
             compared = asked.times[rows]
             if asked.times.size > MANY_MORE * compared.size:  # what is tried need not be shown as a whole
                 shown, rows = asked.replace(times=compared), slice(None)
-        if self.first is None and self.progress is None:
+        if self.best is None and self.progress is None:
             announce(n * candidate.effort, hint="choose a wider tolerance or a shorter span")
         main = self._begin(shown, plan)
         worth = rows is not None and n * candidate.effort >= WORTH_A_THREAD_FLOWS
@@ -180,51 +203,72 @@ class OneBody:
         for coarse in coarser:
             others.append(self._made(self._companion(candidate, coarse, run.t[rows], second=bool(others))))
         rounding, left = candidate.unseen(run.plan.method, n)
-        before = self.inherited.rate
-        apart = max(distance(run, rows, other, before) for other in others)
-        self._lower_bounds(max(self.free_rate, largest_rate(run.omega, run.problem.omega_start)))
+        before, fastest = self.inherited.rate, largest_rate(run.omega, run.problem.omega_start)
+        apart = max([distance(run, rows, other, before, fastest) for other in others])
+        self._lower_bounds(max(self.free_rate, fastest))
         error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
         if self.errors_may_grow and len(others) == 1 and CLOSE * self.rtol < error <= self.rtol:
             again = candidate.plan(asked, n, solved, coarser=2)
             second = self._made(self._companion(candidate, again, run.t[rows], second=True))
-            apart = max(apart, distance(run, rows, second, before))
+            apart = max(apart, distance(run, rows, second, before, fastest))
             error = max(error, estimate(candidate.factors, apart, self.floor, rounding, left))
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
-        if error > self.rtol and self.inherited.error > 0.0:
+        if error > self.rtol and (self.inherited.error > 0.0 or self._is_suspect(candidate, n, error)):
             alike = self._made(self._companion(candidate, plan, run.t[rows]))  # it differs in its start alone
-            grown = max(candidate.factors.truncation * distance(run, rows, alike, before), self.inherited.error)
-            if grown > max(self.rtol, MOSTLY * error):
+            grown = candidate.factors.truncation * distance(run, rows, alike, before, fastest)
+            if self.inherited.error > 0.0 and max(grown, self.inherited.error) > max(self.rtol, MOSTLY * error):
                 raise InheritedTooMuch
+            if self.inherited.error == 0.0 and grown > max(self.rtol, GROWN * error):
+                raise RoundOffGrows
+        self.tried = (n, error)
         return error, rounding
+
+    def _is_suspect(self, candidate: Candidate, n: float, error: float) -> bool:
+        """Whether an error may be grown round-off: more steps have hardly lowered it, or have left it huge."""
+        if self.tried is None or self.tried[0] >= n:
+            return False
+        fewer, before = self.tried
+        return error > HOPELESS or error > before * math.pow(
+            fewer / n, LEAST_SHARE_OF_ORDER * max(candidate.order, 1.0)
+        )
 
     def _lower_bounds(self, rate: float) -> None:
         """Finds the least error that is believed at such a rate, and what round-off leaves if the axes are known."""
         self.floor = float(least_error(self.problem, rate, self.unequal))
         self.round_off = float(least_error(self.problem, rate))
 
-    def _begin(self, problem: Problem, plan: Plan) -> Integration:
-        if self.first is not None:
-            other = self.first.beside(problem, plan)
-            other.warns_of_short_steps = not self.warned_of_short_steps
-            return other
-        self.first = Integration(problem, plan, None, self.progress, self.on_compile)
-        self.first.stops_if_stiff = self.may_be_stiff
-        return self.first
+    def _begin(self, problem: Problem, plan: Plan, nudged: Nudged | None = None) -> Run:
+        """Returns a run that can begin, or the companion of one."""
+        if self.may_be_short and not plan.method.variable_steps:
+            plan = plan.replace(torque_size=self.trial.size)
+            if self.binding is None or not self.binding.serves(problem, plan):
+                self.binding = Binding(problem, plan, NO_OTHERS, driver_of)
+            if (runs := quick_runs(problem, plan, self.binding, nudged, self.on_compile)) is not None:
+                values = self.trial.values
+                return ShortRun(runs, problem, plan, values, nudged, lambda: self._whole(problem, plan, nudged))
+        return self._whole(problem, plan, nudged)
 
-    def _companion(
-        self, candidate: Candidate, plan: Plan, times: Floats, *, second: bool = False
-    ) -> Integration:  # fmt: skip
-        assert self.first is not None
+    def _whole(self, problem: Problem, plan: Plan, nudged: Nudged | None) -> Integration:
+        """Returns a run that may take long, can be stopped on the way, and says why it fails."""
+        first = self.first
+        if first is None:  # a run and its companion may come here at the same time: each returns its own
+            first = self.first = Integration(problem, plan, None, self.progress, self.on_compile)
+            first.stops_if_stiff = self.may_be_stiff
+            if nudged is None:
+                return first
+        other = first.beside(problem, plan, nudged)
+        other.warns_of_short_steps = nudged is None and not self.warned_of_short_steps
+        return other
+
+    def _companion(self, candidate: Candidate, plan: Plan, times: Floats, *, second: bool = False) -> Run:
         body, inherited = self.problem.body, self.inherited.error / candidate.factors.truncation
         others = nudged(
             self.problem.quaternion_start, self.problem.momentum_start, body.moments, body.axes, inherited,
             self.inherited.rate, second=second,
         )  # fmt: skip
         plan = apart_from_start(plan, self.problem.t_start, times)
-        companion = self.first.beside(self.problem.replace(times=times, every=None), plan, others)
-        companion.warns_of_short_steps = False
-        return companion
+        return self._begin(self.problem.replace(times=times, every=None), plan, others)
 
     def _rows_at_steps(self, candidate: Candidate, run: Solution) -> NDArray[np.int64] | slice:
         """Returns the rows in which a run with output at steps is compared."""
@@ -236,7 +280,7 @@ class OneBody:
         rows = np.arange(stride, run.t.size, stride)
         return rows if rows.size and rows[-1] == run.t.size - 1 else np.append(rows, run.t.size - 1)
 
-    def _both(self, main: Integration, companion: Integration) -> tuple[Solution, Solution]:
+    def _both(self, main: Run, companion: Run) -> tuple[Solution, Solution]:
         try:
             run, other = both(main, companion)
         finally:
@@ -247,13 +291,13 @@ class OneBody:
             raise other
         return run, other
 
-    def _made(self, run: Integration) -> Solution:
+    def _made(self, run: Run) -> Solution:
         try:
             return run.attempt()
         finally:
             self._count(run)
 
-    def _count(self, run: Integration) -> None:
+    def _count(self, run: Run) -> None:
         self.warned_of_short_steps |= run.short > 0.0
         self.spent += Stats(0, run.nfev, run.seconds)
 
@@ -263,7 +307,7 @@ class OneBody:
         """Returns the best solution; where the user does not wait for it, raises with the best so far."""
         try:
             with suppress(InheritedTooMuch):  # then there is a best solution
-                self.refine(candidate)
+                self._refine(candidate)
                 if self.best is None:
                     assert self.failed is not None
                     reads_rate = bool(self.problem.torque.depends & Depends.RATE)
@@ -272,7 +316,7 @@ class OneBody:
                     raise self.failed.failure() from None
                 spare = candidate.compensated(self.best_steps)
                 if self.rtol < self.best[1] < HOPELESS and spare is not None:
-                    self.refine(spare)
+                    self._refine(spare)
             assert self.best is not None
             return self._finished(*self.best)
         except SimulationInterrupted as stopped:
@@ -332,26 +376,29 @@ def answer(
 
     The start of the problem may have inherited an error: the estimate tells what becomes of it.
     """
-    c, chosen = _begun(problem, goal, on_compile)
-    body = OneBody(problem, goal.rtol, c, progress, on_compile, inherited)
+    trial = Trial(problem)
+    c, chosen = _begun(problem, goal, trial, on_compile)
+    body = OneBody(problem, goal.rtol, c, trial, progress, on_compile, inherited)
     body.method_asked = goal.method
     body.may_be_stiff = goal.method is None and chosen.method.bare_name != STIFF
     try:
         return body.answer(chosen)
     except Stiff:
-        body.may_be_stiff, body.first = False, None
+        body.may_be_stiff, body.first, body.binding = False, None, None
         return body.answer(candidate(find_method(STIFF), c, goal.rtol))
 
 
 def first_plan(problem: Problem, goal: Goal, on_compile: OnCompile) -> Plan:
     """Returns the plan with which `answer` would begin."""
-    _, chosen = _begun(problem, goal, on_compile)
+    _, chosen = _begun(problem, goal, Trial(problem), on_compile)
     return chosen.plan(problem, chosen.first, goal.rtol)
 
 
-def _begun(problem: Problem, goal: Goal, on_compile: OnCompile) -> tuple[Character, Candidate]:
+def _begun(problem: Problem, goal: Goal, trial: Trial, on_compile: OnCompile) -> tuple[Character, Candidate]:
     """Returns what kind of problem it is, and what to begin with."""
-    c = character(problem)
+    if trial.can_be_made:
+        trial.make()
+    c = character(problem, trial)
     if not math.isfinite(c.turn):
         raise ValueError(
             f"the body turns at {c.rate:g} rad/s for {c.span:g} s, which cannot be computed with: choose units in which"

@@ -1,4 +1,4 @@
-"""Methods and torques as text: the lists and cards of the command line and of docs/methods.md."""
+"""Methods and torques as text: the lists and cards of the command line and of docs/reference/methods.md."""
 
 from __future__ import annotations
 
@@ -209,6 +209,7 @@ def method_record(method: Method) -> dict[str, Any]:
         "keeps_when_free": _names(method.keeps_when_free),
         "accepts": _names(method.accepts),
         "accepts_rotor": method.accepts_rotor,
+        "steps_systems": method.steps_systems,
         "takes_state": method.takes_state,
         "with_rotor": _record_with_rotor(method) if method.accepts_rotor else None,
         "cost": cost(method),
@@ -310,6 +311,7 @@ def method_facts(method: Method) -> dict[str, str]:
     facts["keeps when free"] = flags(method.keeps_when_free)
     facts["accepts"] = f"torques that depend on {flags(method.accepts)}" if method.accepts else "free bodies only"
     facts["bodies with a rotor"] = _spoken_rotor(method)
+    facts["systems"] = "yes" if method.steps_systems else "no"
     facts["numbers of a torque"] = "carried along, at the order of the momentum" if method.takes_state else "refused"
     if method.accepts:
         facts["torque evaluations"] = _spoken_evaluations(method)
@@ -491,15 +493,21 @@ def _field_docs(model: type[Torque]) -> dict[str, str]:
     return docs
 
 
-def torque_example(model: type[Torque]) -> str:
-    """Returns a [torque] table that works: defaults where they exist, plausible numbers elsewhere."""
+def torque_example(model: type[Torque], *, explained: bool = False) -> str:
+    """Returns a [torque] table that works: defaults where they exist, plausible numbers elsewhere.
+
+    With `explained` a comment above each number says what it is.
+    """
     hints = get_type_hints(model)
+    docs = _field_docs(model) if explained else {}
     lines = [f'model = "{model.__name__}"']
     for field in _fields(model):
         value = _plausible(hints[field.name]) if field.default is MISSING else field.default
         value = model.example.get(field.name, value)
         if value is None:
             continue
+        if field.name in docs:
+            lines.append(f"# {docs[field.name]}")
         lines.append(f"{field.name} = {_toml(value)}")
     return "\n".join(lines)
 

@@ -1,35 +1,37 @@
 """The picture of a solution: rates, errors and attitude over time.
 
-Drawn without pyplot, so that nothing is left behind in a global state, and neither a display nor a notebook is needed.
+Drawn without pyplot, so that threads do not meet in a global state, and neither a display nor a notebook is needed.
+What is drawn becomes known to pyplot at the end, if the user works with it (`finished`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import itertools
+import sys
 import textwrap
+import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from polhode._arrays import Floats, apply_by_blocks, to_space
+from polhode._arrays import Floats, apply_by_blocks, lengths, to_space
+from polhode._interrupts import is_from_handler
 from polhode.attitudes import AttitudeQuantity
 from polhode.io.atomic import AnyPath, whole_file
+from polhode.views.thinning import FLOOR, thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from polhode.solution import Solution
-
-BUCKETS = 1500
-"""Stretches of a long curve, each drawn by its least and its greatest value: more than pixels can show."""
-
-FLOOR = 1e-17
-"""Errors below this are drawn here: zero has no logarithm, and one unit in the last place is 1e-16."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -55,52 +57,261 @@ ERRORS: dict[str, Style] = {
 
 
 class Picture(Figure):
-    """Is a figure that shows itself in a notebook."""
+    """Is a figure that shows itself in a notebook, once, although both the notebook and pyplot would show it."""
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
 
+    def _ipython_display_(self) -> None:
+        from IPython.display import Image, display
+        from matplotlib import get_backend
 
-def draw(solution: Solution, quantities: Sequence[AttitudeQuantity] = ()) -> Figure:
-    """Draws three panels over time, one for carried numbers if there are some, and one for each quantity besides."""
-    more = len(quantities) + bool(solution.state_names)
-    figure = Picture(figsize=(9, 8.5 + 2.6 * more), dpi=100, layout="constrained")
+        is_open = self in _open_figures().values()
+        is_below_cell = "inline" in get_backend()
+        if is_open and not is_below_cell and not _is_backend("NON_INTERACTIVE"):
+            return  # it has a window
+        display(Image(self._repr_png_()))  # type: ignore[no-untyped-call]
+        if is_open and is_below_cell:
+            sys.modules["matplotlib.pyplot"].close(self)  # or it would be shown again at the end of the cell
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Curves over time that share an axis."""
+
+    label: str
+    """What the axis says, with the unit."""
+    legend: str
+    curves: dict[str, Floats]
+    styles: Sequence[Style] = AXES
+    is_error: bool = False
+    """Whether the curves are relative errors, drawn on a logarithmic axis."""
+    limits: tuple[float, float] | None = None
+    is_rate: bool = False
+    """Whether the curves are components of a rate, of which small ones shall be seen beside large ones."""
+
+
+VECTORS = {
+    "omega": ("angular rate", "rad/s", "body axis", "xyz"),
+    "spatial_omega": ("angular rate", "rad/s", "space axis", "XYZ"),
+    "momentum": ("angular momentum", "kg m²/s", "body axis", "xyz"),
+    "spatial_momentum": ("angular momentum", "kg m²/s", "space axis", "XYZ"),
+}
+"""The vectors that have a panel: what they are, their unit, in which axes, and the names of those."""
+
+NUMBERS = {"kinetic_energy": "kinetic energy (J)", "potential_energy": "potential energy (J)", "energy": "energy (J)"}
+"""The single numbers that have a panel."""
+
+ERRORS_OF = {
+    "errors": tuple(ERRORS),
+    "energy_error": ("energy", "energy in turning axes"),
+    "momentum_error": ("spatial momentum", "axial momentum"),
+}
+"""The panels of errors, with what they show."""
+
+NAMES = (*VECTORS, *NUMBERS, *ERRORS_OF, "torque", "attitude", "state", "euler")
+"""The panels that have names, besides quantities of attitudes such as `euler_deg(ZYX)`."""
+
+
+def panel_of(name: str | AttitudeQuantity, s: Solution, *, degrees: bool = False) -> Panel:
+    """Returns the panel of this name, of the motion in these rows."""
+    if isinstance(name, str) and name.lower() not in NAMES:
+        try:
+            name = AttitudeQuantity.read(name)
+        except ValueError as problem:
+            if "(" in str(name):
+                raise
+            raise ValueError(
+                f"there is no quantity {name!r} to draw: known are {', '.join(NAMES)}, and those of attitudes, such as "
+                "'pointing_angle_deg(z, [0, 0, 1])'"
+            ) from problem
+    if name == "euler":
+        name = AttitudeQuantity.read("euler_deg(ZYX)" if degrees else "euler(ZYX)")
+    if isinstance(name, AttitudeQuantity):
+        unit = {"degree": "°"}.get(name.attributes["units"], name.attributes["units"])
+        return Panel(
+            f"{name.kind.replace('_', ' ')} ({unit})", str(name), name.curves(s), AXES[: len(name.labels) or 1]
+        )
+    name = name.lower()
+    if name in VECTORS or name == "torque":
+        what, unit, axes, letters = VECTORS.get(name, ("torque", "N m", "body axis", "xyz"))
+        values = s.torque_of() if name == "torque" else s.body.rate(s.momentum) if name == "omega" else getattr(s, name)
+        if degrees and unit == "rad/s":
+            values, unit = np.degrees(values), "°/s"
+        return Panel(
+            f"{what} ({unit})", axes, dict(zip(letters, values.T, strict=True)), is_rate=name.endswith("omega")
+        )
+    if name in NUMBERS:
+        if name != "kinetic_energy" and not s._has_potential:
+            raise ValueError(f"there is no {name.replace('_', ' ')} to draw: {s.torque.name} has no potential")
+        return Panel(NUMBERS[name], "", {name.replace("_", " "): getattr(s, name)}, AXES[:1])
+    if name in ERRORS_OF:
+        return _errors(name, s)
+    if name == "state":
+        if not s.state_names:
+            raise ValueError(f"there is no state to draw: {s.torque.name} carries no numbers")
+        named = dict(zip(s.state_names[: len(CARRIED)], s.state.T, strict=False))
+        return Panel("carried numbers", _shortened(s.torque.name), named, CARRIED[: len(named)])
+    axis, direction = _pointing(s)
+    named = dict(zip("XYZ", direction.T, strict=True))
+    return Panel(f"direction of body axis {axis}", "space axis", named, limits=(-1.08, 1.08))
+
+
+def _errors(name: str, s: Solution) -> Panel:
+    found = s.invariant_errors
+    shown = {k: found[k] for k in ERRORS_OF[name] if k in found and not np.isnan(found[k]).all()}
+    if name == "errors" and found["quaternion norm"].max(initial=0.0) < 8 * EPSILON:
+        shown.pop("quaternion norm", None)  # no error, so nothing to draw
+    if not shown and name != "errors":
+        raise ValueError(f"there is no {name} to draw: under {s.torque.name} conserved are {', '.join(found)}")
+    clipped = {k: np.maximum(error, FLOOR) for k, error in shown.items()}
+    return Panel("relative error", "change of", clipped, [ERRORS[k] for k in clipped], is_error=True)
+
+
+SMALL, NOISE = 20.0, 1e-12
+"""A component that is this many times smaller than the next larger one would be a flat line beside it, and has a panel
+of its own; one below the second part of the largest is round-off, and has none."""
+
+
+def by_size(panel: Panel) -> list[Panel]:
+    """Returns the panel, or several, each with components of about one size, the largest first."""
+    peaks = {name: float(np.abs(y[np.isfinite(y)]).max(initial=0.0)) for name, y in panel.curves.items()}
+    falling = sorted(peaks, key=lambda name: -peaks[name])
+    groups = [[falling[0]]]
+    for before, name in itertools.pairwise(falling):
+        is_small = SMALL * peaks[name] < peaks[before] and peaks[name] > NOISE * peaks[falling[0]]
+        groups += [[name]] if is_small else []
+        groups[-1] += [] if is_small else [name]
+    if len(groups) == 1:
+        return [panel]
+    styles = dict(zip(panel.curves, panel.styles, strict=True))
+    return [
+        dataclasses.replace(
+            panel,
+            label=panel.label if k == 0 else f"{panel.label}\nsmall components",
+            curves={name: y for name, y in panel.curves.items() if name in group},
+            styles=[styles[name] for name in panel.curves if name in group],
+            limits=_around([panel.curves[name] for name in group]),
+        )
+        for k, group in enumerate(groups)
+    ]
+
+
+def _around(curves: list[Floats]) -> tuple[float, float] | None:
+    """Returns limits around curves that hardly change, which would else be drawn as if they did; None: they change."""
+    low, high = min(float(np.nanmin(y)) for y in curves), max(float(np.nanmax(y)) for y in curves)
+    margin = 0.02 * max(abs(low), abs(high))
+    return (low - margin, high + margin) if high - low < margin else None
+
+
+COARSE_TURN, FINE_TURN = 0.25, 0.1
+"""Rows between which the body turns further than the first, in rad, are joined by the true motion, in parts in which it
+turns by the second: straight lines would show."""
+
+MOST_FINE = 20_000
+"""Rows of the true motion that are computed for a picture, at most."""
+
+
+def between_rows(s: Solution) -> Solution:
+    """Returns the motion with rows near enough to join them by lines, or as it is, if they are or cannot be had."""
+    t = s.t
+    if t.size < 2 or t.size > MOST_FINE or s.torque_changed:
+        return s
+    speed = lengths(s.omega)
+    turns = np.abs(np.diff(t)) * np.maximum(speed[1:], speed[:-1])
+    if not turns.max() > COARSE_TURN or turns.sum() > FINE_TURN * MOST_FINE:
+        return s
+    parts = np.maximum(np.ceil(turns / FINE_TURN), 1.0).astype(np.intp)
+    times = np.concatenate([np.linspace(a, b, n, endpoint=False) for a, b, n in zip(t[:-1], t[1:], parts, strict=True)])
+    try:
+        return s.at(np.append(times, t[-1]))
+    except Exception as problem:  # a file keeps no function, a function may raise anything: rows are joined by lines
+        if is_from_handler(problem):
+            raise
+        return s
+
+
+MOST_MARKS = 60
+"""Marks of one event in a picture: more would cover it."""
+
+
+def draw(
+    solution: Solution, quantities: Sequence[AttitudeQuantity] = (), what: Sequence[str] = (), *, degrees: bool = False
+) -> Figure:  # fmt: skip
+    """Draws a panel over time for each of the quantities; by default rates, errors, attitude and carried numbers."""
+    motion = between_rows(solution)
+    if what:
+        made = [panel_of(name, motion, degrees=degrees) for name in what]
+    else:
+        made = [panel_of(name, motion, degrees=degrees) for name in ("omega", "errors", "attitude")]
+        if not made[1].curves:
+            del made[1]  # nothing is conserved
+        made += [panel_of("state", motion)] if solution.state_names else []
+    made = [one for panel in made for one in (by_size(panel) if panel.is_rate else [panel])]
+    made += [panel_of(q, motion) for q in quantities]
+    figure = Picture(figsize=(9, 0.7 + 2.6 * max(len(made), 2)), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
-    rates, errors, attitude, *others = panels = figure.subplots(3 + more, 1, sharex=True)
+    axes = figure.subplots(len(made), 1, sharex=True, squeeze=False)[:, 0]
     figure.suptitle(_title(solution), fontsize=13, parse_math=False)
-    t = solution.t
-    _curves(rates, t, dict(zip("xyz", solution.body.rate(solution.momentum).T, strict=True)), AXES)
-    finish_panel(rates, "angular rate (rad/s)", "body axis")
-
-    shown = dict(solution.invariant_errors)
-    if len(shown) > 1 and shown["quaternion norm"].max(initial=0.0) < 8 * EPSILON:
-        del shown["quaternion norm"]  # no error, so nothing to draw
-    clipped = {name: np.maximum(error, FLOOR) for name, error in shown.items()}
-    errors.set_yscale("log")
-    _curves(errors, t, clipped, [ERRORS[name] for name in clipped])
-    errors.axhline(EPSILON, color="0.5", linewidth=1.2, linestyle=":", zorder=1, label="machine epsilon")
-    errors.set_ylim(FLOOR / 2, max(errors.get_ylim()[1], 100 * EPSILON))
-    finish_panel(errors, "relative error", "change of")
-
-    axis, direction = _pointing(solution)
-    _curves(attitude, t, dict(zip("XYZ", direction.T, strict=True)), AXES)
-    attitude.set_ylim(-1.08, 1.08)
-    finish_panel(attitude, f"direction of body axis {axis}", "space axis")
-    if solution.state_names:
-        carried = others.pop(0)
-        names = solution.state_names[: len(CARRIED)]
-        _curves(carried, t, dict(zip(names, solution.state.T, strict=False)), CARRIED[: len(names)])
-        finish_panel(carried, "carried numbers", _shortened(solution.torque.name))
-    for panel, quantity in zip(others, quantities, strict=True):
-        _curves(panel, t, quantity.curves(solution), AXES[: len(quantity.labels) or 1])
-        finish_panel(panel, f"{quantity.kind.replace('_', ' ')} ({quantity.attributes['units']})", str(quantity))
-    panels[-1].set_xlabel("time (s)", fontsize=13)
-    if t.size == 0:
-        for panel in panels:
-            panel.text(0.5, 0.5, "no output", transform=panel.transAxes, ha="center", va="center", fontsize=13)
+    for ax, panel in zip(axes, made, strict=True):
+        fill(ax, motion.t, panel)
+        _mark(ax, solution, motion, panel)
+        finish_panel(ax, panel.label, panel.legend)
+    axes[-1].set_xlabel("time (s)", fontsize=13)
+    if solution.t.size == 0:
+        for ax in axes:
+            ax.text(0.5, 0.5, "no output", transform=ax.transAxes, ha="center", va="center", fontsize=13)
     return figure
+
+
+def draw_on(ax: Axes, solution: Solution, name: str, *, degrees: bool = False) -> None:
+    """Draws one quantity on axes of the user's, which may hold others: colours go on from theirs."""
+    motion = between_rows(solution)
+    panel = panel_of(name, motion, degrees=degrees)
+    free = dataclasses.replace(panel, styles=[("", 1.6)] * len(panel.curves))
+    fill(ax, motion.t, free, of=solution.method.split("(", 1)[0])
+    ax.set_xlabel("time (s)")
+    ax.set_ylabel(panel.label)
+    ax.legend()
+
+
+def fill(ax: Axes, t: Floats, panel: Panel, of: str = "") -> None:
+    """Draws the curves of a panel, and makes its axis; names of curves can say what they are `of`."""
+    if panel.is_error:
+        ax.set_yscale("log")
+        ax.set_autoscaley_on(True)  # the limits that were set for another motion do not bind this one
+    named = {f"{of} {name}".strip(): y for name, y in panel.curves.items()}
+    _curves(ax, t, named, panel.styles)
+    if panel.is_error:
+        ax.axhline(EPSILON, color="0.5", linewidth=1.2, linestyle=":", zorder=1, label="machine epsilon")
+        ax.set_ylim(FLOOR / 2, max(ax.get_ylim()[1], 100 * EPSILON))
+    if panel.limits is not None:
+        ax.set_ylim(*panel.limits)
+
+
+def _mark(ax: Axes, solution: Solution, motion: Solution, panel: Panel) -> None:
+    """Marks events, and the few rows that there are between which the true motion was drawn."""
+    if motion is not solution and solution.t.size < 60:
+        place = np.searchsorted(np.abs(motion.t - motion.t[0]), np.abs(solution.t - motion.t[0]))
+        for line, y in zip(ax.get_lines(), panel.curves.values(), strict=False):
+            ax.plot(solution.t, y[place], ".", color=line.get_color(), label="_rows")
+    for k, event in enumerate(solution.events):
+        name, style = str(event.metadata.get("event", f"event {k}")), DASHES[k % len(DASHES)]
+        for n, t in enumerate(event.t[:MOST_MARKS].tolist()):
+            ax.axvline(
+                t, color="0.45", linewidth=0.9, linestyle=style, zorder=0, label=_shortened(name) if n == 0 else "_"
+            )
+
+
+DASHES = ("--", ":", "-.")
+"""How the marks of events are drawn, by which they can be told apart."""
+
+
+def is_path(given: object) -> bool:
+    """Whether this is the name of a file rather than that of a quantity."""
+    return not isinstance(given, str) or (bool(Path(given).suffix) and "(" not in given)
 
 
 def save(figure: Figure, path: AnyPath, *, overwrite: bool = True) -> None:
@@ -112,18 +323,55 @@ def save(figure: Figure, path: AnyPath, *, overwrite: bool = True) -> None:
         figure.savefig(file, format=ending, dpi=150)
 
 
-def thinned(y: Floats, buckets: int = BUCKETS) -> NDArray[np.intp]:
-    """Returns indices that show the curve y as well as all do: in each stretch the least, the greatest and the ends."""
-    if y.size <= 4 * buckets:
-        return np.arange(y.size)
-    size = -(-y.size // buckets)
-    starts = np.arange(0, y.size, size)
-    padded = np.full((starts.size, size), np.nan)
-    padded.reshape(-1)[: y.size] = y
-    bad = np.isnan(padded)  # NaN is neither least nor greatest
-    least = starts + np.where(bad, np.inf, padded).argmin(axis=1)
-    greatest = starts + np.where(bad, -np.inf, padded).argmax(axis=1)
-    return np.unique(np.concatenate([starts, least, greatest, np.minimum(starts + size, y.size) - 1]))
+def finished(figure: Figure, *paths: AnyPath) -> Figure:
+    """Saves a picture at the paths; without one, makes it known to pyplot, so that `plt.show()` shows it.
+
+    Pyplot is told only if the user works with it, that is, has imported it or sits in a notebook, and only from the
+    main thread, because its list of figures is no place for others. Where no windows are opened, pictures that were
+    followed by many others are taken from that list again, so that loops need not close them.
+    """
+    for path in paths:
+        save(figure, path)
+    if paths or threading.current_thread() is not threading.main_thread() or not _uses_pyplot():
+        return figure
+    import matplotlib.pyplot as plt
+
+    if not _is_backend("INTERACTIVE"):
+        most = int(rcParams["figure.max_open_warning"]) or 20
+        known = _open_figures()
+        mine = [number for number, one in known.items() if isinstance(one, Picture)]
+        for number in mine[: max(len(known) - most + 1, 0)]:
+            plt.close(number)
+    plt.figure(FigureClass=lambda *_, **__: figure)  # type: ignore[arg-type]
+    return figure
+
+
+def _uses_pyplot() -> bool:
+    from polhode.views.page_show import in_notebook
+
+    return "matplotlib.pyplot" in sys.modules or in_notebook()
+
+
+def _open_figures() -> dict[int, Figure]:
+    """Returns the figures that pyplot knows, by number, and leaves the current one what it is."""
+    plt: Any = sys.modules.get("matplotlib.pyplot")
+    if plt is None or not plt.get_fignums():
+        return {}
+    current = plt.gcf()
+    found = {number: plt.figure(number) for number in plt.get_fignums()}
+    plt.figure(current)
+    return found
+
+
+def _is_backend(kind: str) -> bool:
+    """Whether Matplotlib's backend is one of its own of this kind: INTERACTIVE ones open windows, NON_INTERACTIVE ones
+    show nothing. That of Jupyter is neither: it shows figures below their cell, and closes them.
+    """
+    from matplotlib import get_backend
+    from matplotlib.backends.registry import BackendFilter, backend_registry
+
+    own: list[str] = backend_registry.list_builtin(BackendFilter[kind])  # type: ignore[no-untyped-call]
+    return get_backend().lower() in own
 
 
 def _curves(panel: Axes, t: Floats, curves: dict[str, Floats], styles: Sequence[Style]) -> None:
@@ -131,7 +379,7 @@ def _curves(panel: Axes, t: Floats, curves: dict[str, Floats], styles: Sequence[
     for (name, y), (color, width) in zip(curves.items(), styles, strict=True):
         shown = thinned(y)
         alpha = 0.65 if shown.size < t.size else 1.0  # fast oscillations of a long run become bands, which overlap
-        panel.plot(t[shown], y[shown], color=color, linewidth=width, alpha=alpha, marker=marker, label=name)
+        panel.plot(t[shown], y[shown], color=color or None, linewidth=width, alpha=alpha, marker=marker, label=name)
 
 
 def finish_panel(panel: Axes, label: str, legend: str) -> None:
@@ -172,4 +420,6 @@ def _pointing(solution: Solution) -> tuple[str, Floats]:
 def _title(solution: Solution) -> str:
     moments = ", ".join(f"{x:.4g}" for x in solution.body.moments)
     body = f"{solution.body.name or 'body'} ({moments}) kg m²"
-    return textwrap.fill(f"{body}, {solution.torque.name}, {solution.method}, step {solution.step:g} s", 85)
+    words = f"{body}, {solution.torque.name}, {solution.method}, step {solution.step:g} s"
+    title = solution.metadata.get("title")
+    return textwrap.fill(f"{title}: {words}" if title else words, 85)

@@ -12,7 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from polhode.core.types import Depends
-from polhode.views.plot import BLACK, BLUE, FLOOR, GREEN, PURPLE, VERMILION, Picture, thinned
+from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, Picture
+from polhode.views.thinning import FLOOR, thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -182,11 +182,14 @@ def _plane(panel: Axes, motion: FreeMotion) -> None:
     if size > 0.0:
         first, second = _across(momentum / size)
         spin = motion._column("spin")[0, 0]
-        turns = 10.0 * motion.period * spin / (2.0 * math.pi) if math.isfinite(motion.period) else 10.0
-        curve = motion.herpolhode(int(min(40_000, max(1000, 90 * turns))))
+        t, part = _shown_times(motion, spin)
+        if part:
+            panel.set_title(f"{title},\n{part}", fontsize=13)
+        curve = motion.herpolhode(t=t)
         points = np.stack([curve @ first, curve @ second], axis=1)
         panel.plot(*points.T, color=BLUE, linewidth=1.1, alpha=0.85, label="herpolhode")
-        panel.plot(*points[0], "o", color=BLACK, markersize=6, label="start")
+        if t[0] == motion.t0:
+            panel.plot(*points[0], "o", color=BLACK, markersize=6, label="start")
         _bounds(panel, motion, size)
         reach = 1.1 * max(float(np.abs(points).max()), 1e-3 * float(np.abs(motion.omega).max()))
         panel.set(xlim=(-reach, reach), ylim=(-reach, reach))
@@ -199,6 +202,30 @@ def _plane(panel: Axes, motion: FreeMotion) -> None:
     panel.tick_params(labelsize=11)
     panel.grid(color="0.92")
     panel.set_axisbelow(True)
+
+
+MOST_TURNS = 16.0
+"""Turns of the herpolhode that are drawn: more fill the ring between its bounds, in which nothing is seen then."""
+
+
+def _shown_times(motion: FreeMotion, spin: float) -> tuple[Floats, str]:
+    """Returns the times of the herpolhode that is drawn, and in words which part this is, if not ten periods.
+
+    Where a single period has more turns than can be told apart, those around the first flip are drawn: there the
+    curve goes from one bound to the other and back.
+    """
+    turn = 2.0 * math.pi / spin
+    turns = 10.0 * motion.period / turn if math.isfinite(motion.period) else 10.0
+    shown = min(turns, MOST_TURNS)
+    first, part = motion.t0, ""
+    if shown < turns:
+        flip = float(motion.flip_times(1)[0])
+        if motion.period > shown * turn and flip - motion.t0 > 0.5 * shown * turn:
+            first = flip - 0.5 * shown * turn
+            part = f"{shown:.0f} turns around the flip at {flip:.6g} s"
+        else:
+            part = f"the first {shown:.0f} turns"
+    return np.linspace(first, first + shown * turn, max(1000, math.ceil(90 * shown))), part
 
 
 def _bounds(panel: Axes, motion: FreeMotion, size: float) -> None:

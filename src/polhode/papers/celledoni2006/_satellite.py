@@ -11,6 +11,8 @@ from polhode.papers.celledoni2006._common import SATELLITE, distance, draw_track
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from polhode.solution import Solution
+
 METHODS = ("MR2", "SEJ", "SEJ4")
 
 
@@ -28,6 +30,13 @@ def run(h: float, size: Size) -> Data:
         mean_error=named("method", off, "mean distance of Q e3 from the true motion"),
         **tracks,
     )
+
+
+def motions(h: float, size: Size) -> "dict[str, Solution]":
+    """Returns the beginning of the true motion and of the three runs."""
+    t_end = (3 if size.quick else 100) * h
+    runs = {method: integrate(SATELLITE, method, t_end, h) for method in METHODS}
+    return {"true": tight(SATELLITE, runs["MR2"].t, h), **runs}
 
 
 def relative_errors(data: Data) -> dict[str, float]:

@@ -8,6 +8,8 @@ from polhode.papers.celledoni2006 import _satellite
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from polhode.solution import Solution
+
 TITLE = "Satellite by MR, SEJ and SEJ4 with steps of 0.1: Q e3, and the energy error"
 CAPTION = """
 A satellite with the moments (1.7, 3.7, 5.4) 1e4 that starts with the rates (15, -15, 15), from 0 to 400. Its torque is
@@ -38,6 +40,11 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy much better than MR", WHERE, 100),
     ]
+
+
+def motions(size: Size) -> "dict[str, Solution]":
+    """Returns the beginning of the true motion and of the three runs: after that they have nothing in common."""
+    return _satellite.motions(H, size)
 
 
 def plot(data: Data) -> "Figure":

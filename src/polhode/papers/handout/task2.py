@@ -11,6 +11,9 @@ from polhode.papers.handout._common import MOTION, T_END, common_data, drawn, en
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from polhode.free import FreeMotion
+    from polhode.solution import Solution
+
 TITLE = "Runge-Kutta of order 4"
 CAPTION = """Top: the rates by RK4 with dt = 0.1, body and start as in task 1. Bottom: the relative error of the energy.
 Here RK4 works on momentum and attitude; for a free body its momentum is that of Euler's equations alone."""
@@ -63,6 +66,11 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="the drift goes like the fifth power of the step, within 0.3 in the exponent",
         ),
     ]
+
+
+def motions(size: Size) -> "dict[str, Solution | FreeMotion]":
+    """Returns the exact motion and RK4."""
+    return {"exact": MOTION, "RK4": integrated("RK4", STEP)}
 
 
 def plot(data: Data) -> "Figure":

@@ -12,6 +12,9 @@ from polhode.papers.handout.task2 import STEP as RK4_STEP
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from polhode.free import FreeMotion
+    from polhode.solution import Solution
+
 TITLE = "Splitting into rotations"
 CAPTION = """Top: the rates by the splitting with dt = 0.02, body and start as in task 1. Bottom: the relative error of
 the energy, with those of the other tasks: RK4 with dt = 0.1, and the analytical solution with polhode's elliptic
@@ -68,6 +71,11 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="each better than the next by more than ten times",
         ),
     ]
+
+
+def motions(size: Size) -> "dict[str, Solution | FreeMotion]":
+    """Returns the exact motion and the splitting."""
+    return {"exact": MOTION, "splitting": integrated("MR2", STEP, 0.1 * T_END if size.quick else T_END)}
 
 
 def plot(data: Data) -> "Figure":

@@ -4,12 +4,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polhode.free import FreeMotion
 from polhode.papers._figure import labelled, panels, style
+from polhode.papers._measure import simulate
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.khlistunova2003._common import exactly, largest, leapfrog_run
+from polhode.papers.khlistunova2003._common import BODY, MINUTE, OMEGA, STEP, exactly, largest, leapfrog_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from polhode.solution import Solution
 
 TITLE = "omega_1 and omega_2 by the leapfrog scheme"
 CAPTION = """Angular velocity about the first two principal axes against time: LS with h = 0.1 s for 600 s. Moments of
@@ -41,6 +45,13 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="the error against the exact motion is below 1e-5 of the amplitude: nothing that could be seen",
         )
     ]
+
+
+def motions(size: Size) -> "dict[str, Solution | FreeMotion]":
+    """Returns the exact motion and the leapfrog scheme."""
+    t_end = 10.0 if size.quick else 2 * MINUTE
+    leapfrog = simulate(BODY, omega=OMEGA, t_span=(0.0, t_end), step=STEP, method="LS")
+    return {"exact": FreeMotion(BODY, OMEGA), "leapfrog": leapfrog}
 
 
 def plot(data: Data) -> "Figure":

@@ -25,6 +25,8 @@ from polhode.papers.krysl2004._common import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from polhode.solution import Solution
+
 TITLE = "Book toss: angular velocities in the body, NMB and SW"
 CAPTION = f"""
 A book with the moments (5, 10, 1) is spun up from rest by 20 N m about x, its axis of the intermediate moment, until
@@ -111,6 +113,12 @@ def _energy(data: Data, name: str, t: Floats) -> Floats:
 def _flips(omega: Floats, t: Floats) -> int:
     first = omega[Toss().flying(t, COARSE), 0]
     return int((first[1:] * first[:-1] < 0).sum())
+
+
+def motions(size: Size) -> "dict[str, Solution]":
+    """Returns the drawn runs with long steps; at the quick size they are short."""
+    toss, end = Toss(), 1.0 if size.quick else DRAWN
+    return {method: toss.run(method, COARSE, end) for method in ("NMB", "SW")}
 
 
 def plot(data: Data) -> "Figure":

@@ -6,13 +6,15 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers._measure import integrate
+from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import judged
 from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, lagrangian_top, largest, relative_energy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from polhode.solution import Solution
 
 TITLE = "Lagrangian top: error of the Hamiltonian with NMB"
 CAPTION = """
@@ -90,6 +92,13 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds_when_read_so=enough,
         ),
     ]
+
+
+def motions(size: Size) -> "dict[str, Solution]":
+    """Returns the true motion and NMB."""
+    end = 0.1 * QUICK_SECONDS if size.quick else 20.0
+    t = np.linspace(0.0, end, 401)
+    return {"true": tight(lagrangian_top(), t, STEP), "NMB": integrate(lagrangian_top(), "NMB", end, STEP)}
 
 
 def plot(data: Data) -> "Figure":

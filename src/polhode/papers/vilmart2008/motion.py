@@ -108,6 +108,11 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
+def motions(size: Size) -> dict[str, FreeMotion]:
+    """Returns the test motion."""
+    return {"water molecule": FreeMotion(WATER, omega=np.array(START) / MOMENTS)}
+
+
 def plot(data: Data) -> "Figure":
     """Draws the momentum and Qy."""
     figure, axes = panels(1, 2, width=11.5)
