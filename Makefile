@@ -1,8 +1,8 @@
 # Two commands do everything on a machine with Python 3.11 or later, its venv module and make:
-#   make demo    install, run two examples, leave results and pictures in demo/
+#   make demo    install, show what it does, leave pictures and pages in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint evidence faults bench bench-quick each-peer pins clean kept-python
+.PHONY: help viewer page demo docs docs-links dist test test-all lint evidence faults bench bench-quick each-peer pins clean kept-python
 
 # Which Python makes the environments: PYTHON if it is given, else the newest tested one (requirements/find_python.sh).
 FIND_PYTHON := sh requirements/find_python.sh
@@ -16,7 +16,9 @@ WORKERS ?= 2
 help:
 	@sed -n 's/^#   //p' Makefile
 	@echo "make test-all  the checks on every tested Python that is installed"
-	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/reliability.md"
+	@echo "make docs  the documentation, into build/site"
+	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/evidence/reliability.md"
+	@echo "make viewer  the page that shows motions, from its sources in viewer/"
 	@echo "make bench  speed beside seven others, into bench/"
 	@echo "make pins  new requirements    make clean"
 
@@ -51,8 +53,33 @@ $(VENV)/test.stamp: $(BIN)/python requirements/test.txt requirements/uv.txt pypr
 	$(call install,requirements/test.txt)
 	@touch $@ $(VENV)/run.stamp
 
-demo: $(VENV)/run.stamp
-	$(BIN)/polhode run examples/intermediate_axis_flip.toml examples/heavy_top.toml --plot --force --out demo
+# The page that shows motions is built from viewer/ by the node that comes from PyPI.
+PAGE := src/polhode/views/page/page.js
+NODE := PATH="$(abspath $(BIN)):$$PATH"
+
+$(VENV)/node.stamp: $(BIN)/python requirements/node.txt
+	@echo "installing requirements/node.txt"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/node.txt
+	@touch $@
+
+viewer/node_modules/.stamp: viewer/package.json viewer/package-lock.json | $(VENV)/node.stamp
+	cd viewer && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(PAGE): $(wildcard viewer/src/*) viewer/build.mjs viewer/tsconfig.json viewer/biome.json viewer/node_modules/.stamp
+	@test -e $(VENV)/node.stamp || $(MAKE) --no-print-directory $(VENV)/node.stamp
+	cd viewer && $(NODE) npm run --silent check && $(NODE) npm run --silent lint && $(NODE) npm run --silent build
+
+viewer: $(PAGE)
+
+# Without node or npm all works but the page, and that says what is missing.
+page:
+	@$(MAKE) --no-print-directory viewer || echo "NOT BUILT: the page that shows motions, because of the error above; all else works" >&2
+
+# What newcomers run first is compiled here, so that they need not wait for it when they try things by themselves.
+demo: $(VENV)/run.stamp page
+	$(BIN)/polhode warm
+	$(BIN)/python examples/demo.py demo
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check
@@ -65,7 +92,7 @@ lint: $(VENV)/test.stamp
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # mypy and import-linter have one core busy: they run while the tests are collected and begun, and are heard last.
-test: $(VENV)/test.stamp
+test: $(VENV)/test.stamp page
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	@echo "mypy and import-linter run beside pytest; what they say follows its report"
@@ -85,6 +112,29 @@ test-all:
 	done; \
 	printf '\nPython%s\n' "$$table"; \
 	case "$$table" in *passed*) exit $$failed;; *) exit 1;; esac
+
+# The site, with every block of every page run, and every link and host looked at. Warnings are errors.
+SPHINX := $(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees
+docs: $(VENV)/docs.stamp page
+	rm -rf build/site
+	$(SPHINX) docs build/site
+	$(BIN)/python -m docs.check_site build/site
+	@echo "open build/site/index.html"
+
+# What is released: built, checked, installed into fresh environments on every tested Python that is there, and run.
+dist: $(VENV)/docs.stamp page
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	sh requirements/try_release.sh dist $(BIN)/uv
+
+# What lies on other hosts is asked for here only: it needs them, and they change.
+docs-links: $(VENV)/docs.stamp
+	$(SPHINX) -b linkcheck docs build/links
+
+$(VENV)/docs.stamp: $(VENV)/test.stamp requirements/docs.txt
+	$(call install,requirements/docs.txt)
+	@touch $(VENV)/test.stamp $@
 
 evidence: $(VENV)/test.stamp
 	$(PYTEST) -m evidence
@@ -117,9 +167,11 @@ each-peer:
 PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) requirements/uv.in -o requirements/uv.txt
+	$(BIN)/$(PIN) requirements/node.in -o requirements/node.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables pyproject.toml requirements/build.in -o requirements/test.txt
+	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra docs -c requirements/test.txt pyproject.toml requirements/build.in -o requirements/docs.txt
 	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 
 clean:
-	rm -rf $(VENV) .venv-* demo bench .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-* viewer/node_modules src/polhode/views/page demo bench build dist docs/reference/api docs/pictures .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
