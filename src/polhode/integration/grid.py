@@ -163,13 +163,13 @@ def segments_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> l
 def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> list[Segment]:
     """Cuts a span at the breakpoints that lie inside it; each segment has a grid of its own."""
     if not breakpoints:
-        return [_segment(t0, t1, h)]
+        return [one_segment(t0, t1, h)]
     inside = [b for b in breakpoints if min(t0, t1) < b < max(t0, t1)]
     ends = [t0, *(inside if t1 > t0 else reversed(inside)), t1]
-    return [_segment(a, b, h) for a, b in pairwise(ends)]
+    return [one_segment(a, b, h) for a, b in pairwise(ends)]
 
 
-def _segment(a: float, b: float, h: float) -> Segment:
+def one_segment(a: float, b: float, h: float) -> Segment:
     ratio = (b - a) / h
     if ratio > 2**53:
         raise ValueError(f"step {h:g} needs {ratio:.2g} steps: take a longer one")

@@ -339,7 +339,7 @@ def equal_parts(problem: Problem) -> int:
 
 
 @cache
-def _attitudes(count: int) -> list[Quat]:
+def attitudes(count: int) -> list[Quat]:
     """Returns attitudes spread at random, always the same."""
     rows = np.random.default_rng(7).normal(size=(count, 4))
     return [(a, b, c, d) for a, b, c, d in (rows / lengths(rows)[:, None]).tolist()]
@@ -377,7 +377,7 @@ def harmony(problem: Problem, trial: Trial | None = None) -> float:
 
 @lru_cache(maxsize=128)
 def _harmony(kernel: UserTorque, content: str | None, t: float, p: tuple[float, ...]) -> float:
-    values, (start, about) = np.array(p), _attitudes(2)
+    values, (start, about) = np.array(p), attitudes(2)
     axis = np.array(about[1:]) / math.hypot(*about[1:])
     rows = []
     for k in range(LOOKS_AROUND):
@@ -417,7 +417,7 @@ def _ignores_spin(
     kernel: UserTorque, content: str | None, t: float, span: float, w: Vec3, p: tuple[float, ...], about: Vec3
 ) -> bool:  # fmt: skip
     values, seen = np.array(p), False
-    for k, q in enumerate(_attitudes(FEW_LOOKS), 1):
+    for k, q in enumerate(attitudes(FEW_LOOKS), 1):
         half, part = math.pi * k / (FEW_LOOKS + 1), t + span * k / FEW_LOOKS
         x, y, z = (math.sin(half) * a for a in about)
         turn = (math.cos(half), x, y, z)
@@ -474,7 +474,7 @@ def _largest_torque(problem: Problem, kinetic: float, trial: Trial) -> tuple[flo
 def _sizes(kernel: UserTorque, t: float, span: float, count: int, w: Vec3, p: Floats) -> list[float]:
     """Returns how large a torque is at some attitudes, one after the other in the span."""
     apart = span / count
-    return [size_or_zero(kernel, t + k * apart, q, w, p) for k, q in enumerate(_attitudes(count), 1)]
+    return [size_or_zero(kernel, t + k * apart, q, w, p) for k, q in enumerate(attitudes(count), 1)]
 
 
 @lru_cache(maxsize=128)
@@ -505,7 +505,7 @@ def _evened(problem: Problem, here: float, sizes: list[float], kinetic: float) -
 @lru_cache(maxsize=128)
 def _pulse(kernel: UserTorque, content: str, t: float, span: float, p: tuple[float, ...]) -> tuple[float, float]:
     """Returns how large a torque gets in time, and the span over the length of its shortest pulse; 1: it has none."""
-    values, at_rest, (q,) = np.array(p), (0.0, 0.0, 0.0), _attitudes(1)
+    values, at_rest, (q,) = np.array(p), (0.0, 0.0, 0.0), attitudes(1)
     sizes = [size_or_zero(kernel, t + (k + 0.5) / TIMES * span, q, at_rest, values) for k in range(TIMES)]
     most, middle = max(sizes), sorted(sizes)[TIMES // 2]
     if most <= UNEVEN * middle or most == 0.0:
@@ -522,7 +522,7 @@ def _sizes_and_potentials(
     values, at_rest = np.array(p), (0.0, 0.0, 0.0)
     return [
         (size_or_zero(kernel, 0.0, q, at_rest, values), _potential_or_nan(potential, q, values))
-        for q in _attitudes(FEW_LOOKS)
+        for q in attitudes(FEW_LOOKS)
     ]
 
 

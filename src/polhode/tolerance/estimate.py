@@ -77,7 +77,7 @@ def nudged(
     needle feels the difference of its greatest two, and a disc that of its least.
     """
     if momentum.ndim == 1:
-        signs, inverses = _changes_of_one(*moments.tolist())
+        signs, inverses = changes_of_one(*moments.tolist())
         along = momentum @ axes
     else:
         signs, inverses = _changes(moments)
@@ -100,7 +100,7 @@ def _changes(moments: Floats) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=128)
-def _changes_of_one(a: float, b: float, c: float) -> tuple[Floats, Floats]:
+def changes_of_one(a: float, b: float, c: float) -> tuple[Floats, Floats]:
     """Does the same for the moments of one body, which has many companions."""
     return _changes(np.array([a, b, c]))
 

@@ -30,6 +30,7 @@ from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
+from polhode.tolerance import instant
 from polhode.tolerance.character import Character, Trial, character
 from polhode.tolerance.choice import ANY_TORQUE, BRINGS_TO_REST_RATIO, STIFF, Candidate, candidate, choose
 from polhode.tolerance.estimate import (
@@ -52,8 +53,6 @@ WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
 MANY_MORE = 8
 """If there are more than this many listed times for one at which runs are compared, tries leave the others out."""
-CLOSE = 0.05
-"""Estimates of more than this part of the tolerance are close to it."""
 HOPELESS = 0.1
 """Errors above this remain where motions part exponentially: less rounding would not help."""
 MOSTLY = 0.5
@@ -207,7 +206,7 @@ class OneBody:
         apart = max([distance(run, rows, other, before, fastest) for other in others])
         self._lower_bounds(max(self.free_rate, fastest))
         error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
-        if self.errors_may_grow and len(others) == 1 and CLOSE * self.rtol < error <= self.rtol:
+        if self.errors_may_grow and len(others) == 1 and instant.CLOSE * self.rtol < error <= self.rtol:
             again = candidate.plan(asked, n, solved, coarser=2)
             second = self._made(self._companion(candidate, again, run.t[rows], second=True))
             apart = max(apart, distance(run, rows, second, before, fastest))
@@ -376,6 +375,9 @@ def answer(
 
     The start of the problem may have inherited an error: the estimate tells what becomes of it.
     """
+    if goal.method is None and progress is None and inherited is NOTHING_INHERITED and compiles():
+        if (found := instant.answer(problem, goal.rtol, on_compile)) is not None:
+            return found
     trial = Trial(problem)
     c, chosen = _begun(problem, goal, trial, on_compile)
     body = OneBody(problem, goal.rtol, c, trial, progress, on_compile, inherited)

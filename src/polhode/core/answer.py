@@ -1,0 +1,447 @@
+"""A whole answer in one call of compiled code: a look at the torque, a run, its companion, and what they show.
+
+For short motions the calls between these parts would take longer than the parts. The rules are those of the package
+`tolerance`, for Gauss collocation with equal steps; whatever is out of the ordinary is left to that package, by the
+status `ELSEWHERE`: then nothing that was computed here is used.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from polhode.core.drive import AT, SETTING, load_setting
+from polhode.core.exact import effort
+from polhode.core.ops import beginning_at, scratch, view
+from polhode.core.quat import norm2
+from polhode.core.states import STATE, load_state, store_state
+from polhode.core.status import OK
+from polhode.core.types import Params, Pull, Quat, Rotor, State, Stepper, Vec3
+from polhode.core.vec import dot, times
+
+ELSEWHERE = 100
+"""The status of a problem that has to be solved in another way."""
+
+
+class Rules(NamedTuple):
+    """What decides on the steps and on the estimate: the numbers of `tolerance` and of the method's model."""
+
+    longest_turn: float
+    reach_loss: float
+    coefficient: float
+    turn_growth: float
+    order: int
+    truncation: float
+    """The factors of the estimate."""
+    rounding: float
+    maybe_round_off: float
+    coarser: float
+    iteration_share: float
+    less_solved: float
+    worth_allowing: float
+    unstable_growth: float
+    worth_a_grid: float
+    first_stop: float
+    rests_from: float
+    """The torque ratio from which on a torque may bring the body to rest."""
+    close: float
+    target: float
+    least_factor: float
+    least_factor_in_doubt: float
+    most_factor: float
+    after_failure: float
+    """The steps of the next try after one that failed, over those of that one."""
+    far: float
+    uneven: float
+    out_of_reach: float
+    stiff_radians: float
+    difference: float
+    most_turn: float
+    """Longer motions, in radians, are left to others."""
+    most_steps: int
+    most_rows: int
+    """Output at steps has fewer rows than this."""
+    checks: int
+    tries: int
+
+
+class At(NamedTuple):
+    """The place of each number that an answer leaves."""
+
+    error: int = 0
+    steps: int = 1
+    step: int = 2
+    tolerance: int = 3
+    evaluations: int = 4
+    tries: int = 5
+    end: int = 6
+    """The state at the end."""
+
+
+FOUND = At()
+
+LOOKS, FEW_LOOKS, LOOKS_IN_TIME, LOOKS_AROUND = 32, 8, 128, 16
+"""The attitudes at which a torque of the time is looked at, and any other; the times; the attitudes round an axis."""
+AROUND = 4 * LOOKS
+WAVE = AROUND + 4 * LOOKS_AROUND
+POWERS = WAVE + LOOKS_AROUND
+LEAST_POWER = -17
+TABLES = POWERS + 2 * (1 - LEAST_POWER)
+"""The tables have the attitudes, those round an axis, a cosine, and numbers with the digits 1 and 3 from 1e-17 on."""
+HARMONICS, TORQUES = LOOKS_AROUND // 2 + 1, 3 * LOOKS_AROUND
+NO_HARMONIC = 1e-12
+"""Amplitudes below this part of the largest one are round-off."""
+HARMONIC_ROOT = 1.0 / 18.0
+
+
+class Seen(NamedTuple):
+    """The character of a problem."""
+
+    fit: bool
+    """Whether it can be solved here."""
+    rate: float
+    free_rate: float
+    torque_ratio: float
+    harmony: float
+    leverage: float
+
+
+NUDGE = 2.0**-52
+FIRST_NUDGE = (3.0, -2.4, 1.8)
+SECOND_NUDGE = (-1.5, 0.9, 3.0)
+"""The turns of a companion's attitude at the start, in halves of an ulp."""
+
+
+def answerer(
+    stepper: Stepper, pull: Pull, drive: Callable[..., int], rules: Rules, *, timed: bool, rated: bool
+) -> Callable[..., int]:  # fmt: skip
+    """Returns the function that answers, for a torque that may change with time, or with the rate."""
+    look = _look(pull, rules, timed=timed, rated=rated)
+    r, counter = rules, stepper.memory - 1
+    looks_used = LOOKS + LOOKS_IN_TIME if timed else FEW_LOOKS
+    looks_used += 1 + (3 if rated else LOOKS_AROUND)
+
+    def answer(
+        setting: Any, values: Any, start: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any,
+        other: Any, seen_at: Any, found: Any, index: Any, count: Any, t0: float, t1: float, rtol: float,
+        unequal: float, rows: int, parts: int,
+    ) -> int:  # fmt: skip
+        span = t1 - t0
+        body, p = load_setting(setting, view(values, count[AT.values]))
+        s = load_state(start, 0)
+        c = look(body, p, tables, t0, span, s)
+        turn = c.rate * abs(span)
+        if not c.fit or not turn <= r.most_turn:
+            return ELSEWHERE
+        eps = min(1.0, c.torque_ratio)
+        growth = 1.0 + r.unstable_growth * eps
+        growth = (2.0 + 0.06 * eps * turn) * c.leverage * growth
+        beyond = max(abs(t0), abs(t1), abs(span)) - abs(span)
+        n = max(3.0, turn / _first_turn(r, eps, c.harmony, turn, rtol))
+        evaluations, before, fewer, to_round_off = looks_used, math.inf, 0.0, False
+        first = 1 if rows > 0 and listed[0] == t0 else 0  # at the start nothing can differ
+        for attempt in range(r.tries):
+            steps = _on_grid(int(math.ceil(n)), parts, r.worth_a_grid)
+            shown = rows if rows > 0 else steps + 1
+            if steps > r.most_steps or shown > r.most_rows:
+                return ELSEWHERE
+            tolerance = 0.0
+            compared, stride = rows - first, 1
+            if rows == 0:
+                stride = (steps + r.checks - 1) // r.checks
+                compared = (steps + stride - 1) // stride
+            apart, status, companions, which = 0.0, OK, 1, 0
+            error, fastest = math.inf, 0.0
+            while which <= companions:
+                made = steps
+                if which > 0:
+                    made = _fewer(steps, parts, r.coarser if which == 1 else r.coarser * r.coarser, r.worth_a_grid)
+                h = span / made
+                solved = rtol if which == 0 else r.less_solved * rtol
+                allowed = _allowed(tables, r, solved, made * growth)
+                if to_round_off:
+                    allowed = 0.0
+                base = 0 if which == 0 else SETTING
+                setting[base + 12] = allowed
+                if which == 0:
+                    tolerance = allowed
+                    store_state(y, 0, s)
+                else:
+                    _nudge(y, s, body, which)
+                stop_at = t1
+                if which > 0:
+                    if rows == 0:
+                        for k in range(compared):
+                            i = min((k + 1) * stride, steps)
+                            seen_at[k] = t1 if i == steps else t0 + i * (span / steps)
+                    else:
+                        for k in range(compared):
+                            seen_at[k] = listed[first + k]
+                    ahead = seen_at[0] - t0
+                    if abs(ahead) < 0.999 * abs(h) and abs(ahead) >= 1e-6 * abs(h):
+                        stop_at = t0 + r.first_stop * ahead  # so that it reaches no row by the same step
+                a, row = t0, 0
+                while status == OK:
+                    b = stop_at
+                    whole, last = _grid(a, b, h)
+                    count[AT.done] = count[AT.asides] = count[AT.resumed] = count[AT.finished] = 0
+                    count[AT.others] = count[AT.next] = count[AT.every] = 0
+                    count[AT.steps], count[AT.row] = whole, row
+                    if which == 0 and rows == 0:
+                        count[AT.rows], count[AT.every], count[AT.due], count[AT.times] = steps + 1, 1, 0, 0
+                    else:
+                        wanted, at = (rows, 0) if which == 0 else (compared, row)
+                        if b != t1:
+                            wanted = 0  # nothing is shown before the stop
+                        count[AT.rows], count[AT.times], count[AT.due] = wanted, wanted, whole + 1
+                        for k in range(at, wanted):
+                            t = listed[k] if which == 0 else seen_at[k]
+                            index[k], offsets[k] = _located(a, h, last, whole, t)
+                        if wanted > 0:
+                            count[AT.due] = index[0]
+                    status = drive(
+                        beginning_at(setting, base), values, y, memory, offsets, out if which == 0 else other, index,
+                        count, a, h, last, whole,
+                    )  # fmt: skip
+                    evaluations += int(memory[counter])
+                    if b == t1:
+                        break
+                    a, stop_at = b, t1
+                if status != OK:
+                    break
+                if which == 0:
+                    store_state(found, FOUND.end, load_state(y, 0))
+                    fastest = _fastest(body, out, s, shown)
+                else:
+                    for k in range(compared):
+                        mine = first + k if rows > 0 else min((k + 1) * stride, steps)
+                        d = _distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
+                        apart = d if not d <= apart else apart
+                    rate = max(c.free_rate, fastest)
+                    floor = NUDGE * (8.0 + (1.0 + 2.0 * unequal) * rate * abs(span) + rate * beyond)
+                    error = max(r.truncation * apart, min(r.rounding * apart, r.maybe_round_off * floor))
+                    error += floor + steps * c.leverage * tolerance
+                    if which == 1 and c.torque_ratio > r.rests_from and r.close * rtol < error <= rtol:
+                        companions = 2  # errors may grow in one direction, which one companion may not show
+                which += 1
+            if status == OK and error <= rtol:
+                found[FOUND.error], found[FOUND.steps], found[FOUND.step] = error, float(steps), span / steps
+                found[FOUND.tolerance], found[FOUND.evaluations] = tolerance, float(evaluations)
+                found[FOUND.tries] = attempt + 1.0
+                return OK
+            if status != OK:
+                n = r.after_failure * steps
+                continue
+            if not error < math.inf or (error * steps > before * fewer and error < 0.1):
+                return ELSEWHERE  # more steps have not helped
+            order = float(r.order)
+            if before < 0.1 and fewer < steps:
+                seen = math.log(before / error) / math.log(steps / fewer)
+                order = min(order, max(seen, 1.0, 0.25 * order if steps < 1.5 * fewer else 1.0))
+            factor = 1.1 * math.pow(error / (r.target * rtol), 1.0 / order)
+            least = r.least_factor_in_doubt if error > 0.1 else r.least_factor
+            to_round_off = to_round_off or error > r.far * rtol
+            before, fewer = error, float(steps)
+            n = steps * min(max(factor, least), r.most_factor)
+        return ELSEWHERE
+
+    return answer
+
+
+def _first_turn(r: Rules, eps: float, harmony: float, turn: float, rtol: float) -> float:
+    """Returns the turn in a step that is likely to do."""
+    longest = r.longest_turn / (1.0 + r.reach_loss * eps)
+    size = math.pow(1.0 + r.turn_growth * eps, r.order) + eps * (math.pow(harmony, r.order) - 1.0)
+    return min(longest, math.pow(rtol / max(r.coefficient * size * turn, 1e-300), 1.0 / r.order))
+
+
+def _on_grid(steps: int, parts: int, worth: float) -> int:
+    """Returns a few more steps, if then all listed times are ends of some."""
+    if parts == 0:
+        return steps
+    even = (steps + parts - 1) // parts * parts
+    return even if even <= worth * steps else steps
+
+
+def _fewer(steps: int, parts: int, coarser: float, worth: float) -> int:
+    """Returns the steps of a companion."""
+    fewer = max(1, int(math.floor(coarser * steps)))
+    even = fewer // parts * parts if parts > 0 else 0
+    return even if even > 0 and worth * even >= fewer else fewer
+
+
+def _allowed(tables: Any, r: Rules, rtol: float, steps: float) -> float:
+    """Returns the error that the iterations of a step may leave: 1 or 3 times a power of ten, or 0 for round-off."""
+    most = max(r.iteration_share * rtol / steps, 1e-17)
+    power = max(LEAST_POWER, min(0, int(math.floor(math.log10(most)))))
+    one, three = tables[POWERS + 2 * (power - LEAST_POWER)], tables[POWERS + 2 * (power - LEAST_POWER) + 1]
+    allowed = three if most >= three else one
+    return allowed if allowed > r.worth_allowing else 0.0
+
+
+def ulp(x: float) -> float:
+    """Returns the distance from a number to the next greater one in size, as `math.ulp`."""
+    _, exponent = math.frexp(x)
+    return math.ldexp(1.0, max(exponent - 53, -1074)) if x != 0.0 else math.ldexp(1.0, -1074)
+
+
+def _grid(a: float, b: float, h: float) -> tuple[int, float]:
+    """Returns the number of steps from a to b and the length of the last one, as `integration.grid` has them."""
+    ratio = (b - a) / h
+    whole = math.floor(ratio + 0.5)
+    steps = max(1, int(whole if abs(ratio - whole) < 1e-6 else math.ceil(ratio)))
+    last = b - (a + (steps - 1) * h)
+    if abs(last - h) <= 4.0 * ulp(max(abs(a), abs(b))):
+        last = h  # the difference is round-off of the times
+    return steps, last
+
+
+def _located(a: float, h: float, last: float, steps: int, t: float) -> tuple[int, float]:
+    """Returns the grid point before a time and how far it lies beyond; on the grid that is exactly zero."""
+    before = min(int((t - a) / h), steps - 1)
+    length = last if before == steps - 1 else h
+    offset, near = t - (a + before * h), 8.0 * max(ulp(t), ulp(a))
+    if abs(offset - length) <= near:
+        return before + 1, 0.0
+    return before, 0.0 if abs(offset) <= near else offset
+
+
+def _nudge(y: Any, s: State, body: Rotor, which: int) -> None:
+    """Writes the start of a companion, which differs in the last digits: `tolerance.estimate` says how and why."""
+    a, b, c = FIRST_NUDGE if which == 1 else SECOND_NUDGE
+    a, b, c = a * 2.0**-53, b * 2.0**-53, c * 2.0**-53
+    q, m = s.q, s.m
+    largest = max(body.inertia[0], body.inertia[1], body.inertia[2])
+    turned = (
+        q[0] - a * q[1] - b * q[2] - c * q[3],
+        q[1] + a * q[0] + c * q[2] - b * q[3],
+        q[2] + b * q[0] - c * q[1] + a * q[3],
+        q[3] + c * q[0] + b * q[1] - a * q[2],
+    )
+    signs = (
+        -1.0 if body.inertia[0] == largest else 1.0,
+        -1.0 if body.inertia[1] == largest else 1.0,
+        -1.0 if body.inertia[2] == largest else 1.0,
+    )
+    moved = (
+        m[0] + NUDGE * (signs[0] * m[0]),
+        m[1] + NUDGE * (signs[1] * m[1]),
+        m[2] + NUDGE * (signs[2] * m[2]),
+    )
+    store_state(y, 0, State(turned, moved))
+
+
+def _fastest(body: Rotor, out: Any, s: State, rows: int) -> float:
+    """Returns the largest rate in the rows and at the start."""
+    w = times(s.m, body.inverse)
+    most = dot(w, w)
+    for k in range(rows):
+        w = times(load_state(out, STATE * k).m, body.inverse)
+        most = max(most, dot(w, w))
+    return math.sqrt(most)
+
+
+def _distance(body: Rotor, a: State, b: State, fastest: float) -> float:
+    """Returns the difference of the attitudes in radians or of the rates relative to the fastest, if that is more."""
+    q, p = a.q, b.q
+    minus = (q[0] - p[0], q[1] - p[1], q[2] - p[2], q[3] - p[3])
+    plus = (q[0] + p[0], q[1] + p[1], q[2] + p[2], q[3] + p[3])
+    apart = math.sqrt(min(norm2(minus), norm2(plus)))
+    angle = 4.0 * math.asin(min(1.0, 0.5 * apart))
+    w = times((a.m[0] - b.m[0], a.m[1] - b.m[1], a.m[2] - b.m[2]), body.inverse)
+    rates = math.sqrt(dot(w, w)) / fastest if fastest > 0.0 else 0.0
+    return max(angle, rates)
+
+
+# --- the look --------------------------------------------------------------------------------------------------------
+
+
+def _look(pull: Pull, rules: Rules, *, timed: bool, rated: bool) -> Callable[..., Seen]:
+    """Returns the function that finds the character of a problem: `tolerance.character`, as far as it is needed."""
+    count, r = LOOKS if timed else FEW_LOOKS, rules
+
+    def size(body: Rotor, p: Params, t: float, q: Quat, m: Vec3) -> float:
+        n = pull(body, p, t, State(q, m))
+        return math.sqrt(dot(n, n))
+
+    def look(body: Rotor, p: Params, tables: Any, t0: float, span: float, s: State) -> Seen:
+        m, j, i = s.m, body.inverse, body.inertia
+        here = size(body, p, t0, s.q, m)
+        twice_kinetic = dot(times(m, m), j)
+        sizes = scratch(LOOKS_IN_TIME)
+        for k in range(count):
+            sizes[k] = size(body, p, t0 + (k + 1) * (span / count), attitude(tables, k), m)
+        peak, low = _uneven(sizes, count, r.uneven)
+        few = count // 4 if 2.0 * peak > r.out_of_reach * twice_kinetic else count // 2
+        fit = not (peak > r.uneven * here and low > few)
+        most = max(here, peak)
+        if timed and fit:
+            for k in range(LOOKS_IN_TIME):
+                t = t0 + (k + 0.5) / LOOKS_IN_TIME * span
+                sizes[k] = size(body, p, t, attitude(tables, 0), (0.0, 0.0, 0.0))
+            _, low = _uneven(sizes, LOOKS_IN_TIME, r.uneven)
+            fit = low <= LOOKS_IN_TIME // 2
+        least, largest = min(i[0], i[1], i[2]), max(i[0], i[1], i[2])
+        if rated and fit:
+            fit = _damping(body, p, t0, span, s) * abs(span) <= r.stiff_radians * least
+        rate2, _ = effort(body, m)
+        free_rate = math.sqrt(max(rate2, 0.0))
+        rate = math.sqrt(free_rate * free_rate + most / least)
+        ratio = most / twice_kinetic if twice_kinetic > 0.0 else math.inf if most > 0.0 else 0.0
+        leverage, w = largest / least, times(m, j)
+        if ratio < 1.0 and dot(w, w) > 0.0:
+            leverage = min(leverage, math.sqrt(dot(m, m) / dot(w, w)) / least)
+        harmony = 1.0 if rated else _harmony(body, p, tables, t0)
+        fit = fit and here < math.inf and rate < math.inf and leverage < math.inf and harmony < math.inf
+        return Seen(fit, rate, free_rate, ratio, harmony, leverage)
+
+    def _damping(body: Rotor, p: Params, t: float, span: float, s: State) -> float:
+        """Returns a bound of how much the torque changes with the rate."""
+        w = times(s.m, body.inverse)
+        small = r.difference * max(math.sqrt(dot(w, w)), 1.0 / abs(span))
+        n = pull(body, p, t, s)
+        i = body.inertia
+        a = pull(body, p, t, State(s.q, (s.m[0] + i[0] * small, s.m[1], s.m[2])))
+        b = pull(body, p, t, State(s.q, (s.m[0], s.m[1] + i[1] * small, s.m[2])))
+        c = pull(body, p, t, State(s.q, (s.m[0], s.m[1], s.m[2] + i[2] * small)))
+        a = (a[0] - n[0], a[1] - n[1], a[2] - n[2])
+        b = (b[0] - n[0], b[1] - n[1], b[2] - n[2])
+        c = (c[0] - n[0], c[1] - n[1], c[2] - n[2])
+        return math.sqrt(dot(a, a) + dot(b, b) + dot(c, c)) / small
+
+    def _harmony(body: Rotor, p: Params, tables: Any, t: float) -> float:
+        """Returns the harmonic that counts most while a body turns round, times the 18th root of its amplitude."""
+        around, amplitudes = scratch(TORQUES), scratch(HARMONICS)
+        for i in range(LOOKS_AROUND):
+            n = pull(body, p, t, State(attitude(tables, LOOKS + i), (0.0, 0.0, 0.0)))
+            around[3 * i], around[3 * i + 1], around[3 * i + 2] = n[0], n[1], n[2]
+        largest, best = 0.0, 1.0
+        for k in range(HARMONICS):
+            x = y = z = u = v = w = 0.0
+            for i in range(LOOKS_AROUND):
+                co = tables[WAVE + (k * i) % LOOKS_AROUND]
+                si = tables[WAVE + (k * i + 3 * LOOKS_AROUND // 4) % LOOKS_AROUND]
+                x, y, z = x + co * around[3 * i], y + co * around[3 * i + 1], z + co * around[3 * i + 2]
+                u, v, w = u + si * around[3 * i], v + si * around[3 * i + 1], w + si * around[3 * i + 2]
+            amplitudes[k] = math.sqrt(x * x + y * y + z * z + u * u + v * v + w * w)
+            largest = max(largest, amplitudes[k])
+        for k in range(HARMONICS):
+            if amplitudes[k] > NO_HARMONIC * largest:  # the others are round-off
+                best = max(best, k * math.pow(amplitudes[k] / largest, HARMONIC_ROOT))
+        return best if largest < math.inf else math.inf
+
+    return look
+
+
+def _uneven(sizes: Any, count: int, uneven: float) -> tuple[float, int]:
+    """Returns the largest of some sizes, and how many are hundreds of times smaller."""
+    peak, low = 0.0, 0
+    for k in range(count):
+        peak = max(peak, sizes[k])
+    for k in range(count):
+        low += 1 if sizes[k] * uneven < peak else 0
+    return peak, low
+
+
+def attitude(tables: Any, k: int) -> Quat:
+    """Returns one of the attitudes in the tables."""
+    return (tables[4 * k], tables[4 * k + 1], tables[4 * k + 2], tables[4 * k + 3])
