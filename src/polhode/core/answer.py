@@ -48,6 +48,8 @@ class Rules(NamedTuple):
     least_factor: float
     least_factor_in_doubt: float
     most_factor: float
+    share_of_order: float
+    small_rise: float
     after_failure: float
     """The steps of the next try after one that failed, over those of that one."""
     far: float
@@ -105,166 +107,220 @@ class Seen(NamedTuple):
     leverage: float
 
 
+TOLERANCE = 12
+"""The place, in a setting, of the error that iterations may leave."""
 NUDGE = 2.0**-52
 FIRST_NUDGE = (3.0, -2.4, 1.8)
 SECOND_NUDGE = (-1.5, 0.9, 3.0)
 """The turns of a companion's attitude at the start, in halves of an ulp."""
 
 
+class Asked(NamedTuple):
+    """The numbers of a problem that are the same in all tries."""
+
+    t0: float
+    t1: float
+    rtol: float
+    unequal: float
+    """The greatest moment over the least one, if the principal axes had to be found; else 0."""
+    rows: int
+    """The number of listed times; 0: there is output at steps."""
+    parts: int
+    """The number of equal parts of the span at whose ends all listed times lie; 0: there are none."""
+
+
 def answerer(
     stepper: Stepper, pull: Pull, drive: Callable[..., int], rules: Rules, *, timed: bool, rated: bool
 ) -> Callable[..., int]:  # fmt: skip
-    """Returns the function that answers, for a torque that may change with time, or with the rate."""
-    look = _look(pull, rules, timed=timed, rated=rated)
-    r, counter = rules, stepper.memory - 1
-    looks_used = LOOKS + LOOKS_IN_TIME if timed else FEW_LOOKS
-    looks_used += 1 + (3 if rated else LOOKS_AROUND)
+    """Returns the function that answers, for a torque that may change with time, or with the rate.
+
+    Its arrays: the settings of the run and of its companions, the parameters of the torque, the state at the start,
+    room for a state and for the memory of the stepper, the listed times, tables, room for what lies between listed
+    times and the grid, for the rows of the run and of a companion, and for the times of the latter; what was `FOUND`;
+    room for grid points, and counters. Nothing else is written to.
+    """
+    look, try_steps = _look(pull, rules, timed=timed, rated=rated), _trier(stepper, drive, rules)
+    looks = 1 + (LOOKS + LOOKS_IN_TIME if timed else FEW_LOOKS) + (4 if rated else LOOKS_AROUND)
+    r = rules
 
     def answer(
         setting: Any, values: Any, start: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any,
         other: Any, seen_at: Any, found: Any, index: Any, count: Any, t0: float, t1: float, rtol: float,
         unequal: float, rows: int, parts: int,
     ) -> int:  # fmt: skip
-        span = t1 - t0
+        asked = Asked(t0, t1, rtol, unequal, rows, parts)
         body, p = load_setting(setting, view(values, count[AT.values]))
         s = load_state(start, 0)
-        c = look(body, p, tables, t0, span, s)
-        turn = c.rate * abs(span)
+        c = look(body, p, tables, t0, t1 - t0, s)
+        turn = c.rate * abs(t1 - t0)
         if not c.fit or not turn <= r.most_turn:
             return ELSEWHERE
-        eps = min(1.0, c.torque_ratio)
-        growth = 1.0 + r.unstable_growth * eps
-        growth = (2.0 + 0.06 * eps * turn) * c.leverage * growth
-        beyond = max(abs(t0), abs(t1), abs(span)) - abs(span)
-        n = max(3.0, turn / _first_turn(r, eps, c.harmony, turn, rtol))
-        evaluations, before, fewer, to_round_off = looks_used, math.inf, 0.0, False
-        first = 1 if rows > 0 and listed[0] == t0 else 0  # at the start nothing can differ
+        n, spent = max(3.0, turn / _first_turn(r, c, turn, rtol)), float(looks)
+        before, fewer, to_round_off = math.inf, 0.0, False
         for attempt in range(r.tries):
-            steps = _on_grid(int(math.ceil(n)), parts, r.worth_a_grid)
-            shown = rows if rows > 0 else steps + 1
-            if steps > r.most_steps or shown > r.most_rows:
+            steps = _on_grid(math.ceil(n), parts, rows, r.worth_a_grid)
+            if steps > r.most_steps or (rows == 0 and steps >= r.most_rows):
                 return ELSEWHERE
-            tolerance = 0.0
-            compared, stride = rows - first, 1
-            if rows == 0:
-                stride = (steps + r.checks - 1) // r.checks
-                compared = (steps + stride - 1) // stride
-            apart, status, companions, which = 0.0, OK, 1, 0
-            error, fastest = math.inf, 0.0
-            while which <= companions:
-                made = steps
-                if which > 0:
-                    made = _fewer(steps, parts, r.coarser if which == 1 else r.coarser * r.coarser, r.worth_a_grid)
-                h = span / made
-                solved = rtol if which == 0 else r.less_solved * rtol
-                allowed = _allowed(tables, r, solved, made * growth)
-                if to_round_off:
-                    allowed = 0.0
-                base = 0 if which == 0 else SETTING
-                setting[base + 12] = allowed
-                if which == 0:
-                    tolerance = allowed
-                    store_state(y, 0, s)
-                else:
-                    _nudge(y, s, body, which)
-                stop_at = t1
-                if which > 0:
-                    if rows == 0:
-                        for k in range(compared):
-                            i = min((k + 1) * stride, steps)
-                            seen_at[k] = t1 if i == steps else t0 + i * (span / steps)
-                    else:
-                        for k in range(compared):
-                            seen_at[k] = listed[first + k]
-                    ahead = seen_at[0] - t0
-                    if abs(ahead) < 0.999 * abs(h) and abs(ahead) >= 1e-6 * abs(h):
-                        stop_at = t0 + r.first_stop * ahead  # so that it reaches no row by the same step
-                a, row = t0, 0
-                while status == OK:
-                    b = stop_at
-                    whole, last = _grid(a, b, h)
-                    count[AT.done] = count[AT.asides] = count[AT.resumed] = count[AT.finished] = 0
-                    count[AT.others] = count[AT.next] = count[AT.every] = 0
-                    count[AT.steps], count[AT.row] = whole, row
-                    if which == 0 and rows == 0:
-                        count[AT.rows], count[AT.every], count[AT.due], count[AT.times] = steps + 1, 1, 0, 0
-                    else:
-                        wanted, at = (rows, 0) if which == 0 else (compared, row)
-                        if b != t1:
-                            wanted = 0  # nothing is shown before the stop
-                        count[AT.rows], count[AT.times], count[AT.due] = wanted, wanted, whole + 1
-                        for k in range(at, wanted):
-                            t = listed[k] if which == 0 else seen_at[k]
-                            index[k], offsets[k] = _located(a, h, last, whole, t)
-                        if wanted > 0:
-                            count[AT.due] = index[0]
-                    status = drive(
-                        beginning_at(setting, base), values, y, memory, offsets, out if which == 0 else other, index,
-                        count, a, h, last, whole,
-                    )  # fmt: skip
-                    evaluations += int(memory[counter])
-                    if b == t1:
-                        break
-                    a, stop_at = b, t1
-                if status != OK:
-                    break
-                if which == 0:
-                    store_state(found, FOUND.end, load_state(y, 0))
-                    fastest = _fastest(body, out, s, shown)
-                else:
-                    for k in range(compared):
-                        mine = first + k if rows > 0 else min((k + 1) * stride, steps)
-                        d = _distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
-                        apart = d if not d <= apart else apart
-                    rate = max(c.free_rate, fastest)
-                    floor = NUDGE * (8.0 + (1.0 + 2.0 * unequal) * rate * abs(span) + rate * beyond)
-                    error = max(r.truncation * apart, min(r.rounding * apart, r.maybe_round_off * floor))
-                    error += floor + steps * c.leverage * tolerance
-                    if which == 1 and c.torque_ratio > r.rests_from and r.close * rtol < error <= rtol:
-                        companions = 2  # errors may grow in one direction, which one companion may not show
-                which += 1
+            status, error, used, evaluations = try_steps(
+                asked, body, s, c, turn, steps, to_round_off, setting, values, y, memory, listed, tables, offsets,
+                out, other, seen_at, found, index, count,
+            )  # fmt: skip
+            spent += evaluations
             if status == OK and error <= rtol:
-                found[FOUND.error], found[FOUND.steps], found[FOUND.step] = error, float(steps), span / steps
-                found[FOUND.tolerance], found[FOUND.evaluations] = tolerance, float(evaluations)
-                found[FOUND.tries] = attempt + 1.0
+                found[FOUND.error], found[FOUND.steps], found[FOUND.step] = error, float(steps), (t1 - t0) / steps
+                found[FOUND.tolerance], found[FOUND.evaluations], found[FOUND.tries] = used, spent, attempt + 1.0
                 return OK
             if status != OK:
                 n = r.after_failure * steps
                 continue
-            if not error < math.inf or (error * steps > before * fewer and error < 0.1):
+            if not error < math.inf or (error < 0.1 and error * steps > before * fewer):
                 return ELSEWHERE  # more steps have not helped
-            order = float(r.order)
-            if before < 0.1 and fewer < steps:
-                seen = math.log(before / error) / math.log(steps / fewer)
-                order = min(order, max(seen, 1.0, 0.25 * order if steps < 1.5 * fewer else 1.0))
-            factor = 1.1 * math.pow(error / (r.target * rtol), 1.0 / order)
-            least = r.least_factor_in_doubt if error > 0.1 else r.least_factor
+            n = steps * _factor(r, rtol, error, float(steps), before, fewer)
             to_round_off = to_round_off or error > r.far * rtol
             before, fewer = error, float(steps)
-            n = steps * min(max(factor, least), r.most_factor)
         return ELSEWHERE
 
     return answer
 
 
-def _first_turn(r: Rules, eps: float, harmony: float, turn: float, rtol: float) -> float:
+def _trier(stepper: Stepper, drive: Callable[..., int], rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
+    """Returns the function that makes a run and its companions, and estimates its error from their distance."""
+    follow, r = _follower(stepper, drive), rules
+
+    def try_steps(
+        asked: Asked, body: Rotor, s: State, c: Seen, turn: float, steps: int, to_round_off: bool, setting: Any,
+        values: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any, other: Any, seen_at: Any,
+        found: Any, index: Any, count: Any,
+    ) -> tuple[int, float, float, float]:  # fmt: skip
+        """Returns status, error, the error that iterations may leave in a step, and the evaluations."""
+        t0, t1, rows, span = asked.t0, asked.t1, asked.rows, asked.t1 - asked.t0
+        growth = _growth(r, c, turn)
+        first = 1 if rows > 0 and listed[0] == t0 else 0  # at the start nothing can differ
+        stride = 1 if rows > 0 else (steps + r.checks - 1) // r.checks
+        compared = rows - first if rows > 0 else (steps + stride - 1) // stride
+        apart, error, fastest, left, spent, companions, which = 0.0, math.inf, 0.0, 0.0, 0.0, 1, 0
+        while which <= companions:  # the run, its companion, and maybe a second one
+            made, solved, stop = steps, asked.rtol, t1
+            if which > 0:
+                coarser = r.coarser if which == 1 else r.coarser * r.coarser
+                made, solved = _fewer(steps, asked.parts, coarser, r.worth_a_grid), r.less_solved * asked.rtol
+                for k in range(compared):
+                    i = min((k + 1) * stride, steps)
+                    seen_at[k] = listed[first + k] if rows > 0 else t1 if i == steps else t0 + i * (span / steps)
+                stop = _first_stop(r, t0, t1, span / made, seen_at[0])
+                _nudge(y, s, body, which)
+            else:
+                store_state(y, 0, s)
+            allowed = 0.0 if to_round_off else _allowed(tables, r, solved, made * growth)
+            own = beginning_at(setting, 0 if which == 0 else SETTING)
+            own[TOLERANCE] = allowed
+            times_of, wanted = (listed, rows) if which == 0 else (seen_at, compared)
+            into = out if which == 0 else other
+            status, evaluations = follow(
+                own, values, y, memory, times_of, wanted, offsets, into, index, count, t0, stop, t1, span / made
+            )
+            spent += evaluations
+            if status != OK:
+                return status, math.inf, left, spent
+            if which == 0:
+                left = allowed
+                store_state(found, FOUND.end, load_state(y, 0))
+                fastest = _fastest(body, out, s, rows if rows > 0 else steps + 1)
+            else:
+                for k in range(compared):
+                    mine = first + k if rows > 0 else min((k + 1) * stride, steps)
+                    d = _distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
+                    apart = d if not d <= apart else apart  # NaN, too
+                error = _estimate(r, asked, c, apart, max(c.free_rate, fastest)) + steps * c.leverage * left
+                if which == 1 and c.torque_ratio > r.rests_from and r.close * asked.rtol < error <= asked.rtol:
+                    companions = 2  # errors may grow in one direction, which one companion may not show
+            which += 1
+        return OK, error, left, spent
+
+    return try_steps
+
+
+def _follower(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., tuple[int, float]]:
+    """Returns the function that follows a motion in equal steps from its start to its end, maybe with a stop."""
+    counter = stepper.memory - 1
+
+    def follow(
+        setting: Any, values: Any, y: Any, memory: Any, listed: Any, rows: int, offsets: Any, out: Any, index: Any,
+        count: Any, t0: float, stop: float, t1: float, h: float,
+    ) -> tuple[int, float]:  # fmt: skip
+        """Returns the status and the evaluations; rows are those of listed times, or of all steps if there are none."""
+        a, b, spent = t0, stop, 0.0
+        while True:
+            steps, last = _grid(a, b, h)
+            count[AT.done] = count[AT.row] = count[AT.next] = count[AT.asides] = count[AT.resumed] = 0
+            count[AT.others] = count[AT.finished] = 0
+            count[AT.steps] = steps
+            if rows == 0:
+                count[AT.rows], count[AT.every], count[AT.due], count[AT.times] = steps + 1, 1, 0, 0
+            else:
+                wanted = rows if b == t1 else 0  # nothing is shown before the stop
+                for k in range(wanted):
+                    index[k], offsets[k] = _located(a, h, last, steps, listed[k])
+                count[AT.rows], count[AT.every], count[AT.times] = wanted, 0, wanted
+                count[AT.due] = index[0] if wanted > 0 else steps + 1
+            status = drive(setting, values, y, memory, offsets, out, index, count, a, h, last, steps)
+            spent += memory[counter]
+            if status != OK or b == t1:
+                return status, spent
+            a, b = b, t1
+
+    return follow
+
+
+def _estimate(r: Rules, asked: Asked, c: Seen, apart: float, rate: float) -> float:
+    """Returns the error of a run whose companions are at this distance, without what its iterations left."""
+    span = abs(asked.t1 - asked.t0)
+    beyond = max(abs(asked.t0), abs(asked.t1), span) - span
+    floor = NUDGE * (8.0 + (1.0 + 2.0 * asked.unequal) * rate * span + rate * beyond)
+    return max(r.truncation * apart, min(r.rounding * apart, r.maybe_round_off * floor)) + floor
+
+
+def _factor(r: Rules, rtol: float, error: float, steps: float, before: float, fewer: float) -> float:
+    """Returns how many times as many steps the next try has, by the order of the method or by the one that was seen."""
+    order = float(r.order)
+    if before < 0.1 and fewer < steps:
+        seen = math.log(before / error) / math.log(steps / fewer)
+        order = min(order, max(seen, r.share_of_order * order if steps < r.small_rise * fewer else 1.0, 1.0))
+    factor = 1.1 * math.pow(error / (r.target * rtol), 1.0 / order)
+    return min(max(factor, r.least_factor_in_doubt if error > 0.1 else r.least_factor), r.most_factor)
+
+
+def _growth(r: Rules, c: Seen, turn: float) -> float:
+    """Returns the factor by which errors of iterations count more than their sum."""
+    eps = min(1.0, c.torque_ratio)
+    return (2.0 + 0.06 * eps * turn) * c.leverage * (1.0 + r.unstable_growth * eps)
+
+
+def _first_stop(r: Rules, t0: float, t1: float, h: float, first: float) -> float:
+    """Returns where a companion stops, so that it reaches no row by the same step as the run; the end: nowhere."""
+    ahead = first - t0
+    return t0 + r.first_stop * ahead if 1e-6 * abs(h) <= abs(ahead) < 0.999 * abs(h) else t1
+
+
+def _first_turn(r: Rules, c: Seen, turn: float, rtol: float) -> float:
     """Returns the turn in a step that is likely to do."""
+    eps = min(1.0, c.torque_ratio)
     longest = r.longest_turn / (1.0 + r.reach_loss * eps)
-    size = math.pow(1.0 + r.turn_growth * eps, r.order) + eps * (math.pow(harmony, r.order) - 1.0)
+    size = math.pow(1.0 + r.turn_growth * eps, r.order) + eps * (math.pow(c.harmony, r.order) - 1.0)
     return min(longest, math.pow(rtol / max(r.coefficient * size * turn, 1e-300), 1.0 / r.order))
 
 
-def _on_grid(steps: int, parts: int, worth: float) -> int:
-    """Returns a few more steps, if then all listed times are ends of some."""
+def _on_grid(steps: int, parts: int, rows: int, worth: float) -> int:
+    """Returns more steps, if then all listed times are ends of some, and steps aside to them would cost as much."""
     if parts == 0:
         return steps
     even = (steps + parts - 1) // parts * parts
-    return even if even <= worth * steps else steps
+    return even if even <= max(worth * steps, steps + 0.9 * (rows - 1)) else steps
 
 
 def _fewer(steps: int, parts: int, coarser: float, worth: float) -> int:
     """Returns the steps of a companion."""
-    fewer = max(1, int(math.floor(coarser * steps)))
+    fewer = max(1, math.floor(coarser * steps))
     even = fewer // parts * parts if parts > 0 else 0
     return even if even > 0 and worth * even >= fewer else fewer
 
@@ -272,7 +328,7 @@ def _fewer(steps: int, parts: int, coarser: float, worth: float) -> int:
 def _allowed(tables: Any, r: Rules, rtol: float, steps: float) -> float:
     """Returns the error that the iterations of a step may leave: 1 or 3 times a power of ten, or 0 for round-off."""
     most = max(r.iteration_share * rtol / steps, 1e-17)
-    power = max(LEAST_POWER, min(0, int(math.floor(math.log10(most)))))
+    power = max(LEAST_POWER, min(0, math.floor(math.log10(most))))
     one, three = tables[POWERS + 2 * (power - LEAST_POWER)], tables[POWERS + 2 * (power - LEAST_POWER) + 1]
     allowed = three if most >= three else one
     return allowed if allowed > r.worth_allowing else 0.0

@@ -70,6 +70,7 @@ def _rules() -> Rules:
         worth_a_grid=choice.WORTH_A_GRID, first_stop=estimate.FIRST_STOP, rests_from=choice.BRINGS_TO_REST_RATIO,
         close=CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,
         least_factor_in_doubt=refine.LEAST_FACTOR_IN_DOUBT, most_factor=refine.MOST_FACTOR,
+        share_of_order=refine.LEAST_SHARE_OF_ORDER, small_rise=refine.SMALL_RISE,
         after_failure=refine.FINER**refine.RISE_AFTER_FAILURE, far=refine.FAR, uneven=UNEVEN,
         out_of_reach=OUT_OF_REACH, stiff_radians=STIFF_RADIANS, difference=DIFFERENCE, most_turn=MOST_TURN,
         most_steps=MOST_STEPS, most_rows=MOST_ROWS_AT_STEPS, checks=estimate.CHECKS, tries=TRIES,
@@ -124,7 +125,8 @@ class Grid:
         self.parts = equal_parts(problem)
         self.rows = 0 if self.times is None else self.times.size
         self.room = self.rows or MOST_ROWS_AT_STEPS
-        sizes = (self.setting.size, STATE, STATE, max(1, memory), self.room, self.room, STATE * self.room, len(FOUND) + STATE)
+        room = self.room
+        sizes = (self.setting.size, STATE, STATE, max(1, memory), room, room, STATE * room, len(FOUND) + STATE)
         self.ends = np.cumsum(sizes).tolist()
         self.listed = np.zeros(1) if self.times is None else self.times
         self.addresses = address_of(self.listed), address_of(_tables())
@@ -151,19 +153,17 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     numbers, out = np.empty(grid.ends[-1]), np.empty((grid.room, STATE))
     counters = np.zeros(COUNTERS + grid.room, dtype=np.int64)
     counters[AT.values] = values.size
-    start = grid.setting.size
-    numbers[:start] = grid.setting
-    numbers[start : start + STATE] = grid.frame.inward(problem.quaternion_start, problem.momentum_start, problem.state_start)
+    first, beyond = grid.ends[:2]
+    numbers[:first] = grid.setting
+    numbers[first:beyond] = grid.frame.inward(problem.quaternion_start, problem.momentum_start, problem.state_start)
     at, count = address_of(numbers), address_of(counters)
-    places = [at, *(at + 8 * end for end in grid.ends[:-1])]
-    setting, begin, y, memory, offsets, seen, other, left = places
+    start, y, memory, offsets, seen, other, left = [at + 8 * end for end in grid.ends[:-1]]
     parameters = address_of(values) if values.size else at
     clock = time.perf_counter()
     try:
         status = at_addresses(made)(
-            setting, parameters, begin, y, memory, grid.addresses[0], grid.addresses[1], offsets, address_of(out), other,
-            seen, left, count + 8 * COUNTERS, count, problem.t_start, problem.t_end, rtol, grid.unequal, grid.rows,
-            grid.parts,
+            at, parameters, start, y, memory, *grid.addresses, offsets, address_of(out), other, seen, left,
+            count + 8 * COUNTERS, count, problem.t_start, problem.t_end, rtol, grid.unequal, grid.rows, grid.parts,
         )  # fmt: skip
     except KernelRaised:
         return None
@@ -205,7 +205,8 @@ def is_short(problem: Problem, rtol: float) -> bool:
         return False
     if problem.every != 1 if times is None else times.size > estimate.CHECKS:
         return False
-    return math.hypot(*problem.omega_start.tolist()) * abs(problem.span) <= MOST_TURN
+    rate = problem.omega_start if problem.omega_given is None else problem.omega_given
+    return math.hypot(*rate.tolist()) * abs(problem.span) <= MOST_TURN
 
 
 def is_dear(problem: Problem) -> bool:

@@ -375,8 +375,9 @@ def answer(
 
     The start of the problem may have inherited an error: the estimate tells what becomes of it.
     """
-    if goal.method is None and progress is None and inherited is NOTHING_INHERITED and compiles():
-        if (found := instant.answer(problem, goal.rtol, on_compile)) is not None:
+    if goal.method is None and progress is None and inherited is NOTHING_INHERITED:
+        found = instant.answer(problem, goal.rtol, on_compile)
+        if found is not None:
             return found
     trial = Trial(problem)
     c, chosen = _begun(problem, goal, trial, on_compile)
