@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from polhode.core.drive import AT, SETTING, load_setting
 from polhode.core.exact import effort
-from polhode.core.ops import beginning_at, scratch, view
+from polhode.core.ops import apart, beginning_at, scratch, view
 from polhode.core.quat import norm2
 from polhode.core.states import STATE, load_state, store_state
 from polhode.core.status import OK
@@ -33,6 +33,9 @@ class Rules(NamedTuple):
     truncation: float
     """The factors of the estimate."""
     rounding: float
+    growing: float
+    """The factor of both where a torque may bring the body to rest: there all errors grow, those of iterations too, and
+    a companion shows that in one direction only."""
     maybe_round_off: float
     coarser: float
     iteration_share: float
@@ -187,6 +190,7 @@ def _trier(stepper: Stepper, drive: Callable[..., int], rules: Rules) -> Callabl
     """Returns the function that makes a run and its companions, and estimates its error from their distance."""
     follow, r = _follower(stepper, drive), rules
 
+    @apart
     def try_steps(
         asked: Asked, body: Rotor, s: State, c: Seen, turn: float, steps: int, to_round_off: bool, setting: Any,
         values: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any, other: Any, seen_at: Any,
@@ -244,6 +248,7 @@ def _follower(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., tupl
     """Returns the function that follows a motion in equal steps from its start to its end, maybe with a stop."""
     counter = stepper.memory - 1
 
+    @apart
     def follow(
         setting: Any, values: Any, y: Any, memory: Any, listed: Any, rows: int, offsets: Any, out: Any, index: Any,
         count: Any, t0: float, stop: float, t1: float, h: float,
@@ -277,7 +282,8 @@ def _estimate(r: Rules, asked: Asked, c: Seen, apart: float, rate: float) -> flo
     span = abs(asked.t1 - asked.t0)
     beyond = max(abs(asked.t0), abs(asked.t1), span) - span
     floor = NUDGE * (8.0 + (1.0 + 2.0 * asked.unequal) * rate * span + rate * beyond)
-    return max(r.truncation * apart, min(r.rounding * apart, r.maybe_round_off * floor)) + floor
+    truncation = max(r.truncation, r.growing) if c.torque_ratio > r.rests_from else r.truncation
+    return max(truncation * apart, min(r.rounding * apart, r.maybe_round_off * floor)) + floor
 
 
 def _factor(r: Rules, rtol: float, error: float, steps: float, before: float, fewer: float) -> float:
@@ -415,10 +421,15 @@ def _look(pull: Pull, rules: Rules, *, timed: bool, rated: bool) -> Callable[...
     """Returns the function that finds the character of a problem: `tolerance.character`, as far as it is needed."""
     count, r = LOOKS if timed else FEW_LOOKS, rules
 
+    @apart
+    def torque_at(body: Rotor, p: Params, t: float, q: Quat, m: Vec3) -> Vec3:
+        return pull(body, p, t, State(q, m))
+
     def size(body: Rotor, p: Params, t: float, q: Quat, m: Vec3) -> float:
-        n = pull(body, p, t, State(q, m))
+        n = torque_at(body, p, t, q, m)
         return math.sqrt(dot(n, n))
 
+    @apart
     def look(body: Rotor, p: Params, tables: Any, t0: float, span: float, s: State) -> Seen:
         m, j, i = s.m, body.inverse, body.inertia
         here = size(body, p, t0, s.q, m)
@@ -454,11 +465,11 @@ def _look(pull: Pull, rules: Rules, *, timed: bool, rated: bool) -> Callable[...
         """Returns a bound of how much the torque changes with the rate."""
         w = times(s.m, body.inverse)
         small = r.difference * max(math.sqrt(dot(w, w)), 1.0 / abs(span))
-        n = pull(body, p, t, s)
+        n = torque_at(body, p, t, s.q, s.m)
         i = body.inertia
-        a = pull(body, p, t, State(s.q, (s.m[0] + i[0] * small, s.m[1], s.m[2])))
-        b = pull(body, p, t, State(s.q, (s.m[0], s.m[1] + i[1] * small, s.m[2])))
-        c = pull(body, p, t, State(s.q, (s.m[0], s.m[1], s.m[2] + i[2] * small)))
+        a = torque_at(body, p, t, s.q, (s.m[0] + i[0] * small, s.m[1], s.m[2]))
+        b = torque_at(body, p, t, s.q, (s.m[0], s.m[1] + i[1] * small, s.m[2]))
+        c = torque_at(body, p, t, s.q, (s.m[0], s.m[1], s.m[2] + i[2] * small))
         a = (a[0] - n[0], a[1] - n[1], a[2] - n[2])
         b = (b[0] - n[0], b[1] - n[1], b[2] - n[2])
         c = (c[0] - n[0], c[1] - n[1], c[2] - n[2])
@@ -468,7 +479,7 @@ def _look(pull: Pull, rules: Rules, *, timed: bool, rated: bool) -> Callable[...
         """Returns the harmonic that counts most while a body turns round, times the 18th root of its amplitude."""
         around, amplitudes = scratch(TORQUES), scratch(HARMONICS)
         for i in range(LOOKS_AROUND):
-            n = pull(body, p, t, State(attitude(tables, LOOKS + i), (0.0, 0.0, 0.0)))
+            n = torque_at(body, p, t, attitude(tables, LOOKS + i), (0.0, 0.0, 0.0))
             around[3 * i], around[3 * i + 1], around[3 * i + 2] = n[0], n[1], n[2]
         largest, best = 0.0, 1.0
         for k in range(HARMONICS):

@@ -65,6 +65,7 @@ def _rules() -> Rules:
     return Rules(
         longest_turn=model.longest_turn, reach_loss=model.reach_loss, coefficient=model.coefficients[0],
         turn_growth=model.turn_growth, order=order, truncation=factors.truncation, rounding=factors.rounding,
+        growing=choice.FACTOR_WHERE_ROUNDING_GROWS,
         maybe_round_off=estimate.MAYBE_ROUND_OFF, coarser=estimate.COARSER, iteration_share=choice.ITERATION_SHARE,
         less_solved=choice.LESS_SOLVED, worth_allowing=choice.WORTH_ALLOWING, unstable_growth=choice.UNSTABLE_GROWTH,
         worth_a_grid=choice.WORTH_A_GRID, first_stop=estimate.FIRST_STOP, rests_from=choice.BRINGS_TO_REST_RATIO,

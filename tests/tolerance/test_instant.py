@@ -1,0 +1,181 @@
+"""Short motions by one call of compiled code: the same rules, the same bits, and nothing that is not its business."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import polhode as ph
+from polhode.core import answer as core
+from polhode.core.drive import load_setting
+from polhode.core.states import load_state
+from polhode.core.types import Depends
+from polhode.integration.grid import located, one_segment
+from polhode.problem import Problem
+from polhode.tolerance import instant
+from polhode.tolerance.character import character
+from polhode.tolerance.estimate import distance
+from tests.tolerance.common import BODY, MOTION, answer, top
+
+TILTED = ph.Body([[2.0, 0.1, 0.2], [0.1, 1.5, 0.05], [0.2, 0.05, 1.0]])
+
+
+@ph.torque(parameters=[0.3, 1.7])
+def stirred(t: float, q: Any, w: Any, p: Any) -> Any:
+    """A torque of attitude, rate and time."""
+    return (p[0] * q[1] * q[0] - 0.1 * w[0], p[0] * math.cos(p[1] * t), -0.1 * w[2])
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Notes of each answer whether it was found here."""
+    found, asked = list[bool](), instant.answer
+
+    def noted(*args: Any) -> Any:
+        solution = asked(*args)
+        found.append(solution is not None)
+        return solution
+
+    monkeypatch.setattr(instant, "answer", noted)
+    return found
+
+
+@pytest.mark.parametrize("body", [BODY, TILTED, ph.Body([1.0, 1.0, 1.5])])
+@pytest.mark.parametrize("times", [None, [20.0], [0.0, 5.0, 20.0], np.linspace(0.1, 19.0, 100)])
+def test_the_run_is_that_of_its_method_and_step(body: ph.Body, times: Any, taken: list[bool]) -> None:
+    """So whoever repeats it with them has the same bits."""
+    motion = MOTION | {"t_eval": times}
+    found = ph.simulate(body, top(0.05), rtol=1e-7, **motion)
+    assert taken == [True]
+    again = ph.simulate(body, top(0.05), method=found.method, step=found.step, **motion)
+    assert (found.t == again.t).all()
+    assert (found.quaternion == again.quaternion).all()
+    assert (found.momentum == again.momentum).all()
+    assert (found.at(7.3).omega == again.at(7.3).omega).all()
+    assert found.message.startswith(again.message)
+    assert (found.status, found.t_last, found.rtol) == (again.status, again.t_last, 1e-7)
+    finest = ph.simulate(body, top(0.05), rtol=1e-12, **(motion | {"t_eval": found.t}))
+    assert found.error_estimate is not None
+    rows = np.arange(found.t.size)
+    assert distance(found, rows, finest) <= found.error_estimate + 1e-12 <= 1e-7 + 1e-12
+
+
+def test_answers_do_not_depend_on_those_before() -> None:
+    def asked(factor: float) -> ph.Solution:
+        return ph.simulate(BODY, stirred, rtol=1e-8, **(MOTION | {"omega": [0.9 * factor, -0.7, 1.1]}))
+
+    alone = asked(1.0)
+    asked(3.0), asked(1.1)
+    assert (asked(1.0).momentum == alone.momentum).all()
+
+
+def test_threads_share_what_is_kept() -> None:
+    rates = [[0.9 + 0.01 * k, -0.7, 1.1] for k in range(40)]
+
+    def asked(omega: list[float]) -> bytes:
+        return answer(0.1, 1e-8, omega=omega, t_eval=[3.0, 20.0]).momentum.tobytes()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(asked, rates)) == list(map(asked, rates))
+
+
+def test_time_may_run_backward(taken: list[bool]) -> None:
+    there = ph.simulate(BODY, stirred, rtol=1e-9, **MOTION)
+    end = {"omega": there.omega[-1], "attitude": there.quaternion[-1]}
+    back = ph.simulate(BODY, stirred, rtol=1e-9, t_span=(20.0, 0.0), **end)
+    assert taken == [True, True]
+    assert np.abs(back.omega[-1] - MOTION["omega"]).max() < 1e-7
+
+
+WALL = ph.torque(lambda t, q, w, p: (0.0, 0.0, 1e-3 + math.exp(100.0 * (q[1] - 0.3))))
+PULSE = ph.torque(lambda t, q, w, p: (0.0, 0.0, math.exp(-((t - 7.0) ** 2) / 1e-4)))
+
+
+@ph.torque
+def stiff(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (-1e5 * w[0], -1e5 * w[1], -1e5 * w[2])
+
+
+@ph.torque(state=["z"])
+def carrying(t: float, q: Any, w: Any, p: Any, z: Any) -> Any:
+    return (z[0], 0.0, 0.0), (-z[0],)
+
+
+@pytest.mark.parametrize(
+    ("torque", "others"),
+    [
+        (top(0.1), {"rtol": 1e-12}),
+        (top(0.1), {"t_span": (0.0, 1e4)}),
+        (top(0.1), {"every": 2}),
+        (top(0.1), {"t_eval": np.linspace(0.0, 20.0, 102)}),
+        (carrying, {"state": [0.1]}),
+    ],
+)
+def test_what_is_out_of_the_ordinary_is_left_to_others(torque: Any, others: dict[str, Any]) -> None:
+    given = MOTION | {"rtol": 1e-6} | others
+    rtol = given.pop("rtol")
+    assert instant.answer(Problem.given(BODY, torque, **given), rtol, None) is None
+
+
+def test_mistakes_are_named_as_ever() -> None:
+    @ph.torque(parameters=[1.0])
+    def fails(t: float, q: Any, w: Any, p: Any) -> Any:
+        return (math.sqrt(p[0]), 0.0, 0.0)
+
+    ph.simulate(BODY, fails, rtol=1e-6, **MOTION)
+    with pytest.raises(ValueError, match="fails"):
+        ph.simulate(BODY, fails.with_parameters([-1.0]), rtol=1e-6, **MOTION)
+
+
+def seen(body: ph.Body, torque: Any) -> tuple[core.Seen, Problem]:
+    """Looks at a problem as compiled code does, in plain Python."""
+    problem = Problem.given(body, torque, **MOTION)
+    grid, tilted = instant.Grid(problem, 1), not body.aligned
+    pull = instant.torque_in_principal_axes(torque.torque_kernel, tilted=tilted, windowed=False, carried=0)
+    timed, rated = bool(torque.depends & Depends.TIME), bool(torque.depends & Depends.RATE)
+    look = core._look(pull, instant._rules(), timed=timed, rated=rated)
+    rotor, p = load_setting(grid.setting, np.array(torque.parameters(body)))
+    start = load_state(grid.frame.inward(problem.quaternion_start, problem.momentum_start, problem.state_start), 0)
+    return look(rotor, p, instant._tables(), 0.0, problem.span, start), problem
+
+
+def test_the_look_is_that_of_the_search() -> None:
+    """What is seen of a problem is the same, by compiled functions and by those of the search."""
+    for torque in (top(0.1), ph.GravityGradient(strength=0.3), stirred):
+        found, problem = seen(TILTED, torque)
+        c = character(problem)
+        assert found.fit
+        assert found.free_rate == pytest.approx(c.free_rate, rel=1e-14)
+        assert found.leverage == pytest.approx(c.leverage, rel=1e-14)
+        # attitudes are tried in principal axes, so that sizes agree as far as chance lets them
+        assert found.rate == pytest.approx(c.rate, rel=0.05)
+        assert found.torque_ratio == pytest.approx(c.torque_ratio, rel=0.5)
+        assert found.harmony == pytest.approx(c.harmony, rel=0.1)
+
+
+@pytest.mark.parametrize("torque", [WALL, PULSE, stiff])
+def test_walls_pulses_and_stiff_torques_are_seen(torque: Any) -> None:
+    assert not seen(BODY, torque)[0].fit
+
+
+TIMES = st.floats(-1e6, 1e6)
+
+
+@given(TIMES, TIMES, st.integers(1, 5000), st.floats(0.0, 1.0))
+def test_the_grid_is_that_of_other_runs(a: float, b: float, steps: int, share: float) -> None:
+    if abs(b - a) < 1e-6:
+        return
+    segment = one_segment(a, b, (b - a) / steps)
+    assert core._grid(a, b, segment.h) == (segment.steps, segment.last)
+    t = min(max(a + share * (b - a), min(a, b)), max(a, b))
+    (index,), (offset,) = located(segment, np.array([t]))
+    assert core._located(a, segment.h, segment.last, segment.steps, t) == (index, offset)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_ulp(x: float) -> None:
+    assert core.ulp(x) == math.ulp(x)
