@@ -16,6 +16,7 @@ from polhode.body import Body
 from polhode.compiled import native
 from polhode.ensembles.ensemble import ensemble
 from polhode.free import FreeMotion
+from polhode.tolerance import instant
 from polhode.tolerance.pair import available_cores
 from polhode.torques import Torque
 from polhode.torques.constant_body import ConstantBodyTorque
@@ -59,7 +60,10 @@ class Warmed(NamedTuple):
 
 def tasks() -> dict[str, Callable[[], object]]:
     """Returns the calls that are tried, by what they are."""
-    found: dict[str, Callable[[], object]] = {"free motion": _free_motion}
+    found: dict[str, Callable[[], object]] = {
+        "free motion": _free_motion,
+        "the search for steps": instant.compile_answer,
+    }
     for name in TORQUES:
         found[f"{name} by rtol"] = partial(_by_tolerance, name)
     for method in METHODS:

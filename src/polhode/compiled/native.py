@@ -166,9 +166,7 @@ def program(
         key = (name, signature)
         found: Program | Complaint | None = _programs.get(key)
     if found is None:
-        directory = None if volatile else trusted_directory()
-        file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
-        path = directory and directory / f"{file}.code"
+        path = None if volatile else _path_of(key)
         found = _kept(path, signature) if path else None
         if found is not None:
             _remember(key, found, unnamed)
@@ -186,6 +184,29 @@ def program(
     if isinstance(found, Complaint):
         raise CompilationFailed(message_of(found, f))
     return found
+
+
+def kept_program(f: Any, signature: str) -> Program | None:
+    """Returns f as machine code if that is there already, in this process or in a file; it is not compiled."""
+    f = plain(f)
+    if not compiles():
+        return None
+    with _lock:
+        name, volatile, unnamed = digest(f)
+        key = (name, signature)
+        found: Program | Complaint | None = _programs.get(key)
+    if found is None and not volatile and (path := _path_of(key)) is not None:
+        found = _kept(path, signature)
+        if found is not None:
+            _remember(key, found, unnamed)
+    return None if isinstance(found, Complaint) else found
+
+
+def _path_of(key: tuple[str, str]) -> Path | None:
+    """Returns the file of a program; None if there is no place for it."""
+    directory = trusted_directory()
+    file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
+    return directory and directory / f"{file}.code"
 
 
 def _make(
@@ -438,6 +459,7 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
         result, error, *there = places()
         return entered((*there, *raw), result, error)
 
+    run.address = ctypes.cast(call, ctypes.c_void_p).value  # type: ignore[attr-defined]
     run.on_arrays = on_arrays  # type: ignore[attr-defined]
     run.at_addresses = at_addresses  # type: ignore[attr-defined]
     return run
@@ -459,6 +481,12 @@ def at_addresses(made: Program) -> Program:
     Whoever calls it keeps the arrays alive.
     """
     found: Program = made.at_addresses  # type: ignore[attr-defined]
+    return found
+
+
+def address_of_program(made: Program) -> int:
+    """Returns the address at which another program can call this one, as long as someone holds it."""
+    found: int = made.address  # type: ignore[attr-defined]
     return found
 
 

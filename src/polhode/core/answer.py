@@ -3,19 +3,22 @@
 For short motions the calls between these parts would take longer than the parts. The rules are those of the package
 `tolerance`, for Gauss collocation with equal steps; whatever is out of the ordinary is left to that package, by the
 status `ELSEWHERE`: then nothing that was computed here is used.
+
+One program serves all torques: the loop over steps and the torque are programs of their own, called by their address.
 """
 
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from polhode.core.drive import AT, SETTING, load_setting
+from polhode.core.drive import AT, SETTING
 from polhode.core.exact import effort
-from polhode.core.ops import apart, beginning_at, scratch, view
+from polhode.core.ops import beginning_at
+from polhode.core.outside import called_driver, called_torque_rows
 from polhode.core.quat import norm2
 from polhode.core.states import STATE, load_state, store_state
-from polhode.core.status import OK
-from polhode.core.types import Params, Pull, Quat, Rotor, State, Stepper, Vec3
+from polhode.core.status import OK, RAISED
+from polhode.core.types import Rotor, State, Vec3
 from polhode.core.vec import dot, times
 
 ELSEWHERE = 100
@@ -92,7 +95,10 @@ POWERS = WAVE + LOOKS_AROUND
 LEAST_POWER = -17
 TABLES = POWERS + 2 * (1 - LEAST_POWER)
 """The tables have the attitudes, those round an axis, a cosine, and numbers with the digits 1 and 3 from 1e-17 on."""
-HARMONICS, TORQUES = LOOKS_AROUND // 2 + 1, 3 * LOOKS_AROUND
+HARMONICS, QUARTER = LOOKS_AROUND // 2 + 1, 3 * LOOKS_AROUND // 4
+MOST_LOOKS = 1 + LOOKS + LOOKS_IN_TIME + LOOKS_AROUND
+ATTITUDES, RATES, TORQUES, LOOKS_ROOM = MOST_LOOKS, 5 * MOST_LOOKS, 8 * MOST_LOOKS, 11 * MOST_LOOKS
+"""Where the rows of looks have their attitudes, rates and torques; their times come first."""
 NO_HARMONIC = 1e-12
 """Amplitudes below this part of the largest one are round-off."""
 HARMONIC_ROOT = 1.0 / 18.0
@@ -132,69 +138,69 @@ class Asked(NamedTuple):
     """The number of equal parts of the span at whose ends all listed times lie; 0: there are none."""
 
 
-def answerer(
-    stepper: Stepper, pull: Pull, drive: Callable[..., int], rules: Rules, *, timed: bool, rated: bool
-) -> Callable[..., int]:  # fmt: skip
-    """Returns the function that answers, for a torque that may change with time, or with the rate.
+def answerer(rules: Rules) -> Callable[..., int]:
+    """Returns the function that answers.
 
+    `drive` is the loop over steps, `torque` that over rows of a torque in the user's axes: compiled, their addresses.
     Its arrays: the settings of the run and of its companions, the parameters of the torque, the state at the start,
-    room for a state and for the memory of the stepper, the listed times, tables, room for what lies between listed
-    times and the grid, for the rows of the run and of a companion, and for the times of the latter; what was `FOUND`;
-    room for grid points, and counters. Nothing else is written to.
+    attitude and rate at the start in the user's axes, room for a state and for the memory of the stepper, the listed
+    times, tables, room for what lies between listed times and the grid, for the rows of the run and of a companion, for
+    the times of the latter, and for looks; what was `FOUND`; room for grid points, and counters. `counter` is the place
+    in the memory where evaluations are counted; a torque may be `timed` or `rated`, if it reads time or rate.
     """
-    look, try_steps = _look(pull, rules, timed=timed, rated=rated), _trier(stepper, drive, rules)
-    looks = 1 + (LOOKS + LOOKS_IN_TIME if timed else FEW_LOOKS) + (4 if rated else LOOKS_AROUND)
-    r = rules
+    r, look, try_steps = rules, _look(rules), _trier(rules)
 
     def answer(
-        setting: Any, values: Any, start: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any,
-        other: Any, seen_at: Any, found: Any, index: Any, count: Any, t0: float, t1: float, rtol: float,
-        unequal: float, rows: int, parts: int,
+        drive: Any, torque: Any, setting: Any, values: Any, start: Any, given: Any, y: Any, memory: Any, listed: Any,
+        tables: Any, offsets: Any, out: Any, other: Any, seen_at: Any, looks: Any, found: Any, index: Any, count: Any,
+        t0: float, t1: float, rtol: float, unequal: float, rows: int, parts: int, counter: int, timed: int, rated: int,
     ) -> int:  # fmt: skip
         asked = Asked(t0, t1, rtol, unequal, rows, parts)
-        body, p = load_setting(setting, view(values, count[AT.values]))
+        body = Rotor((setting[0], setting[1], setting[2]), (setting[3], setting[4], setting[5]))
         s = load_state(start, 0)
-        c = look(body, p, tables, t0, t1 - t0, s)
+        c, spent = look(torque, body, values, count[AT.values], tables, given, looks, t0, t1 - t0, s.m, timed, rated)
         turn = c.rate * abs(t1 - t0)
         if not c.fit or not turn <= r.most_turn:
             return ELSEWHERE
-        n, spent = max(3.0, turn / _first_turn(r, c, turn, rtol)), float(looks)
-        before, fewer, to_round_off = math.inf, 0.0, False
+        n = max(3.0, turn / _first_turn(r, c, turn, rtol))
+        before, fewer, solved = math.inf, 0.0, rtol
         for attempt in range(r.tries):
             steps = _on_grid(math.ceil(n), parts, rows, r.worth_a_grid)
             if steps > r.most_steps or (rows == 0 and steps >= r.most_rows):
                 return ELSEWHERE
             status, error, used, evaluations = try_steps(
-                asked, body, s, c, turn, steps, to_round_off, setting, values, y, memory, listed, tables, offsets,
-                out, other, seen_at, found, index, count,
+                drive, asked, body, s, c, turn, steps, solved, setting, values, y, memory, listed, tables, offsets,
+                out, other, seen_at, found, index, count, counter,
             )  # fmt: skip
             spent += evaluations
             if status == OK and error <= rtol:
                 found[FOUND.error], found[FOUND.steps], found[FOUND.step] = error, float(steps), (t1 - t0) / steps
                 found[FOUND.tolerance], found[FOUND.evaluations], found[FOUND.tries] = used, spent, attempt + 1.0
                 return OK
+            if status == RAISED:
+                return ELSEWHERE
             if status != OK:
                 n = r.after_failure * steps
                 continue
             if not error < math.inf or (error < 0.1 and error * steps > before * fewer):
                 return ELSEWHERE  # more steps have not helped
             n = steps * _factor(r, rtol, error, float(steps), before, fewer)
-            to_round_off = to_round_off or error > r.far * rtol
+            if error > r.far * rtol:
+                solved = 0.0  # the motion makes errors grow so much that iterations go on to round-off
             before, fewer = error, float(steps)
         return ELSEWHERE
 
     return answer
 
 
-def _trier(stepper: Stepper, drive: Callable[..., int], rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
+def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
     """Returns the function that makes a run and its companions, and estimates its error from their distance."""
-    follow, r = _follower(stepper, drive), rules
+    r = rules
 
-    @apart
     def try_steps(
-        asked: Asked, body: Rotor, s: State, c: Seen, turn: float, steps: int, to_round_off: bool, setting: Any,
+        drive: Any, asked: Asked, body: Rotor, s: State, c: Seen, turn: float, steps: int, solved: float, setting: Any,
         values: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any, other: Any, seen_at: Any,
-        found: Any, index: Any, count: Any,
+        found: Any, index: Any, count: Any, counter: int,
     ) -> tuple[int, float, float, float]:  # fmt: skip
         """Returns status, error, the error that iterations may leave in a step, and the evaluations."""
         t0, t1, rows, span = asked.t0, asked.t1, asked.rows, asked.t1 - asked.t0
@@ -204,25 +210,26 @@ def _trier(stepper: Stepper, drive: Callable[..., int], rules: Rules) -> Callabl
         compared = rows - first if rows > 0 else (steps + stride - 1) // stride
         apart, error, fastest, left, spent, companions, which = 0.0, math.inf, 0.0, 0.0, 0.0, 1, 0
         while which <= companions:  # the run, its companion, and maybe a second one
-            made, solved, stop = steps, asked.rtol, t1
+            made, allowed, stop = steps, solved, t1
             if which > 0:
                 coarser = r.coarser if which == 1 else r.coarser * r.coarser
-                made, solved = _fewer(steps, asked.parts, coarser, r.worth_a_grid), r.less_solved * asked.rtol
+                made, allowed = _fewer(steps, asked.parts, coarser, r.worth_a_grid), r.less_solved * solved
                 for k in range(compared):
                     i = min((k + 1) * stride, steps)
                     seen_at[k] = listed[first + k] if rows > 0 else t1 if i == steps else t0 + i * (span / steps)
                 stop = _first_stop(r, t0, t1, span / made, seen_at[0])
-                _nudge(y, s, body, which)
+                _nudge(y, s, body, which == 1)
             else:
                 store_state(y, 0, s)
-            allowed = 0.0 if to_round_off else _allowed(tables, r, solved, made * growth)
+            allowed = _allowed(tables, r, allowed, made * growth)
             own = beginning_at(setting, 0 if which == 0 else SETTING)
             own[TOLERANCE] = allowed
             times_of, wanted = (listed, rows) if which == 0 else (seen_at, compared)
             into = out if which == 0 else other
-            status, evaluations = follow(
-                own, values, y, memory, times_of, wanted, offsets, into, index, count, t0, stop, t1, span / made
-            )
+            status, evaluations = _follow(
+                drive, own, values, y, memory, times_of, wanted, offsets, into, index, count, t0, stop, t1,
+                span / made, counter,
+            )  # fmt: skip
             spent += evaluations
             if status != OK:
                 return status, math.inf, left, spent
@@ -244,37 +251,33 @@ def _trier(stepper: Stepper, drive: Callable[..., int], rules: Rules) -> Callabl
     return try_steps
 
 
-def _follower(stepper: Stepper, drive: Callable[..., int]) -> Callable[..., tuple[int, float]]:
-    """Returns the function that follows a motion in equal steps from its start to its end, maybe with a stop."""
-    counter = stepper.memory - 1
+def _follow(
+    drive: Any, setting: Any, values: Any, y: Any, memory: Any, listed: Any, rows: int, offsets: Any, out: Any,
+    index: Any, count: Any, t0: float, stop: float, t1: float, h: float, counter: int,
+) -> tuple[int, float]:  # fmt: skip
+    """Follows a motion in equal steps from its start to its end, maybe with a stop; returns status and evaluations.
 
-    @apart
-    def follow(
-        setting: Any, values: Any, y: Any, memory: Any, listed: Any, rows: int, offsets: Any, out: Any, index: Any,
-        count: Any, t0: float, stop: float, t1: float, h: float,
-    ) -> tuple[int, float]:  # fmt: skip
-        """Returns the status and the evaluations; rows are those of listed times, or of all steps if there are none."""
-        a, b, spent = t0, stop, 0.0
-        while True:
-            steps, last = _grid(a, b, h)
-            count[AT.done] = count[AT.row] = count[AT.next] = count[AT.asides] = count[AT.resumed] = 0
-            count[AT.others] = count[AT.finished] = 0
-            count[AT.steps] = steps
-            if rows == 0:
-                count[AT.rows], count[AT.every], count[AT.due], count[AT.times] = steps + 1, 1, 0, 0
-            else:
-                wanted = rows if b == t1 else 0  # nothing is shown before the stop
-                for k in range(wanted):
-                    index[k], offsets[k] = _located(a, h, last, steps, listed[k])
-                count[AT.rows], count[AT.every], count[AT.times] = wanted, 0, wanted
-                count[AT.due] = index[0] if wanted > 0 else steps + 1
-            status = drive(setting, values, y, memory, offsets, out, index, count, a, h, last, steps)
-            spent += memory[counter]
-            if status != OK or b == t1:
-                return status, spent
-            a, b = b, t1
-
-    return follow
+    Rows are those of listed times, or of all steps if there are none.
+    """
+    a, b, spent = t0, stop, 0.0
+    while True:
+        steps, last = _grid(a, b, h)
+        count[AT.done] = count[AT.row] = count[AT.next] = count[AT.asides] = count[AT.resumed] = 0
+        count[AT.others] = count[AT.finished] = 0
+        count[AT.steps] = steps
+        if rows == 0:
+            count[AT.rows], count[AT.every], count[AT.due], count[AT.times] = steps + 1, 1, 0, 0
+        else:
+            wanted = rows if b == t1 else 0  # nothing is shown before the stop
+            for k in range(wanted):
+                index[k], offsets[k] = _located(a, h, last, steps, listed[k])
+            count[AT.rows], count[AT.every], count[AT.times] = wanted, 0, wanted
+            count[AT.due] = index[0] if wanted > 0 else steps + 1
+        status = called_driver(drive, setting, values, y, memory, offsets, out, index, count, a, h, last, steps)
+        spent += memory[counter]
+        if status != OK or b == t1:
+            return status, spent
+        a, b = b, t1
 
 
 def _estimate(r: Rules, asked: Asked, c: Seen, apart: float, rate: float) -> float:
@@ -367,9 +370,9 @@ def _located(a: float, h: float, last: float, steps: int, t: float) -> tuple[int
     return before, 0.0 if abs(offset) <= near else offset
 
 
-def _nudge(y: Any, s: State, body: Rotor, which: int) -> None:
+def _nudge(y: Any, s: State, body: Rotor, first: bool) -> None:
     """Writes the start of a companion, which differs in the last digits: `tolerance.estimate` says how and why."""
-    a, b, c = FIRST_NUDGE if which == 1 else SECOND_NUDGE
+    a, b, c = FIRST_NUDGE if first else SECOND_NUDGE
     a, b, c = a * 2.0**-53, b * 2.0**-53, c * 2.0**-53
     q, m = s.q, s.m
     largest = max(body.inertia[0], body.inertia[1], body.inertia[2])
@@ -417,98 +420,119 @@ def _distance(body: Rotor, a: State, b: State, fastest: float) -> float:
 # --- the look --------------------------------------------------------------------------------------------------------
 
 
-def _look(pull: Pull, rules: Rules, *, timed: bool, rated: bool) -> Callable[..., Seen]:
+def _look(rules: Rules) -> Callable[..., tuple[Seen, float]]:
     """Returns the function that finds the character of a problem: `tolerance.character`, as far as it is needed."""
-    count, r = LOOKS if timed else FEW_LOOKS, rules
+    r = rules
 
-    @apart
-    def torque_at(body: Rotor, p: Params, t: float, q: Quat, m: Vec3) -> Vec3:
-        return pull(body, p, t, State(q, m))
-
-    def size(body: Rotor, p: Params, t: float, q: Quat, m: Vec3) -> float:
-        n = torque_at(body, p, t, q, m)
-        return math.sqrt(dot(n, n))
-
-    @apart
-    def look(body: Rotor, p: Params, tables: Any, t0: float, span: float, s: State) -> Seen:
-        m, j, i = s.m, body.inverse, body.inertia
-        here = size(body, p, t0, s.q, m)
-        twice_kinetic = dot(times(m, m), j)
-        sizes = scratch(LOOKS_IN_TIME)
-        for k in range(count):
-            sizes[k] = size(body, p, t0 + (k + 1) * (span / count), attitude(tables, k), m)
-        peak, low = _uneven(sizes, count, r.uneven)
-        few = count // 4 if 2.0 * peak > r.out_of_reach * twice_kinetic else count // 2
-        fit = not (peak > r.uneven * here and low > few)
-        most = max(here, peak)
-        if timed and fit:
-            for k in range(LOOKS_IN_TIME):
-                t = t0 + (k + 0.5) / LOOKS_IN_TIME * span
-                sizes[k] = size(body, p, t, attitude(tables, 0), (0.0, 0.0, 0.0))
-            _, low = _uneven(sizes, LOOKS_IN_TIME, r.uneven)
-            fit = low <= LOOKS_IN_TIME // 2
+    def look(
+        torque: Any, body: Rotor, values: Any, parameters: int, tables: Any, given: Any, looks: Any, t0: float,
+        span: float, m: Vec3, timed: int, rated: int,
+    ) -> tuple[Seen, float]:  # fmt: skip
+        """Returns the character, and the evaluations of the torque."""
+        i, w = body.inertia, times(m, body.inverse)
+        twice_kinetic, rate = dot(m, w), math.sqrt(dot(w, w))
         least, largest = min(i[0], i[1], i[2]), max(i[0], i[1], i[2])
-        if rated and fit:
-            fit = _damping(body, p, t0, span, s) * abs(span) <= r.stiff_radians * least
+        small = r.difference * max(rate, 1.0 / abs(span))
+        count = LOOKS if timed != 0 else FEW_LOOKS
+        # In the rows of what is looked at: the start, attitudes, one attitude at many times, others rates or attitudes.
+        _show(looks, 0, t0, given, 0, given, 1.0 if rated != 0 else 0.0)
+        rows = 1
+        for k in range(count):
+            _show(looks, rows, t0 + (k + 1) * (span / count), tables, 4 * k, given, 1.0 if rated != 0 else 0.0)
+            rows += 1
+        if timed != 0:
+            for k in range(LOOKS_IN_TIME):
+                _show(looks, rows, t0 + (k + 0.5) / LOOKS_IN_TIME * span, tables, 0, given, 0.0)
+                rows += 1
+        last = rows
+        if rated != 0:
+            for k in range(3):
+                _show(looks, rows, t0, given, 0, given, 1.0)
+                looks[RATES + 3 * rows + k] += small
+                rows += 1
+        else:
+            for k in range(LOOKS_AROUND):
+                _show(looks, rows, t0, tables, AROUND + 4 * k, given, 0.0)
+                rows += 1
+        status = called_torque_rows(
+            torque, values, looks, beginning_at(looks, ATTITUDES), beginning_at(looks, RATES), looks,
+            beginning_at(looks, TORQUES), parameters, rows,
+        )  # fmt: skip
+        here = _size(looks, 0)
+        peak, low = _uneven(looks, 1, count, r.uneven)
+        few = count // 4 if 2.0 * peak > r.out_of_reach * twice_kinetic else count // 2
+        fit = status == OK and not (peak > r.uneven * here and low > few)
+        most = max(here, peak)
+        if timed != 0:
+            _, low = _uneven(looks, 1 + count, LOOKS_IN_TIME, r.uneven)
+            fit = fit and low <= LOOKS_IN_TIME // 2
+        harmony = 1.0
+        if rated != 0:
+            fit = fit and _damping(looks, last) / small * abs(span) <= r.stiff_radians * least
+        else:
+            harmony = _harmony(looks, last, tables)
         rate2, _ = effort(body, m)
         free_rate = math.sqrt(max(rate2, 0.0))
-        rate = math.sqrt(free_rate * free_rate + most / least)
         ratio = most / twice_kinetic if twice_kinetic > 0.0 else math.inf if most > 0.0 else 0.0
-        leverage, w = largest / least, times(m, j)
-        if ratio < 1.0 and dot(w, w) > 0.0:
-            leverage = min(leverage, math.sqrt(dot(m, m) / dot(w, w)) / least)
-        harmony = 1.0 if rated else _harmony(body, p, tables, t0)
+        leverage = largest / least
+        if ratio < 1.0 and rate > 0.0:
+            leverage = min(leverage, math.sqrt(dot(m, m)) / (rate * least))
+        rate = math.sqrt(free_rate * free_rate + most / least)
         fit = fit and here < math.inf and rate < math.inf and leverage < math.inf and harmony < math.inf
-        return Seen(fit, rate, free_rate, ratio, harmony, leverage)
-
-    def _damping(body: Rotor, p: Params, t: float, span: float, s: State) -> float:
-        """Returns a bound of how much the torque changes with the rate."""
-        w = times(s.m, body.inverse)
-        small = r.difference * max(math.sqrt(dot(w, w)), 1.0 / abs(span))
-        n = torque_at(body, p, t, s.q, s.m)
-        i = body.inertia
-        a = torque_at(body, p, t, s.q, (s.m[0] + i[0] * small, s.m[1], s.m[2]))
-        b = torque_at(body, p, t, s.q, (s.m[0], s.m[1] + i[1] * small, s.m[2]))
-        c = torque_at(body, p, t, s.q, (s.m[0], s.m[1], s.m[2] + i[2] * small))
-        a = (a[0] - n[0], a[1] - n[1], a[2] - n[2])
-        b = (b[0] - n[0], b[1] - n[1], b[2] - n[2])
-        c = (c[0] - n[0], c[1] - n[1], c[2] - n[2])
-        return math.sqrt(dot(a, a) + dot(b, b) + dot(c, c)) / small
-
-    def _harmony(body: Rotor, p: Params, tables: Any, t: float) -> float:
-        """Returns the harmonic that counts most while a body turns round, times the 18th root of its amplitude."""
-        around, amplitudes = scratch(TORQUES), scratch(HARMONICS)
-        for i in range(LOOKS_AROUND):
-            n = torque_at(body, p, t, attitude(tables, LOOKS + i), (0.0, 0.0, 0.0))
-            around[3 * i], around[3 * i + 1], around[3 * i + 2] = n[0], n[1], n[2]
-        largest, best = 0.0, 1.0
-        for k in range(HARMONICS):
-            x = y = z = u = v = w = 0.0
-            for i in range(LOOKS_AROUND):
-                co = tables[WAVE + (k * i) % LOOKS_AROUND]
-                si = tables[WAVE + (k * i + 3 * LOOKS_AROUND // 4) % LOOKS_AROUND]
-                x, y, z = x + co * around[3 * i], y + co * around[3 * i + 1], z + co * around[3 * i + 2]
-                u, v, w = u + si * around[3 * i], v + si * around[3 * i + 1], w + si * around[3 * i + 2]
-            amplitudes[k] = math.sqrt(x * x + y * y + z * z + u * u + v * v + w * w)
-            largest = max(largest, amplitudes[k])
-        for k in range(HARMONICS):
-            if amplitudes[k] > NO_HARMONIC * largest:  # the others are round-off
-                best = max(best, k * math.pow(amplitudes[k] / largest, HARMONIC_ROOT))
-        return best if largest < math.inf else math.inf
+        return Seen(fit, rate, free_rate, ratio, harmony, leverage), float(rows)
 
     return look
 
 
-def _uneven(sizes: Any, count: int, uneven: float) -> tuple[float, int]:
-    """Returns the largest of some sizes, and how many are hundreds of times smaller."""
+def _show(looks: Any, row: int, t: float, attitudes: Any, k: int, given: Any, share: float) -> None:
+    """Writes a row at which a torque is to be looked at: a time, an attitude, and a share of the rate at the start."""
+    looks[row] = t
+    for n in range(4):
+        looks[ATTITUDES + 4 * row + n] = attitudes[k + n]
+    for n in range(3):
+        looks[RATES + 3 * row + n] = share * given[4 + n]
+
+
+def _size(looks: Any, row: int) -> float:
+    """Returns the size of a torque that was looked at."""
+    x, y, z = looks[TORQUES + 3 * row], looks[TORQUES + 3 * row + 1], looks[TORQUES + 3 * row + 2]
+    return math.sqrt(x * x + y * y + z * z)
+
+
+def _uneven(looks: Any, first: int, count: int, uneven: float) -> tuple[float, int]:
+    """Returns the largest of some torques, and how many are hundreds of times smaller."""
     peak, low = 0.0, 0
-    for k in range(count):
-        peak = max(peak, sizes[k])
-    for k in range(count):
-        low += 1 if sizes[k] * uneven < peak else 0
+    for k in range(first, first + count):
+        peak = max(peak, _size(looks, k))
+    for k in range(first, first + count):
+        low += 1 if _size(looks, k) * uneven < peak else 0
     return peak, low
 
 
-def attitude(tables: Any, k: int) -> Quat:
-    """Returns one of the attitudes in the tables."""
-    return (tables[4 * k], tables[4 * k + 1], tables[4 * k + 2], tables[4 * k + 3])
+def _damping(looks: Any, first: int) -> float:
+    """Returns how much the torque changed with changes of the rate."""
+    total = 0.0
+    for k in range(3):
+        for n in range(3):
+            change = looks[TORQUES + 3 * (first + k) + n] - looks[TORQUES + n]
+            total += change * change
+    return math.sqrt(total)
+
+
+def _harmony(looks: Any, first: int, tables: Any) -> float:
+    """Returns the harmonic that counts most while a body turns round, times the 18th root of its amplitude."""
+    at, largest, best = TORQUES + 3 * first, 0.0, 1.0
+    for k in range(HARMONICS):
+        total = 0.0
+        for n in range(3):
+            co = si = 0.0
+            for i in range(LOOKS_AROUND):
+                co += tables[WAVE + (k * i) % LOOKS_AROUND] * looks[at + 3 * i + n]
+                si += tables[WAVE + (k * i + QUARTER) % LOOKS_AROUND] * looks[at + 3 * i + n]
+            total += co * co + si * si
+        looks[k] = math.sqrt(total)  # the times there are not needed any more
+        largest = max(largest, looks[k])
+    for k in range(HARMONICS):
+        if looks[k] > NO_HARMONIC * largest:  # the others are round-off
+            best = max(best, k * math.pow(looks[k] / largest, HARMONIC_ROOT))
+    return best if largest < math.inf else math.inf

@@ -120,7 +120,7 @@ def sampled(
     return made._replace(sample=principal_sample(sample, tilted=tilted), gyrostat=scales.gyrostat)
 
 
-def _bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
+def bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, scales: Scales) -> Stepper:
     """Binds a scheme to its torque; the stepper is cached, so that its program is found at once.
 
     If all flows are the same that were prepared for other scales, so is the step: each start has scales of its own.
@@ -216,7 +216,7 @@ class Binding:
             kernel, *rest = kind
             stepper = sampled(ById(self.plan.method.scheme), kernel, sample, torque.held, *rest, scales)
         else:
-            stepper = _bound(ById(self.plan.method.scheme), *kind, scales)
+            stepper = bound(ById(self.plan.method.scheme), *kind, scales)
         if self.located is None:
             return stepper
         return _padded(stepper, self.located.memory) if self.native else self.located

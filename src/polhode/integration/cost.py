@@ -87,20 +87,24 @@ def _quickest(call: Callable[[], Any], trials: int = TRIALS) -> float:
     return min(seconds)
 
 
-_rows = lru_cache(maxsize=128)(torque_rows)
+rows_of = lru_cache(maxsize=128)(torque_rows)
+ROWS_SIGNATURE = "ppppppii"
+"""The arguments of the loop over rows of a torque."""
+NO_STATE_ROWS = np.zeros(1)
+"""What stands for the rows of numbers that a torque carries, if it carries none."""
 
 
 def _filled(kernel: UserTorque, values: Any, t: Any, q: Any, w: Any) -> Callable[[], Any]:
     """Returns a function that evaluates a compiled torque in some rows."""
     try:
-        fill = program(_rows(kernel), "pppppii", tentative=True, what="a torque")
+        fill = program(rows_of(kernel), ROWS_SIGNATURE, tentative=True, what="a torque")
     except CompilationFailed:  # the run will say why
         return lambda: None
     out = np.empty(w.size)
 
     def call() -> None:
         with suppress(KernelRaised):
-            fill(values, t, q, w, out, values.size, t.size)
+            fill(values, t, q, w, NO_STATE_ROWS, out, values.size, t.size)
 
     return call
 

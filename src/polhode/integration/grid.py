@@ -170,6 +170,7 @@ def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> 
 
 
 def one_segment(a: float, b: float, h: float) -> Segment:
+    """Returns the grid of a stretch without breakpoints; its last step may be shorter."""
     ratio = (b - a) / h
     if ratio > 2**53:
         raise ValueError(f"step {h:g} needs {ratio:.2g} steps: take a longer one")

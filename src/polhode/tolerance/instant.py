@@ -8,19 +8,42 @@ import math
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode.compiled import CompilationFailed, KernelRaised, address_of, at_addresses, named, program
-from polhode.core.answer import AROUND, FOUND, LEAST_POWER, LOOKS, LOOKS_AROUND, POWERS, TABLES, WAVE, Rules, answerer
+from polhode.compiled import (
+    CompilationFailed,
+    KernelRaised,
+    address_of,
+    address_of_program,
+    at_addresses,
+    kept_program,
+    named,
+    program,
+)
+from polhode.core.answer import (
+    AROUND,
+    FOUND,
+    LEAST_POWER,
+    LOOKS,
+    LOOKS_AROUND,
+    LOOKS_ROOM,
+    POWERS,
+    TABLES,
+    WAVE,
+    Rules,
+    answerer,
+)
 from polhode.core.drive import AT, COUNTERS
 from polhode.core.quat import multiply
 from polhode.core.states import STATE
 from polhode.core.status import OK, Status
 from polhode.core.types import Depends, UserTorque
-from polhode.integration.binding import ANY_SCALES, Beside, ById, OnCompile, torque_in_principal_axes
+from polhode.integration.binding import ANY_SCALES, Beside, ById, OnCompile, bound
+from polhode.integration.binding import SIGNATURE as DRIVER
+from polhode.integration.cost import ROWS_SIGNATURE, rows_of
 from polhode.integration.fixed import driver_of
 from polhode.integration.frame import Frame
 from polhode.integration.grid import one_segment
@@ -35,7 +58,8 @@ from polhode.tolerance import choice, estimate, refine
 from polhode.tolerance.character import OUT_OF_REACH, UNEVEN, Trial, attitudes, dearness, equal_parts
 from polhode.torques import CustomTorque, SumTorque
 
-SIGNATURE = "ppppppppppppnnddddii"
+Program = Callable[..., int]
+SIGNATURE = "ii" + 14 * "p" + "nnddddiiiii"
 """The arguments of the compiled answer."""
 METHOD = "G8"
 """The method of short motions, without compensation: they make too few steps for round-off to add up."""
@@ -51,6 +75,8 @@ TRIES = 4
 """After so many tries the rest is left to the search."""
 CLOSE = 0.05
 """Estimates of more than this part of the tolerance are close to it."""
+WORTH_A_PROGRAM = 1000
+"""The calls in plain Python after which the program that answers is compiled, which takes seconds."""
 KEPT = 64
 """The number of programs, and of grids, that are kept for calls that differ in their start."""
 
@@ -93,28 +119,57 @@ def _tables() -> Floats:
     return tables
 
 
-class Answerer(NamedTuple):
-    """What answers for a torque, to be compiled."""
+class Loops(NamedTuple):
+    """What is compiled for a torque: the loop over steps, and that over rows of the torque."""
 
-    answer: Callable[..., int]
+    drive: Callable[..., int]
+    rows: Callable[..., int]
     memory: int
 
 
 @lru_cache(maxsize=KEPT)
-def _answerer(kernel: UserTorque, tilted: bool, depends: Depends) -> Answerer:
-    """Returns the function that is compiled for a torque: the same one, so that its program is found at once."""
-    scheme, scales = find_method(METHOD).scheme, ANY_SCALES[0]._replace(form=0)
-    pull = torque_in_principal_axes(kernel, tilted=tilted, windowed=False, carried=0)
-    stepper = scheme.bind(pull, depends, scales)
-    timed, rated = bool(depends & Depends.TIME), bool(depends & Depends.RATE)
-    return Answerer(answerer(stepper, pull, driver_of(stepper), _rules(), timed=timed, rated=rated), stepper.memory)
+def _loops(kernel: UserTorque, tilted: bool, depends: Depends) -> Loops:
+    """Returns the loops to be compiled for a torque: always the same functions, so that programs are found at once."""
+    scales = ANY_SCALES[0]._replace(form=0)
+    stepper = bound(ById(find_method(METHOD).scheme), kernel, tilted, False, depends, scales)
+    return Loops(driver_of(stepper), rows_of(kernel), stepper.memory)
+
+
+@lru_cache(maxsize=1)
+def _answer() -> Callable[..., int]:
+    """Returns the function that answers, whatever the torque."""
+    return answerer(_rules())
+
+
+class Calls:
+    """Calls that were answered in plain Python, because the program that answers was not there."""
+
+    in_python = 0
+
+
+def _answer_program(on_compile: OnCompile) -> Callable[..., int] | None:
+    """Returns the program that answers; None if it is not worth a compilation yet.
+
+    `polhode warm` compiles it. In plain Python its functions decide the same, and take a third of a millisecond.
+    """
+    found = kept_program(_answer(), SIGNATURE)
+    if found is None:
+        Calls.in_python += 1
+        if Calls.in_python > WORTH_A_PROGRAM:
+            found = program(_answer(), SIGNATURE, on_compile, what="the search for steps")
+    return found
+
+
+def compile_answer() -> None:
+    """Compiles the program that answers, for all processes to come."""
+    program(_answer(), SIGNATURE, what="the search for steps")
 
 
 class Grid:
     """What is the same for all motions of a body over one span with one kind of output."""
 
     def __init__(self, problem: Problem, memory: int) -> None:
-        body, self.times = problem.body, problem.times
+        body, times = problem.body, problem.times
         kernels, self.frame = as_kernels_see(body, gyrostat=False), Frame.of(body)
         plain = Plan(find_method(METHOD), problem.span)
         setting = setting_of(kernels, self.frame, one_segment(problem.t_start, problem.t_end, problem.span), plain)
@@ -124,13 +179,15 @@ class Grid:
         least, *_, most = sorted(kernels.inertia)
         self.unequal = 0.0 if body.aligned else most / least
         self.parts = equal_parts(problem)
-        self.rows = 0 if self.times is None else self.times.size
-        self.room = self.rows or MOST_ROWS_AT_STEPS
-        room = self.room
-        sizes = (self.setting.size, STATE, STATE, max(1, memory), room, room, STATE * room, len(FOUND) + STATE)
-        self.ends = np.cumsum(sizes).tolist()
-        self.listed = np.zeros(1) if self.times is None else self.times
-        self.addresses = address_of(self.listed), address_of(_tables())
+        self.rows = 0 if times is None else times.size
+        self.room = room = self.rows or MOST_ROWS_AT_STEPS
+        self.listed = np.zeros(1) if times is None else times
+        self.counter = memory - 1
+        self.sizes = (
+            self.setting.size, STATE, STATE, STATE, memory, room, STATE * room, room, LOOKS_ROOM, len(FOUND) + STATE
+        )  # fmt: skip
+        """Those of the arrays that every call has for itself."""
+        self.ends = np.cumsum(self.sizes).tolist()
 
 
 @lru_cache(maxsize=KEPT)
@@ -143,34 +200,59 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     torque, body = problem.torque, problem.body
     if not is_short(problem, rtol) or is_dear(problem):
         return None
-    found = _answerer(torque.torque_kernel, not body.aligned, torque.depends)
+    loops = _loops(torque.torque_kernel, not body.aligned, torque.depends)
     try:
-        made = program(found.answer, SIGNATURE, on_compile, tentative=True, what=f"{METHOD} with {torque.name}")
+        drive = program(loops.drive, DRIVER, on_compile, tentative=True, what=f"{METHOD} with {torque.name}")
+        rows = program(loops.rows, ROWS_SIGNATURE, on_compile, tentative=True, what=f"the torque {torque.name}")
     except CompilationFailed:
         return None
     listed = None if problem.times is None else problem.times.tobytes()
-    grid = _grid((ById(body), problem.t_start, problem.t_end, listed), Beside((problem, found.memory)))
+    grid = _grid((ById(body), problem.t_start, problem.t_end, listed), Beside((problem, loops.memory)))
     values = np.array(torque.parameters(body), dtype=np.float64)
     numbers, out = np.empty(grid.ends[-1]), np.empty((grid.room, STATE))
     counters = np.zeros(COUNTERS + grid.room, dtype=np.int64)
     counters[AT.values] = values.size
-    first, beyond = grid.ends[:2]
+    first, second, third, *_ = grid.ends
     numbers[:first] = grid.setting
-    numbers[first:beyond] = grid.frame.inward(problem.quaternion_start, problem.momentum_start, problem.state_start)
-    at, count = address_of(numbers), address_of(counters)
-    start, y, memory, offsets, seen, other, left = [at + 8 * end for end in grid.ends[:-1]]
-    parameters = address_of(values) if values.size else at
-    clock = time.perf_counter()
+    numbers[first:second] = grid.frame.inward(problem.quaternion_start, problem.momentum_start, problem.state_start)
+    rate = problem.omega_start if problem.omega_given is None else problem.omega_given
+    numbers[second:third] = [*problem.quaternion_start.tolist(), *rate.tolist()]
+    depends = torque.depends
+    last = (
+        problem.t_start, problem.t_end, rtol, grid.unequal, grid.rows, grid.parts, grid.counter,
+        1 if depends & Depends.TIME else 0, 1 if depends & Depends.RATE else 0,
+    )  # fmt: skip
+    if not values.size:
+        values = numbers
+    made, clock = _answer_program(on_compile), time.perf_counter()
     try:
-        status = at_addresses(made)(
-            at, parameters, start, y, memory, *grid.addresses, offsets, address_of(out), other, seen, left,
-            count + 8 * COUNTERS, count, problem.t_start, problem.t_end, rtol, grid.unequal, grid.rows, grid.parts,
-        )  # fmt: skip
+        if made is None:
+            status = _in_python(grid, drive, rows, values, numbers, out, counters, last)
+        else:
+            at, count = address_of(numbers), address_of(counters)
+            start, given, y, memory, offsets, other, seen, looks, left = [at + 8 * end for end in grid.ends[:-1]]
+            status = at_addresses(made)(
+                address_of_program(drive), address_of_program(rows), at, address_of(values), start, given, y, memory,
+                address_of(grid.listed), address_of(_tables()), offsets, address_of(out), other, seen, looks, left,
+                count + 8 * COUNTERS, count, *last,
+            )  # fmt: skip
     except KernelRaised:
         return None
     if status != OK:
         return None
     return _solution(problem, grid, rtol, numbers[grid.ends[-2] :], out, time.perf_counter() - clock)
+
+
+def _in_python(
+    grid: Grid, drive: Program, rows: Program, values: Floats, numbers: Floats, out: Floats, counters: Any, last: Any
+) -> int:
+    """Answers in plain Python, which calls the compiled loops."""
+    setting, start, given, y, memory, offsets, other, seen, looks, left = np.split(numbers, grid.ends[:-1])
+    with np.errstate(all="ignore"):
+        return _answer()(
+            drive, rows, setting, values, start, given, y, memory, grid.listed, _tables(), offsets, out.reshape(-1),
+            other, seen, looks, left, counters[COUNTERS:], counters[:COUNTERS], *last,
+        )  # fmt: skip
 
 
 def _solution(problem: Problem, grid: Grid, rtol: float, left: Floats, out: Floats, seconds: float) -> Solution:
