@@ -74,6 +74,12 @@ def test_how_dear_a_torque_is() -> None:
         time.sleep(0.001)
         return (0.0, 0.0, 1.0)
 
+    def summed(t: float, q: Any, w: Any, p: Any) -> Any:
+        total = 0.0
+        for k in range(20_000):
+            total += math.sin(q[1] + k)
+        return (total, 0.0, 0.0)
+
     def dearness(torque: Any) -> float:
         return character.dearness(checked_arguments(BODY, torque, omega=[1, 2, 3], t_span=(0, 1), rtol=1e-6)[0])
 
@@ -81,6 +87,7 @@ def test_how_dear_a_torque_is() -> None:
     assert dearness(ph.torque(lambda t, q, w, p: (0.0, 0.0, 1.0))) == 0.0
     assert 2.0**13 <= dearness(ph.torque(slow, compiled=False)) <= 2.0**18
     assert dearness(TOP + ph.torque(slow, compiled=False)) >= 2.0**13
+    assert dearness(ph.torque(summed)) >= 2.0**8  # compiled, by what it takes as a program
 
 
 def test_choice_for_many_bodies() -> None:

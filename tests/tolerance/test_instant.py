@@ -83,6 +83,7 @@ def test_the_program_is_compiled_when_it_pays(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(instant, "kept_program", lambda *_: None)
     monkeypatch.setattr(instant, "program", lambda *_, what: asked.append(what))
     monkeypatch.setattr(instant.Calls, "in_python", 0)
+    monkeypatch.setattr(instant.Calls, "program", None)
     for _ in range(instant.WORTH_A_PROGRAM):
         assert instant._answer_program(None) is None
     assert asked == []

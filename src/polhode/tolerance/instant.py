@@ -40,7 +40,7 @@ from polhode.core.drive import AT, COUNTERS
 from polhode.core.quat import multiply
 from polhode.core.states import STATE
 from polhode.core.status import OK, Status
-from polhode.core.types import Depends, UserTorque
+from polhode.core.types import Depends
 from polhode.integration.binding import ANY_SCALES, Beside, ById, OnCompile, bound
 from polhode.integration.binding import SIGNATURE as DRIVER
 from polhode.integration.cost import ROWS_SIGNATURE, rows_of
@@ -122,17 +122,38 @@ def _tables() -> Floats:
 class Loops(NamedTuple):
     """What is compiled for a torque: the loop over steps, and that over rows of the torque."""
 
-    drive: Callable[..., int]
-    rows: Callable[..., int]
+    drive: Program
+    rows: Program
     memory: int
 
 
+def _loops(problem: Problem, on_compile: OnCompile) -> Loops | None:
+    """Returns the programs for a torque; None if there are none, or if evaluations are what costs."""
+    torque = problem.torque
+    name = named(torque.torque_kernel)  # anew in each call: what the user's function reads may have changed
+    if name is None:
+        return None
+    deciding = (ById(torque.torque_kernel), name, not problem.body.aligned, torque.depends)
+    return _kept_loops(deciding, Beside((problem, on_compile)))
+
+
 @lru_cache(maxsize=KEPT)
-def _loops(kernel: UserTorque, tilted: bool, depends: Depends) -> Loops:
-    """Returns the loops to be compiled for a torque: always the same functions, so that programs are found at once."""
-    scales = ANY_SCALES[0]._replace(form=0)
-    stepper = bound(ById(find_method(METHOD).scheme), kernel, tilted, False, depends, scales)
-    return Loops(driver_of(stepper), rows_of(kernel), stepper.memory)
+def _kept_loops(deciding: object, beside: Beside) -> Loops | None:
+    problem, on_compile = beside.value
+    torque, tilted, scales = problem.torque, not problem.body.aligned, ANY_SCALES[0]._replace(form=0)
+    kernel, scheme = torque.torque_kernel, ById(find_method(METHOD).scheme)
+    stepper = bound(scheme, kernel, tilted, False, torque.depends, scales)
+    if isinstance(torque, CustomTorque | SumTorque):  # models are quick
+        trial = Trial(problem)
+        trial.make()
+        if dearness(problem, trial) > 0.0:
+            return None
+    try:
+        drive = program(driver_of(stepper), DRIVER, on_compile, tentative=True, what=f"{METHOD} with {torque.name}")
+        rows = program(rows_of(kernel), ROWS_SIGNATURE, on_compile, tentative=True, what=f"the torque {torque.name}")
+    except CompilationFailed:
+        return None
+    return Loops(drive, rows, stepper.memory)
 
 
 @lru_cache(maxsize=1)
@@ -142,22 +163,24 @@ def _answer() -> Callable[..., int]:
 
 
 class Calls:
-    """Calls that were answered in plain Python, because the program that answers was not there."""
+    """Calls that were answered in plain Python, until the program that answers is there."""
 
     in_python = 0
+    program: Program | None = None
 
 
-def _answer_program(on_compile: OnCompile) -> Callable[..., int] | None:
+def _answer_program(on_compile: OnCompile) -> Program | None:
     """Returns the program that answers; None if it is not worth a compilation yet.
 
     `polhode warm` compiles it. In plain Python its functions decide the same, and take a third of a millisecond.
     """
-    found = kept_program(_answer(), SIGNATURE)
-    if found is None:
+    if Calls.program is None:
+        Calls.program = kept_program(_answer(), SIGNATURE)
+    if Calls.program is None:
         Calls.in_python += 1
         if Calls.in_python > WORTH_A_PROGRAM:
-            found = program(_answer(), SIGNATURE, on_compile, what="the search for steps")
-    return found
+            Calls.program = program(_answer(), SIGNATURE, on_compile, what="the search for steps")
+    return Calls.program
 
 
 def compile_answer() -> None:
@@ -198,13 +221,7 @@ def _grid(deciding: object, beside: Beside) -> Grid:
 def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
     """Returns the motion with its error below the tolerance; None if it has to be found in another way."""
     torque, body = problem.torque, problem.body
-    if not is_short(problem, rtol) or is_dear(problem):
-        return None
-    loops = _loops(torque.torque_kernel, not body.aligned, torque.depends)
-    try:
-        drive = program(loops.drive, DRIVER, on_compile, tentative=True, what=f"{METHOD} with {torque.name}")
-        rows = program(loops.rows, ROWS_SIGNATURE, on_compile, tentative=True, what=f"the torque {torque.name}")
-    except CompilationFailed:
+    if not is_short(problem, rtol) or (loops := _loops(problem, on_compile)) is None:
         return None
     listed = None if problem.times is None else problem.times.tobytes()
     grid = _grid((ById(body), problem.t_start, problem.t_end, listed), Beside((problem, loops.memory)))
@@ -227,14 +244,14 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     made, clock = _answer_program(on_compile), time.perf_counter()
     try:
         if made is None:
-            status = _in_python(grid, drive, rows, values, numbers, out, counters, last)
+            status = _in_python(grid, loops, values, numbers, out, counters, last)
         else:
             at, count = address_of(numbers), address_of(counters)
             start, given, y, memory, offsets, other, seen, looks, left = [at + 8 * end for end in grid.ends[:-1]]
             status = at_addresses(made)(
-                address_of_program(drive), address_of_program(rows), at, address_of(values), start, given, y, memory,
-                address_of(grid.listed), address_of(_tables()), offsets, address_of(out), other, seen, looks, left,
-                count + 8 * COUNTERS, count, *last,
+                address_of_program(loops.drive), address_of_program(loops.rows), at, address_of(values), start, given,
+                y, memory, address_of(grid.listed), address_of(_tables()), offsets, address_of(out), other, seen,
+                looks, left, count + 8 * COUNTERS, count, *last,
             )  # fmt: skip
     except KernelRaised:
         return None
@@ -244,14 +261,14 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
 
 
 def _in_python(
-    grid: Grid, drive: Program, rows: Program, values: Floats, numbers: Floats, out: Floats, counters: Any, last: Any
-) -> int:
+    grid: Grid, loops: Loops, values: Floats, numbers: Floats, out: Floats, counters: Any, last: Any
+) -> int:  # fmt: skip
     """Answers in plain Python, which calls the compiled loops."""
     setting, start, given, y, memory, offsets, other, seen, looks, left = np.split(numbers, grid.ends[:-1])
     with np.errstate(all="ignore"):
         return _answer()(
-            drive, rows, setting, values, start, given, y, memory, grid.listed, _tables(), offsets, out.reshape(-1),
-            other, seen, looks, left, counters[COUNTERS:], counters[:COUNTERS], *last,
+            loops.drive, loops.rows, setting, values, start, given, y, memory, grid.listed, _tables(), offsets,
+            out.reshape(-1), other, seen, looks, left, counters[COUNTERS:], counters[:COUNTERS], *last,
         )  # fmt: skip
 
 
@@ -290,18 +307,3 @@ def is_short(problem: Problem, rtol: float) -> bool:
         return False
     rate = problem.omega_start if problem.omega_given is None else problem.omega_given
     return math.hypot(*rate.tolist()) * abs(problem.span) <= MOST_TURN
-
-
-def is_dear(problem: Problem) -> bool:
-    """Whether an evaluation of the torque takes so long that other methods are better; found once for a function."""
-    if not isinstance(problem.torque, CustomTorque | SumTorque):  # models are quick
-        return False
-    kernel = problem.torque.torque_kernel
-    return _is_dear((ById(kernel), named(kernel)), Beside(problem))
-
-
-@lru_cache(maxsize=KEPT)
-def _is_dear(function: object, beside: Beside) -> bool:
-    trial = Trial(beside.value)
-    trial.make()
-    return dearness(beside.value, trial) > 0.0
