@@ -56,7 +56,8 @@ def test_free_draws(call: Call, here: Path) -> None:
     ("arguments", "complaint"),
     [
         (["--omega", "1", "2", "3"], "give the body by --moments A B C, or by --body NAME"),
-        (["--omega", "1", "2", "3", "--moments", "1", "2", "5"], "no body has the moments 1, 2, 5"),
+        (["--omega", "1", "2", "3", "--moments", "1", "2", "5"], "set allow_unphysical: an argument of Body, a key"),
+        (["--omega", "1", "2", "3", "--body", "book", "--flips", "100000000"], "--flips 100000000 is more than"),
         (["--omega", "1", "2", "3", "--body", "boook"], "did you mean 'book'?"),
         (["--omega", "nan", "2", "3", "--body", "book"], "nan"),
         (["--omega", "1", "2", "3", "--body", "book", "--at", "inf"], "inf"),
@@ -66,6 +67,13 @@ def test_free_refuses(call: Call, arguments: list[str], complaint: str) -> None:
     code, out, err = call("free", *arguments)
     assert (code, out) == (BAD_INPUT, "")
     assert complaint in err
+
+
+def test_moments_that_no_body_has_can_be_allowed(call: Call, here: Path) -> None:
+    spin = ("--omega", "1", "2", "3", "--moments", "1", "2", "5", "--json")
+    assert json.loads(call("free", *spin, "--allow-unphysical")[1])["moments"] == [1, 2, 5]
+    assert call("new", "mine.toml", "--body", "1 2 5", "--allow-unphysical")[0] == 0
+    assert load_scenario("mine.toml").body.moments.tolist() == [1, 2, 5]
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue()) - {"Free"}))

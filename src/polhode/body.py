@@ -61,7 +61,7 @@ class Body:
         if not allow_unphysical and not self.physical:
             raise ValueError(
                 f"no body has the moments {_listed(moments)}: the greatest exceeds the sum of the other two. "
-                "If this is intended, pass allow_unphysical=True"
+                "If this is intended, set allow_unphysical: an argument of Body, a key of scenarios, an option of commands"
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
