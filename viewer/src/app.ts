@@ -310,6 +310,7 @@ export class App {
     this.bodies.replaceChildren(...this.panels.map((p) => p.cell));
     this.bodies.style.setProperty("--columns", String(columns(this.panels.length)));
     this.bodies.style.setProperty("--panels", String(this.panels.length));
+    this.root.classList.toggle("wide", this.panels.length > 1 || this.playground !== null);
     this.root.dataset.theme = this.dark ? "dark" : "light";
     this.poinsot.build(this.subjects[this.chosen]!, this.look);
     this.sphere.build(this.sphereSubjects(), this.look);
