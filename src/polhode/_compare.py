@@ -113,7 +113,15 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Holds the errors and costs of methods on one motion, with an entry for each method and step."""
+    """Holds the errors and costs of methods on one motion, with an entry for each method and step.
+
+    Examples
+    --------
+    >>> found = ph.compare(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0.3], t_span=(0, 2), methods="RK4", steps=[0.1, 0.05])
+    >>> coarse, fine = found.entries
+    >>> round(found.orders(fine)[0], 1)
+    4.0
+    """
 
     body: Body
     torque: Torque
@@ -253,7 +261,17 @@ class Comparison:
 
 
 class ComparisonInterrupted(KeyboardInterrupt):
-    """The user stopped a comparison. `comparison` holds the runs that were finished."""
+    """The user stopped a comparison. `comparison` holds the runs that were finished.
+
+    Examples
+    --------
+    >>> def table(**what):
+    ...     try:
+    ...         return ph.compare(**what).table()
+    ...     except ph.ComparisonInterrupted as stopped:  # Ctrl-C
+    ...         return stopped.comparison.table()
+    ...
+    """
 
     def __init__(self, comparison: Comparison) -> None:
         super().__init__("interrupted")
@@ -308,6 +326,13 @@ def compare(
         Before anything is run, if a method does not accept the torque or a step is impossible.
     ComparisonInterrupted
         A `KeyboardInterrupt` with a `comparison` of the runs that were finished.
+
+    Examples
+    --------
+    >>> body, steps = ph.Body([1, 2, 2.8]), [0.1, 0.05]
+    >>> found = ph.compare(body, omega=[0.1, 2, 0.3], t_span=(0, 2), methods="RK4,MR2", steps=steps)
+    >>> [(entry.method, entry.step) for entry in found.entries]
+    [('RK4', 0.1), ('RK4', 0.05), ('MR2', 0.1), ('MR2', 0.05)]
     """
     repeats = _check.count("repeats", repeats)
     torque = Free() if torque is None else torque

@@ -48,6 +48,25 @@ def test_pictures_at_given_times_are_those_of_the_reference(free: Tab) -> None:
         assert sum(x < 0.004 for x in off) == 1  # the other times look different
 
 
+ONE_FRAME = """(() => {
+  const ask = window.requestAnimationFrame.bind(window);
+  let asked = 0;
+  window.requestAnimationFrame = (f) => (asked++ === 0 ? ask(f) : 0);
+})()"""
+"""Lets a page draw once, as a frame that is not on the screen does."""
+
+
+def test_the_first_frame_is_whole(tab: Tab, files: Files) -> None:
+    tab.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    tab.page.add_init_script(ONE_FRAME)
+    tab.open(files.free)
+    tab.wait("window.polhode !== undefined && window.polhode.frames > 0")
+    first = tab.page.screenshot()
+    assert tab.evaluate("polhode.frames") == 1
+    tab.evaluate("polhode.draw()")
+    assert tab.page.screenshot() == first  # the words have not taken any of the room of the pictures
+
+
 def projected(points: Pixels, view: Any, rect: Any) -> Pixels:
     """Where points of the shown space are seen, computed here from the viewpoint alone."""
     azimuth, elevation = view["azimuth"], view["elevation"]

@@ -585,6 +585,9 @@ export class App {
       this.buildCurves();
       this.buildTicks();
     }
+    // first what is written: the pictures have the room that it leaves
+    this.charts.move(t);
+    this.tell(t);
     const stage = this.stage.getBoundingClientRect();
     const { width, height } = this.renderer.domElement.getBoundingClientRect();
     if (Math.abs(width - stage.width) > 0.5 || Math.abs(height - stage.height) > 0.5 || this.frames === 0) {
@@ -595,8 +598,6 @@ export class App {
       panel.move(t);
       panel.draw(this.renderer, stage);
     }
-    this.charts.move(t);
-    this.tell(t);
     this.frames += 1;
     this.frameCost = performance.now() - began;
   }
