@@ -41,8 +41,8 @@ INTRODUCTION = """\
 # The API
 
 Everything here is reached by `import polhode as ph`. Each name has a page, with its types, what it does, an example
-that the tests run (`np` is NumPy there), and pictures of the gallery that use it. `ph.methods()` and `ph.torques()` list
-what there is to choose from; their pages are [methods](methods.md) and [torques](torques.md).
+that the tests run (`np` is NumPy there), and pictures of the gallery that use it. `ph.methods()` and `ph.torques()`
+list what there is to choose from; their pages are [methods](methods.md) and [torques](torques.md).
 """
 
 
