@@ -343,7 +343,7 @@ def compare(
     t0, t1 = (float(t) for t in t_span)
     longest = max((row[0] for row in by_method.values()), default=abs(t1 - t0) / OUTPUTS)
     times = _times(t0, t1, longest) if t_eval is None else _check.row("t_eval", t_eval)
-    contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile or (lambda _: None))
+    contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile)
     if torque.depends is Depends.NOTHING and (not body.has_rotor or has_closed_form(body)):
         reference = _exact(FreeMotion(body, omega, attitude, t0), times)
     else:
@@ -498,7 +498,7 @@ class _Contest(NamedTuple):
     """The runs of all methods on one problem, which has output at listed times."""
 
     problem: Problem
-    on_compile: OnCompile
+    on_compile: OnCompile | None
 
     def run(self, method: Method, step: float, progress: Progress | None = None, *, output: bool = True) -> Solution:
         """Runs a method, with output at the listed times, or with as little as possible."""
@@ -506,11 +506,9 @@ class _Contest(NamedTuple):
         plan = checked_goal(problem, None, step, method)
         assert isinstance(plan, Plan)
 
-        def compiling() -> None:
-            name = problem.torque.name
-            self.on_compile(f"compiling {method.name} with {name} for a step of {abs(step):g} s, once ...")
-
-        return solve(problem, plan, None, progress, compiling)
+        said = f"compiling {method.name} with {problem.torque.name} for a step of {abs(step):g} s, once ..."
+        tell = self.on_compile
+        return solve(problem, plan, None, progress, None if tell is None else lambda: tell(said))
 
     def entry(self, trial: _Trial, reference: Reference, work: _Work) -> Entry:
         """Returns the errors of a run, with a first measurement of its cost."""
