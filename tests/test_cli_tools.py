@@ -12,6 +12,7 @@ from polhode import Body, FreeMotion
 from polhode.cli._terminal import BAD_INPUT, FAILED
 from polhode.scenario import load_scenario
 from polhode.torques import catalogue
+from polhode.views.page_html import is_built
 from tests.test_cli import POLHODE, Call
 
 SPIN = ["free", "--moments", "1", "2", "2.8", "--omega", "0.005", "5", "-0.001"]
@@ -134,6 +135,7 @@ def test_doctor(tmp_path: Path) -> None:
     well = subprocess.run([*POLHODE, "doctor"], capture_output=True, text=True, check=True)
     assert well.stdout.endswith("Everything that polhode needs works.\n")
     assert "trial     compiled and ran in" in well.stdout
+    assert f"page      {'there' if is_built() else 'not built'}" in well.stdout
     file = tmp_path / "file"
     file.write_text("in the place of a folder")
     setting = {**os.environ, "POLHODE_CACHE_DIR": str(file)}
