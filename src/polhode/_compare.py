@@ -265,12 +265,17 @@ class ComparisonInterrupted(KeyboardInterrupt):
 
     Examples
     --------
-    >>> def table(**what):
-    ...     try:
-    ...         return ph.compare(**what).table()
-    ...     except ph.ComparisonInterrupted as stopped:  # Ctrl-C
-    ...         return stopped.comparison.table()
+    >>> def impatient(done, steps):
+    ...     raise KeyboardInterrupt  # as Ctrl-C does
     ...
+    >>> what = {"omega": [0.1, 2, 0], "t_span": (0, 5), "methods": "MR2,RK4", "steps": [0.1, 0.05]}
+    >>> try:
+    ...     found = ph.compare(ph.Body([1, 2, 2.8]), **what, progress=impatient)
+    ... except ph.ComparisonInterrupted as stopped:
+    ...     found = stopped.comparison
+    ...
+    >>> found.interrupted
+    True
     """
 
     def __init__(self, comparison: Comparison) -> None:

@@ -7,8 +7,8 @@ Examples
 >>> def finished(plan):
 ...     try:
 ...         return plan.run()
-...     except ph.cluster.PlanInterrupted:  # Ctrl-C: what is finished stays in the store
-...         return plan.run()
+...     except ph.cluster.PlanInterrupted:  # Ctrl-C
+...         raise SystemExit("what is finished stays in the store: run it again to go on") from None
 ...
 """
 

@@ -73,12 +73,17 @@ class EnsembleInterrupted(KeyboardInterrupt):
 
     Examples
     --------
-    >>> def rates(**what):
-    ...     try:
-    ...         return ph.ensemble(**what).omega
-    ...     except ph.EnsembleInterrupted as stopped:  # Ctrl-C
-    ...         return stopped.ensemble.omega
+    >>> def impatient(done, steps):
+    ...     raise KeyboardInterrupt  # as Ctrl-C does
     ...
+    >>> start = {"omega": [[0.1, 2, 0], [0, 0.1, 3]], "t_span": (0, 5), "method": "MR2", "step": 0.01}
+    >>> try:
+    ...     many = ph.ensemble(ph.Body([1, 2, 2.8]), **start, progress=impatient)
+    ... except ph.EnsembleInterrupted as stopped:
+    ...     many = stopped.ensemble
+    ...
+    >>> len(many)
+    2
     """
 
     def __init__(self, ensemble: Any) -> None:

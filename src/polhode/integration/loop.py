@@ -53,10 +53,10 @@ class SimulationFailed(ArithmeticError):
 
     Examples
     --------
+    >>> import math
     >>> def broken(t, q, w, p):
     ...     return 0.0, 0.0, math.nan if t > 1.0 else 0.0
     ...
-    >>> import math
     >>> acting = ph.torque(broken)
     >>> try:
     ...     ph.simulate(ph.Body([1, 2, 2.8]), acting, omega=[0.1, 2, 0], t_span=(0, 10), method="RK4", step=0.1)
@@ -80,12 +80,17 @@ class SimulationInterrupted(KeyboardInterrupt):
 
     Examples
     --------
-    >>> def motion(**what):
-    ...     try:
-    ...         return ph.simulate(**what)
-    ...     except ph.SimulationInterrupted as stopped:  # Ctrl-C
-    ...         return ph.resume(stopped.solution)
+    >>> def impatient(done, steps):
+    ...     raise KeyboardInterrupt  # as Ctrl-C does
     ...
+    >>> start = {"omega": [0.1, 2, 0], "t_span": (0, 10), "method": "RK4", "step": 0.01}
+    >>> try:
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), **start, progress=impatient)
+    ... except ph.SimulationInterrupted as stopped:
+    ...     run = ph.resume(stopped.solution, t_end=10)
+    ...
+    >>> run.t_last
+    10.0
     """
 
     def __init__(self, solution: Solution) -> None:
