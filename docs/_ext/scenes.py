@@ -40,6 +40,6 @@ def write(name: str, place: Path) -> None:
     """Writes the page of a scene; without a motion it is the playground."""
     motion = SCENES[name]()
     if motion is None:
-        Page(playground_data()).save(place)
+        Page(playground_data()).save(place, overwrite=True)
     else:
         ph.view(motion, path=place, names=[name], title=SCENES[name].__doc__)

@@ -318,8 +318,16 @@ export class SpherePanel extends Panel {
     this.empty();
     this.moving = [];
     const { moments } = subjects[0]!.subject.about;
-    // as large as the curves: those beyond its edge would be seen past it
-    const surface = new Mesh(new SphereGeometry(0.998, 56, 32), new MeshLambertMaterial({ color: look.surface }));
+    // as large as the curves, which would be seen past its edge, but drawn behind them, which it would bury
+    const surface = new Mesh(
+      new SphereGeometry(0.999, 64, 40),
+      new MeshLambertMaterial({
+        color: look.surface,
+        polygonOffset: true,
+        polygonOffsetFactor: 1,
+        polygonOffsetUnits: 60,
+      }),
+    );
     this.content.add(surface);
     const curves = levelCurves(moments);
     const edges = separatrices(moments);
