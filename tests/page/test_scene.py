@@ -1,6 +1,7 @@
 """What is seen: the body where the numbers say, at any time, and in step."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -198,6 +199,19 @@ def test_it_fits_into_windows_of_all_sizes_dark_and_light(two: Tab, playground: 
             assert (max(int(x) for x in ground[4:-1].split(",")) < 64) == dark
             cells = tab.evaluate("[...document.querySelectorAll('.cell .labels')].map(e => e.clientHeight)")
             assert min(cells) > 120
+
+
+def test_in_a_frame_of_a_text_all_pictures_are_seen(shared: Callable[..., Tab], files: Files) -> None:
+    """One body has its panels beside it, several have them below, in a frame as wide as a text."""
+    cells = "[...document.querySelectorAll('.cell')].map(e => (({x, y, right, bottom}) => [x, y, right, bottom])("
+    cells += "e.getBoundingClientRect()))"
+    body, poinsot, sphere = shared(files.free, 740, 700).evaluate(cells)
+    assert poinsot[0] > body[2]
+    assert sphere[0] > body[2]
+    assert max(body[3], sphere[3]) < 700
+    one, other, poinsot, sphere = shared(files.two, 740, 700).evaluate(cells)
+    assert other[0] > one[2]
+    assert min(poinsot[1], sphere[1]) > one[3]
 
 
 def test_broken_data_are_told(tab: Any, files: Files, tmp_path: Any) -> None:

@@ -320,7 +320,7 @@ export class SpherePanel extends Panel {
     const { moments } = subjects[0]!.subject.about;
     // as large as the curves, which would be seen past its edge, but drawn behind them, which it would bury
     const surface = new Mesh(
-      new SphereGeometry(0.999, 64, 40),
+      new SphereGeometry(0.999, 56, 32),
       new MeshLambertMaterial({
         color: look.surface,
         polygonOffset: true,
