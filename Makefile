@@ -130,7 +130,8 @@ dist: $(VENV)/docs.stamp page
 
 # What lies on other hosts is asked for here only: it needs them, and they change.
 docs-links: $(VENV)/docs.stamp
-	$(SPHINX) -b linkcheck docs build/links
+	$(SPHINX) -b linkcheck docs build/links || { \
+	  echo "the addresses above did not answer: they are wrong, or this machine does not reach their hosts" >&2; exit 1; }
 
 $(VENV)/docs.stamp: $(VENV)/test.stamp requirements/docs.txt
 	$(call install,requirements/docs.txt)

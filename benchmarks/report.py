@@ -338,18 +338,19 @@ def in_plain_words(results: dict[str, Record]) -> str:
         some = [won(r) for r in records if strength(r["eps"]) == "weak" and math.isfinite(won(r))]
         if some:
             least, most, median = (number(f(some)) for f in (min, max, statistics.median))
-            what = f"one body under a weak torque, beside {rivals(records)}, each as accurate as the other"
-            rows.append([what, f"{median} times as fast ({least} to {most})"])
+            what = f"one body under a weak torque, compared at the same accuracy with {rivals(records)}"
+            rows.append([what, f"{median} times as fast (from {least} to {most})"])
     if "tops" in results:
         ratios = [r["ratio"] for r in results["tops"]["found"] if r["target"] == 1e-9 and "ratio" in r]
         if ratios:
-            what = "10,000 heavy tops to nine digits on one core, beside heyoka's batch mode"
+            what = "10,000 heavy tops to nine digits on one core, compared with heyoka's batch mode"
             rows.append([what, f"{number(min(ratios))} to {number(max(ratios))} times as fast"])
     if "scaling" in results:
         many = results["scaling"]["found"]["many"]
-        rows.append([f"{many['bodies']:,} bodies, {many['steps']:,} steps each", f"{many['seconds']:.0f} s"])
+        rows.append([f"{many['bodies']:,} bodies, {many['steps']:,} steps each, all cores", f"{many['seconds']:.0f} s"])
     machine = next(iter(results.values()))["machine"]
-    return f"{described(machine).partition(', load')[0]}; `make bench`.\n\n{markdown(rows)}"
+    day, _, where = described(machine).partition(", load")[0].partition("; ")
+    return f"Measured on {day} by `make bench`; {where}.\n\n{markdown(rows)}"
 
 
 def headline(results: dict[str, Record]) -> str:

@@ -40,9 +40,9 @@ LISTS = ("methods", "torques", "__version__")
 INTRODUCTION = """\
 # The API
 
-Everything here is reached by `import polhode as ph`. Each name has a page, with its types, what it does, and pictures
-of the gallery that use it. `ph.methods()` and `ph.torques()` list what there is to choose from; their pages are
-[methods](methods.md) and [torques](torques.md).
+Everything here is reached by `import polhode as ph`. Each name has a page, with its types, what it does, an example
+that the tests run (`np` is NumPy there), and pictures of the gallery that use it. `ph.methods()` and `ph.torques()`
+list what there is to choose from; their pages are [methods](methods.md) and [torques](torques.md).
 """
 
 

@@ -1,6 +1,5 @@
 """The cards of the torque models: docs/reference/torques.md, written by `make docs`."""
 
-import inspect
 import typing
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -40,7 +39,7 @@ def page() -> str:
 
 def _card(model: type[Torque]) -> str:
     record = cards.torque_record(model)
-    text = _plain(inspect.cleandoc(model.__doc__ or ""))
+    text = _plain(cards.described(model))
     about = cards._field_docs(model)
     rows = []
     for field in fields(model):

@@ -61,7 +61,7 @@ def test_any_scale(scale: float) -> None:
 
 
 def test_unphysical_needs_a_word() -> None:
-    with pytest.raises(ValueError, match=r"0\.345, 0\.653, 1.*allow_unphysical=True"):
+    with pytest.raises(ValueError, match=r"0\.345, 0\.653, 1.*set allow_unphysical: an argument of Body"):
         ph.Body([0.345, 0.653, 1.0])
     assert not ph.Body([0.345, 0.653, 1.0], allow_unphysical=True).physical
 

@@ -12,6 +12,7 @@ from polhode import Body, FreeMotion
 from polhode.cli._terminal import BAD_INPUT, FAILED
 from polhode.scenario import load_scenario
 from polhode.torques import catalogue
+from polhode.views.page_html import is_built
 from tests.test_cli import POLHODE, Call
 
 SPIN = ["free", "--moments", "1", "2", "2.8", "--omega", "0.005", "5", "-0.001"]
@@ -56,7 +57,8 @@ def test_free_draws(call: Call, here: Path) -> None:
     ("arguments", "complaint"),
     [
         (["--omega", "1", "2", "3"], "give the body by --moments A B C, or by --body NAME"),
-        (["--omega", "1", "2", "3", "--moments", "1", "2", "5"], "no body has the moments 1, 2, 5"),
+        (["--omega", "1", "2", "3", "--moments", "1", "2", "5"], "set allow_unphysical: an argument of Body, a key"),
+        (["--omega", "1", "2", "3", "--body", "book", "--flips", "100000000"], "--flips 100000000 is more than"),
         (["--omega", "1", "2", "3", "--body", "boook"], "did you mean 'book'?"),
         (["--omega", "nan", "2", "3", "--body", "book"], "nan"),
         (["--omega", "1", "2", "3", "--body", "book", "--at", "inf"], "inf"),
@@ -66,6 +68,13 @@ def test_free_refuses(call: Call, arguments: list[str], complaint: str) -> None:
     code, out, err = call("free", *arguments)
     assert (code, out) == (BAD_INPUT, "")
     assert complaint in err
+
+
+def test_moments_that_no_body_has_can_be_allowed(call: Call, here: Path) -> None:
+    spin = ("--omega", "1", "2", "3", "--moments", "1", "2", "5", "--json")
+    assert json.loads(call("free", *spin, "--allow-unphysical")[1])["moments"] == [1, 2, 5]
+    assert call("new", "mine.toml", "--body", "1 2 5", "--allow-unphysical")[0] == 0
+    assert load_scenario("mine.toml").body.moments.tolist() == [1, 2, 5]
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue()) - {"Free"}))
@@ -126,6 +135,7 @@ def test_doctor(tmp_path: Path) -> None:
     well = subprocess.run([*POLHODE, "doctor"], capture_output=True, text=True, check=True)
     assert well.stdout.endswith("Everything that polhode needs works.\n")
     assert "trial     compiled and ran in" in well.stdout
+    assert f"page      {'there' if is_built() else 'not built'}" in well.stdout
     file = tmp_path / "file"
     file.write_text("in the place of a folder")
     setting = {**os.environ, "POLHODE_CACHE_DIR": str(file)}

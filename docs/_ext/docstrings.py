@@ -11,7 +11,12 @@ ITEM = re.compile(r"\s*([-*]|\d+\.|>>>|\.\.)\s")
 def plain(app: Sphinx, kind: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Escapes signs outside of code, and makes code of indented blocks behind a colon."""
     out: list[str] = []
+    in_example = False
     for i, line in enumerate(lines):
+        in_example = bool(line.strip()) and (in_example or line.lstrip().startswith(">>>"))
+        if in_example:
+            out.append(line)
+            continue
         text = line
         if not ITEM.match(text) and not text.lstrip().startswith(":"):
             pieces = CODE.split(text)

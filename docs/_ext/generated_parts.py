@@ -1,11 +1,12 @@
 """Pages that are written from the source when the site is built: the API, the command line, the torques."""
 
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 from docs import make_api, make_commands, make_torques
 
 
-def write(app: Sphinx) -> None:
+def write(app: Sphinx, config: Config) -> None:
     """Writes pages whose text has changed."""
     for made in (make_api, make_commands, make_torques):
         text = made.page()
@@ -14,6 +15,6 @@ def write(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Registers the writing, before autosummary looks for names."""
-    app.connect("builder-inited", write, priority=100)
+    """Registers the writing: before the list of pages is made, in which autosummary looks for names."""
+    app.connect("config-inited", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

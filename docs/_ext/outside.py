@@ -31,7 +31,7 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
     if here.suffix != ".md":
         return
     for taken in INCLUDE.findall(source[0]):
-        app.env.dependencies[name].add(str(ROOT / taken))
+        app.env.note_dependency(ROOT / taken, docname=name)
     text = INCLUDE.sub(lambda m: _turned((ROOT / m[1]).read_text("utf-8"), ROOT, here), source[0])
     source[0] = _turned(text, here.parent, here)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import polhode as ph
+from polhode.views.page_data import playground_data
+from polhode.views.page_show import Page
 
 
 def flip() -> object:
@@ -21,7 +23,12 @@ def top() -> object:
                        t_span=(0, 10), t_eval=np.linspace(0, 10, 1001), rtol=1e-9)  # fmt: skip
 
 
-SCENES: dict[str, Callable[[], object]] = {"flip": flip, "top": top}
+def playground() -> object:
+    """Moments and rate are sliders, and the motion is exact."""
+    return None
+
+
+SCENES: dict[str, Callable[[], object]] = {"flip": flip, "top": top, "playground": playground}
 
 
 def can_be_shown() -> bool:
@@ -30,5 +37,9 @@ def can_be_shown() -> bool:
 
 
 def write(name: str, place: Path) -> None:
-    """Writes the page of a scene."""
-    ph.view(SCENES[name](), path=place, names=[name], title=SCENES[name].__doc__)
+    """Writes the page of a scene; without a motion it is the playground."""
+    motion = SCENES[name]()
+    if motion is None:
+        Page(playground_data()).save(place, overwrite=True)
+    else:
+        ph.view(motion, path=place, names=[name], title=SCENES[name].__doc__)

@@ -36,7 +36,7 @@ class Viewer(SphinxDirective):
         address = "../" * self.env.docname.count("/") + f"{PLACE}/{name}.html"
         frame = (
             f'<iframe class="viewer" src="{address}" title="{html.escape(title)}" loading="lazy" '
-            f'sandbox="allow-scripts allow-downloads" height="{self.options.get("height", 560)}"></iframe>'
+            f'sandbox="allow-scripts allow-downloads" height="{self.options.get("height", 700)}"></iframe>'
             f'<p><a href="{address}">The same on a page of its own</a></p>'
         )
         return [nodes.raw("", frame, format="html")]

@@ -204,7 +204,18 @@ def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
 
 
 class ScaledQuaternion(UserWarning):
-    """A quaternion was not of unit length, and was scaled to it."""
+    """A quaternion was not of unit length, and was scaled to it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ph.ScaledQuaternion)
+    ...     motion = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], attitude=[2, 0, 0, 0])
+    ...
+    >>> motion.at(0.0).quaternion.round(6) + 0.0
+    array([1., 0., 0., 0.])
+    """
 
 
 UNIT_TOLERANCE = 1e-6

@@ -113,7 +113,15 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Holds the errors and costs of methods on one motion, with an entry for each method and step."""
+    """Holds the errors and costs of methods on one motion, with an entry for each method and step.
+
+    Examples
+    --------
+    >>> found = ph.compare(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0.3], t_span=(0, 2), methods="RK4", steps=[0.1, 0.05])
+    >>> coarse, fine = found.entries
+    >>> round(found.orders(fine)[0], 1)
+    4.0
+    """
 
     body: Body
     torque: Torque
@@ -253,7 +261,22 @@ class Comparison:
 
 
 class ComparisonInterrupted(KeyboardInterrupt):
-    """The user stopped a comparison. `comparison` holds the runs that were finished."""
+    """The user stopped a comparison. `comparison` holds the runs that were finished.
+
+    Examples
+    --------
+    >>> def impatient(done, steps):
+    ...     raise KeyboardInterrupt  # as Ctrl-C does
+    ...
+    >>> what = {"omega": [0.1, 2, 0], "t_span": (0, 5), "methods": "MR2,RK4", "steps": [0.1, 0.05]}
+    >>> try:
+    ...     found = ph.compare(ph.Body([1, 2, 2.8]), **what, progress=impatient)
+    ... except ph.ComparisonInterrupted as stopped:
+    ...     found = stopped.comparison
+    ...
+    >>> found.interrupted
+    True
+    """
 
     def __init__(self, comparison: Comparison) -> None:
         super().__init__("interrupted")
@@ -308,6 +331,13 @@ def compare(
         Before anything is run, if a method does not accept the torque or a step is impossible.
     ComparisonInterrupted
         A `KeyboardInterrupt` with a `comparison` of the runs that were finished.
+
+    Examples
+    --------
+    >>> body, steps = ph.Body([1, 2, 2.8]), [0.1, 0.05]
+    >>> found = ph.compare(body, omega=[0.1, 2, 0.3], t_span=(0, 2), methods="RK4,MR2", steps=steps)
+    >>> [(entry.method, entry.step) for entry in found.entries]
+    [('RK4', 0.1), ('RK4', 0.05), ('MR2', 0.1), ('MR2', 0.05)]
     """
     repeats = _check.count("repeats", repeats)
     torque = Free() if torque is None else torque
@@ -318,7 +348,7 @@ def compare(
     t0, t1 = (float(t) for t in t_span)
     longest = max((row[0] for row in by_method.values()), default=abs(t1 - t0) / OUTPUTS)
     times = _times(t0, t1, longest) if t_eval is None else _check.row("t_eval", t_eval)
-    contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile or (lambda _: None))
+    contest = _Contest(Problem.given(body, torque, **motion, t_eval=times), on_compile)
     if torque.depends is Depends.NOTHING and (not body.has_rotor or has_closed_form(body)):
         reference = _exact(FreeMotion(body, omega, attitude, t0), times)
     else:
@@ -473,7 +503,7 @@ class _Contest(NamedTuple):
     """The runs of all methods on one problem, which has output at listed times."""
 
     problem: Problem
-    on_compile: OnCompile
+    on_compile: OnCompile | None
 
     def run(self, method: Method, step: float, progress: Progress | None = None, *, output: bool = True) -> Solution:
         """Runs a method, with output at the listed times, or with as little as possible."""
@@ -481,11 +511,9 @@ class _Contest(NamedTuple):
         plan = checked_goal(problem, None, step, method)
         assert isinstance(plan, Plan)
 
-        def compiling() -> None:
-            name = problem.torque.name
-            self.on_compile(f"compiling {method.name} with {name} for a step of {abs(step):g} s, once ...")
-
-        return solve(problem, plan, None, progress, compiling)
+        said = f"compiling {method.name} with {problem.torque.name} for a step of {abs(step):g} s, once ..."
+        tell = self.on_compile
+        return solve(problem, plan, None, progress, None if tell is None else lambda: tell(said))
 
     def entry(self, trial: _Trial, reference: Reference, work: _Work) -> Entry:
         """Returns the errors of a run, with a first measurement of its cost."""

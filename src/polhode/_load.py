@@ -34,6 +34,13 @@ def load(
 
     A finished store, a directory or a path such as s3://bucket/x.zarr, is opened as an xarray Dataset, whose arrays are
     read when they are needed; `storage_options` tells fsspec about a remote one.
+
+    Examples
+    --------
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 5), rtol=1e-9)
+    >>> run.save("run.nc")
+    >>> bool((ph.load("run.nc").omega == run.omega).all())
+    True
     """
     if storage_options is not None or os.path.isdir(path) or "://" in os.fspath(path):
         from polhode.cluster.plan import load_store

@@ -50,6 +50,12 @@ def prepare(
     rtol
         Not possible: method and step are chosen anew for every start. Give those of one answer,
         `found = simulate(..., rtol=1e-6)`, as `method=found.method, step=found.step`.
+
+    Examples
+    --------
+    >>> top = ph.prepare(ph.Body([5, 5, 1]), ph.HeavyTop(20), method="MR2", step=0.01, t_span=(0, 1))
+    >>> top([0, 0, 50], [0.96, 0.28, 0, 0]).omega[-1].round(4)
+    array([-0.2431,  0.391 , 50.0001])
     """
     if rtol is not None:
         raise ValueError(
@@ -70,7 +76,14 @@ def prepare(
 
 @final
 class Prepared:
-    """Runs of one body with one method and step, over one span of time, with one kind of output. `prepare` makes it."""
+    """Runs of one body with one method and step, over one span of time, with one kind of output. `prepare` makes it.
+
+    Examples
+    --------
+    >>> top = ph.prepare(ph.Body([5, 5, 1]), ph.HeavyTop(20), method="MR2", step=0.01, t_span=(0, 1))
+    >>> [round(float(top([0, 0, spin], [0.96, 0.28, 0, 0]).omega[-1, 0]), 4) for spin in (40, 50)]
+    [0.0325, -0.2431]
+    """
 
     def __init__(self, problem: Problem, plan: Plan, on_compile: OnCompile = None) -> None:
         self._problem, self._plan, self._on_compile = problem, plan, on_compile

@@ -94,6 +94,17 @@ def simulate(
     SimulationInterrupted
         A `KeyboardInterrupt` with a `solution`. What the handler of another signal raises comes out as it is, and has a
         `solution`, too.
+
+    Examples
+    --------
+    >>> top = ph.simulate(
+    ...     ph.Body([5, 5, 1]), ph.HeavyTop(weight=20), omega=[0.1, 0, 50], attitude=[0.96, 0.28, 0, 0],
+    ...     t_span=(0, 2), rtol=1e-9,
+    ... )
+    >>> top.omega[-1].round(6).tolist()
+    [0.032859, 0.040173, 50.0]
+    >>> bool(top.error_estimate < 1e-9)
+    True
     """
     problem, goal = checked_arguments(
         body, torque, omega=omega, attitude=attitude, t_span=t_span, rtol=rtol, step=step, method=method,
@@ -210,6 +221,12 @@ def resume(
     The events of the solution are kept. Their functions are not: give them again as `events` to watch on.
     A solution from a file needs its `torque` again if that was a user's function, and its `method` if that was not one
     of polhode's.
+
+    Examples
+    --------
+    >>> half = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 5), method="MR2", step=0.1)
+    >>> ph.resume(half, t_end=10).t_last
+    10.0
     """
     if not isinstance(solution, Solution):
         raise TypeError(

@@ -50,6 +50,13 @@ def view(
         A body axis and a direction in space, such as ("z", [0, 0, 1]), between which the angle is drawn.
 
     Returns a widget in a notebook, with the time as the trait `time`; else a `Page`.
+
+    Examples
+    --------
+    >>> exact = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0])
+    >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.5)
+    >>> ph.view(exact, rough, path="both.html").title
+    'A rigid body: exact and RK4'
     """
     if len(motions) > MOST_RUNS:
         raise ValueError(too_many(len(motions)))
@@ -84,6 +91,12 @@ def plot(
         A file to save the picture in, too, as PNG, SVG or PDF by the ending of its name.
 
     Returns a Matplotlib figure.
+
+    Examples
+    --------
+    >>> exact = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0])
+    >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.5)
+    >>> figure = ph.plot(exact, rough, path="both.png")
     """
     from polhode.views.plot import finished
     from polhode.views.plot_several import ANGLE, COLOURS, draw

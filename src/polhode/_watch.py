@@ -51,7 +51,19 @@ TOGETHER = 16
 
 
 class EventsUnresolved(RuntimeWarning):
-    """An event function changes so fast that some of its zeros may be missing."""
+    """An event function changes so fast that some of its zeros may be missing.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> turned = ph.Event(lambda t, q, w: w[1])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ph.EventsUnresolved)  # zeros that may be missing are an error
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 6), rtol=1e-9, events=turned)
+    ...
+    >>> len(run.events[0].t)
+    1
+    """
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,13 @@ class Event:
 
     `direction` 1 means zeros at which g rises along the run, -1 those at which it falls, 0 both. A run stops at the
     first zero of a `terminal` event.
+
+    Examples
+    --------
+    >>> turned = ph.Event(lambda t, q, w: w[1], direction=-1, terminal=True)
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 60), rtol=1e-9, events=turned)
+    >>> run.events[0].t.round(6)
+    array([4.04174])
     """
 
     function: EventFunction

@@ -50,6 +50,11 @@ def quaternion_from_euler(sequence: str, angles: Any, *, degrees: bool = False) 
     angles
         An angle for each axis, in radians, or in degrees with `degrees=True`; of many attitudes, a row for each. For a
         single axis it may be a number.
+
+    Examples
+    --------
+    >>> ph.quaternion_from_euler("ZYX", [90, 0, 0], degrees=True).round(4)
+    array([0.7071, 0.    , 0.    , 0.7071])
     """
     check_sequence(sequence, whole=False)
     given = np.atleast_1d(_check.floats("angles", angles, "hold an angle for each axis"))
@@ -73,6 +78,11 @@ def quaternion_from_mrp(mrp: Any) -> Floats:
 
     They are e tan(angle / 4) with e the axis of the rotation, from body to space; those of the shadow set, longer than
     one, mean the same attitude. Of many attitudes there is a row for each.
+
+    Examples
+    --------
+    >>> ph.quaternion_from_mrp([0, 0, np.tan(np.pi / 8)]).round(4)
+    array([0.7071, 0.    , 0.    , 0.7071])
     """
     given = _check.floats("mrp", mrp, "hold three numbers")
     if given.ndim == 0 or given.shape[-1] != 3:

@@ -32,6 +32,17 @@ class Body:
 
     No mass distribution has a moment greater than the sum of the other two. Some published test bodies do:
     `allow_unphysical=True` accepts them.
+
+    Examples
+    --------
+    >>> brick = ph.Body([1, 2, 2.8])
+    >>> brick.moments
+    array([1. , 2. , 2.8])
+    >>> bent = ph.Body([[2, 0.1, 0], [0.1, 2.5, 0], [0, 0, 3]], name="bent")
+    >>> bent.moments.round(4)
+    array([1.9807, 2.5193, 3.    ])
+    >>> ph.Body.named("book")
+    Body([5.0, 10.0, 1.0], name='book', allow_unphysical=True)
     """
 
     def __init__(
@@ -61,7 +72,8 @@ class Body:
         if not allow_unphysical and not self.physical:
             raise ValueError(
                 f"no body has the moments {_listed(moments)}: the greatest exceeds the sum of the other two. "
-                "If this is intended, pass allow_unphysical=True"
+                "If this is intended, set allow_unphysical: an argument of Body, a key of scenarios, an option of "
+                "commands"
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:

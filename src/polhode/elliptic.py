@@ -6,6 +6,11 @@ Arguments are numbers or arrays that broadcast; numbers give numbers. The result
 `docs/understand/elliptic.md` has the measured error of each function.
 
 In a torque, or in any other function that polhode compiles, each name stands for its kernel in `polhode.core.elliptic`.
+
+Examples
+--------
+>>> ph.elliptic.ellipk(0.5)
+1.8540746773013719
 """
 
 from collections.abc import Callable

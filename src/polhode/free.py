@@ -147,6 +147,16 @@ class FreeMotion:
         or a stack. By default the axes coincide.
     t0
         The time of the start, in seconds.
+
+    Examples
+    --------
+    >>> nut = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.005, 5, 0])
+    >>> nut.mode, round(float(nut.period), 6)
+    ('long-axis', 12.325253)
+    >>> nut.flip_times(3).round(3)
+    array([ 3.081,  9.244, 15.407])
+    >>> nut.at(3.2e9).omega.round(4).tolist()
+    [0.0082, 5.0, -0.0044]
     """
 
     def __new__(cls, body: Any = None, *_: Any, **__: Any) -> FreeMotion:

@@ -5,6 +5,11 @@
 Any function `f(rng, n)` of a NumPy generator that returns n rows can be used as well. What body k draws depends on the
 seed and on k alone: not on the number of bodies, nor on what else is drawn, nor on threads. The generator is Philox
 [salmon2011], started anew for every block of bodies. A new version of NumPy may, rarely, draw other normal numbers.
+
+Examples
+--------
+>>> ph.samples.Normal([0, 2, 0], 0.1)
+Normal(mean=[0, 2, 0], sd=0.1, covariance=None)
 """
 
 from __future__ import annotations

@@ -108,6 +108,18 @@ class Solution(WithAttitudes):
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
+
+    Examples
+    --------
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 5), rtol=1e-9, t_eval=[0, 2.5, 5])
+    >>> run.omega[-1].round(4)
+    array([ 1.2016, -1.545 , -0.8001])
+    >>> run.attitude[-1].as_quat(scalar_first=True).round(4)
+    array([ 0.1086, -0.1915, -0.3208,  0.9212])
+    >>> run.at([1.25]).omega.round(4)
+    array([[ 0.2031,  1.9912, -0.1181]])
+    >>> bool(run.error_estimate < 1e-9)
+    True
     """
 
     problem: Problem

@@ -21,7 +21,13 @@ def cross(a: Vec3, b: Vec3) -> Vec3: ...
 @overload
 def cross(a: Any, b: Any) -> Any: ...
 def cross(a: Any, b: Any) -> Any:
-    """Returns the cross product a x b."""
+    """Returns the cross product a x b.
+
+    Examples
+    --------
+    >>> ph.cross((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
+    (0.0, 0.0, 1.0)
+    """
     return _each(vec.cross, (a, 3), (b, 3))
 
 
@@ -30,7 +36,13 @@ def dot(a: Vec3, b: Vec3) -> float: ...
 @overload
 def dot(a: Any, b: Any) -> Any: ...
 def dot(a: Any, b: Any) -> Any:
-    """Returns the scalar product a . b."""
+    """Returns the scalar product a . b.
+
+    Examples
+    --------
+    >>> ph.dot((1.0, 2.0, 3.0), (0.0, 1.0, 0.0))
+    2.0
+    """
     return _each(vec.dot, (a, 3), (b, 3))
 
 
@@ -45,6 +57,11 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
     Limits are numbers, or vectors if x is one. In a torque, steps that choose their length end where a limit is
     reached: such a bend is located.
+
+    Examples
+    --------
+    >>> ph.clip(3.0, -1.0, 1.0), ph.clip((0.5, -2.0, 9.0), -1.0, 1.0)
+    (1.0, (0.5, -1.0, 1.0))
     """
     if not any(map(_is_stack, (x, low, high))):
         for name, value in (("low", low), ("high", high)):
@@ -59,7 +76,13 @@ def quaternion_product(a: Quat, b: Quat) -> Quat: ...
 @overload
 def quaternion_product(a: Any, b: Any) -> Any: ...
 def quaternion_product(a: Any, b: Any) -> Any:
-    """Returns Hamilton's product a b, scalar first: the rotation b, then the rotation a."""
+    """Returns Hamilton's product a b, scalar first: the rotation b, then the rotation a.
+
+    Examples
+    --------
+    >>> ph.quaternion_product((0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0))
+    (0.0, 0.0, 0.0, 1.0)
+    """
     return _each(quat.multiply, (a, 4), (b, 4))
 
 
@@ -68,7 +91,13 @@ def quaternion_conjugate(q: Quat) -> Quat: ...
 @overload
 def quaternion_conjugate(q: Any) -> Any: ...
 def quaternion_conjugate(q: Any) -> Any:
-    """Returns the conjugate (w, -x, -y, -z): of a unit quaternion, the opposite rotation."""
+    """Returns the conjugate (w, -x, -y, -z): of a unit quaternion, the opposite rotation.
+
+    Examples
+    --------
+    >>> ph.quaternion_conjugate((0.5, 0.5, 0.5, 0.5))
+    (0.5, -0.5, -0.5, -0.5)
+    """
     return _each(quat.conjugate, (q, 4))
 
 
@@ -80,6 +109,11 @@ def to_space(q: Any, v: Any) -> Any:
     """Returns R v: takes the components of a vector from body axes to space axes.
 
     A quaternion that is not of unit length scales the result by its squared norm.
+
+    Examples
+    --------
+    >>> ph.to_space((0.5, 0.5, 0.5, 0.5), (1.0, 2.0, 3.0))
+    (3.0, 1.0, 2.0)
     """
     return _each(quat.to_space, (q, 4), (v, 3))
 
@@ -92,6 +126,11 @@ def to_body(q: Any, v: Any) -> Any:
     """Returns R^T v: takes the components of a vector from space axes to body axes.
 
     A quaternion that is not of unit length scales the result by its squared norm.
+
+    Examples
+    --------
+    >>> ph.to_body((0.5, 0.5, 0.5, 0.5), (1.0, 2.0, 3.0))
+    (2.0, 3.0, 1.0)
     """
     return _each(quat.to_body, (q, 4), (v, 3))
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from polhode.methods import catalogue
+from polhode.methods._method import Keeps
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 
@@ -20,6 +23,12 @@ def test_the_ten_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert (tmp_path / "top.png").stat().st_size > 10_000
     assert names["ph"].load(tmp_path / "top.nc").t[-1] == 10
     assert names["tops"].success.all()
+
+
+def test_the_number_of_methods_without_drift() -> None:
+    methods = catalogue().values()
+    kept = sum(bool(m.keeps & (Keeps.ENERGY | Keeps.SYMPLECTIC)) for m in methods)
+    assert f"| {kept} of {len(methods)}, each promise measured |" in README
 
 
 MADE_BY_THE_SITE = ("reference/api.md", "reference/commands.md", "reference/torques.md", "pictures/index.rst")

@@ -120,7 +120,7 @@ def test_the_widget_renders_and_its_time_goes_both_ways(tab: Tab, page: Page) ->
     assert widget.get_state()["time"] == widget.time
     for _ in range(2):  # also when it is there already
         tab.evaluate("window.fromPython(1e9)")
-        tab.wait("window.sent.at(-1) === 50", seconds=3.0)  # the end
+        tab.wait("window.sent.at(-1) === 50")  # the end
         tab.evaluate("() => { window.sent.length = 0 }")
     # keys of the page are no commands of the notebook
     tab.evaluate("() => { window.heard = []; addEventListener('keydown', e => heard.push(e.key)); }")

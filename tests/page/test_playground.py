@@ -180,9 +180,10 @@ def test_a_link_carries_the_settings(shown: Open, files: Files) -> None:
     assert tab.evaluate("[polhode.start, polhode.end].map(t => t - polhode.time)")[0] <= 0.0  # the curves go along
     assert tab.page.locator(".now-at").inner_text().endswith("ps")
     tab.page.get_by_role("slider", name="Rate about axis 3").press("ArrowRight")
-    assert "#I=0.7,0.5,0.9&w=0.3,-1.1,0.22&u=ps" in tab.page.url.replace("0.22000000000000003", "0.22")
+    assert "#I=0.7,0.5,0.9&w=0.3,-1.1,0.22&u=ps" in tab.evaluate("location.href").replace("0.22000000000000003", "0.22")
     for link in ("#I=1,2,9&w=1,1,1", "#I=1,2&w=1,1,1", "#w=1", "#I=-1,1,1&w=1,1,1", "#I=a,b,c&w=1,1,1", "#"):
         tab.evaluate("link => { location.hash = link }", link)  # none of them is a body
+        tab.settle()  # the page hears of a new link after this
         tab.evaluate("() => { polhode.time = 0 }")
         assert np.abs(np.array(tab.evaluate("polhode.state().omega")) - [0.3, -1.1, 0.22]).max() < 1e-12
     moment_unit = tab.page.locator("legend small").first

@@ -1,6 +1,7 @@
 """What is seen: the body where the numbers say, at any time, and in step."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,25 @@ def test_pictures_at_given_times_are_those_of_the_reference(free: Tab) -> None:
         off = [float(np.abs(seen - other).mean()) for other in references]
         assert np.abs(seen - same).mean() < 0.004
         assert sum(x < 0.004 for x in off) == 1  # the other times look different
+
+
+ONE_FRAME = """(() => {
+  const ask = window.requestAnimationFrame.bind(window);
+  let asked = 0;
+  window.requestAnimationFrame = (f) => (asked++ === 0 ? ask(f) : 0);
+})()"""
+"""Lets a page draw once, as a frame that is not on the screen does."""
+
+
+def test_the_first_frame_is_whole(tab: Tab, files: Files) -> None:
+    tab.page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    tab.page.add_init_script(ONE_FRAME)
+    tab.open(files.free)
+    tab.wait("window.polhode !== undefined && window.polhode.frames > 0")
+    first = tab.page.screenshot()
+    assert tab.evaluate("polhode.frames") == 1
+    tab.evaluate("polhode.draw()")
+    assert tab.page.screenshot() == first  # the words have not taken any of the room of the pictures
 
 
 def projected(points: Pixels, view: Any, rect: Any) -> Pixels:
@@ -179,6 +199,19 @@ def test_it_fits_into_windows_of_all_sizes_dark_and_light(two: Tab, playground: 
             assert (max(int(x) for x in ground[4:-1].split(",")) < 64) == dark
             cells = tab.evaluate("[...document.querySelectorAll('.cell .labels')].map(e => e.clientHeight)")
             assert min(cells) > 120
+
+
+def test_in_a_frame_of_a_text_all_pictures_are_seen(shared: Callable[..., Tab], files: Files) -> None:
+    """One body has its panels beside it, several have them below, in a frame as wide as a text."""
+    cells = "[...document.querySelectorAll('.cell')].map(e => (({x, y, right, bottom}) => [x, y, right, bottom])("
+    cells += "e.getBoundingClientRect()))"
+    body, poinsot, sphere = shared(files.free, 740, 700).evaluate(cells)
+    assert poinsot[0] > body[2]
+    assert sphere[0] > body[2]
+    assert max(body[3], sphere[3]) < 700
+    one, other, poinsot, sphere = shared(files.two, 740, 700).evaluate(cells)
+    assert other[0] > one[2]
+    assert min(poinsot[1], sphere[1]) > one[3]
 
 
 def test_broken_data_are_told(tab: Any, files: Files, tmp_path: Any) -> None:

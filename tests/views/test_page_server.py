@@ -1,11 +1,15 @@
 """The local server, by raw requests: who gets the page, and who does not."""
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from polhode.views import page_server
 from polhode.views.page_html import page_html
 from polhode.views.page_server import PageServer, PortTaken
 from tests.views.page_tools import products  # noqa: F401
@@ -130,6 +134,42 @@ def test_a_silent_connection_holds_nobody_up(server: PageServer) -> None:
 
 def test_only_this_computer_is_listened_to(server: PageServer) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
+
+
+KNOWS_USERS = sys.platform == "linux"
+ASK = """import os, socket, sys
+os.setuid(int(sys.argv[4]))
+family, port = socket.AddressFamily[sys.argv[1]], int(sys.argv[2])
+with socket.socket(family) as connection:
+    connection.connect(("127.0.0.1" if family == socket.AF_INET else "::ffff:127.0.0.1", port))
+    connection.sendall(f"GET /?token={sys.argv[3]} HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n".encode())
+    print(connection.recv(65536).decode())
+"""
+"""A program that knows the token, becomes another user, and asks for the page."""
+
+
+@pytest.mark.skipif(not KNOWS_USERS, reason="NOT TESTED: only Linux tells whose a connection is")
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
+def test_another_user_who_knows_the_token_is_refused(server: PageServer, family: str) -> None:
+    if os.getuid() != 0:
+        pytest.skip("NOT TESTED: only root can become another user")
+    program = [sys.executable, "-I", "-S", "-c", ASK, family, str(server.server_port), server.token]
+    for user, status in ((0, "200 OK"), (65534, "403 Forbidden")):
+        done = subprocess.run([*program, str(user)], capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(f"HTTP/1.0 {status}")
+        assert ("Set-Cookie" in done.stdout) == (user == 0)
+
+
+@pytest.mark.skipif(not KNOWS_USERS, reason="NOT TESTED: only Linux tells whose a connection is")
+def test_the_user_behind_a_connection(server: PageServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
+        port = connection.getsockname()[1]
+        assert page_server.user_of(port, server.server_port) == os.getuid()
+        assert page_server.user_of(port, 1) is None
+    monkeypatch.setattr(page_server, "user_of", lambda port, to: os.getuid() + 1)
+    code, headers, body = get(server, f"/?token={server.token}")
+    assert (code, "set-cookie" in headers) == (403, False)
+    assert body == b"this page belongs to another user of this computer\n"
 
 
 def test_a_port_that_is_taken(server: PageServer) -> None:

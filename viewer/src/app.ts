@@ -310,6 +310,7 @@ export class App {
     this.bodies.replaceChildren(...this.panels.map((p) => p.cell));
     this.bodies.style.setProperty("--columns", String(columns(this.panels.length)));
     this.bodies.style.setProperty("--panels", String(this.panels.length));
+    this.root.classList.toggle("wide", this.panels.length > 1 || this.playground !== null);
     this.root.dataset.theme = this.dark ? "dark" : "light";
     this.poinsot.build(this.subjects[this.chosen]!, this.look);
     this.sphere.build(this.sphereSubjects(), this.look);
@@ -584,6 +585,9 @@ export class App {
       this.buildCurves();
       this.buildTicks();
     }
+    // first what is written: the pictures have the room that it leaves
+    this.charts.move(t);
+    this.tell(t);
     const stage = this.stage.getBoundingClientRect();
     const { width, height } = this.renderer.domElement.getBoundingClientRect();
     if (Math.abs(width - stage.width) > 0.5 || Math.abs(height - stage.height) > 0.5 || this.frames === 0) {
@@ -594,8 +598,6 @@ export class App {
       panel.move(t);
       panel.draw(this.renderer, stage);
     }
-    this.charts.move(t);
-    this.tell(t);
     this.frames += 1;
     this.frameCost = performance.now() - began;
   }

@@ -181,6 +181,7 @@ class Chart {
             width: 1.5,
             dash: s.dash,
             spanGaps: true,
+            pxAlign: 0, // points on whole pixels make stairs of smooth curves
             points: { show: false },
           })),
         ],

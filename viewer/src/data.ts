@@ -5,19 +5,24 @@ import type { Quat, Vec } from "./free";
 /** Base64 of little-endian float32, float64 or uint32. */
 type Base64 = string;
 
-interface EncodedCurve {
+/** What a curve is called. */
+interface CurveHead {
   key: string;
   title: string;
   unit: string;
   log: boolean;
   labels: string[];
+}
+
+interface EncodedCurve extends CurveHead {
   /** Null: the times of the run. */
   t: Base64 | null;
   /** Null: the three columns of the run's rates. */
   values: Base64[] | null;
 }
 
-interface EncodedRun {
+/** What is known of a run besides its rows and its shape. */
+export interface About {
   name: string;
   /** Lines of plain text: scenario, method, step, stated error. */
   caption: string[];
@@ -32,15 +37,18 @@ interface EncodedRun {
   /** Turns space into the space that is shown, with the first angular momentum upright. */
   upright: Quat;
   units: Record<string, string>;
+  /** Body points whose trails are drawn, in units of the largest half edge. */
+  points: Vec[];
+  events: RunEvent[];
+}
+
+interface EncodedRun extends About {
   t: Base64;
   q: Base64;
   omega: Base64;
   torque: Base64 | null;
-  /** Body points whose trails are drawn, in units of the largest half edge. */
-  points: Vec[];
   mesh: { positions: Base64; indices: Base64 } | null;
   curves: EncodedCurve[];
-  events: RunEvent[];
 }
 
 interface EncodedDifference {
@@ -63,33 +71,23 @@ export interface RunEvent {
   t: number[];
 }
 
-export interface Curve {
-  key: string;
-  title: string;
-  unit: string;
-  log: boolean;
-  labels: string[];
+export interface Curve extends CurveHead {
   t: Float64Array;
   values: Float32Array[];
 }
 
-export interface Run {
-  name: string;
-  caption: string[];
-  moments: Vec;
-  principal: Quat;
-  rotor: Vec | null;
-  free: boolean;
-  upright: Quat;
-  units: Record<string, string>;
+export interface Shape {
+  positions: Float32Array;
+  indices: Uint32Array;
+}
+
+export interface Run extends About {
   t: Float64Array;
   q: Float32Array;
   omega: Float32Array;
   torque: Float32Array | null;
-  points: Vec[];
-  mesh: { positions: Float32Array; indices: Uint32Array } | null;
+  mesh: Shape | null;
   curves: Curve[];
-  events: RunEvent[];
 }
 
 /** The difference of two attitudes in degrees. */

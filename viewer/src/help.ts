@@ -18,7 +18,7 @@ const KEYS: [string, string][] = [
 ];
 
 export function helpDialog(): HTMLDialogElement {
-  const close = h("button", { type: "button", autofocus: true }, "Close");
+  const close = h("button", { type: "button" }, "Close");
   const dialog = h(
     "dialog",
     { class: "help", "aria-label": "Help" },

@@ -6,7 +6,7 @@ import {
   type Object3D,
   PerspectiveCamera,
   Scene,
-  type Vector3,
+  Vector3,
   type WebGLRenderer,
 } from "three";
 import { h } from "./dom";
@@ -57,7 +57,7 @@ const FIELD_OF_VIEW = 30;
 interface Label {
   element: HTMLElement;
   at: () => Vector3 | null;
-  /** How far beside the point the word stands, in pixels. */
+  /** How far the word stands from the line to its point, in pixels: to the right of a line that goes up. */
   beside: number;
 }
 
@@ -120,12 +120,16 @@ export class Panel {
     renderer.setViewport(left, bottom, rect.width, rect.height);
     renderer.setScissor(left, bottom, rect.width, rect.height);
     renderer.render(this.scene, this.camera);
+    const origin = this.onCell(new Vector3(), rect);
     for (const { element, at, beside } of this.labels) {
       const point = at();
       element.hidden = point === null;
       if (point === null) continue;
       const { x, y } = this.onCell(point, rect);
-      element.style.transform = `translate(${(x + beside).toFixed(1)}px, ${y.toFixed(1)}px) translate(-50%, -50%)`;
+      const [dx, dy] = [x - origin.x, y - origin.y];
+      const length = Math.hypot(dx, dy);
+      const [right, down] = length > 1 ? [(-dy / length) * beside, (dx / length) * beside] : [beside, 0];
+      element.style.transform = `translate(${(x + right).toFixed(1)}px, ${(y + down).toFixed(1)}px) translate(-50%, -50%)`;
     }
   }
 

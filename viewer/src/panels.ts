@@ -310,7 +310,7 @@ export class SpherePanel extends Panel {
   private moving: ((t: number) => void)[] = [];
 
   constructor(onChange: () => void) {
-    super("sphere", "Momentum sphere", new Viewpoint(0.75, 0.4, 5.2), 0, onChange);
+    super("sphere", "Momentum sphere", new Viewpoint(0.75, 0.4, 5.7), 0, onChange);
   }
 
   /** Draws the sphere of the first run, and the states of all. */
@@ -318,7 +318,16 @@ export class SpherePanel extends Panel {
     this.empty();
     this.moving = [];
     const { moments } = subjects[0]!.subject.about;
-    const surface = new Mesh(new SphereGeometry(0.992, 56, 32), new MeshLambertMaterial({ color: look.surface }));
+    // as large as the curves, which would be seen past its edge, but drawn behind them, which it would bury
+    const surface = new Mesh(
+      new SphereGeometry(0.999, 56, 32),
+      new MeshLambertMaterial({
+        color: look.surface,
+        polygonOffset: true,
+        polygonOffsetFactor: 1,
+        polygonOffsetUnits: 60,
+      }),
+    );
     this.content.add(surface);
     const curves = levelCurves(moments);
     const edges = separatrices(moments);

@@ -25,7 +25,7 @@ import { LineGeometry } from "three/examples/jsm/lines/LineGeometry.js";
 import { LineMaterial } from "three/examples/jsm/lines/LineMaterial.js";
 import { LineSegments2 } from "three/examples/jsm/lines/LineSegments2.js";
 import { LineSegmentsGeometry } from "three/examples/jsm/lines/LineSegmentsGeometry.js";
-import type { Run } from "./data";
+import type { Shape } from "./data";
 import type { Vec } from "./free";
 import { halfEdges } from "./subject";
 import type { Theme } from "./theme";
@@ -168,7 +168,7 @@ export function box(moments: Vec, look: Theme, { ghost }: BodyLook): Group {
 }
 
 /** A shape that the user gave, about the body axes. */
-export function meshBody(mesh: NonNullable<Run["mesh"]>, look: Theme, { ghost }: BodyLook): Group {
+export function meshBody(mesh: Shape, look: Theme, { ghost }: BodyLook): Group {
   const shape = new BufferGeometry();
   shape.setAttribute("position", new BufferAttribute(mesh.positions, 3));
   shape.setIndex(new BufferAttribute(mesh.indices, 1));

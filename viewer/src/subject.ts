@@ -1,7 +1,7 @@
 // A run as it is shown: its motion, turned so that the first angular momentum stands upright, with what follows from it.
 
 import { Matrix3, Quaternion, Vector3 } from "three";
-import type { Run, RunEvent } from "./data";
+import type { About, Shape } from "./data";
 import type { Quat, Vec } from "./free";
 import type { Motion } from "./motion";
 
@@ -29,22 +29,11 @@ export function halfEdges(moments: Vec): Vec {
   return edges.map((d) => Math.max(d / largest, 0.012)) as unknown as Vec;
 }
 
-export interface SubjectOptions {
-  name: string;
-  caption: string[];
-  moments: Vec;
-  principal: Quat;
-  rotor: Vec | null;
-  free: boolean;
-  upright: Quat;
-  units: Record<string, string>;
-  points: Vec[];
-  mesh: Run["mesh"];
-  events: RunEvent[];
-}
+/** A run of a file, or what the playground says of its motion. */
+type Described = About & { mesh: Shape | null };
 
 export class Subject {
-  readonly about: SubjectOptions;
+  readonly about: Described;
   readonly motion: Motion;
   readonly upright: Quaternion;
   readonly principal: Quaternion;
@@ -55,7 +44,7 @@ export class Subject {
   private readonly toPrincipal: Matrix3;
   private readonly toBody: Matrix3;
 
-  constructor(about: SubjectOptions, motion: Motion) {
+  constructor(about: Described, motion: Motion) {
     this.about = about;
     this.motion = motion;
     this.upright = toThree(about.upright).normalize();

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+UNPHYSICAL_HELP = "Allow moments that no body has: one that exceeds the sum of the other two."
+
 if TYPE_CHECKING:
     from polhode.body import Body
     from polhode.torques import Torque
 
 
-def body_of(text: str) -> Body:
+def body_of(text: str, allow_unphysical: bool) -> Body:
     """Returns the body that --body names: moments, the elements of a tensor, or a name."""
     from polhode.body import Body
 
@@ -18,10 +20,10 @@ def body_of(text: str) -> Body:
     except ValueError:
         return Body.named(text)
     if len(numbers) == 3:
-        return Body(numbers)
+        return Body(numbers, allow_unphysical=allow_unphysical)
     if len(numbers) == 6:
         xx, yy, zz, xy, xz, yz = numbers
-        return Body([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return Body([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], allow_unphysical=allow_unphysical)
     raise ValueError(f"--body {text} has {len(numbers)} numbers: give three moments, or Ixx,Iyy,Izz,Ixy,Ixz,Iyz")
 
 

@@ -9,7 +9,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import unwritable
-from polhode.cli._problem import body_of, columns_of, torque_of
+from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, stop
 
@@ -36,6 +36,7 @@ def check(
             "of a body."
         ),
     ] = None,
+    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
     torque: Annotated[
         str | None,
         typer.Option(
@@ -79,7 +80,7 @@ def check(
         if file is not None and (problem := unwritable(file, force, option="")):
             stop(problem)
     try:
-        turning, acting = _problem(body, torque, scenario, trust)
+        turning, acting = _problem(body, allow_unphysical, torque, scenario, trust)
         verdict = polhode.check(
             *histories, body=turning, torque=acting, columns=columns_of(columns), convention=convention,
             tolerance=tolerance, steps=step or None,
@@ -99,7 +100,9 @@ def check(
     raise typer.Exit(0 if verdict.agrees else FAILED)
 
 
-def _problem(body: str | None, torque: str | None, scenario: Path | None, trust: bool) -> tuple[Body, Torque | None]:
+def _problem(
+    body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
+) -> tuple[Body, Torque | None]:  # fmt: skip
     """Returns the body and the torque that the options name."""
     if scenario is not None:
         from polhode.scenario import load_scenario
@@ -110,4 +113,4 @@ def _problem(body: str | None, torque: str | None, scenario: Path | None, trust:
         return found.body, found.torque
     if body is None:
         stop("give the body: --body 1,2,3 for its principal moments, or --scenario FILE.toml")
-    return body_of(body), None if torque is None else torque_of(torque)
+    return body_of(body, allow_unphysical), None if torque is None else torque_of(torque)

@@ -32,6 +32,7 @@ def doctor() -> None:
     os.environ["POLHODE_QUIET"] = "1"  # this command says itself what it tries
     from polhode.compiled.native import cache_directory, compiles
     from polhode.tolerance.pair import available_cores
+    from polhode.views.page_html import is_built
 
     say_field("polhode", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}")
     say_field("python", f"{platform.python_version()}, {sys.executable}")
@@ -49,6 +50,7 @@ def doctor() -> None:
         say(f"    {extra:14}{'there' if not missing else f'not there: pip install polhode[{extra}]'}")
     say()
     node = shutil.which("node") or _beside_python("node")
+    say_field("page", "there" if is_built() else "not built: `make viewer` builds it in a clone; nothing can be viewed")
     say_field("node", node or "not found: only needed to build the page from its sources")
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     say_field("browser", browser or "none found on the path; pages can be opened by hand")

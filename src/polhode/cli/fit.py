@@ -9,7 +9,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import keep, unwritable
-from polhode.cli._problem import body_of, columns_of, torque_of
+from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
 from polhode.cli.run import TRUST_HELP
@@ -32,6 +32,7 @@ def fit(
             "the name of a body."
         ),
     ] = None,
+    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
     free: Annotated[
         str, typer.Option(help="What is fitted, separated by commas: 'ratios,omega,attitude,torque.coefficient'.")
     ] = "moments,omega",
@@ -72,7 +73,7 @@ def fit(
     if plot is not None and (problem := unwritable(plot, force, "--plot")):
         stop(problem)
     try:
-        guess, known = _guess(body, torque, scenario, trust)
+        guess, known = _guess(body, allow_unphysical, torque, scenario, trust)
         made = fitted(
             guess, [*data] if len(data) > 1 else data[0], free=[x.strip() for x in free.split(",") if x.strip()],
             sigma_omega=sigma_omega, sigma_attitude=sigma_attitude, missing="drop" if missing else "raise",
@@ -105,13 +106,13 @@ def fit(
 
 
 def _guess(
-    body: str | None, torque: str | None, scenario: Path | None, trust: bool
+    body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
 ) -> tuple[Body, dict[str, Any]]:  # fmt: skip
     """Returns the guess of the body, and what else is known."""
     if scenario is None:
         if body is None:
             raise ValueError("give a guess of the body: --body 1,2,3 for its moments, or --scenario FILE.toml")
-        return body_of(body), {} if torque is None else {"torque": torque_of(torque)}
+        return body_of(body, allow_unphysical), {} if torque is None else {"torque": torque_of(torque)}
     if body is not None or torque is not None:
         raise ValueError("give either --scenario or --body and --torque, not both")
     from polhode.scenario import load_scenario

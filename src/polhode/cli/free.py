@@ -9,11 +9,15 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import keep, unwritable
+from polhode.cli._problem import UNPHYSICAL_HELP
 from polhode.cli._terminal import FAILED, echo_json, print_table, say, stop
 
 if TYPE_CHECKING:
     from polhode.body import Body
     from polhode.free import FreeMotion
+
+MOST_FLIPS = 100_000
+"""Times of flips that are printed: two megabytes of them, computed at once."""
 
 
 @app.command()
@@ -25,6 +29,7 @@ def free(
         tuple[float, float, float] | None, typer.Option(metavar="A B C", help="Principal moments, in kg m^2.")
     ] = None,
     body: Annotated[str | None, typer.Option(help="In place of moments: a body of `polhode bodies`.")] = None,
+    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
     attitude: Annotated[
         tuple[float, float, float, float],
         typer.Option(metavar="W X Y Z", help="The attitude at t = 0: a quaternion, body to space, scalar first."),
@@ -47,9 +52,11 @@ def free(
 
     if plot is not None and (problem := unwritable(plot, force, option="--plot")):
         stop(problem)
+    if flips > MOST_FLIPS:
+        stop(f"--flips {flips} is more than the {MOST_FLIPS:,} that are printed; flips are half a period apart")
     per_radian = 180 / np.pi if degrees else 1.0
     try:
-        motion = FreeMotion(_body(moments, body), np.asarray(omega) / per_radian, attitude)
+        motion = FreeMotion(_body(moments, body, allow_unphysical), np.asarray(omega) / per_radian, attitude)
         states = motion.at(at or [0.0])
         flipped = motion.flip_times(flips) if flips else None
     except (ValueError, TypeError) as problem:
@@ -75,13 +82,13 @@ def free(
         say(f"plotted as {kept.file}", err=as_json)
 
 
-def _body(moments: tuple[float, float, float] | None, name: str | None) -> Body:
+def _body(moments: tuple[float, float, float] | None, name: str | None, allow_unphysical: bool) -> Body:
     """Returns the body that the options describe."""
     from polhode.body import Body
 
     if (moments is None) == (name is None):
         raise ValueError("give the body by --moments A B C, or by --body NAME (`polhode bodies` lists the names)")
-    return Body(moments) if name is None else Body.named(name)
+    return Body(moments, allow_unphysical=allow_unphysical) if name is None else Body.named(name)
 
 
 def _record(motion: FreeMotion, states: Any, flipped: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import typer
 
 from polhode.cli._app import app
 from polhode.cli._files import unwritable
+from polhode.cli._problem import UNPHYSICAL_HELP
 from polhode.cli._terminal import INTERRUPTED, is_terminal, print_text, say, stop
 
 FREE = "none"
@@ -22,6 +23,7 @@ def new(
     body: Annotated[
         str | None, typer.Option(help="Three principal moments, '1 2 2.8', in kg m^2; or a name of `polhode bodies`.")
     ] = None,
+    allow_unphysical: Annotated[bool, typer.Option("--allow-unphysical", help=UNPHYSICAL_HELP)] = False,
     omega: Annotated[str | None, typer.Option(help="The rate at the start, '0.005 5 0', body axes, in rad/s.")] = None,
     torque: Annotated[str | None, typer.Option(help="A model of `polhode torques`, or 'none'.")] = None,
     until: Annotated[float | None, typer.Option(help="The time at the end, in s.")] = None,
@@ -43,6 +45,7 @@ def new(
         text = _scenario(
             file.stem,
             body=_answered("Body: three principal moments in kg m^2, or a name", body, "1 2 2.8", asks),
+            allow_unphysical=allow_unphysical,
             omega=_answered("Rate at the start in rad/s, body axes", omega, "0.005 5 0", asks),
             torque=_answered("Torque: a model of `polhode torques`, or none", torque, FREE, asks),
             until=_answered("Until which time, in s", until, "20", asks),
@@ -70,7 +73,9 @@ def _answered(question: str, given: object, usual: str, asks: bool) -> str:
     return line.strip() or usual
 
 
-def _scenario(name: str, *, body: str, omega: str, torque: str, until: str, rtol: str) -> str:
+def _scenario(
+    name: str, *, body: str, allow_unphysical: bool, omega: str, torque: str, until: str, rtol: str
+) -> str:  # fmt: skip
     """Returns the text of a scenario."""
     from polhode.body import NAMED
     from polhode.torques import find
@@ -81,6 +86,8 @@ def _scenario(name: str, *, body: str, omega: str, torque: str, until: str, rtol
         body_line = f'name = "{body}"  # see `polhode bodies`'
     else:
         body_line = f"moments = {_numbers('the body', body)}  # principal moments, kg m^2; or tensor = [[...], ...]"
+        if allow_unphysical:
+            body_line += "\nallow_unphysical = true  # a moment may exceed the sum of the other two"
     parts = [
         f"# Run it:  polhode run {name}.toml --plot\n"
         "# All keys: docs/reference/scenario.md, and `polhode torques` for models.\n",

@@ -1,6 +1,15 @@
 """Ensembles on many machines: a plan that decides everything, parts that any process can run, and their store.
 
 Its names are brought in when first asked for: they need much that most people never do.
+
+Examples
+--------
+>>> def finished(plan):
+...     try:
+...         return plan.run()
+...     except ph.cluster.PlanInterrupted:  # Ctrl-C
+...         raise SystemExit("what is finished stays in the store: run it again to go on") from None
+...
 """
 
 from typing import TYPE_CHECKING, Any

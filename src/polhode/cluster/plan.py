@@ -84,6 +84,15 @@ def plan_ensemble(
         Looks at all bodies once, which takes half a second for a million of them; default: this process.
     storage_options
         What fsspec needs to know about a remote store, such as `{"endpoint_url": ...}`.
+
+    Examples
+    --------
+    >>> plan = ph.plan_ensemble(
+    ...     ph.Body([1, 2, 2.8]), omega=ph.samples.Normal([0, 2, 0], 0.1), count=3, seed=1,
+    ...     t_span=(0, 1), method="MR2", step=0.1, store="runs.zarr",
+    ... )
+    >>> plan.run().omega.shape
+    (3, 2, 3)
     """
     asked = Asked.given(
         body, torque, omega=omega, attitude=attitude, rotor=rotor, parameters=parameters, count=count, seed=seed,
@@ -129,7 +138,21 @@ def _wait_for_arrays(asked: Asked, manifest: Manifest, store: Store) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EnsemblePlan:
-    """An ensemble in parts: what was decided, and where the results are collected."""
+    """An ensemble in parts: what was decided, and where the results are collected.
+
+    Examples
+    --------
+    >>> plan = ph.plan_ensemble(
+    ...     ph.Body([1, 2, 2.8]), omega=ph.samples.Normal([0, 2, 0], 0.1), count=3, seed=1,
+    ...     t_span=(0, 1), method="MR2", step=0.1, store="three.zarr",
+    ... )
+    >>> plan.parts
+    1
+    >>> plan.run().omega.shape
+    (3, 2, 3)
+    >>> plan.missing
+    []
+    """
 
     asked: Asked
     manifest: Manifest

@@ -56,7 +56,13 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 @primitive
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """Returns a if the condition holds, else b. Unlike an `if`, it chooses lane by lane; a and b are both computed."""
+    """Returns a if the condition holds, else b. Unlike an `if`, it chooses lane by lane; a and b are both computed.
+
+    Examples
+    --------
+    >>> ph.where(1.0 > 0.0, 2.0, 3.0)
+    2.0
+    """
     return a if condition else b
 
 

@@ -133,6 +133,15 @@ def table_at(handle: float, t: float) -> Vec3:
             ...
 
     Bodies that are computed together share the table of the first of them; others are computed alone.
+
+    Examples
+    --------
+    >>> field = ph.Table([0, 1, 2], [[0, 0, 0], [0, 1, 0], [0, 0, 0]], kind="linear")
+    >>> @ph.torque(parameters=[field])
+    ... def dipole(t, q, w, p):
+    ...     return ph.cross((0.1, 0.0, 0.2), ph.to_body(q, ph.table_at(p[0], t)))
+    ...
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), dipole, omega=[0, 0, 1], t_span=(0, 2), method="RK4", step=0.1)
     """
     first = lane(handle, 0)
     if not is_handle(first):

@@ -140,6 +140,15 @@ def ensemble(
     Where method and torque allow it, eight or sixteen bodies are computed at a time in the vector registers. This
     changes nothing but the speed; `lanes` and `why_not_packed` of the result say whether it was done. A torque with an
     `if` on its arguments is computed for one body after the other: `polhode.where` is faster.
+
+    Examples
+    --------
+    >>> many = ph.ensemble(
+    ...     ph.Body([1, 2, 2.8]), omega=ph.samples.Normal([0, 2, 0], 0.1), count=5, seed=1,
+    ...     t_span=(0, 1), method="MR2", step=0.1,
+    ... )
+    >>> many.omega.shape
+    (5, 2, 3)
     """
     workers = available_cores() if threads is None else _check.count("threads", threads)
     asked = Asked.given(

@@ -195,6 +195,15 @@ def quantity(what: What) -> Quantity:
         "t_last", "steps", "evaluations" or, with `rtol`, "error_estimate". A function of your own is possible as
         well: it is called with an `Ensemble` of some of the bodies and returns an array (bodies, times, ...) or
         (bodies,).
+
+    Examples
+    --------
+    >>> found = ph.ensemble(
+    ...     ph.Body([1, 2, 2.8]), omega=ph.samples.Normal([0, 2, 0], 0.1), count=8, seed=1, t_span=(0, 1),
+    ...     method="MR2", step=0.1, reduce={"energy": ph.quantity("kinetic_energy").quantile([0.05, 0.95], "body")},
+    ... )
+    >>> found["energy"].shape
+    (2, 2)
     """
     if not isinstance(what, str):
         return Quantity(_function("what", what))
@@ -479,7 +488,17 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reduced(Mapping[str, Any]):
-    """The reductions of an ensemble: `reduced[name]` is an array, for each name that was asked for."""
+    """The reductions of an ensemble: `reduced[name]` is an array, for each name that was asked for.
+
+    Examples
+    --------
+    >>> found = ph.ensemble(
+    ...     ph.Body([1, 2, 2.8]), omega=ph.samples.Normal([0, 2, 0], 0.1), count=8, seed=1, t_span=(0, 1),
+    ...     method="MR2", step=0.1, reduce={"mean": ph.quantity("omega").mean("body")},
+    ... )
+    >>> found["mean"].shape
+    (2, 3)
+    """
 
     problem: Problem
     """What was asked, for one of the bodies."""

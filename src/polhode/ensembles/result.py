@@ -70,6 +70,20 @@ class EnsembleInterrupted(KeyboardInterrupt):
 
     With `rtol` it holds the best rows so far; bodies that had not reached the tolerance have the status INTERRUPTED,
     even if they have all rows. With `reduce` it holds the reductions of all batches that were finished.
+
+    Examples
+    --------
+    >>> def impatient(done, steps):
+    ...     raise KeyboardInterrupt  # as Ctrl-C does
+    ...
+    >>> start = {"omega": [[0.1, 2, 0], [0, 0.1, 3]], "t_span": (0, 5), "method": "MR2", "step": 0.01}
+    >>> try:
+    ...     many = ph.ensemble(ph.Body([1, 2, 2.8]), **start, progress=impatient)
+    ... except ph.EnsembleInterrupted as stopped:
+    ...     many = stopped.ensemble
+    ...
+    >>> len(many)
+    2
     """
 
     def __init__(self, ensemble: Any) -> None:
@@ -124,6 +138,15 @@ class Ensemble(WithAttitudes):
     """The motions of many bodies, at common times: arrays have a first axis for the body, a second for the time.
 
     `ensemble[k]` is the `Solution` of body k, with everything that a solution has.
+
+    Examples
+    --------
+    >>> rates = [[0.1, 2, 0], [0, 0.1, 3]]
+    >>> many = ph.ensemble(ph.Body([1, 2, 2.8]), omega=rates, t_span=(0, 5), method="MR2", step=0.1)
+    >>> many.omega.shape
+    (2, 2, 3)
+    >>> many[1].omega[-1].round(3)
+    array([-0.02 ,  0.098,  3.   ])
     """
 
     problem: Problem

@@ -6,6 +6,12 @@ Orbits are prescribed: the attitude does not change them. All vectors are in spa
 of the planet. The torques that use all this are `polhode.GravityGradient`, `polhode.MagneticDipole` and
 `polhode.Facets`. Fields and densities that come from other packages (`pip install polhode[environment]`) are put into
 tables along the orbit when a run begins; these packages are imported there only.
+
+Examples
+--------
+>>> low = ph.environment.Orbit(semi_major_axis=6.8e6, inclination_deg=51.6)
+>>> ph.GravityGradient(orbit=low).name
+'GravityGradient'
 """
 
 from polhode.environment._planet import EARTH_MU, EARTH_RADIUS, EARTH_RATE, sidereal_angle

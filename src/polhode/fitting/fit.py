@@ -84,6 +84,14 @@ def fit(
         Whether the fit begins with a short span, in which there is one minimum, and extends it.
     rtol
         The tolerance of motions under a torque.
+
+    Examples
+    --------
+    >>> t = np.linspace(0, 10, 60)
+    >>> gyro = {"t": t, "omega": ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.3, 2, 0.1]).at(t).omega}
+    >>> found = ph.fit(ph.Body([1, 1.9, 2.9]), gyro, free=["ratios", "omega"])
+    >>> found.omega.round(6)
+    array([0.3, 2. , 0.1])
     """
     if not isinstance(body, Body):
         raise TypeError(f"body must be a polhode.Body, a guess of it, not {body!r}: write Body({body!r})")

@@ -34,7 +34,18 @@ LARGE_CHI2 = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A body, its start and its torque, fitted to measurements. It prints as a table."""
+    """A body, its start and its torque, fitted to measurements. It prints as a table.
+
+    Examples
+    --------
+    >>> t = np.linspace(0, 10, 60)
+    >>> truth = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.3, 2, 0.1])
+    >>> found = ph.fit(ph.Body([1, 1.9, 2.9]), {"t": t, "omega": truth.at(t).omega}, free=["ratios", "omega"])
+    >>> found.names
+    ('I_x/I_z', 'I_y/I_z', 'omega_x', 'omega_y', 'omega_z')
+    >>> (found.body.moments / found.body.moments[0]).round(6)
+    array([1. , 2. , 2.8])
+    """
 
     body: Body
     """The body that fits best."""

@@ -39,7 +39,16 @@ TRIAL_ROWS = 4
 
 
 class LongRun(UserWarning):
-    """A run is about to begin that is likely to take minutes or more."""
+    """A run is about to begin that is likely to take minutes or more.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ph.LongRun)  # begin without a word
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 5), rtol=1e-9)
+    ...
+    """
 
 
 def seconds_of(steps: float, bodies: int = 1, threads: int = 1) -> float:

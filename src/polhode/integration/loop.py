@@ -49,7 +49,22 @@ Progress = Callable[[int, int], None]
 
 
 class SimulationFailed(ArithmeticError):
-    """The run could not go on. `solution` holds everything up to the last good state."""
+    """The run could not go on. `solution` holds everything up to the last good state.
+
+    Examples
+    --------
+    >>> import math
+    >>> def broken(t, q, w, p):
+    ...     return 0.0, 0.0, math.nan if t > 1.0 else 0.0
+    ...
+    >>> acting = ph.torque(broken)
+    >>> try:
+    ...     ph.simulate(ph.Body([1, 2, 2.8]), acting, omega=[0.1, 2, 0], t_span=(0, 10), method="RK4", step=0.1)
+    ... except ph.SimulationFailed as failed:
+    ...     print(failed.solution.t_last < 1.2)
+    ...
+    True
+    """
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(solution.message)
@@ -61,7 +76,22 @@ class SimulationFailed(ArithmeticError):
 
 
 class SimulationInterrupted(KeyboardInterrupt):
-    """The user stopped the run. `solution` holds everything up to the last step."""
+    """The user stopped the run. `solution` holds everything up to the last step.
+
+    Examples
+    --------
+    >>> def impatient(done, steps):
+    ...     raise KeyboardInterrupt  # as Ctrl-C does
+    ...
+    >>> start = {"omega": [0.1, 2, 0], "t_span": (0, 10), "method": "RK4", "step": 0.01}
+    >>> try:
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), **start, progress=impatient)
+    ... except ph.SimulationInterrupted as stopped:
+    ...     run = ph.resume(stopped.solution, t_end=10)
+    ...
+    >>> run.t_last
+    10.0
+    """
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(solution.message)

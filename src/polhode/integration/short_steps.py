@@ -13,7 +13,16 @@ step, and a motion that is held at a jump of its torque, at 1e-7 to 1e-13, 5e-6 
 
 
 class ShortSteps(UserWarning):
-    """Steps have become so short that a run takes long: the torque is likely to jump where the motion is."""
+    """Steps have become so short that a run takes long: the torque is likely to jump where the motion is.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ph.ShortSteps)  # end a run whose steps become so short
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), ph.HeavyTop(1), omega=[0.1, 2, 0], t_span=(0, 1), rtol=1e-6)
+    ...
+    """
 
 
 def are_absurdly_short(plan: Plan, steps: Any, length: Any, rate: Any) -> Any:

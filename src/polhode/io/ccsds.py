@@ -343,6 +343,14 @@ def read_aem(path: AnyPath, *, segment: int | None = None) -> AttitudeHistory:
 
     Segments that follow each other are joined. Where they overlap, or have other frames or objects, `segment` says
     which is meant, from 0 on. Every error names the line and the remedy.
+
+    Examples
+    --------
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 5), rtol=1e-9)
+    >>> run = run.with_epoch("2026-01-01T00:00:00")
+    >>> written = run.to_aem("probe.aem", object_name="PROBE", object_id="2026-001A")
+    >>> ph.read_aem("probe.aem").object_name
+    'PROBE'
     """
     message = read_text(path)
     if message.kind == "APM":
@@ -747,6 +755,14 @@ def read_apm(path: AnyPath) -> AttitudeState:
 
     The attitude is that of the quaternion if there is one, else of the Euler angles, else of the spin; the rate that of
     the angular velocity, of the derivatives of quaternion or angles, or of the spin, in this order.
+
+    Examples
+    --------
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 5), rtol=1e-9)
+    >>> run = run.with_epoch("2026-01-01T00:00:00")
+    >>> run.to_apm("probe.apm", object_name="PROBE", object_id="2026-001A", t=0.0)
+    >>> ph.read_apm("probe.apm").omega.round(6)
+    array([0.1, 2. , 0. ])
     """
     message = read_text(path)
     if message.kind != "APM":

@@ -192,7 +192,7 @@ class _Reader:
         """Reads the file."""
         magic = self.file.read(4)
         if magic[:3] != _MAGIC[:3]:
-            hint = ""
+            hint = ", as results are that polhode saves"
             if magic == b"\x89HDF":
                 hint = ": this is NetCDF-4 or HDF5; convert it with xarray's to_netcdf(..., format='NETCDF3_64BIT')"
             raise BadFile(f"{self.name} is not a NetCDF-3 file{hint}")

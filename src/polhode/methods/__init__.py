@@ -2,6 +2,11 @@
 
 A new file is found by itself, and so are the methods of other installed packages. The package can be called:
 `polhode.methods()` lists the methods, `polhode.methods("MR2")` is one of them in full.
+
+Examples
+--------
+>>> "Strang" in ph.methods()
+True
 """
 
 import importlib

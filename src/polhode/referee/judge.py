@@ -84,6 +84,16 @@ def check(
         For a torque that carries numbers of its own along: their values at the start.
     rtol
         The error of the truth of a torqued body. Default: a hundredth of what the digits of the history can show.
+
+    Examples
+    --------
+    >>> t = np.linspace(0, 10, 101)
+    >>> true = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0]).at(t)
+    >>> theirs = {"t": t, "quaternion": true.quaternion, "omega": true.omega}
+    >>> ph.check(theirs, body=ph.Body([1, 2, 2.8])).agrees
+    True
+    >>> ph.check(theirs, body=ph.Body([1, 2, 2.9])).agrees
+    False
     """
     if not isinstance(body, Body):
         raise TypeError(f"body must be a polhode.Body, not {body!r}: write Body({body!r})")

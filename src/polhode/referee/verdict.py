@@ -95,7 +95,15 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What a history of a motion is worth: `print(verdict)` says it in plain English."""
+    """What a history of a motion is worth: `print(verdict)` says it in plain English.
+
+    Examples
+    --------
+    >>> theirs = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.1)
+    >>> verdict = ph.check(theirs, body=ph.Body([1, 2, 2.8]), tolerance=1e-2)
+    >>> verdict.agrees
+    True
+    """
 
     source: str
     """The file, or what else the history came from."""

@@ -89,6 +89,15 @@ class Stepper:
 
     A stepper is for one thread at a time; several steppers can be used by several threads at once. It can be copied
     and pickled, with what the method remembers. It does not look for events: `simulate` does.
+
+    Examples
+    --------
+    >>> loop = ph.Stepper(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], method="MR2", step=0.1)
+    >>> for _ in range(10):
+    ...     loop.step()
+    ...
+    >>> round(loop.t, 9)
+    1.0
     """
 
     def __init__(

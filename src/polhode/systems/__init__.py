@@ -1,6 +1,13 @@
 """Systems: bodies that fly, turn and act on each other.
 
 Its names are brought in when first asked for: they need much that most people never do.
+
+Examples
+--------
+>>> falling = ph.System(ph.Body([1, 2, 2.8]), mass=1, position=[[0, 0, 0]])
+>>> run = ph.simulate_system(falling, ph.systems.UniformGravity((0, 0, -9.81)), t_span=(0, 1), step=0.1)
+>>> run.velocity[-1].round(6) + 0.0
+array([[ 0.  ,  0.  , -9.81]])
 """
 
 from typing import TYPE_CHECKING, Any

@@ -225,6 +225,17 @@ def pairs(
         For a potential that cannot be differentiated automatically: `dV/dr(r, a, b)`, or for sites with axes a
         function of the same arguments that returns the derivatives by d, u and w, each three numbers. It is compared
         with the potential at the start of a run.
+
+    Examples
+    --------
+    >>> def charges(r, a, b):
+    ...     return a[0] * b[0] / r
+    ...
+    >>> sites = [ph.systems.Site((0, 0, 0.5), 1.0), ph.systems.Site((0, 0, -0.5), -1.0)]
+    >>> two = ph.System([ph.Body([1, 1, 0.5])] * 2, mass=1.0, position=[[0, 0, 0], [3, 0, 0]])
+    >>> run = ph.simulate_system(two, ph.pairs(charges, sites), t_span=(0, 1), step=0.1)
+    >>> bool(run.velocity[-1, 0, 0] < 0)
+    True
     """
     return Pairs(potential, sites, cutoff, box, derivative)
 
@@ -572,6 +583,17 @@ def forces(
     the centres of mass, in N m. It is compiled together with the step; with `compiled=False` it is called as it is, and
     may be any function of NumPy, JAX or anything else. `potential`, called as `V(t, x, q, p)`, gives the energy; at
     the start of a run forces and torques are compared with its gradient.
+
+    Examples
+    --------
+    >>> def spring(t, x, q, p):
+    ...     return -p[0] * x, 0.0 * x
+    ...
+    >>> one = ph.System(ph.Body([1, 2, 2.8]), mass=1, position=[[1, 0, 0]])
+    >>> held = ph.forces(spring, parameters=[1.0], compiled=False)
+    >>> run = ph.simulate_system(one, held, t_span=(0, np.pi), step=np.pi / 100)
+    >>> run.position[-1].round(2) + 0.0
+    array([[-1.,  0.,  0.]])
     """
     return ArrayForces(function, parameters, potential, compiled, depends_on_time)
 

@@ -75,6 +75,13 @@ def simulate_system(
         If a step cannot be made; it names the body. Everything computed so far is in its `solution`.
     SimulationInterrupted
         A `KeyboardInterrupt` with a `solution`.
+
+    Examples
+    --------
+    >>> one = ph.System(ph.Body([1, 2, 2.8]), mass=1, position=[[0, 0, 0]], omega=[[0.1, 2, 0]])
+    >>> run = ph.simulate_system(one, ph.systems.UniformGravity((0, 0, -9.81)), t_span=(0, 1), step=0.01)
+    >>> run.position[-1].round(3) + 0.0
+    array([[ 0.   ,  0.   , -4.905]])
     """
     if not isinstance(system, System):
         raise TypeError(f"system must be a polhode.System, not {system!r}")
@@ -115,6 +122,13 @@ def resume_system(
     A run that is cut and goes on has the bits of one that was not, if the cut is at a grid point (with G8, up to
     round-off). A solution from a file needs its `forces` again. A solution that was asked for with a tolerance goes on
     with steps of the same length; its estimate holds for the first part only, and the whole has none.
+
+    Examples
+    --------
+    >>> one = ph.System(ph.Body([1, 2, 2.8]), mass=1, position=[[0, 0, 0]], velocity=[[1, 0, 0]])
+    >>> half = ph.simulate_system(one, t_span=(0, 1), step=0.1)
+    >>> ph.resume_system(half, t_end=2).position[-1].round(6)
+    array([[2., 0., 0.]])
     """
     if not isinstance(solution, SystemSolution):
         raise TypeError(f"a SystemSolution can be resumed, not {type(solution).__name__}")

@@ -28,6 +28,16 @@ class SystemSolution:
     """The motion of a system: arrays with a row for each output time and, in it, one for each body.
 
     Positions, velocities and spatial momenta are in space; rates and momenta are in the axes of each body.
+
+    Examples
+    --------
+    >>> two = ph.System(
+    ...     [ph.Body([1, 2, 2.8])] * 2, mass=1.0, position=[[0, 0, 0], [3, 0, 0]], velocity=[[0, 0, 1], [0, 0, 0]]
+    ... )
+    >>> run = ph.simulate_system(two, t_span=(0, 1), step=0.1)
+    >>> run.position[-1].round(6)
+    array([[0., 0., 1.],
+           [3., 0., 0.]])
     """
 
     system: System

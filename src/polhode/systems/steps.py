@@ -35,6 +35,14 @@ class Langevin:
     Between two half steps of the free flow, velocities and angular momenta, in body axes, follow the exact solution of
     dv = -friction v dt + noise for the time of the step: half kick, half flow, bath, half flow, half kick.
     Random numbers depend on the seed, the body and the number of the step, and on nothing else.
+
+    Examples
+    --------
+    >>> bath = ph.Langevin(kT=1.0, friction=0.5, seed=1)
+    >>> gas = ph.System([ph.Body([1, 2, 2.8])] * 2, mass=1.0, position=[[0, 0, 0], [5, 0, 0]])
+    >>> run = ph.simulate_system(gas, t_span=(0, 1), step=0.1, heat=bath)
+    >>> bool(run.kinetic_energy[-1] > 0)
+    True
     """
 
     kT: float

@@ -16,6 +16,15 @@ class System:
     `bodies` is a list of `Body`, or one body that all are like. `position` has a row for each body: the centre of mass
     in space, in m. A single mass, velocity, attitude or rate holds for all bodies; velocities (in space, m/s) and rates
     (in body axes, rad/s) are zero if they are not given, and attitudes those of the axes of space.
+
+    Examples
+    --------
+    >>> pair = ph.System(
+    ...     [ph.Body([1, 2, 2.8]), ph.Body([2, 2, 1])], mass=[1, 2], position=[[0, 0, 0], [3, 0, 0]],
+    ...     omega=[[0, 0, 1], [0, 1, 0]],
+    ... )
+    >>> len(pair.bodies)
+    2
     """
 
     def __init__(

@@ -65,7 +65,16 @@ KEPT_ANSWERS = 1000
 
 
 class ToleranceNotReached(UserWarning):
-    """The estimate of the error is above the tolerance, and shorter steps would not help."""
+    """The estimate of the error is above the tolerance, and shorter steps would not help.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ph.ToleranceNotReached)  # less accurate than asked is an error
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), ph.HeavyTop(1), omega=[0.1, 2, 0], t_span=(0, 1), rtol=1e-6)
+    ...
+    """
 
 
 class Goal(NamedTuple):

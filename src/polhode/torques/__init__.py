@@ -2,6 +2,11 @@
 
 A new file is found by itself, and so are the models of other installed packages. The package can be called:
 `polhode.torques()` lists the models, `polhode.torques("HeavyTop")` is one of them in full.
+
+Examples
+--------
+>>> "HeavyTop" in ph.torques()
+True
 """
 
 import importlib

@@ -297,6 +297,19 @@ def torque_from_pointer(
     "rate", it depends on all three. Nor can be read whether it jumps or bends: with `smooth=True` it does not, and
     `rtol` may take another method than DOP853. `breakpoints` are times at which it jumps. With `from_body` numbers of
     the body stand behind the parameters, as in `torque`.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> numbers = ctypes.POINTER(ctypes.c_double)
+    >>> @ctypes.CFUNCTYPE(None, ctypes.c_double, numbers, numbers, numbers, numbers)
+    ... def brake(t, q, w, p, torque):  # in place of a function of a library
+    ...     torque[0], torque[1], torque[2] = -0.5 * w[0], -0.5 * w[1], -0.5 * w[2]
+    ...
+    >>> drag = ph.torque_from_pointer(brake, depends="rate")
+    >>> run = ph.simulate(ph.Body([1, 1, 1]), drag, omega=[0, 0, 2], t_span=(0, 2), method="RK4", step=0.1)
+    >>> run.omega[-1].round(5)
+    array([0.     , 0.     , 0.73576])
     """
     label = name or getattr(address, "__name__", None) or "pointer"
     energy: Any = None if potential is None else _unreadable

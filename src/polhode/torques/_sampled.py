@@ -45,6 +45,16 @@ class Sampled(Spanned):
 
     Steps end at the samples. The held torque, the numbers of the law and the number of the last sample are carried
     numbers of the solution (`solution.state`). Every method takes such a torque, except those with a corrector.
+
+    Examples
+    --------
+    >>> def brake(t, q, w, p):
+    ...     return -0.5 * w[0], -0.5 * w[1], -0.5 * w[2]
+    ...
+    >>> law = ph.Sampled(0.1, brake)
+    >>> run = ph.simulate(ph.Body([1, 1, 1]), law, omega=[0, 0, 2], t_span=(0, 1), method="RK4", step=0.05)
+    >>> bool(abs(run.omega[-1, 2] - 2 * 0.95**10) < 1e-12)
+    True
     """
 
     period: float

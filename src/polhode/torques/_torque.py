@@ -624,6 +624,16 @@ def torque(
     at less than 1 us a call and what it takes itself. An exception comes out of the run as it was raised, with what was
     computed as its `solution`. If its code cannot be read, it is taken to depend on everything and to bend anywhere,
     unless `depends` and `smooth=True` say otherwise.
+
+    Examples
+    --------
+    >>> @ph.torque(parameters=[0.5])
+    ... def brake(t, q, w, p):
+    ...     return -p[0] * w[0], -p[0] * w[1], -p[0] * w[2]
+    ...
+    >>> run = ph.simulate(ph.Body([1, 1, 1]), brake, omega=[0, 0, 2], t_span=(0, 2), method="RK4", step=0.1)
+    >>> run.omega[-1].round(5)
+    array([0.     , 0.     , 0.73576])
     """
     if callable(parameters):
         raise TypeError(

@@ -17,7 +17,15 @@ def body_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 @dataclass(frozen=True)
 class ConstantBodyTorque(Torque):
-    """A torque that is constant in body axes, such as that of thrusters fixed to the body. It has no potential."""
+    """A torque that is constant in body axes, such as that of thrusters fixed to the body. It has no potential.
+
+    Examples
+    --------
+    >>> thrust = ph.ConstantBodyTorque((0, 0, 0.6))
+    >>> run = ph.simulate(ph.Body([1, 2, 3]), thrust, omega=[0, 0, 1], t_span=(0, 10), rtol=1e-9)
+    >>> run.omega[-1].round(6)
+    array([0., 0., 3.])
+    """
 
     vector: Vec3
     """The torque in body axes, in N m."""

@@ -22,6 +22,13 @@ class ConstantSpaceTorque(Torque):
 
     It has no potential. It is symmetric about its own direction, but the momentum along that direction is just what it
     changes; so no axis is declared along which momentum would be conserved.
+
+    Examples
+    --------
+    >>> push = ph.ConstantSpaceTorque((0, 0, 0.5))
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), push, omega=[0.1, 2, 0], t_span=(0, 4), method="MR2", step=0.1)
+    >>> (run.spatial_momentum[-1] - run.spatial_momentum[0]).round(6) + 0.0
+    array([0., 0., 2.])
     """
 
     vector: Vec3

@@ -36,6 +36,13 @@ class CoulombSoftWall(Torque):
     With z the height of the point e3 of the body, the potential energy is -1/(1.1 + z) + 0.001/(1.1 + z)^10, in the
     units of the paper, least at z = -0.50. The paper prints the torque with the opposite sign: then the force is
     repulsive and the wall is a deep hole, but the paper's figures can be reproduced.  [krysl2004, sec. 3.6]
+
+    Examples
+    --------
+    >>> body, wall = ph.Body.named("soft-wall"), ph.CoulombSoftWall()
+    >>> run = ph.simulate(body, wall, omega=[0.1, 0.2, 0.3], t_span=(0, 0.1), method="MR2", step=0.01)
+    >>> run.success
+    True
     """
 
     sign: Literal["physical", "printed"] = "physical"

@@ -40,6 +40,16 @@ class Damper(Torque):
     of body and ring together is kept. It carries the momentum of the ring along its axis, `ring` = J (s + a . w) in
     N m s, and with a spring its angle relative to the body, `angle` in rad. The body of the simulation must not contain
     the spin inertia J: `damper.carrier(whole)` is that body. A ring of fluid is one without a spring.
+
+    Examples
+    --------
+    >>> ring = ph.Damper(spin_axis=(1, 0, 0), inertia=0.1, viscous=0.05)
+    >>> body = ring.carrier(ph.Body([1, 2, 2.8]))
+    >>> run = ph.simulate(body, ring, omega=[0.1, 0, 2], t_span=(0, 20), method="RK4", step=0.1)
+    >>> run.state_names
+    ('ring',)
+    >>> bool(abs(run.omega[-1, 0]) < 0.06)
+    True
     """
 
     example: ClassVar[dict[str, Any]] = {"spin_axis": (0.0, 0.0, 1.0), "inertia": 0.1, "viscous": 0.02}

@@ -23,6 +23,12 @@ class LinearDamping(Torque):
     """A torque proportional to the rate, -D w: the drag of a thick fluid, or a rate controller.
 
     The energy falls at the rate w . D w, in W; it stays constant if D is antisymmetric.
+
+    Examples
+    --------
+    >>> run = ph.simulate(ph.Body([1, 1, 1]), ph.LinearDamping(0.5), omega=[0, 0, 2], t_span=(0, 2), rtol=1e-9)
+    >>> bool(abs(run.omega[-1, 2] - 2 * np.exp(-1.0)) < 1e-9)
+    True
     """
 
     coefficient: float | Vec3 | tuple[Vec3, Vec3, Vec3]

@@ -169,6 +169,14 @@ class Facets(AlongOrbit, Spanned):
     nothing to the speed. Of the light the share `specular` is reflected as by a mirror, `diffuse` as by paper, and the
     rest is absorbed.  [wertz1978, sec. 17.2] The orbit is prescribed. The shadow of the planet is a cylinder: steps
     end where it is entered and left.
+
+    Examples
+    --------
+    >>> low = ph.environment.Orbit(semi_major_axis=6.8e6)  # along y at the start
+    >>> panel = ph.Facets(areas=[2.0], normals=[[0, 1, 0]], centres=[[0.5, 0.1, 0]], orbit=low, density=1e-12)
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), panel, omega=[0, 0, 0], t_span=(0, 10), method="RK4", step=1.0)
+    >>> bool(run.omega[-1, 2] < 0)
+    True
     """
 
     areas: tuple[float, ...]

@@ -19,7 +19,14 @@ def no_potential(t: float, q: Quat, p: Any) -> float:
 
 @dataclass(frozen=True)
 class Free(Torque):
-    """No torque: the body is free. Energy and spatial momentum are conserved."""
+    """No torque: the body is free. Energy and spatial momentum are conserved.
+
+    Examples
+    --------
+    >>> run = ph.simulate(ph.Body([1, 2, 2.8]), ph.Free(), omega=[0.1, 2, 0], t_span=(0, 5), rtol=1e-9)
+    >>> run.method
+    'Exact'
+    """
 
     depends = Depends.NOTHING
     reads_attitude = False

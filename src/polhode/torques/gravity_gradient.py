@@ -93,6 +93,14 @@ class GravityGradient(AlongOrbit):
     With u the unit vector to the mass seen from the body, the torque is c u x I u and the potential energy
     (c/2) u . I u: the axis of the least moment is drawn towards the mass.  [celledoni2006, sec. 4.3] On an orbit
     c = 3 mu / r^3; the orbit is prescribed, and the energy of the motion along it is left out of the potential.
+
+    Examples
+    --------
+    >>> boom, low = ph.Body([10, 10, 1]), ph.GravityGradient.at_distance(mu=3.986e14, r=7.0e6)
+    >>> tilted = ph.quaternion_from_euler("x", [5], degrees=True)
+    >>> run = ph.simulate(boom, low, omega=[0, 0, 0], attitude=tilted, t_span=(0, 6000), rtol=1e-6)
+    >>> bool(np.degrees(run.pointing_angle("z", [0, 0, 1])).max() < 5.001)
+    True
     """
 
     strength: float | None = None

@@ -33,6 +33,13 @@ class HeavyTop(Torque):
     """A constant force in space, such as the weight, that acts at a point fixed in the body.
 
     The body turns about the origin of its axes. The torque is r x R^T f, the potential energy -f . R r.
+
+    Examples
+    --------
+    >>> pull, tilted = ph.HeavyTop(weight=20), [0.96, 0.28, 0, 0]
+    >>> top = ph.simulate(ph.Body([5, 5, 1]), pull, omega=[0, 0, 50], attitude=tilted, t_span=(0, 2), rtol=1e-6)
+    >>> bool(top.energy_error.max() < 1e-6)
+    True
     """
 
     weight: float

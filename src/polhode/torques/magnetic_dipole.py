@@ -64,6 +64,14 @@ class MagneticDipole(Spanned):
         MagneticDipole(moment=(0, 0, 0.1), field=polhode.environment.IGRF(orbit, "2026-03-20"))
 
     The field is that at the place of the body. It does not change with the attitude.
+
+    Examples
+    --------
+    >>> needle, body = ph.MagneticDipole(moment=(0, 0, 2.0), field=(0, 0, 3e-5)), ph.Body([1e-3, 1e-3, 5e-4])
+    >>> tilted = ph.quaternion_from_euler("x", [10], degrees=True)
+    >>> run = ph.simulate(body, needle, omega=[0, 0, 0], attitude=tilted, t_span=(0, 20), rtol=1e-6)
+    >>> bool(np.degrees(run.pointing_angle("z", [0, 0, 1])).max() < 10.001)
+    True
     """
 
     moment: Vec3

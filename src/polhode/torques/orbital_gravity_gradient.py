@@ -48,6 +48,13 @@ class OrbitalGravityGradient(Torque):
     It is `GravityGradient` with c = 3 n^2, but the direction to the planet turns about the orbit normal at the orbital
     rate n, right-handed. The axes of space do not turn. The potential energy depends on time; T + V - n L is conserved,
     with L the spatial angular momentum along the normal.
+
+    Examples
+    --------
+    >>> pull = ph.OrbitalGravityGradient(orbital_rate=1.1e-3)
+    >>> run = ph.simulate(ph.Body([10, 10, 1]), pull, omega=[0, 0, 1.1e-3], t_span=(0, 600), rtol=1e-6)
+    >>> run.success
+    True
     """
 
     orbital_rate: float

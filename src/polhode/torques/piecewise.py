@@ -39,6 +39,13 @@ class PiecewiseTorque(Torque):
     then an impulse of 0.2 N m s about y within 0.05 s:
 
         PiecewiseTorque(((2.0, (20, 0, 0)), (2.05, (0, 4, 0))))
+
+    Examples
+    --------
+    >>> there_and_back = ph.PiecewiseTorque(((1.0, (0, 0, 2.0)), (2.0, (0, 0, -2.0))))  # each until its time
+    >>> run = ph.simulate(ph.Body([1, 1, 2]), there_and_back, omega=[0, 0, 0], t_span=(0, 3), rtol=1e-9)
+    >>> run.at([0, 1, 3]).omega[:, 2].round(6) + 0.0
+    array([0., 1., 0.])
     """
 
     segments: tuple[tuple[float, Vec3], ...]

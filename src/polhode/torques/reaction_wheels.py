@@ -124,6 +124,16 @@ class ReactionWheels(Torque):
     Motors are turned by a law of yours, or by gains towards an attitude, or not at all. A law is a function that is
     compiled with the step, `law(t, q, w, p, speeds)`: time, quaternion, rate, the `parameters_of_law`, and a tuple
     with the speeds of the wheels relative to the body. It returns the torque of each motor on its wheel, in N m.
+
+    Examples
+    --------
+    >>> axes = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+    >>> wheels = ph.ReactionWheels(axes, inertias=0.01, attitude_gain=0.1, rate_gain=1.0)
+    >>> tilted = ph.quaternion_from_euler("z", [5], degrees=True)
+    >>> body = ph.Body([10, 12, 15])
+    >>> run = ph.simulate(body, wheels, omega=[0, 0, 0], attitude=tilted, t_span=(0, 1), method="RK4", step=0.1)
+    >>> run.state_names
+    ('wheel_1', 'wheel_2', 'wheel_3')
     """
 
     axes: tuple[Vec3, ...]

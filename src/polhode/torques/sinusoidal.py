@@ -19,7 +19,15 @@ def sinusoidal_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 @dataclass(frozen=True)
 class SinusoidalTorque(Torque):
-    """A torque that oscillates harmonically along a direction fixed in the body, a cos(nu t + phi)."""
+    """A torque that oscillates harmonically along a direction fixed in the body, a cos(nu t + phi).
+
+    Examples
+    --------
+    >>> shaken = ph.SinusoidalTorque(amplitude=(0, 0, 0.5), angular_frequency=2.0)
+    >>> run = ph.simulate(ph.Body([1, 1, 2]), shaken, omega=[0, 0, 0], t_span=(0, 1), rtol=1e-9)
+    >>> bool(abs(run.omega[-1, 2] - 0.5 / 2 * np.sin(2.0) / 2) < 1e-9)
+    True
+    """
 
     amplitude: Vec3
     """a, in body axes, in N m."""

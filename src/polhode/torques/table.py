@@ -47,6 +47,13 @@ class Table(Torque):
         Table(spline)                                     # SciPy's CubicSpline, PPoly or BSpline with three columns
 
     As a vector: give it among the parameters of a function, and ask for it there with `table_at`.
+
+    Examples
+    --------
+    >>> ramp = ph.Table([0, 1, 2], [[0, 0, 0], [0, 0, 1], [0, 0, 0]], kind="linear")
+    >>> run = ph.simulate(ph.Body([1, 1, 2]), ramp, omega=[0, 0, 0], t_span=(0, 2), rtol=1e-9)
+    >>> run.omega[-1].round(6)
+    array([0. , 0. , 0.5])
     """
 
     t: Any

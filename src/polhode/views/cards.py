@@ -444,13 +444,18 @@ def torque_record(model: type[Torque]) -> dict[str, Any]:
     }
 
 
+def described(model: type[Torque]) -> str:
+    """Returns what the docstring says, without its example in Python."""
+    return (inspect.getdoc(model) or "").partition("\n\nExamples\n---")[0]
+
+
 def torque_card(model: type[Torque]) -> str:
     """Returns everything that is known about a torque, with an example."""
     docs = _field_docs(model)
     package = torques.package(model.__name__)
     return "\n".join(
         [
-            f"{model.__name__}: {inspect.getdoc(model)}\n",
+            f"{model.__name__}: {described(model)}\n",
             *([f"package     {package}"] if package else []),
             f"depends on  {depends_on(model)}",
             f"potential   {_potential(model)}\n",

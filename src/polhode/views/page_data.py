@@ -497,7 +497,9 @@ class SolutionRun(Run):
         lines = [str(title)] if title else []
         free = s.torque.depends is Depends.NOTHING
         lines += [_moments(self.body), "no torque" if free else _shortened(f"torque: {describe_torque(s.torque)}")]
-        lines.append(f"method {s.method}, step {s.step:.6g} s, {s.stats.steps:,} steps, {s.t.size:,} rows")
+        steps = "in one step" if s.stats.steps == 1 else f"step {s.step:.6g} s, {s.stats.steps:,} steps"
+        rows = "1 row" if s.t.size == 1 else f"{s.t.size:,} rows"
+        lines.append(f"method {s.method}, {steps}, {rows}")
         if s.error_estimate is not None:
             asked = f", asked for {s.rtol:.1e}" if s.rtol is not None else ""
             lines.append(f"stated error: at most {s.error_estimate:.1e} rad{asked}")

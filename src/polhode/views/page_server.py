@@ -3,7 +3,8 @@
 It listens on 127.0.0.1. The address that is printed holds a token, which the first request exchanges for a cookie that
 no script can read and no other site can use; without one of the two there is nothing to be had. The Host header must
 be this server's own, so that a name of another site that was bent to 127.0.0.1 does not help. Only the page is served:
-no request names a file.
+no request names a file. The address stands on the command line of the browser, which other users of this computer can
+read while it starts: on Linux, where the kernel tells whose a connection is, theirs are refused, whatever they know.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hmac
 import os
 import secrets
 import socket
+import sys
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,6 +35,25 @@ ENTRANCE = b"""<!doctype html>
 """
 """What the address with the token answers: it leads to the page, so that the token does not stay in the address. After
 a redirection instead, browsers would not send the cookie to those who come by a link from elsewhere."""
+
+
+CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
+"""The kernel's lists of connections; a program can reach 127.0.0.1 by either kind."""
+
+
+def user_of(port: int, to: int) -> int | None:
+    """Returns the number of the user who connected from one port of this computer to another; None: not known."""
+    host = f"{int.from_bytes(socket.inet_aton(HOST), sys.byteorder):08X}"  # as the kernel writes it
+    for file in CONNECTIONS:
+        try:
+            with open(file, encoding="ascii") as lines:
+                for line in lines:
+                    _, local, remote, _, _, _, _, user, *_ = line.split()
+                    if local.endswith(f"{host}:{port:04X}") and remote.endswith(f"{host}:{to:04X}"):
+                        return int(user)
+        except (OSError, ValueError):  # another system, or a file of another form
+            continue
+    return None
 
 
 class PortTaken(OSError):
@@ -89,6 +110,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answers with the page, with a redirection that sets the cookie, or with a refusal."""
+        user = user_of(self.client_address[1], self._port)
+        if user not in (None, 0) and user != os.getuid():  # root can read everything in any case
+            self._refuse(HTTPStatus.FORBIDDEN, "this page belongs to another user of this computer")
+            return
         if self.headers.get_all("Host") not in ([f"{HOST}:{self._port}"], [f"localhost:{self._port}"]):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
             return
