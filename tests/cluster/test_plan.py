@@ -1,7 +1,9 @@
 """Plans: the bits of `ensemble`, whatever runs the parts; everything that may be wrong with a store or a worker."""
 
 import errno
+import inspect
 import json
+import operator
 import signal
 import sys
 import threading
@@ -20,7 +22,7 @@ import polhode as ph
 from polhode.cluster import crew, manifest, worker
 from polhode.cluster.decide import create_arrays
 from polhode.cluster.pack import packed
-from polhode.cluster.question import _quantity
+from polhode.cluster.question import _quantity, digest_of
 from polhode.cluster.store import Store
 from polhode.ensembles.accumulators import Quantiles
 from tests.cluster import tasks
@@ -270,6 +272,36 @@ def test_any_path_of_fsspec_is_a_store(reduced: ph.Reduced) -> None:
     same(plan.run(), reduced)  # type: ignore[arg-type]
     same(ph.load("memory://plans/x.zarr"), reduced)
     assert planned("memory://plans/x.zarr", reduce=WANTED).missing == []
+
+
+def test_functions_of_other_languages_are_told_apart_by_name() -> None:
+    before = digest_of(np.add)
+    inspect.signature(np.add)  # which numpy.add then keeps
+    assert digest_of(np.add) == before
+    functions = (np.add, np.multiply, operator.add, operator.mul, max)
+    assert len({digest_of(f) for f in functions}) == len(functions)
+
+
+def test_a_new_file_of_a_remote_store_replaces_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, key = Store("memory://new/x.zarr"), "polhode/manifest.json"
+    store.write(key, b"one", new=True)
+    looks = iter([False])  # as it was a moment before
+    monkeypatch.setattr(type(store._files), "exists", lambda self, path: next(looks, True))
+    with pytest.raises(FileExistsError, match="exists already"):
+        store.write(key, b"two", new=True)
+    assert store.read(key) == b"one"
+
+
+def test_a_remote_store_that_knows_no_modes_is_written_to() -> None:
+    class Plain(dict[str, bytes]):
+        exists, pipe_file = dict.__contains__, dict.__setitem__
+
+    store = Store("memory://plain/x.zarr")
+    store.__dict__["_files"] = files = Plain()
+    store.write("a", b"one", new=True)
+    assert files == {"memory://plain/x.zarr/a": b"one"}
+    with pytest.raises(FileExistsError, match="exists already"):
+        store.write("a", b"two", new=True)
 
 
 def test_full_disk_stops_the_run_and_leaves_a_store_that_can_go_on(

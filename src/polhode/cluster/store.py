@@ -88,15 +88,28 @@ class Store:
     def write(self, key: str, contents: bytes, *, new: bool = False) -> None:
         """Writes a file, which appears whole or not at all; raises FileExistsError if a `new` one is there already."""
         if self.is_remote:
-            if new and self._files.exists(self._at(key)):
-                raise FileExistsError(f"{self._at(key)} exists already")
-            self._files.pipe_file(self._at(key), contents)
+            self._put_file(self._at(key), contents, new)
             return
         path = Path(self._at(key))
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(path, overwrite=not new) as file:
                 file.write(contents)
+
+    def _put_file(self, path: str, contents: bytes, new: bool) -> None:
+        """Writes a remote file; of several processes that write a `new` one at once, one succeeds, if the store can."""
+        taken = FileExistsError(f"{path} exists already")
+        if not new:
+            self._files.pipe_file(path, contents)
+        elif self._files.exists(path):
+            raise taken
+        else:
+            try:
+                self._files.pipe_file(path, contents, mode="create")  # S3: If-None-Match
+            except FileExistsError:
+                raise taken from None
+            except TypeError:  # a file system that knows no modes: who looks and writes at the same time is not seen
+                self._files.pipe_file(path, contents)
 
     def remove(self, key: str) -> None:
         """Removes a file, if it is there."""
