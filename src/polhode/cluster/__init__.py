@@ -3,9 +3,9 @@
 Its names are brought in when first asked for: they need much that most people never do.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from polhode._interrupts import imported
+from polhode._interrupts import on_demand
 
 if TYPE_CHECKING:
     from polhode.cluster.crew import PartsFailed as PartsFailed
@@ -22,13 +22,4 @@ _HOME = {
     "WorkersLost": "crew",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(imported(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_demand(__name__, _HOME)
