@@ -194,7 +194,18 @@ def _of_file(path: Path, columns: Mapping[str, Any] | None) -> dict[str, Any]:
         from polhode.io.ccsds import read_aem
 
         return _fields(load(path) if ending == ".nc" else read_aem(path), None)
-    header, values, _ = read_text_table(str(path), data, gaps=True)
+
+    def wanted(names: list[str]) -> set[int]:
+        read = set[int]()
+
+        def noted(k: int) -> Floats:
+            read.add(k)
+            return np.zeros(0)
+
+        _of_columns(str(path), names, noted, columns)
+        return read
+
+    header, values, _, _ = read_text_table(str(path), data, wanted=wanted, gaps=True)
     if header is None:
         header = [f"column {k}" for k in range(values.shape[1])]
     return _of_columns(str(path), header, lambda k: values[:, k], columns)
@@ -260,10 +271,10 @@ def _stem(heading: str) -> str:
 
 
 def _check_unit(where: str, headings: list[str], unit: str) -> None:
-    """Refuses rates in a unit that is not known; without a unit they are in rad/s."""
-    for heading in headings:
-        if _stem(heading) != heading.strip() and not unit:
-            raise ValueError(f"{where}: the unit of the column {heading!r} is not known: use rad/s, deg/s or rpm")
+    """Refuses rates in a unit that is not known, or in several; without a unit they are in rad/s."""
+    if not unit and any(_stem(heading) != heading.strip() for heading in headings):
+        listed = ", ".join(repr(heading) for heading in headings)
+        raise ValueError(f"{where}: the columns {listed} have no common unit that is known: use rad/s, deg/s or rpm")
 
 
 def _is_float(value: Any) -> bool:
@@ -285,6 +296,9 @@ def _rows(name: str, value: Any, rows: int, width: int, missing: Missing) -> Flo
     if np.isinf(x).any():
         bad = tuple(int(k) for k in np.argwhere(np.isinf(x))[0])
         raise ValueError(f"{name}[{bad[0]}, {bad[1]}] is infinite: remove the row, or put NaN there")
+    if np.abs(x).max(initial=0.0, where=~np.isnan(x)) > _check.LARGEST:
+        bad = tuple(int(k) for k in np.argwhere(np.abs(x) > _check.LARGEST)[0])
+        raise ValueError(f"{name}[{bad[0]}, {bad[1]}] is {x[bad]:.3g}, more than can be measured: correct the row")
     if missing == "raise" and np.isnan(x).any():
         bad = tuple(int(k) for k in np.argwhere(np.isnan(x))[0])
         raise ValueError(

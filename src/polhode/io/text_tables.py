@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,12 @@ GAPS = ("", "nan", "na", "n/a", "null", "none", "-")
 """What stands where a number is missing, in lower case."""
 
 
+SHOWN_ROWS = 50
+"""The last rows that show how many digits numbers have."""
+
+Wanted = Callable[[list[str]], Iterable[int]]
+
+
 class TextTable(NamedTuple):
     """The numbers of a table, and the names of its columns, if it has any."""
 
@@ -21,12 +28,17 @@ class TextTable(NamedTuple):
     values: Floats
     lines: Any
     """The line of the file in which each row stands."""
+    may_be_cut: bool = False
+    """Whether the last line has no end, and its last number fewer digits than those above it."""
 
 
-def read_text_table(name: str, data: bytes, *, least_rows: int = 1, gaps: bool = False) -> TextTable:
+def read_text_table(
+    name: str, data: bytes, *, wanted: Wanted | None = None, least_rows: int = 1, gaps: bool = False
+) -> TextTable:
     """Reads a table with names in its first line, or without; separated by commas, semicolons, tabs or blanks.
 
-    If there may be gaps, missing numbers are NaN.
+    `wanted` returns the columns that must hold numbers, for the names; what is no number in others is NaN. If there may
+    be gaps, missing numbers are NaN in all columns.
     """
     if not data.strip():
         raise BadFile(f"{name} is empty: write it again")
@@ -51,7 +63,11 @@ def read_text_table(name: str, data: bytes, *, least_rows: int = 1, gaps: bool =
         )
     width = len(header) if header is not None else len(_cells(first, separator))
     rows = [lines[k] for k in numbers]
-    return TextTable(header, _numbers(name, rows, numbers + 1, separator, width, len(lines), gaps), numbers + 1)
+    needed = set(range(width)) if wanted is None or header is None else set(wanted(header))
+    values = _numbers(name, rows, numbers + 1, separator, needed, width, len(lines), gaps)
+    ends = [len(_cells(row.strip(), separator)[-1]) for row in rows[-SHOWN_ROWS:]]
+    may_be_cut = not data.endswith((b"\n", b"\r")) and len(ends) > 1 and ends[-1] < min(ends[:-1])
+    return TextTable(header, values, numbers + 1, may_be_cut)
 
 
 def _decoded(name: str, data: bytes) -> str:
@@ -96,7 +112,9 @@ def _plain(cell: str) -> str:
     return re.sub(r"[dD](?=[+-]?\d+$)", "e", cell.strip()).replace(",", ".")
 
 
-def _numbers(name: str, rows: list[str], lines: Any, separator: str, width: int, last: int, gaps: bool) -> Floats:
+def _numbers(
+    name: str, rows: list[str], lines: Any, separator: str, needed: set[int], width: int, last: int, gaps: bool
+) -> Floats:
     """Returns the rows as numbers, quickly if all is well, else one by one up to the one that is not."""
     try:
         comma = separator == ";" and "," in rows[0]
@@ -123,6 +141,9 @@ def _numbers(name: str, rows: list[str], lines: Any, separator: str, width: int,
         for j, cell in enumerate(cells):
             if gaps and cell.lower() in GAPS:
                 out[k, j] = np.nan
+                continue
+            if j not in needed:
+                out[k, j] = float(_plain(cell)) if _is_number(cell) else np.nan
                 continue
             try:
                 out[k, j] = float(_plain(cell))

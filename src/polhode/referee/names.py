@@ -57,6 +57,12 @@ class Layout(NamedTuple):
     place: tuple[int, int] | None = None
     """The columns of latitude and longitude in degrees, if the table has them."""
 
+    @property
+    def columns(self) -> set[int]:
+        """The numbers of all these columns."""
+        found = {c for part in (self.time, self.attitude, self.omega) if part is not None for c in part.columns}
+        return found | set(self.place or ())
+
 
 class _Name(NamedTuple):
     """A name without its unit: its letters and digits, in lower case."""

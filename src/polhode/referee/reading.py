@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -96,8 +97,12 @@ def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) 
 
         return replace(_of_frame(pandas.read_parquet(path), columns, name), source=name)
     if data[:4] == b"PK\x03\x04" and ending == ".npz":
-        with np.load(path, allow_pickle=False) as kept:
-            return replace(_of_mapping({k: kept[k] for k in kept.files}, columns, name), source=name)
+        try:
+            with np.load(path, allow_pickle=False) as kept:
+                arrays = {k: kept[k] for k in kept.files}
+        except (BadZipFile, ValueError, EOFError, OSError) as problem:
+            raise BadFile(f"{name} is cut short or damaged ({problem}): write it again") from None
+        return replace(_of_mapping(arrays, columns, name), source=name)
     head = data[:4000]
     if b"CCSDS_AEM_VERS" in head or b"CCSDS_ACM_VERS" in head or b"<aem" in head or b"<acm" in head:
         from polhode.io.ccsds import read_aem
@@ -107,8 +112,12 @@ def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) 
 
 
 def _of_text(name: str, data: bytes, columns: Mapping[str, Any] | None) -> Log:
-    header, values, lines = read_text_table(name, data, least_rows=LEAST_ROWS)
+    header, values, lines, may_be_cut = read_text_table(
+        name, data, wanted=lambda names: recognised(names, name, columns).columns, least_rows=LEAST_ROWS
+    )
     notes: list[str] = []
+    if may_be_cut:
+        notes.append(f"Line {lines[-1]} has no end, and its last number few digits: the file may be cut off there.")
     if header is None:
         width = values.shape[1]
         header, columns = _without_names(name, width, columns)
@@ -200,10 +209,8 @@ def _of_frame(frame: Any, columns: Mapping[str, Any] | None, name: str) -> Log:
         frame = frame.reset_index()
         header = [str(c) for c in frame.columns]
     layout = recognised(header, name, columns)
-    wanted = {c for part in (layout.time, layout.attitude, layout.omega) if part for c in part.columns}
-    wanted |= set(layout.place or ())
     values = np.full((len(frame), len(header)), np.nan)
-    for c in wanted:
+    for c in layout.columns:
         values[:, c] = _check.floats(header[c], frame.iloc[:, c].to_numpy(), "hold numbers")
     return _arranged(name, header, values, layout, None, [])
 
@@ -286,6 +293,9 @@ def _checked(log: Log) -> Log:
         if not good.all():
             k = int(np.argmin(good))
             raise log.bad(k, f"the {name} is not finite: the simulation has failed there; leave such rows out")
+        if (large := np.abs(values).max(initial=0.0)) > _check.LARGEST:
+            k = int(np.argmax(np.abs(values).reshape(len(log.t), -1).max(axis=1)))
+            raise log.bad(k, f"the {name} has {large:.3g}: no motion does; correct the row, or the columns")
     log = _without_repeated(log)
     if log.t.size < LEAST_ROWS:
         raise BadFile(f"{log.source} has {log.t.size} rows, and {LEAST_ROWS} are needed: give a longer one")
