@@ -553,3 +553,19 @@ def test_objects_and_partial_functions_are_known_by_what_they_hold(tmp_path: Pat
     for one, again, other in questions:
         assert one == again != other
         assert " at 0x" not in one
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut"])
+def test_an_array_that_is_damaged_is_named_at_once(tmp_path: Path, damage: str) -> None:
+    plan = planned(tmp_path / "x.zarr")
+    about = tmp_path / "x.zarr" / "omega" / "zarr.json"
+    about.unlink() if damage == "removed" else about.write_text("{")
+    with pytest.raises(ph.cluster.PlanError, match=r"the array omega of .* is missing or damaged .*delete the store"):
+        planned(tmp_path / "x.zarr").run()
+    assert plan.missing == [0, 1, 2]
+
+
+@pytest.mark.parametrize("part", [3, -1, 1.5, "1", True])
+def test_parts_are_numbers(tmp_path: Path, part: Any) -> None:
+    with pytest.raises(ValueError, match=r"there is no part .*numbered from 0 to 2"):
+        planned(tmp_path / "x.zarr").run(parts=[part])

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from polhode import _check
@@ -159,10 +160,13 @@ class EnsemblePlan:
         """Returns the numbers of the bodies of a part; parts are counted from 0."""
         return self.manifest.bodies(self._checked(part))
 
-    def _checked(self, part: int) -> int:
-        if not 0 <= part < self.parts:
-            raise ValueError(f"there is no part {part}: the parts of this plan are numbered from 0 to {self.parts - 1}")
-        return part
+    def _checked(self, part: Any) -> int:
+        is_number = isinstance(part, Integral) and not isinstance(part, bool)
+        if not is_number or not 0 <= int(part) < self.parts:
+            raise ValueError(
+                f"there is no part {part!r}: the parts of this plan are numbered from 0 to {self.parts - 1}"
+            )
+        return int(part)
 
     @property
     def missing(self) -> list[int]:

@@ -121,9 +121,13 @@ class Store:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Says of a full disk what to do."""
+        """Says of a full disk, or of a damaged store, what to do."""
         try:
             yield
+        except json.JSONDecodeError as problem:
+            raise PlanError(
+                f"a file zarr.json in {self.path} is damaged ({problem}): delete the store, and plan anew"
+            ) from None
         except OSError as problem:
             if problem.errno not in FULL:
                 raise
@@ -218,7 +222,11 @@ class Store:
         """Returns one of the arrays, opened once."""
         if name not in self._arrays:
             # An all-NaN chunk is written, too: it must not look like one that was never made.
-            array = self._zarr.open_array(self._place(), path=name, mode="r+")
+            try:
+                array = self._zarr.open_array(self._place(), path=name, mode="r+")
+            except (ValueError, KeyError, FileNotFoundError) as problem:
+                what = f"the array {name} of {self.path} is missing or damaged ({problem})"
+                raise PlanError(f"{what}: delete the store, and plan anew") from None
             self._arrays[name] = array.with_config({"write_empty_chunks": True})
         return self._arrays[name]
 

@@ -5,6 +5,7 @@ Nothing is converted here but the unit of time: what the numbers mean is found o
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -98,7 +99,7 @@ def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) 
         return replace(_of_frame(pandas.read_parquet(path), columns, name), source=name)
     if data[:4] == b"PK\x03\x04" and ending == ".npz":
         try:
-            with np.load(path, allow_pickle=False) as kept:
+            with np.load(io.BytesIO(data), allow_pickle=False) as kept:
                 arrays = {k: kept[k] for k in kept.files}
         except (BadZipFile, ValueError, EOFError, OSError) as problem:
             raise BadFile(f"{name} is cut short or damaged ({problem}): write it again") from None
