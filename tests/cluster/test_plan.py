@@ -267,6 +267,19 @@ def test_joined_results_that_were_edited_are_made_again(tmp_path: Path) -> None:
     assert np.array_equal(plan.result()["mean"].values, expected)
 
 
+def test_what_all_bodies_share_is_written_again(tmp_path: Path) -> None:
+    plan = planned(tmp_path / "x.zarr")
+    found = plan.run()
+    assert found is not None
+    times, moments = found["time"].values, found["moments"].values
+    plan.store.array("time")[...] = 7.0
+    plan.store.array("moments")[...] = 7.0
+    assert plan.verify() == []
+    again = ph.load(tmp_path / "x.zarr")
+    assert np.array_equal(again["time"].values, times)
+    assert np.array_equal(again["moments"].values, moments)
+
+
 def test_any_path_of_fsspec_is_a_store(reduced: ph.Reduced) -> None:
     plan = planned("memory://plans/x.zarr", reduce=WANTED)
     same(plan.run(), reduced)  # type: ignore[arg-type]

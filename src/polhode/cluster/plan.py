@@ -312,8 +312,12 @@ class EnsemblePlan:
         return found
 
     def verify(self) -> list[int]:
-        """Compares all bits in the store with the receipts; returns the damaged parts, which `run` makes anew."""
-        damaged = []
+        """Compares all bits in the store with the receipts; returns the damaged parts, which `run` makes anew.
+
+        What has no receipt, arrays that all bodies share and what parts add up to, is made and written again.
+        """
+        damaged, was_finished = [], self.store.attributes().get("finished")
+        create_arrays(self.store, self.manifest, Engine.of(self.asked, self.manifest, 1))
         for part in sorted(self.store.done()):
             try:
                 receipt = self._receipt(part)
@@ -328,11 +332,8 @@ class EnsemblePlan:
             if not good:
                 damaged.append(part)
                 self.store.forget(part)
-        if self.store.attributes().get("finished"):
-            if damaged:
-                self.store.finish({}, {"finished": False})
-            else:
-                self._join()  # what parts add up to has no digest: it is made of them again
+        if was_finished and not damaged:
+            self._join()
         return damaged
 
 
