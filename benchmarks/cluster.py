@@ -1,11 +1,12 @@
-"""What parts and Dask cost: `python -m benchmarks.cluster [parts]`, in processor time, and how busy the workers are.
+"""What parts and Dask cost: `python -m benchmarks.cluster [parts]`.
 
-Runs of the same plan take turns: in this process with one thread, by Dask with one worker process, and with two. The
-processor time of all processes, the scheduler's too, does not depend on what else the machine does; nor, nearly, does
-the share of their time that workers spend in parts.
+The parts of equal plans take turns: one in this process, with one thread; one by Dask with one worker process; two by
+Dask with two. Processor time is that of all processes, the scheduler's too, which hardly depends on what else the
+machine does. Times of the clock are worth something on a free machine only: the load is printed, too.
 """
 
 import json
+import statistics
 import sys
 import tempfile
 import time
@@ -34,42 +35,50 @@ def processor_seconds() -> float:
     return sum(sum(p.cpu_times()[:2]) for p in (here, *here.children(recursive=True)))
 
 
-def measured(plan: ph.EnsemblePlan, workers: int) -> dict[str, Any]:
-    """Runs a plan in this process (0 workers), or by workers of Dask that have run the canary before."""
-    if workers == 0:
-        return _timed(plan, None, 1)
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        client.run(_import)
-        return _timed(plan, client.get_executor(), workers)
+def timed(plan: ph.EnsemblePlan, executor: Any, parts: list[int]) -> dict[str, float]:
+    """Runs some parts, and returns the time of the clock, the processor time, and the time spent within parts."""
+    began, spent = time.monotonic(), processor_seconds()
+    plan.run(executor, threads=1, parts=parts)
+    wall, spent = time.monotonic() - began, processor_seconds() - spent
+    return {"wall": wall, "processor": spent, "within": sum(plan._receipt(part)["seconds"] for part in parts)}
 
 
 def _import() -> None:
     import polhode.cluster.plan  # noqa: F401
 
 
-def _timed(plan: ph.EnsemblePlan, executor: Any, workers: int) -> dict[str, Any]:
-    began, spent = time.monotonic(), processor_seconds()
-    plan.run(executor, threads=1)
-    wall = time.monotonic() - began
-    receipts = [plan._receipt(part) for part in range(plan.parts)]
-    return {
-        "wall_s": wall, "processor_s": processor_seconds() - spent,
-        "busy": sum(r["seconds"] for r in receipts) / (workers * wall), "sha256": plan.sha256,
-    }  # fmt: skip
-
-
 def main() -> None:
+    from distributed import Client, LocalCluster
+
     parts = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    rows: dict[int, list[dict[str, float]]] = {0: [], 1: [], 2: []}
     with tempfile.TemporaryDirectory() as folder:
-        for workers in (0, 1, 2):
-            plan = planned(Path(folder) / f"{workers}.zarr", parts)
-            load = psutil.getloadavg()[0]
-            print(json.dumps({"workers": workers, "parts": parts, "load": load, **measured(plan, workers)}), flush=True)
+        plans = {workers: planned(Path(folder) / f"{workers}.zarr", 2 * parts + 2) for workers in rows}
+        with (
+            LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as one,
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as two,
+            Client(one) as first, Client(two) as second,
+        ):  # fmt: skip
+            executors = {0: None, 1: first.get_executor(), 2: second.get_executor()}
+            for client in (first, second):
+                client.run(_import)
+            for workers, executor in executors.items():
+                plans[workers].run(executor, threads=1, parts=[0, 1])  # the canary, and what is done once
+            for k in range(parts):
+                for workers, executor in executors.items():
+                    some = [2 * k + 2, 2 * k + 3]
+                    rows[workers].append(found := timed(plans[workers], executor, some))
+                    about = {"workers": workers, "parts": some, "load": psutil.getloadavg()[0]}
+                    print(json.dumps(about | found), flush=True)
+        digests = {workers: [plan._receipt(k)["sha256"] for k in range(plan.parts)] for workers, plan in plans.items()}
+        assert digests[0] == digests[1] == digests[2], "other bits"
+    for what in ("processor", "wall", "within"):
+        for workers in (1, 2):
+            ratios = [a[what] / b[what] for a, b in zip(rows[workers], rows[0], strict=True)]
+            low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
+            print(f"{what}: {workers} of Dask over this process: {middle:.3f} ({low:.3f} to {high:.3f})")
+    between = [b["wall"] / a["wall"] for a, b in zip(rows[2], rows[1], strict=True)]
+    print(f"strong scaling, two workers: {statistics.median(between):.2f} ({min(between):.2f} to {max(between):.2f})")
 
 
 if __name__ == "__main__":

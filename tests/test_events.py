@@ -14,7 +14,7 @@ from xarray import open_dataset
 
 import polhode as ph
 from polhode import _events
-from polhode._watch import crosses
+from polhode._watch import Evaluator, Looks, Watch, crosses
 from polhode.cli import app
 from tests.contract._measure import EPS, interpreted, matrices
 
@@ -659,3 +659,20 @@ def test_what_lies_behind_a_terminal_event_is_not_looked_at() -> None:
     found = free([sideways, ph.Event(until_three, terminal=True)])
     assert found.t_last == 3.0
     assert found.events[0].t == pytest.approx([np.pi / 2])
+
+
+@pytest.mark.parametrize("momentum", [1e12, 1e60, 1e300, np.inf, np.nan])
+def test_a_motion_that_blows_up_is_not_looked_into(momentum: float) -> None:
+    """Neither a warning of NumPy nor terabytes of looks come of a step in which a body turns by 1e50 rad."""
+    event, q, m = ph.Event(lambda t, q, w: w[0] - 2.0), np.array([[1.0, 0.0, 0.0, 0.0]] * 3), np.ones((3, 3))
+    m[2] = momentum
+    looks = Looks(np.array([0.0, 0.1, 0.2]), q, m, np.zeros((3, 0)))
+    watch = Watch((event,), [Evaluator(event)], ph.Body([1.0, 2.0, 2.7]), looks.row(0), 1.0, None)
+
+    def between(*_: Any) -> Any:
+        raise AssertionError("no state between these two can be had")
+
+    with np.errstate(over="ignore"):
+        found = watch._fine_enough(looks, between)
+    assert found.t.tolist() == looks.t.tolist()
+    assert watch.unresolved == {0: 0.1}

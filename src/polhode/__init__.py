@@ -4,9 +4,9 @@ Exact when a body is free, structure-preserving when it is torqued. Public names
 so that importing polhode costs next to nothing.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from polhode._interrupts import imported
+from polhode._interrupts import on_demand
 
 __version__ = "0.2.0"
 
@@ -165,22 +165,4 @@ _HOME = {
 }
 _MODULES = ("cluster", "elliptic", "environment", "methods", "samples", "systems", "torques")
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return _module(name)
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(_module(_HOME[name]), name)
-    globals()[name] = found  # so that it is not asked for again
-    return found
-
-
-def _module(name: str) -> Any:
-    """Imports a part of the package: NumPy, which it brings in, could not be imported again after half an import."""
-    return imported(f"{__name__}.{name}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_demand(__name__, _HOME, _MODULES)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 DOUBLE = np.dtype(np.float64)
+LARGEST = 1e100
+"""Measured and logged numbers are smaller than this: squares and products of larger ones are no numbers any more."""
 
 
 def number(name: str, value: Any, *, positive: bool = False) -> float:

@@ -227,6 +227,9 @@ class _WatchedRun:
 
     def _raise(self, failure: BaseException, whole: Solution) -> None:
         """Raises what stopped the run, with everything that was computed."""
+        if isinstance(failure, SimulationFailed) and whole.status == Status.OK:  # of a step aside, between two looks
+            aside = failure.solution
+            whole = replace(whole, status=aside.status, message=aside.message)
         if isinstance(failure, SimulationFailed | SimulationInterrupted):
             raise type(failure)(whole) from None
         if isinstance(failure, KeyboardInterrupt):

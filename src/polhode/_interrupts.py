@@ -11,7 +11,7 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from types import FrameType
 from typing import Any, Generic, TypeVar
@@ -118,6 +118,27 @@ def imported(name: str) -> Any:
         return module
 
     return undivided(lambda: importlib.import_module(name))
+
+
+def on_demand(
+    package: str, homes: Mapping[str, str], modules: Collection[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
+    """Returns `__getattr__` and `__dir__` of a package whose public names are brought in when first asked for.
+
+    `homes` has the module of each name, `modules` are names of modules themselves. An import is never cut in two:
+    NumPy, which it brings in, could not be imported again after half an import.
+    """
+
+    def get(name: str) -> Any:
+        if name in modules:
+            return imported(f"{package}.{name}")
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(imported(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, found)  # so that it is not asked for again
+        return found
+
+    return get, lambda: sorted(sys.modules[package].__all__)
 
 
 def undivided(work: Callable[[], T]) -> T:

@@ -32,6 +32,9 @@ ALMOST = 1e-3
 """Turns that exceed the finest by no more than this part of it count as equal: rates vary between looks."""
 FIRST_LOOKS, MOST_LOOKS = 64, 4096
 """Looks that are evaluated together, at first and at most: a terminal event leaves those behind it unused."""
+MOST_PARTS = 2**20
+"""A step in which the body turns farther than by this number of the finest turns is not looked into; a warning says
+so."""
 CAUTION = 8.0
 """Cubics are trusted to this number of times their estimated error."""
 MOST_HALVINGS = 10
@@ -415,6 +418,10 @@ class Watch:
             wanted = np.flatnonzero(parts > 1)
             if not wanted.size:
                 return looks
+            if parts.sum() > MOST_PARTS:
+                for k in range(len(self.events)):
+                    self.unresolved.setdefault(k, float(looks.t[wanted[0]]))
+                return looks
             times = [
                 looks.t[k] + (looks.t[k + 1] - looks.t[k]) * (np.arange(1, n) / n)
                 for k, n in zip(wanted.tolist(), parts[wanted].tolist(), strict=True)
@@ -429,9 +436,10 @@ class Watch:
         lengths = np.sqrt(np.einsum("ij,ij->i", looks.q, looks.q))
         along = np.abs(np.einsum("ij,ij->i", looks.q[1:], looks.q[:-1])) / (lengths[1:] * lengths[:-1])
         angle = np.maximum(dt * np.maximum(rate[1:], rate[:-1]), 2.0 * np.arccos(np.minimum(along, 1.0)))
-        parts = np.ceil(angle / FINEST_TURN_RADIANS * (1.0 - ALMOST)).astype(np.int64)
-        # Times that can hardly be told apart are left as they are.
-        return np.where(dt > 16 * np.spacing(np.abs(looks.t[1:])), np.maximum(parts, 1), 1)
+        parts = np.maximum(np.ceil(angle / FINEST_TURN_RADIANS * (1.0 - ALMOST)), 1.0)
+        parts[dt <= 16 * np.spacing(np.abs(looks.t[1:]))] = 1.0  # times that can hardly be told apart
+        parts[~(parts <= MOST_PARTS)] = MOST_PARTS + 1  # also where a motion that blows up is no number any more
+        return parts.astype(np.int64)
 
     def _states(self, base: Looks, times: Floats, between: Between) -> Looks:
         """Returns the states at times in the order of the run, each by a step aside from the look before it."""

@@ -666,6 +666,24 @@ class Solution(WithAttitudes):
             frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 
+    def to_acm(
+        self, path: str | os.PathLike[str], *, object_name: str, object_id: str, epoch: Any = None,
+        time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
+        tolerance: float | None = 1e-6, interpolation: str = "LAGRANGE", originator: str = "POLHODE",
+        overwrite: bool = False,
+    ) -> Written:  # fmt: skip
+        """Writes attitudes and inertia tensor as an ACM, a CCSDS file of version 2.0, from which a reader interpolates.
+
+        All is as for `to_aem`, but that times are seconds from the epoch, and that an ACM cannot say how to
+        interpolate: the interpolation for which rows are chosen stands among its comments. `read_aem` reads it.
+        """
+        from polhode.io.ccsds_write import write_acm
+
+        return write_acm(
+            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+            frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
+        )  # fmt: skip
+
     def to_apm(
         self, path: str | os.PathLike[str], *, object_name: str, object_id: str, t: float | None = None,
         epoch: Any = None, time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.cluster.store import Store
 from tests.cluster.killed import attempt
 from tests.cluster.killed import plan as long_plan
 from tests.cluster.tasks import BODY, GIVEN, TOP, WANTED
@@ -34,7 +36,7 @@ def sha(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_dask(tmp_path: Path, sha: str) -> None:
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None) as client:
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0") as client:
         plan = planned(tmp_path / "x.zarr")
         found = plan.run(client.get_executor())
         with pytest.raises(TypeError, match=r"write client\.get_executor\(\)"):
@@ -120,3 +122,18 @@ def test_object_store(bucket: dict[str, Any], sha: str) -> None:
     assert found.attrs["sha256"] == sha
     assert again.verify() == []
     assert np.isfinite(ph.load(path, storage_options=bucket)["final"][2000].values).all()
+
+
+@pytest.mark.evidence
+@pytest.mark.filterwarnings("ignore")
+def test_one_of_many_that_plan_at_once_is_first(bucket: dict[str, Any]) -> None:
+    def write(k: int) -> int:
+        try:
+            Store("s3://bucket/x.zarr", bucket).write("polhode/manifest.json", b"%d" % k, new=True)
+        except FileExistsError:
+            return 0
+        return k
+
+    with ThreadPoolExecutor(8) as executor:
+        first = sum(executor.map(write, range(1, 9)))
+    assert Store("s3://bucket/x.zarr", bucket).read("polhode/manifest.json") == b"%d" % first

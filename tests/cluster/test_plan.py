@@ -1,7 +1,9 @@
 """Plans: the bits of `ensemble`, whatever runs the parts; everything that may be wrong with a store or a worker."""
 
 import errno
+import inspect
 import json
+import operator
 import signal
 import sys
 import threading
@@ -20,7 +22,7 @@ import polhode as ph
 from polhode.cluster import crew, manifest, worker
 from polhode.cluster.decide import create_arrays
 from polhode.cluster.pack import packed
-from polhode.cluster.question import _quantity
+from polhode.cluster.question import _quantity, digest_of
 from polhode.cluster.store import Store
 from polhode.ensembles.accumulators import Quantiles
 from tests.cluster import tasks
@@ -265,11 +267,54 @@ def test_joined_results_that_were_edited_are_made_again(tmp_path: Path) -> None:
     assert np.array_equal(plan.result()["mean"].values, expected)
 
 
+def test_what_all_bodies_share_is_written_again(tmp_path: Path) -> None:
+    plan = planned(tmp_path / "x.zarr")
+    found = plan.run()
+    assert found is not None
+    times, moments = found["time"].values, found["moments"].values
+    plan.store.array("time")[...] = 7.0
+    plan.store.array("moments")[...] = 7.0
+    assert plan.verify() == []
+    again = ph.load(tmp_path / "x.zarr")
+    assert np.array_equal(again["time"].values, times)
+    assert np.array_equal(again["moments"].values, moments)
+
+
 def test_any_path_of_fsspec_is_a_store(reduced: ph.Reduced) -> None:
     plan = planned("memory://plans/x.zarr", reduce=WANTED)
     same(plan.run(), reduced)  # type: ignore[arg-type]
     same(ph.load("memory://plans/x.zarr"), reduced)
     assert planned("memory://plans/x.zarr", reduce=WANTED).missing == []
+
+
+def test_functions_of_other_languages_are_told_apart_by_name() -> None:
+    before = digest_of(np.add)
+    inspect.signature(np.add)  # which numpy.add then keeps
+    assert digest_of(np.add) == before
+    functions = (np.add, np.multiply, operator.add, operator.mul, max)
+    assert len({digest_of(f) for f in functions}) == len(functions)
+
+
+def test_a_new_file_of_a_remote_store_replaces_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, key = Store("memory://new/x.zarr"), "polhode/manifest.json"
+    store.write(key, b"one", new=True)
+    looks = iter([False])  # as it was a moment before
+    monkeypatch.setattr(type(store._files), "exists", lambda self, path: next(looks, True))
+    with pytest.raises(FileExistsError, match="exists already"):
+        store.write(key, b"two", new=True)
+    assert store.read(key) == b"one"
+
+
+def test_a_remote_store_that_knows_no_modes_is_written_to() -> None:
+    class Plain(dict[str, bytes]):
+        exists, pipe_file = dict.__contains__, dict.__setitem__
+
+    store = Store("memory://plain/x.zarr")
+    store.__dict__["_files"] = files = Plain()
+    store.write("a", b"one", new=True)
+    assert files == {"memory://plain/x.zarr/a": b"one"}
+    with pytest.raises(FileExistsError, match="exists already"):
+        store.write("a", b"two", new=True)
 
 
 def test_full_disk_stops_the_run_and_leaves_a_store_that_can_go_on(
@@ -521,3 +566,19 @@ def test_objects_and_partial_functions_are_known_by_what_they_hold(tmp_path: Pat
     for one, again, other in questions:
         assert one == again != other
         assert " at 0x" not in one
+
+
+@pytest.mark.parametrize("damage", ["removed", "cut"])
+def test_an_array_that_is_damaged_is_named_at_once(tmp_path: Path, damage: str) -> None:
+    plan = planned(tmp_path / "x.zarr")
+    about = tmp_path / "x.zarr" / "omega" / "zarr.json"
+    about.unlink() if damage == "removed" else about.write_text("{")
+    with pytest.raises(ph.cluster.PlanError, match=r"the array omega of .* is missing or damaged .*delete the store"):
+        planned(tmp_path / "x.zarr").run()
+    assert plan.missing == [0, 1, 2]
+
+
+@pytest.mark.parametrize("part", [3, -1, 1.5, "1", True])
+def test_parts_are_numbers(tmp_path: Path, part: Any) -> None:
+    with pytest.raises(ValueError, match=r"there is no part .*numbered from 0 to 2"):
+        planned(tmp_path / "x.zarr").run(parts=[part])

@@ -647,8 +647,9 @@ def test_a_torque_that_raises_after_others_have_finished() -> None:
 
 
 @pytest.mark.evidence
-def test_collocation_goes_one_body_at_a_time() -> None:
-    """Its points are in the lanes; the torque is not to blame."""
+def test_collocation_goes_one_body_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its points are in the lanes; the torque is not to blame, and bodies in lanes are not tried."""
+    monkeypatch.setattr("polhode.ensembles.batch._packed_of", None)
     many = ph.ensemble(MOMENTS, WEIGHTS, omega=TURNING, attitude=STANDING, **GRID, method="G8")
     assert many.lanes == 1
     assert many.why_not_packed.startswith("G8 has the points of its steps in the lanes")

@@ -266,6 +266,31 @@ def test_another_library_reads_the_same(tumbling: Solution, tmp_path: Path) -> N
     assert theirs.metadata.interpolation_degree == 7
     tumbling.to_apm(tmp_path / "a.apm", **ABOUT)
     assert isinstance(library.Apm.from_str((tmp_path / "a.apm").read_text()), library.Apm)
+    tumbling.to_acm(tmp_path / "a.acm", **ABOUT)
+    theirs = library.Acm.from_str((tmp_path / "a.acm").read_text()).segment.data
+    assert len(theirs.att[0].att_lines) == ours.t.size
+
+
+def test_acm(tumbling: Solution, plain: None, tmp_path: Path) -> None:
+    """Times are seconds from the epoch, through a leap second, and from before it; the inertia tensor comes along."""
+    about = ABOUT | {"epoch": "2016-12-31T23:59:45.123456789"}
+    made = tumbling.to_acm(tmp_path / "a.acm", tolerance=1e-6, **about)
+    tumbling.to_aem(tmp_path / "a.aem", tolerance=1e-6, **about)
+    found, same = ph.read_aem(tmp_path / "a.acm"), ph.read_aem(tmp_path / "a.aem")
+    assert np.array_equal(found.t, same.t)
+    assert np.array_equal(found.quaternion, same.quaternion)
+    assert np.array_equal(known(found.omega), known(same.omega))
+    assert (found.epoch, found.frames, found.object_id) == (same.epoch, same.frames, "2026-001A")
+    assert np.array_equal(known(found.inertia), tumbling.body.tensor)
+    assert any(f"error at most {made.bound:.3g} rad (LAGRANGE, degree 7" in text for text in found.comments)
+    torque = ph.PiecewiseTorque(((0.3, (0.5, 0.0, 0.0)),))
+    s = ph.simulate(ph.Body([1, 2, 2.8]), torque, omega=[0.1, 0.4, 0.2], t_span=(-1, 1), method="MR2", step=0.05)
+    assert s.to_acm(tmp_path / "b.acm", **ABOUT).segments == 3
+    both = ph.read_aem(tmp_path / "b.acm")
+    assert [both.t[k] for k in both.segment_starts] == [0.0, 1.0, 1.3]
+    assert str(both.epoch) == "2025-12-31T23:59:59"
+    with pytest.raises(FileExistsError):
+        s.to_acm(tmp_path / "b.acm", **ABOUT)
 
 
 def test_states_come_back(tumbling: Solution, tmp_path: Path) -> None:
@@ -452,8 +477,10 @@ def test_the_command(tumbling: Solution, call: Callable[..., tuple[int, str, str
     assert ph.read_aem("run.aem").t[-1] == 30.0
     assert call("export", "run.nc", "run.aem", *about)[0] == 2  # it is there already
     assert "needs the instant of t = 0" in call("export", "run.nc", "other.aem", *about)[2]
-    assert "does not end in .aem, .apm or .bc" in call("export", "run.nc", "run.txt", *about)[2]
+    assert "does not end in .aem, .acm, .apm or .bc" in call("export", "run.nc", "run.txt", *about)[2]
     assert "give --object-name and --object-id" in call("export", "run.nc", "other.aem")[2]
+    assert call("export", "run.nc", "run.acm", *about, "--epoch", "2026-01-01T00:00:00", "--tolerance", 1e-5)[0] == 0
+    assert np.array_equal(ph.read_aem("run.acm").t, ph.read_aem("run.aem").t)
     code, out, _ = call("export", "run.nc", "run.apm", *about, "--epoch", "2026-01-01T00:00:00", "--at", 10)
     assert (code, out) == (0, "the state at t = 10 s written to run.apm\n")
     assert str(ph.read_apm("run.apm").epoch) == "2026-01-01T00:00:10"

@@ -1,6 +1,7 @@
 """Kernels of SPICE, read back by SPICE."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
+from polhode.io.atomic import whole_file
 
 spice: Any = pytest.importorskip("spiceypy", reason="spiceypy is not installed (the extra spice)")
 ID = -999
@@ -88,3 +90,22 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError, match=r"a\.tsc exists already"):
         s.to_ck(tmp_path / "a.bc", spacecraft_id=ID)
     assert [x.name for x in tmp_path.iterdir()] == ["a.tsc"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_all_three_kernels_appear_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    s = ph.simulate(ph.Body([1.0, 2.0, 2.8]), omega=[0.1, 1.0, 0.2], t_span=(0, 1), rtol=1e-9)
+    opened = list[Any]()
+
+    @contextmanager
+    def full(path: Path, **options: Any) -> Iterator[Any]:
+        with whole_file(path, **options) as file:
+            opened.append(file)
+            if len(opened) == at + 1:
+                raise OSError(28, "No space left on device")
+            yield file
+
+    monkeypatch.setattr("polhode.io.spice.whole_file", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        s.to_ck(tmp_path / "a.bc", spacecraft_id=ID, epoch="2026-01-01T00:00:00")
+    assert list(tmp_path.iterdir()) == []

@@ -358,3 +358,62 @@ def test_a_torque_that_acts_too_early_is_found() -> None:
     verdict = ph.check(moved, body=body, torque=ph.SinusoidalTorque((0.3, 0.2, -0.1), 2.0))
     assert kinds(verdict) == ["offset"], str(verdict)
     assert "0.25 s too early" in said(verdict)
+
+
+# --- two faults at once --------------------------------------------------------------------------------------------
+
+
+def turned_axes(history: dict[str, Any], speed: float) -> dict[str, Any]:
+    about = Rotation.from_rotvec((history["t"] - history["t"][0])[:, None] * [0.0, 0.0, speed])
+    q = (about * Rotation.from_quat(history["quaternion"], scalar_first=True)).as_quat(scalar_first=True)
+    return history | {"quaternion": q}
+
+
+def with_two_faults(made: Made) -> dict[str, tuple[dict[str, Any], set[str]]]:
+    """Returns histories with two faults, and the causes that may be named."""
+    size, half = float(np.linalg.norm(made.w[0])), 0.5 * (made.t[1] - made.t[0])
+
+    def moved(moments: float = 1.0, clock: float = 1.0, later: float = 0.0, start: float = 1.0) -> dict[str, Any]:
+        motion = ph.FreeMotion(ph.Body(made.body.moments * [1.0, moments, 1.0]), made.w[0], made.q[0])
+        t = (made.t - made.t[0]) * clock
+        rates = motion.at(t + later).omega.copy()
+        rates[0] *= start
+        return made.history(quaternion=motion.at(t).quaternion, omega=rates)
+
+    def lost(history: dict[str, Any]) -> dict[str, Any]:
+        rows = {k: np.delete(v, np.s_[100:103], 0) for k, v in history.items()}
+        return rows | {"t": history["t"][: rows["t"].size]}
+
+    turning = turned_axes(made.history(), 1e-3 * size)
+    return {
+        "clock and start": (moved(clock=1.01, start=1.02), {"clock", "start"}),
+        "clock and lag": (moved(clock=1.01, later=half), {"clock", "lag"}),
+        "clock and axes": (turned_axes(moved(clock=1.01), 1e-3 * size), {"clock", "axes"}),
+        "moments and clock": (moved(moments=1.04, clock=1.01), {"moments", "clock"}),
+        "moments and lag": (moved(moments=1.04, later=half), {"moments", "lag"}),
+        "moments and start": (moved(moments=1.04, start=1.02), {"moments", "start"}),
+        "lag and axes": (turned_axes(moved(later=half), 1e-3 * size), {"lag", "axes"}),
+        "start and lost rows": (lost(moved(start=1.02)), {"start", "jump"}),
+        "axes and scalar last": (turning | {"quaternion": np.roll(turning["quaternion"], -1, 1)}, {"axes"}),
+    }
+
+
+NO_CAUSE = {"accuracy", "kinematics"}
+"""They say that something is wrong, and not what."""
+
+
+@pytest.mark.parametrize("seed", [13, *(pytest.param(k, marks=pytest.mark.evidence) for k in (10, 11, 12, 14, 15, 16))])
+def test_two_faults_at_once_lead_to_no_wrong_accusation(seed: int) -> None:
+    made = free_motion(seed, 200)
+    for name, (history, injected) in with_two_faults(made).items():
+        verdict = ph.check(history, body=made.body)
+        assert set(kinds(verdict)) <= injected | NO_CAUSE, f"{name}: {verdict}"
+        assert not verdict.error.is_rounding, name
+
+
+def test_slowly_turning_axes_are_no_torque() -> None:
+    """They change the momentum in proportion to time, as a torque would; but the rates are those of a free body."""
+    made = free_motion(11, 200)
+    verdict = ph.check(turned_axes(made.history(), 1e-3 * float(np.linalg.norm(made.w[0]))), body=made.body)
+    assert [(f.kind, f.certainty) for f in verdict.faults] == [("axes", "possible")]
+    assert "RIGHT TO 2.8e-02: the rest is the error of its integration, or a fault that is named below" in said(verdict)

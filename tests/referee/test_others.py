@@ -113,7 +113,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "exists already: use --force" in again.output
     strict = run(app, ["check", path, "--body", "2,3,4", "--tolerance", "1e-9"])
     assert strict.exit_code == 1
-    assert "NOT WITHIN THE TOLERANCE of 1e-09" in strict.output
+    assert "NOT WITHIN THE TOLERANCE of 1e-09" in " ".join(strict.output.split())
     wrong = run(app, ["check", path, "--body", "2,3,4.4,0,0,0"])
     assert wrong.exit_code == 1
     assert "The body is another one" in wrong.output

@@ -246,3 +246,25 @@ def test_digits_are_those_of_the_text(made: Made, tmp_path: Path) -> None:
     for form, words in ((".5f", "rates with 5 decimals"), (".8g", "rates with 8 digits"), (".17g", "all digits")):
         path.write_text(text(made, form=form), "utf-8")
         assert words in " ".join(str(ph.check(path, body=made.body)).split())
+
+
+def test_columns_that_are_not_needed_may_hold_words(made: Made, tmp_path: Path) -> None:
+    path, lines = tmp_path / "their.csv", text(made).splitlines()
+    path.write_text("\n".join(f"{line},{word}" for line, word in zip(lines, ["status", *["ok"] * 60], strict=True)))
+    assert ph.check(path, body=made.body).error.is_rounding
+
+
+def test_a_number_that_is_cut_off_is_noted(made: Made, tmp_path: Path) -> None:
+    path = tmp_path / "their.csv"
+    path.write_text(text(made)[:-8], "utf-8")
+    assert any("Line 61 has no end, and its last number few digits" in n for n in ph.check(path, body=made.body).notes)
+    path.write_text(text(made)[:-1], "utf-8")
+    assert ph.check(path, body=made.body).notes == ()
+
+
+def test_numbers_that_no_motion_has_are_refused(made: Made, tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"row \d+: the rate has \d.*e\+2\d\d: no motion does"):
+        ph.check(made.history(omega=made.w * np.array([1e280, 1.0, 1.0])), body=made.body)
+    (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04" + bytes(300))
+    with pytest.raises(BadFile, match=r"cut.npz is cut short or damaged .*: write it again"):
+        ph.check(tmp_path / "cut.npz", body=made.body)

@@ -15,10 +15,12 @@ from polhode.cli._terminal import say, stop
 @app.command()
 def export(
     result: Annotated[Path, typer.Argument(metavar="RESULT.nc", help="A file that polhode saved.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT.aem", help="The file to write: it ends in .aem, .apm or .bc.")],
-    object_name: Annotated[str | None, typer.Option(help="The name of the spacecraft (AEM, APM).")] = None,
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT.aem", help="The file to write: it ends in .aem, .acm, .apm or .bc.")
+    ],
+    object_name: Annotated[str | None, typer.Option(help="The name of the spacecraft (AEM, ACM, APM).")] = None,
     object_id: Annotated[
-        str | None, typer.Option(help="Its international designator, such as 2026-001A (AEM, APM).")
+        str | None, typer.Option(help="Its international designator, such as 2026-001A (AEM, ACM, APM).")
     ] = None,
     spacecraft_id: Annotated[int, typer.Option(help="Its number, which is negative (CK).")] = -999,
     epoch: Annotated[
@@ -29,25 +31,25 @@ def export(
     ] = None,
     space_frame: Annotated[str, typer.Option(help="The name of the space axes.")] = "EME2000",
     body_frame: Annotated[str, typer.Option(help="The name of the body axes.")] = "SC_BODY_1",
-    tolerance: Annotated[float, typer.Option(help="The largest error of interpolation, in rad (AEM, CK).")] = 1e-6,
-    interpolation: Annotated[str, typer.Option(help="LAGRANGE, of degree 7, or LINEAR (AEM).")] = "LAGRANGE",
+    tolerance: Annotated[float, typer.Option(help="The largest error of interpolation, in rad (AEM, ACM, CK).")] = 1e-6,
+    interpolation: Annotated[str, typer.Option(help="LAGRANGE, of degree 7, or LINEAR (AEM, ACM).")] = "LAGRANGE",
     rows: Annotated[
-        bool, typer.Option("--rows", help="Write the rows of the result, without a tolerance (AEM).")
+        bool, typer.Option("--rows", help="Write the rows of the result, without a tolerance (AEM, ACM).")
     ] = False,
     at: Annotated[
         float | None, typer.Option(help="The time of the state, in s; the end if none is given (APM).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
 ) -> None:
-    """Write a result for other tools: CCSDS attitudes over time (AEM) or at one time (APM), or SPICE kernels (CK).
+    """Write a result for other tools: CCSDS attitudes over time (AEM, ACM) or at one time (APM), or SPICE kernels (CK).
 
-    The rows of an AEM or a CK are chosen so that a reader who interpolates errs by at most the tolerance.
+    The rows of an AEM, an ACM or a CK are chosen so that a reader who interpolates errs by at most the tolerance.
     """
     import polhode
 
     kind = out.suffix.lower()
-    if kind not in (".aem", ".apm", ".bc"):
-        stop(f"{out} does not end in .aem, .apm or .bc: the ending says what is written")
+    if kind not in (".aem", ".acm", ".apm", ".bc"):
+        stop(f"{out} does not end in .aem, .acm, .apm or .bc: the ending says what is written")
     if kind != ".bc" and (object_name is None or object_id is None):
         stop(f"{out} must name the spacecraft: give --object-name and --object-id")
     if problem := unwritable(out, force, option=""):
@@ -64,7 +66,8 @@ def export(
             made = solution.to_ck(out, spacecraft_id=spacecraft_id, tolerance=tolerance, **about)
         else:
             method: dict[str, Any] = {"tolerance": None if rows else tolerance, "interpolation": interpolation}
-            made = solution.to_aem(out, **method, **about, **named)
+            write = solution.to_acm if kind == ".acm" else solution.to_aem
+            made = write(out, **method, **about, **named)
     except (OSError, ValueError, TypeError, ImportError) as failure:
         stop(f"{result}: {failure}" if str(result) not in str(failure) else failure)
     bound = "not known" if made.bound is None else f"at most {made.bound:.2g} rad"

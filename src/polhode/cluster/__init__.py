@@ -12,9 +12,9 @@ Examples
 ...
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from polhode._interrupts import imported
+from polhode._interrupts import on_demand
 
 if TYPE_CHECKING:
     from polhode.cluster.crew import PartsFailed as PartsFailed
@@ -31,13 +31,4 @@ _HOME = {
     "WorkersLost": "crew",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(imported(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_demand(__name__, _HOME)

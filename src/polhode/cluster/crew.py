@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from polhode.cluster.manifest import Manifest
+from polhode.cluster.manifest import Manifest, PlanError
 from polhode.cluster.pack import has_rows, packed
 from polhode.cluster.store import FULL
 from polhode.cluster.worker import CannotUnpack, Task, WorkerRefused, run_packed, run_part, windowed
@@ -194,7 +194,7 @@ class Crew:
 
     def note(self, part: int, problem: Exception) -> None:
         """Takes note of an attempt that failed; raises it if no other attempt can help."""
-        if isinstance(problem, CannotUnpack) or (isinstance(problem, OSError) and problem.errno in FULL):
+        if isinstance(problem, CannotUnpack | PlanError) or (isinstance(problem, OSError) and problem.errno in FULL):
             raise problem
         if isinstance(problem, WorkerRefused):
             said = str(problem)

@@ -80,7 +80,7 @@ class Manifest:
         try:
             contents = json.loads(raw)
             digest = contents.pop("digest")
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, AttributeError, TypeError):
             raise PlanError(f"the manifest of {where} is damaged: delete the store, and plan anew") from None
         if contents.get("format") != FORMAT or contents.get("format_version") != FORMAT_VERSION:
             raise PlanError(

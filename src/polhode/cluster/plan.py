@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from polhode import _check
@@ -182,10 +183,13 @@ class EnsemblePlan:
         """Returns the numbers of the bodies of a part; parts are counted from 0."""
         return self.manifest.bodies(self._checked(part))
 
-    def _checked(self, part: int) -> int:
-        if not 0 <= part < self.parts:
-            raise ValueError(f"there is no part {part}: the parts of this plan are numbered from 0 to {self.parts - 1}")
-        return part
+    def _checked(self, part: Any) -> int:
+        is_number = isinstance(part, Integral) and not isinstance(part, bool)
+        if not is_number or not 0 <= int(part) < self.parts:
+            raise ValueError(
+                f"there is no part {part!r}: the parts of this plan are numbered from 0 to {self.parts - 1}"
+            )
+        return int(part)
 
     @property
     def missing(self) -> list[int]:
@@ -331,8 +335,12 @@ class EnsemblePlan:
         return found
 
     def verify(self) -> list[int]:
-        """Compares all bits in the store with the receipts; returns the damaged parts, which `run` makes anew."""
-        damaged = []
+        """Compares all bits in the store with the receipts; returns the damaged parts, which `run` makes anew.
+
+        What has no receipt, arrays that all bodies share and what parts add up to, is made and written again.
+        """
+        damaged, was_finished = [], self.store.attributes().get("finished")
+        create_arrays(self.store, self.manifest, Engine.of(self.asked, self.manifest, 1))
         for part in sorted(self.store.done()):
             try:
                 receipt = self._receipt(part)
@@ -347,11 +355,8 @@ class EnsemblePlan:
             if not good:
                 damaged.append(part)
                 self.store.forget(part)
-        if self.store.attributes().get("finished"):
-            if damaged:
-                self.store.finish({}, {"finished": False})
-            else:
-                self._join()  # what parts add up to has no digest: it is made of them again
+        if was_finished and not damaged:
+            self._join()
         return damaged
 
 

@@ -96,12 +96,13 @@ def digest_of(function: Any) -> str:
     kind = type(function)
     held = _state(function) if callable(function) else {}
     call = digest_of(kind.__call__) if held else ""
-    return _sha(json.dumps([kind.__module__, kind.__qualname__, call, held]))
+    return _sha(json.dumps([kind.__module__, kind.__qualname__, getattr(function, "__name__", ""), call, held]))
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """Describes what an object holds."""
-    return {name: _held(x) for name, x in getattr(value, "__dict__", {}).items()}
+    """Describes what an object holds, but for what Python keeps there: numpy.add has a `__signature__` once asked."""
+    held = getattr(value, "__dict__", {}).items()
+    return {name: _held(x) for name, x in held if not (name.startswith("__") and name.endswith("__"))}
 
 
 def _held(value: Any) -> Any:

@@ -88,15 +88,28 @@ class Store:
     def write(self, key: str, contents: bytes, *, new: bool = False) -> None:
         """Writes a file, which appears whole or not at all; raises FileExistsError if a `new` one is there already."""
         if self.is_remote:
-            if new and self._files.exists(self._at(key)):
-                raise FileExistsError(f"{self._at(key)} exists already")
-            self._files.pipe_file(self._at(key), contents)
+            self._put_file(self._at(key), contents, new)
             return
         path = Path(self._at(key))
         with self.explained():
             path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(path, overwrite=not new) as file:
                 file.write(contents)
+
+    def _put_file(self, path: str, contents: bytes, new: bool) -> None:
+        """Writes a remote file; of several processes that write a `new` one at once, one succeeds, if the store can."""
+        taken = FileExistsError(f"{path} exists already")
+        if not new:
+            self._files.pipe_file(path, contents)
+        elif self._files.exists(path):
+            raise taken
+        else:
+            try:
+                self._files.pipe_file(path, contents, mode="create")  # S3: If-None-Match
+            except FileExistsError:
+                raise taken from None
+            except TypeError:  # a file system that knows no modes: who looks and writes at the same time is not seen
+                self._files.pipe_file(path, contents)
 
     def remove(self, key: str) -> None:
         """Removes a file, if it is there."""
@@ -108,9 +121,13 @@ class Store:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Says of a full disk what to do."""
+        """Says of a full disk, or of a damaged store, what to do."""
         try:
             yield
+        except json.JSONDecodeError as problem:
+            raise PlanError(
+                f"a file zarr.json in {self.path} is damaged ({problem}): delete the store, and plan anew"
+            ) from None
         except OSError as problem:
             if problem.errno not in FULL:
                 raise
@@ -205,7 +222,11 @@ class Store:
         """Returns one of the arrays, opened once."""
         if name not in self._arrays:
             # An all-NaN chunk is written, too: it must not look like one that was never made.
-            array = self._zarr.open_array(self._place(), path=name, mode="r+")
+            try:
+                array = self._zarr.open_array(self._place(), path=name, mode="r+")
+            except (ValueError, KeyError, FileNotFoundError) as problem:
+                what = f"the array {name} of {self.path} is missing or damaged ({problem})"
+                raise PlanError(f"{what}: delete the store, and plan anew") from None
             self._arrays[name] = array.with_config({"write_empty_chunks": True})
         return self._arrays[name]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode.cluster.manifest import Manifest, PlanError, read_found, read_survey
+from polhode.cluster.memory import keep_freed_memory
 from polhode.cluster.store import Store, Table, fingerprint, stored
 from polhode.core.status import Status
 from polhode.ensembles.ensemble import Asked, batch_size
@@ -249,6 +250,7 @@ _mine = threading.local()
 
 def run_packed(packed: bytes, starts: Starts | None, part: int, attempt: str) -> dict[str, Any]:
     """Runs a part as a worker of any executor does, and returns its receipt; `attempt` makes calls differ."""
+    keep_freed_memory()
     try:
         task: Task = pickle.loads(packed)
     except (AttributeError, ImportError) as problem:

@@ -240,6 +240,9 @@ class Batch:
         most = lanes_of(plan.method, self.count)
         if not self.packed or self.count < most or self.variable_steps or not compiles():
             return None
+        if plan.method.collocation and binding.forms:  # and the iterations of several bodies end apart: none compiles
+            self.why_not_packed = f"{plan.method.name} has the points of its steps in the lanes, of one body at a time"
+            return None
         torque, scheme = problem.torque, ById(plan.method.scheme)
         windowed = len(torque.breakpoints) > 0
         kind = (torque.torque_kernel, self.lead.values.size, binding.tilted, windowed, torque.depends)
@@ -257,8 +260,6 @@ class Batch:
             else:
                 self.lanes = lanes
                 return made
-        if plan.method.collocation and binding.forms:
-            self.why_not_packed = f"{plan.method.name} has the points of its steps in the lanes, of one body at a time"
         return None
 
     def _tables_differ(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,17 +12,15 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode.io.text_tables import read_text_table
+from polhode.referee.conventions import TO_RADIANS
+from polhode.referee.names import recognised, taken_apart
 
 Missing = Literal["raise", "drop"]
 
 AXES = ("x", "y", "z")
 KEYS = ("t", "omega", "attitude", "sigma_omega", "sigma_attitude")
 """The names of what a dictionary or a table can have."""
-
-UNITS = {"": 1.0, "1": 1.0, "s": 1.0, "rad": 1.0, "rad s-1": 1.0, "rad/s": 1.0}
-"""The units of headings that need no conversion."""
-DEGREES = {"deg": np.pi / 180.0, "deg s-1": np.pi / 180.0, "deg/s": np.pi / 180.0}
-"""The units that are converted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,95 +178,103 @@ def _fields(data: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _of_file(path: Path, columns: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Reads a CSV or Parquet file, a solution in NetCDF, or a CCSDS message."""
-    ending = path.suffix.lower()
-    if ending in (".csv", ".parquet"):
+    """Reads a table as text or Parquet, a solution in NetCDF, or a CCSDS message."""
+    data, ending = path.read_bytes(), path.suffix.lower()
+    if ending == ".parquet":
         import pandas
 
         try:
-            table = pandas.read_csv(path) if ending == ".csv" else pandas.read_parquet(path)
-        except (pandas.errors.ParserError, pandas.errors.EmptyDataError, UnicodeDecodeError) as problem:
-            raise ValueError(f"{path} is no table that can be read: {problem}") from None
-        try:
-            return _of_table(table, columns)
-        except (ValueError, TypeError) as problem:
-            raise type(problem)(f"{path}: {problem}") from None
-    if columns is not None:
-        raise ValueError(f"columns are for tables and CSV files, but {path} ends in {ending or 'nothing'}")
-    if ending == ".nc":
+            return _of_table(pandas.read_parquet(path), columns)
+        except (ValueError, TypeError, OSError) as problem:
+            raise ValueError(f"{path}: {problem}") from None
+    if ending in (".nc", ".aem", ".acm", ".xml") or b"CCSDS_A" in data[:4000]:
+        if columns is not None:
+            raise ValueError(f"columns are for tables and CSV files, but {path} is none")
         from polhode._load import load
+        from polhode.io.ccsds import read_aem
 
-        return _fields(load(path), None)
-    from polhode.io.ccsds import read_aem
+        return _fields(load(path) if ending == ".nc" else read_aem(path), None)
 
-    return _fields(read_aem(path), None)
+    def wanted(names: list[str]) -> set[int]:
+        read = set[int]()
 
+        def noted(k: int) -> Floats:
+            read.add(k)
+            return np.zeros(0)
 
-NAMES: dict[str, tuple[str, ...]] = {
-    "t": ("t", "time"),
-    "omega": ("omega",),
-    "attitude": ("quaternion", "attitude"),
-    "sigma_omega": ("sigma_omega",),
-    "sigma_attitude": ("sigma_attitude",),
-}
-"""The names of columns, which end in _x, _y, _z or, of a quaternion, _w, _x, _y, _z."""
+        _of_columns(str(path), names, noted, columns)
+        return read
 
-SHORT_NAMES = {"omega": "w", "attitude": "q"}
-"""The beginnings of short names: wx, wy, wz and qw, qx, qy, qz."""
+    header, values, _, _ = read_text_table(str(path), data, wanted=wanted, gaps=True)
+    if header is None:
+        header = [f"column {k}" for k in range(values.shape[1])]
+    return _of_columns(str(path), header, lambda k: values[:, k], columns)
 
 
 def _of_table(table: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the columns of a table that are meant: those that the user names, and those with the usual names."""
-    headings = {_split(str(name))[0]: name for name in reversed(list(table.columns))}
-    found: dict[str, Any] = {}
-    for key, value in (columns or {}).items():
-        wanted = [value] if isinstance(value, str) else list(value)
-        for name in wanted:
-            if name not in table.columns:
-                _check.choice("column", name, [str(known) for known in table.columns])
-        known = _check.choice("kind of data", "attitude" if key == "quaternion" else key, KEYS)
-        found[known] = [name if name in table.columns else headings[name] for name in wanted]
-    for key, stems in NAMES.items():
-        parts = ("w", *AXES) if key == "attitude" else AXES
-        for stem in stems:
-            several = [f"{stem}_{part}" for part in parts]
-            if key not in found and all(name in headings for name in several):
-                found[key] = [headings[name] for name in several]
-            elif key not in found and key not in ("omega", "attitude") and stem in headings:
-                found[key] = [headings[stem]]
-        short = [f"{SHORT_NAMES.get(key)}{part}" for part in parts]
-        if key not in found and all(name in headings for name in short):
-            found[key] = [headings[name] for name in short]
-    listed = ", ".join(str(name) for name in table.columns)
-    remedy = f"columns are {listed}; name yours in columns, as in " + '{"t": "seconds", "omega": ["p", "q", "r"]}'
-    if "t" not in found:
-        raise ValueError(f"there is no column time: {remedy}")
-    numbers = {key: _numbers(table, names) for key, names in found.items()}
-    if not {"omega", "attitude"} & found.keys():
-        raise ValueError(f"there are no columns of rates or attitudes: {remedy}")
-    return numbers
-
-
-def _split(heading: str) -> tuple[str, str]:
-    """Returns the name and the unit of a heading such as "omega_x (rad s-1)"."""
-    name, bracket, rest = heading.strip().partition("(")
-    return (name.strip(), rest.rstrip(") ").strip()) if bracket else (heading.strip(), "")
-
-
-def _numbers(table: Any, names: list[Any]) -> Floats:
-    """Returns columns as floats in rad, rad/s and s: one column as a row, several as rows of components."""
-    made = []
-    for name in names:
-        unit = _split(str(name))[1]
-        if unit not in UNITS and unit not in DEGREES:
-            raise ValueError(f"the unit {unit!r} of the column {name!r} is not known: use rad s-1, rad, deg or s")
+    def numbers(k: int) -> Floats:
+        column = table.iloc[:, k]
         try:
-            values = table[name].to_numpy(dtype=np.float64)
+            found: Floats = column.to_numpy(dtype=np.float64)
         except (ValueError, TypeError):
-            row = next(k for k, x in enumerate(table[name]) if not _is_float(x))
-            raise ValueError(f"row {row} of the column {name!r} is no number: {table[name].iloc[row]!r}") from None
-        made.append(values * DEGREES.get(unit, 1.0))
+            row = next(k for k, x in enumerate(column) if not _is_float(x))
+            raise ValueError(f"row {row} of the column {header[k]!r} is no number: {column.iloc[row]!r}") from None
+        return found
+
+    header = [str(name) for name in table.columns]
+    return _of_columns("the table", header, numbers, columns)
+
+
+def _of_columns(
+    where: str, header: list[str], numbers: Callable[[int], Floats], columns: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Returns the columns that are meant: those that the user names, and those with the usual names."""
+    given = {"quaternion" if key == "attitude" else key: value for key, value in (columns or {}).items()}
+    made = {name: _sigma_columns(name, header, numbers, given.pop(name, None)) for name in KEYS if "sigma" in name}
+    others = ["" if _stem(name).startswith("sigma_") else name for name in header]
+    layout = recognised(others, where, given or None)
+    made["t"] = numbers(layout.time.columns[0]) * float(layout.time.unit)
+    rates, attitude = layout.omega, layout.attitude
+    if rates is not None and rates.hint != "space":
+        _check_unit(where, [header[k] for k in rates.columns], rates.unit)
+        made["omega"] = np.stack([numbers(k) for k in rates.columns], axis=1) * TO_RADIANS[rates.unit or "rad"]
+    if attitude is not None and attitude.kind == "quaternion" and (attitude.hint == "first" or "quaternion" in given):
+        made["attitude"] = np.stack([numbers(k) for k in attitude.columns], axis=1)
+    if not {"omega", "attitude"} & made.keys():
+        raise ValueError(
+            f"{where}: there are no rates in body axes, and no quaternions whose names say which is the scalar, among "
+            f"{', '.join(header)}: name them, as in columns={{'omega': ['p', 'q', 'r']}}, or columns={{'quaternion': "
+            "['q0', 'q1', 'q2', 'q3']}}, scalar first and from body to space"
+        )
+    return {name: values for name, values in made.items() if values is not None}
+
+
+def _sigma_columns(name: str, header: list[str], numbers: Callable[[int], Floats], given: Any) -> Floats | None:
+    """Returns standard deviations: one column, or one for each axis."""
+    stems = [_stem(heading) for heading in header]
+    if given is not None:
+        wanted = [given] if isinstance(given, str) else list(given)
+        stems = header
+    else:
+        wanted = [name] if name in stems else [f"{name}_{axis}" for axis in AXES]
+        if not set(wanted) <= set(stems):
+            return None
+    places = [stems.index(_check.choice("column", one, stems)) for one in wanted]
+    units = [TO_RADIANS.get(taken_apart(header[k]).unit, 1.0) for k in places]
+    made = [numbers(k) * unit for k, unit in zip(places, units, strict=True)]
     return made[0] if len(made) == 1 else np.stack(made, axis=1)
+
+
+def _stem(heading: str) -> str:
+    """Returns a heading without its unit."""
+    return heading.partition("(")[0].partition("[")[0].strip()
+
+
+def _check_unit(where: str, headings: list[str], unit: str) -> None:
+    """Refuses rates in a unit that is not known, or in several; without a unit they are in rad/s."""
+    if not unit and any(_stem(heading) != heading.strip() for heading in headings):
+        listed = ", ".join(repr(heading) for heading in headings)
+        raise ValueError(f"{where}: the columns {listed} have no common unit that is known: use rad/s, deg/s or rpm")
 
 
 def _is_float(value: Any) -> bool:
@@ -290,6 +296,9 @@ def _rows(name: str, value: Any, rows: int, width: int, missing: Missing) -> Flo
     if np.isinf(x).any():
         bad = tuple(int(k) for k in np.argwhere(np.isinf(x))[0])
         raise ValueError(f"{name}[{bad[0]}, {bad[1]}] is infinite: remove the row, or put NaN there")
+    if np.abs(x).max(initial=0.0, where=~np.isnan(x)) > _check.LARGEST:
+        bad = tuple(int(k) for k in np.argwhere(np.abs(x) > _check.LARGEST)[0])
+        raise ValueError(f"{name}[{bad[0]}, {bad[1]}] is {x[bad]:.3g}, more than can be measured: correct the row")
     if missing == "raise" and np.isnan(x).any():
         bad = tuple(int(k) for k in np.argwhere(np.isnan(x))[0])
         raise ValueError(

@@ -73,6 +73,8 @@ class AttitudeHistory:
     comments: tuple[str, ...] = ()
     version: str = ""
     """The kind of the file and the version of the standard, as in 'AEM 1.0'."""
+    inertia: Floats | None = None
+    """The inertia tensor in body axes, kg m^2, (3, 3), which an ACM may have; None: there is none."""
 
     @property
     def is_inertial(self) -> bool:
@@ -341,6 +343,7 @@ def _columns(message: Message, kind: Field, scalar_first: bool, axes: str) -> tu
 def read_aem(path: AnyPath, *, segment: int | None = None) -> AttitudeHistory:
     """Reads the attitudes of an AEM, or the attitude blocks of an ACM: CCSDS files of version 1.0 or 2.0, KVN or XML.
 
+    Of an ACM, which is read as KVN, the inertia tensor is taken as well; its other blocks are left alone.
     Segments that follow each other are joined. Where they overlap, or have other frames or objects, `segment` says
     which is meant, from 0 on. Every error names the line and the remedy.
 
@@ -695,7 +698,17 @@ def _acm_segment(message: Message, meta: Block, block: Block) -> AttitudeHistory
         (0,),
         tuple(message.head.comments + meta.comments + block.comments),
         f"{message.kind} {message.version}",
+        _acm_inertia(message, sides.frames[1]),
     )
+
+
+def _acm_inertia(message: Message, body_frame: str) -> Floats | None:
+    """Returns the inertia tensor, if there is one in the axes of this frame."""
+    for block in message.blocks:
+        frame = block.fields.get("INERTIA_REF_FRAME")
+        if block.name == "PHYS" and frame is not None and frame.value.upper() == body_frame.upper():
+            return _inertia(message, block)
+    return None
 
 
 def _from_matrices(message: Message, found: Floats, lines: list[int]) -> Floats:

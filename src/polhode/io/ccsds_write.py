@@ -1,10 +1,10 @@
-"""Writing motions as CCSDS attitude messages of version 2.0: `Solution.to_aem` and `Solution.to_apm`."""
+"""Writing motions as CCSDS attitude messages of version 2.0: `Solution.to_aem`, `to_acm` and `to_apm`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from polhode._arrays import lengths
 from polhode.io import nodes
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.io.ccsds import is_body_frame, is_inertial_frame
-from polhode.io.epochs import Instant, checked_system, picoseconds, written
+from polhode.io.epochs import PS, Instant, checked_system, picoseconds, written
 from polhode.io.nodes import Segment
 
 if TYPE_CHECKING:
@@ -45,18 +45,9 @@ def write_aem(
     """Writes an AEM; see `Solution.to_aem`."""
     start = epoch_of(solution, epoch, time_system)
     space, body = _checked_frames(frames)
-    method = _check.choice("interpolation", interpolation, METHODS)
-    linear = method == "LINEAR"
     name, identity = _text("object_name", object_name), _text("object_id", object_id)
     head = _head("AEM", originator)
-    check_finite(solution)
-    if tolerance is None:
-        segments = nodes.rows(solution, linear)
-    else:
-        segments = nodes.choose(solution, _check.number("tolerance", tolerance, positive=True), linear)
-    bounds = [s.bound for s in segments if s.bound is not None]
-    measured = [s.measured for s in segments if s.measured is not None]
-    known = len(bounds) == len(segments)
+    method, segments = _chosen(solution, tolerance, interpolation)
     with whole_file(path, overwrite=overwrite) as file:
         file.write(head.encode())
         for segment in segments:
@@ -79,18 +70,96 @@ def write_aem(
             lines += [f"{key:20} = {value}" for key, value in meta.items()]
             lines += ["META_STOP", "", "DATA_START"]
             file.write("\n".join([*lines, ""]).encode())
-            rates = np.degrees(segment.omega)
-            table = np.column_stack([segment.quaternion[:, 1:], segment.quaternion[:, :1], rates]).tolist()
-            for k in range(0, len(table), 10_000):
-                rows = zip(times[k : k + 10_000], table[k : k + 10_000], strict=True)
-                file.write("".join(f"{t} {' '.join(map(repr, row))}\n" for t, row in rows).encode())
+            _write_rows(file, times, segment)
             file.write(b"DATA_STOP\n\n")
+    return _written(segments)
+
+
+def write_acm(
+    solution: Solution, path: AnyPath, *, object_name: str, object_id: str, epoch: Any, time_system: str | None,
+    frames: tuple[str, str], tolerance: float | None, interpolation: str, originator: str, overwrite: bool,
+) -> Written:  # fmt: skip
+    """Writes an ACM: the attitudes, with times in seconds from the epoch, and the inertia tensor."""
+    start = epoch_of(solution, epoch, time_system)
+    space, body = _checked_frames(frames)
+    meta = {
+        "OBJECT_NAME": _text("object_name", object_name),
+        "INTERNATIONAL_DESIGNATOR": _text("object_id", object_id),
+        "TIME_SYSTEM": start.system,
+        "EPOCH_TZERO": start.text(),
+    }
+    head = _head("ACM", originator)
+    method, segments = _chosen(solution, tolerance, interpolation)
+    about = {
+        "REF_FRAME_A": space,
+        "REF_FRAME_B": body,
+        "NUMBER_STATES": "7",
+        "ATT_TYPE": "QUATERNION",
+        "RATE_TYPE": "ANGVEL",
+    }
+    with whole_file(path, overwrite=overwrite) as file:
+        file.write((head + _block("META", meta)).encode())
+        for segment in segments:
+            lines = ["ATT_START", *_comments(solution, segment, method, tolerance), *_fields(about)]
+            file.write("\n".join([*lines, ""]).encode())
+            _write_rows(file, [_decimal(t) for t in segment.picoseconds], segment)
+            file.write(b"ATT_STOP\n\n")
+        file.write(_block("PHYS", _inertia(solution, body)).encode())
+    return _written(segments)
+
+
+def _chosen(solution: Solution, tolerance: float | None, interpolation: str) -> tuple[str, list[Segment]]:
+    """Returns the interpolation, and the rows that it needs, in segments."""
+    method = _check.choice("interpolation", interpolation, METHODS)
+    check_finite(solution)
+    if tolerance is None:
+        return method, nodes.rows(solution, method == "LINEAR")
+    positive = _check.number("tolerance", tolerance, positive=True)
+    return method, nodes.choose(solution, positive, method == "LINEAR")
+
+
+def _write_rows(file: BinaryIO, times: list[str], segment: Segment) -> None:
+    """Writes a line for each row: time, quaternion and rate in degrees a second."""
+    rates = np.degrees(segment.omega)
+    table = np.column_stack([segment.quaternion[:, 1:], segment.quaternion[:, :1], rates]).tolist()
+    for k in range(0, len(table), 10_000):
+        rows = zip(times[k : k + 10_000], table[k : k + 10_000], strict=True)
+        file.write("".join(f"{t} {' '.join(map(repr, row))}\n" for t, row in rows).encode())
+
+
+def _written(segments: list[Segment]) -> Written:
+    bounds = [s.bound for s in segments if s.bound is not None]
+    measured = [s.measured for s in segments if s.measured is not None]
+    known = len(bounds) == len(segments)
     return Written(
         sum(len(s.picoseconds) for s in segments),
         len(segments),
         max(bounds) if known else None,
         max(measured) if known else None,
     )
+
+
+def _decimal(picoseconds: int) -> str:
+    """Returns a time in seconds with all its digits."""
+    whole, fraction = divmod(abs(picoseconds), PS)
+    tail = f"{fraction:012}".rstrip("0")
+    return f"{'-' if picoseconds < 0 else ''}{whole}.{tail or '0'}"
+
+
+def _fields(fields: dict[str, Any]) -> list[str]:
+    return [f"{key:24} = {value}" for key, value in fields.items()]
+
+
+def _block(name: str, fields: dict[str, Any]) -> str:
+    return "\n".join([f"{name}_START", *_fields(fields), f"{name}_STOP", "", ""])
+
+
+def _inertia(solution: Solution, body: str) -> dict[str, str]:
+    """Returns the inertia tensor by its keywords."""
+    places = {"IXX": (0, 0), "IYY": (1, 1), "IZZ": (2, 2), "IXY": (0, 1), "IXZ": (0, 2), "IYZ": (1, 2)}
+    tensor = solution.body.tensor
+    values = {key: f"{float(tensor[place])!r} [kg*m**2]" for key, place in places.items()}
+    return {"INERTIA_REF_FRAME": body, **values}
 
 
 def write_apm(
@@ -113,17 +182,14 @@ def write_apm(
         raise ValueError(f"the state at t = {when:g} is not finite: choose a time before the run failed")
     now = Instant(start.picoseconds + picoseconds(when), start.system)
     digits = FEW_DIGITS if now.picoseconds % 1000 == 0 else MANY_DIGITS
-    tensor = solution.body.tensor
     ends = {"REF_FRAME_A": space, "REF_FRAME_B": body}
-    inertia = {"IXX": (0, 0), "IYY": (1, 1), "IZZ": (2, 2), "IXY": (0, 1), "IXZ": (0, 2), "IYZ": (1, 2)}
     rates = np.degrees(w)
     blocks: dict[str, dict[str, Any]] = {
         "QUAT": ends | dict(zip(("Q1", "Q2", "Q3", "QC"), (float(x) for x in q[[1, 2, 3, 0]]), strict=True)),
         "ANGVEL": ends
         | {"ANGVEL_FRAME": body}
         | {f"ANGVEL_{x}": f"{float(rates[k])!r} [deg/s]" for k, x in enumerate("XYZ")},
-        "INERTIA": {"INERTIA_REF_FRAME": body}
-        | {key: f"{float(tensor[place])!r} [kg*m**2]" for key, place in inertia.items()},
+        "INERTIA": _inertia(solution, body),
     }
     meta = {"OBJECT_NAME": name, "OBJECT_ID": identity, "TIME_SYSTEM": start.system, "EPOCH": now.text(digits)}
     lines = [f"{key:20} = {value}" for key, value in meta.items()]

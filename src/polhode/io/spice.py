@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,9 +87,11 @@ def write_ck(
             _frame(spacecraft_id, frame).encode(),
             Path(draft).read_bytes(),
         ]
-    for file, content in zip(files, contents, strict=True):
-        with whole_file(file, overwrite=overwrite) as opened:
+    with ExitStack() as all_or_none:  # none has its name before all are on the disk, and the CK has it last
+        for file, content in reversed(list(zip(files, contents, strict=True))):
+            opened = all_or_none.enter_context(whole_file(file, overwrite=overwrite))
             opened.write(content)
+            opened.flush()
     return made
 
 

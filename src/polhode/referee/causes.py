@@ -24,6 +24,9 @@ FIT_ROWS = 150
 EXPLAINED = 0.03
 """A cause explains an error if it leaves less than this share of it, or no more than rounding can make."""
 
+FIRST_ROW_LEFT = 0.1
+"""Rates of another time explain the first row if they leave less than this share of its error."""
+
 LOCAL_TURN = 0.2
 """Rows are compared with rows before them over about this angle, in rad."""
 
@@ -118,11 +121,19 @@ def _from_the_start(case: Case) -> Iterator[Cause]:
             left = _difference(case, rows, *model(p))[begin:]
         except (ValueError, np.linalg.LinAlgError):
             continue  # no such body
+        if kind == "lag" and not _explains_first_row(case, p, left[0]):
+            continue
         rms = float(np.sqrt(np.mean((left**2).sum(axis=1))))
         rates = float(np.sqrt(np.mean((left[:, 3:] ** 2).sum(axis=1))))
         share = 0.0 if rms <= allowed else rms / size
         shown = rate_size > allowed_rate
         yield Cause(kind, p, share, (0.0 if rates <= allowed_rate else rates / rate_size) if shown else 1.0)
+
+
+def _explains_first_row(case: Case, p: Floats, left: Floats) -> bool:
+    """Whether rates of another time lead to the rate of the first row, which is then another one than at the start."""
+    changed = lengths(p[None, 1:])[0] / case.size
+    return bool(lengths(left[None, 3:])[0] <= FIRST_ROW_LEFT * changed + 2.0 * case.limits.rate[0])
 
 
 _COMPLEXITY = {"axes": 1, "offset": 1, "shift": 1, "torque": 2, "clock": 2, "moments": 3, "lag": 3, "start": 4}

@@ -57,6 +57,12 @@ class Layout(NamedTuple):
     place: tuple[int, int] | None = None
     """The columns of latitude and longitude in degrees, if the table has them."""
 
+    @property
+    def columns(self) -> set[int]:
+        """The numbers of all these columns."""
+        found = {c for part in (self.time, self.attitude, self.omega) if part is not None for c in part.columns}
+        return found | set(self.place or ())
+
 
 class _Name(NamedTuple):
     """A name without its unit: its letters and digits, in lower case."""
@@ -66,7 +72,8 @@ class _Name(NamedTuple):
     seconds: float
 
 
-def _taken_apart(name: str) -> _Name:
+def taken_apart(name: str) -> _Name:
+    """Returns a name without its unit, and the unit."""
     bracket = re.search(r"[\[(]([^\])]*)[\])]\s*$", name)
     unit_words: list[str] = []
     if bracket and not bracket[1].strip().isdigit() and not re.fullmatch(r"[XYZxyz]{3}", bracket[1].strip()):
@@ -95,7 +102,7 @@ def _taken_apart(name: str) -> _Name:
 
 def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | None = None) -> Layout:
     """Returns which columns hold time, attitude and rate: those that the mapping names, others by their names."""
-    plain = [_taken_apart(name) for name in names]
+    plain = [taken_apart(name) for name in names]
     given = {} if mapping is None else _given(names, mapping)
     time = given.get("time") or _time(plain)
     if time is None:
@@ -145,9 +152,9 @@ def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, Found]
         if kind == "euler" and matched[3] is None:
             raise ValueError(f"columns: {key!r} must name the sequence of the angles, as in 'euler(ZYX)'")
         found = tuple(_index(names, one) for one in listed)
-        unit = matched[2] or _common(_taken_apart(names[c]).unit for c in found)
+        unit = matched[2] or _common(taken_apart(names[c]).unit for c in found)
         if kind == "time":
-            seconds = TIME_UNITS[matched[2]] if matched[2] else _taken_apart(names[found[0]]).seconds or 1.0
+            seconds = TIME_UNITS[matched[2]] if matched[2] else taken_apart(names[found[0]]).seconds or 1.0
             unit = repr(seconds)
         made[kind] = Found(kind, found, unit, matched[3] or "")
     return made

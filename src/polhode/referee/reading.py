@@ -5,18 +5,21 @@ Nothing is converted here but the unit of time: what the numbers mean is found o
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, lengths
 from polhode.io.netcdf import BadFile
+from polhode.io.text_tables import read_text_table
 from polhode.referee.names import KINDS, Found, Layout, recognised
 
 LEAST_ROWS = 4
@@ -85,8 +88,6 @@ def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) 
         data = Path(path).read_bytes()
     except OSError as problem:
         raise BadFile(f"{name} cannot be read: {problem.strerror}; check the name and the rights") from None
-    if not data.strip():
-        raise BadFile(f"{name} is empty: write it again")
     ending = Path(path).suffix.lower()
     if data[:4] in (b"CDF\x01", b"CDF\x02", b"CDF\x05"):
         from polhode.solution import Solution
@@ -97,122 +98,33 @@ def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) 
 
         return replace(_of_frame(pandas.read_parquet(path), columns, name), source=name)
     if data[:4] == b"PK\x03\x04" and ending == ".npz":
-        with np.load(path, allow_pickle=False) as kept:
-            return replace(_of_mapping({k: kept[k] for k in kept.files}, columns, name), source=name)
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as kept:
+                arrays = {k: kept[k] for k in kept.files}
+        except (BadZipFile, ValueError, EOFError, OSError) as problem:
+            raise BadFile(f"{name} is cut short or damaged ({problem}): write it again") from None
+        return replace(_of_mapping(arrays, columns, name), source=name)
     head = data[:4000]
     if b"CCSDS_AEM_VERS" in head or b"CCSDS_ACM_VERS" in head or b"<aem" in head or b"<acm" in head:
         from polhode.io.ccsds import read_aem
 
         return replace(_of_history(read_aem(path)), source=name)
-    return _of_text(name, _decoded(name, data), columns)
+    return _of_text(name, data, columns)
 
 
-def _decoded(name: str, data: bytes) -> str:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise BadFile(f"{name}, line 1: the text is UTF-16: save it as UTF-8")
-    if b"\x00" in data[:4000]:
-        raise BadFile(f"{name} is not a text file, nor of a kind that is known: give CSV, AEM, NetCDF of polhode, "
-                      "Parquet or .npz, or arrays in Python")  # fmt: skip
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
-        raise BadFile(
-            f"{name}, line {line}: the byte 0x{data[problem.start]:02x} is not UTF-8: save the file as UTF-8, as with "
-            "iconv -f latin1 -t utf-8"
-        ) from None
-
-
-def _of_text(name: str, text: str, columns: Mapping[str, Any] | None) -> Log:
-    """Returns a table with names in its first line, or without; separated by commas, semicolons, tabs or blanks."""
-    lines = text.splitlines()
-    is_row = np.fromiter((bool(s := line.strip()) and s[0] not in "#%" for line in lines), bool, len(lines))
-    numbers = np.flatnonzero(is_row)
-    if not numbers.size:
-        raise BadFile(f"{name}, line {len(lines)}: there is no row of numbers: write the file again")
-    first = lines[numbers[0]].strip()
-    separator = _separator(first)
-    header: list[str] | None = None
-    if not all(_is_number(cell) for cell in _cells(first, separator)):
-        header = _cells(first, separator)
-        numbers = numbers[1:]
-    elif numbers[0] > 0 and lines[numbers[0] - 1].strip()[:1] in ("#", "%"):  # names in a comment, as NumPy writes
-        said = _cells(lines[numbers[0] - 1].strip().lstrip("#% "), separator)
-        header = said if len(said) == len(_cells(first, separator)) else None
-    if numbers.size < LEAST_ROWS:
-        raise BadFile(
-            f"{name}, line {len(lines)}: the file has {numbers.size} rows of numbers, and {LEAST_ROWS} are needed: is "
-            "it cut off?"
-        )
-    width = len(header) if header is not None else len(_cells(first, separator))
-    values = _numbers(name, [lines[k] for k in numbers], numbers + 1, separator, width, len(lines))
+def _of_text(name: str, data: bytes, columns: Mapping[str, Any] | None) -> Log:
+    header, values, lines, may_be_cut = read_text_table(
+        name, data, wanted=lambda names: recognised(names, name, columns).columns, least_rows=LEAST_ROWS
+    )
     notes: list[str] = []
+    if may_be_cut:
+        notes.append(f"Line {lines[-1]} has no end, and its last number few digits: the file may be cut off there.")
     if header is None:
+        width = values.shape[1]
         header, columns = _without_names(name, width, columns)
         notes.append(f"The table has no names; its {width} columns are taken for {', '.join(columns or ())}.")
     layout = recognised(header, name, columns)
-    return _arranged(name, header, values, layout, numbers + 1, notes)
-
-
-def _separator(line: str) -> str:
-    for mark in ("\t", ";", ","):
-        if mark in line:
-            return mark
-    return " "
-
-
-def _cells(line: str, separator: str) -> list[str]:
-    if separator == " ":
-        return line.split()
-    return [cell.strip().strip('"').strip() for cell in line.split(separator)]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(_plain(cell))
-    except ValueError:
-        return False
-    return True
-
-
-def _plain(cell: str) -> str:
-    """Returns a number as Python writes it: Fortran has D exponents, and some countries a decimal comma."""
-    return re.sub(r"[dD](?=[+-]?\d+$)", "e", cell.strip()).replace(",", ".")
-
-
-def _numbers(name: str, rows: list[str], lines: Any, separator: str, width: int, last: int) -> Floats:
-    """Returns the rows as numbers, quickly if all is well, else one by one up to the one that is not."""
-    try:
-        comma = separator == ";" and "," in rows[0]
-        values: Floats = np.loadtxt(
-            [row.replace(",", ".") for row in rows] if comma else rows,
-            delimiter=None if separator == " " else separator, comments=None, ndmin=2,
-        )  # fmt: skip
-        if values.shape == (len(rows), width) and np.isfinite(values).all():
-            return values
-    except ValueError:
-        pass  # the line is looked for below
-    out = np.empty((len(rows), width))
-    for k, row in enumerate(rows):
-        cells = _cells(row.strip(), separator)
-        if len(cells) == width + 1 and not cells[-1]:
-            cells = cells[:-1]  # a separator at the end of the line
-        where = f"{name}, line {int(lines[k])}"
-        if len(cells) != width:
-            cut = "the file seems to be cut off there: delete the line, or write the file again"
-            wrong = "correct the line, or the names in the first one"
-            raise BadFile(
-                f"{where}: {len(cells)} of {width} columns; {cut if lines[k] == last and len(cells) < width else wrong}"
-            )
-        for j, cell in enumerate(cells):
-            try:
-                out[k, j] = float(_plain(cell))
-            except ValueError:
-                what = "is empty" if not cell else f"has {cell!r}, which is no number"
-                raise BadFile(f"{where}: column {j + 1} {what}: correct it, or delete the line") from None
-            if not np.isfinite(out[k, j]):
-                raise BadFile(f"{where}: column {j + 1} has {cell}: the simulation has failed there; delete such lines")
-    return out
+    return _arranged(name, header, values, layout, lines, notes)
 
 
 def _without_names(name: str, width: int, columns: Mapping[str, Any] | None) -> tuple[list[str], dict[str, Any]]:
@@ -298,10 +210,8 @@ def _of_frame(frame: Any, columns: Mapping[str, Any] | None, name: str) -> Log:
         frame = frame.reset_index()
         header = [str(c) for c in frame.columns]
     layout = recognised(header, name, columns)
-    wanted = {c for part in (layout.time, layout.attitude, layout.omega) if part for c in part.columns}
-    wanted |= set(layout.place or ())
     values = np.full((len(frame), len(header)), np.nan)
-    for c in wanted:
+    for c in layout.columns:
         values[:, c] = _check.floats(header[c], frame.iloc[:, c].to_numpy(), "hold numbers")
     return _arranged(name, header, values, layout, None, [])
 
@@ -384,6 +294,9 @@ def _checked(log: Log) -> Log:
         if not good.all():
             k = int(np.argmin(good))
             raise log.bad(k, f"the {name} is not finite: the simulation has failed there; leave such rows out")
+        if (large := np.abs(values).max(initial=0.0)) > _check.LARGEST:
+            k = int(np.argmax(np.abs(values).reshape(len(log.t), -1).max(axis=1)))
+            raise log.bad(k, f"the {name} has {large:.3g}: no motion does; correct the row, or the columns")
     log = _without_repeated(log)
     if log.t.size < LEAST_ROWS:
         raise BadFile(f"{log.source} has {log.t.size} rows, and {LEAST_ROWS} are needed: give a longer one")

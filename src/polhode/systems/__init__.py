@@ -10,9 +10,9 @@ Examples
 array([[ 0.  ,  0.  , -9.81]])
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from polhode._interrupts import imported
+from polhode._interrupts import on_demand
 
 if TYPE_CHECKING:
     from polhode.systems.events import SystemEvent as SystemEvent
@@ -37,13 +37,4 @@ _HOME = {
     "forces_from_pointer": "forces",
 }
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(imported(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_demand(__name__, _HOME)
