@@ -8,13 +8,11 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode.core.bodies import AT, ROW
+from polhode.core.bodies import ROW
 from polhode.core.status import Status
-from polhode.systems.run import SystemRun, outward
+from polhode.systems.run import Step, SystemRun, outward
 from polhode.systems.solution import SystemSolution
 
-STRETCH_STEPS = 128
-"""Steps that are made before events are looked for in them."""
 MOST_LOOKS = 60
 """Looks at an event function for one zero: bisection alone would need as many."""
 
@@ -91,40 +89,19 @@ class Watch:
         return self.run.guarded(self._run, self._assembled)
 
     def _run(self) -> Status:
-        run = self.run
-        drive, size = run.loop(), ROW * run.n
-        run.out = np.empty((STRETCH_STEPS, size))
-        state, i = np.array(run.y), 0
-        self._note(state, 0)
-        values = self._look(self._time(0), state)
-        while i < run.steps:
-            run.count[AT.row], run.count[AT.every] = 0, 1
-            stop = min(i + STRETCH_STEPS, run.steps)
-            status, raised = Status.OK, None
-            try:
-                status = run.advance(drive, stop)
-            except BaseException as problem:  # the steps before it are looked at first
-                raised = problem
-            states = np.array(run.out[: int(run.count[AT.done]) - i])
-            held = [np.array(a) for a in (run.y, run.g, run.heat, run.count)]
-            for k, after in enumerate(states):
-                if (end := self._look_between(drive, i + k, state, after, values)) is not None:
-                    self._end_at(*end)
-                    return Status.OK
-                state, values = after, self._look(self._time(i + k + 1), after)
-                self._note(state, i + k + 1)
-            for a, b in zip((run.y, run.g, run.heat, run.count), held, strict=True):
-                a[:] = b
-            if raised is not None:
-                raise raised
-            if status != Status.OK:
-                return status
-            i = stop
+        begin, start = self.run.t_begin, np.array(self.run.y)
+        self._note(begin, start, 0)
+        values = self._look(begin, start)
+        for step in self.run.each_step():
+            if step.status != Status.OK:
+                return step.status
+            new = self._look(step.t_new, step.after)
+            if (end := self._look_between(step, values, new)) is not None:
+                self._end_at(*end)
+                return Status.OK
+            values = new
+            self._note(step.t_new, step.after, step.number + 1)
         return Status.OK
-
-    def _time(self, i: int) -> float:
-        run = self.run
-        return run.plan.t_end if i == run.steps else run.plan.t_start + (run.first + i) * run.plan.step
 
     def _look(self, t: float, state: Floats) -> list[float]:
         system = self.run.system
@@ -142,35 +119,32 @@ class Watch:
             out.append(value)
         return out
 
-    def _look_between(
-        self, drive: Any, i: int, before: Floats, after: Floats, values: list[float]
-    ) -> tuple[float, Floats] | None:
-        """Notes the zeros between two steps, and output times before a terminal one; returns where the run ends."""
-        t0, t1 = self._time(i), self._time(i + 1)
-        new, zeros = self._look(t1, after), []
+    def _look_between(self, step: Step, values: list[float], new: list[float]) -> tuple[float, Floats] | None:
+        """Notes the zeros within a step, and output times before a terminal one; returns where the run ends."""
+        zeros = []
         for k, (e, a, b) in enumerate(zip(self.events, values, new, strict=True)):
             rises = a < 0.0 <= b
             falls = a > 0.0 >= b
             if (rises and e.direction >= 0) or (falls and e.direction <= 0):
-                zeros.append((*self._zero(drive, i, before, t1 - t0, k, a, b), k))
-        zeros.sort(key=lambda z: abs(z[0] - t0))
+                zeros.append((*self._zero(step, k, a, b), k))
+        zeros.sort(key=lambda z: abs(z[0] - step.t))
         for t, state, k in zeros:
             self.found[k].append((t, state))
             if self.events[k].terminal:
-                self._note_times(drive, i, before, t0, t)
+                self._note_times(step, t)
                 return t, state
-        self._note_times(drive, i, before, t0, t1, open_end=True)
+        self._note_times(step, step.t_new, open_end=True)
         return None
 
-    def _zero(self, drive: Any, i: int, before: Floats, h: float, k: int, a: float, b: float) -> tuple[float, Floats]:
+    def _zero(self, step: Step, k: int, a: float, b: float) -> tuple[float, Floats]:
         """Returns time and state of a zero within a step, by secants kept within a shrinking bracket."""
-        low, high, t0 = 0.0, h, self._time(i)
-        state = self.run.aside(drive, i, before, h)
+        low, high, t0 = 0.0, step.t_new - step.t, step.t
+        h, state = high, step.after
         for _ in range(MOST_LOOKS):
             x = high - b * (high - low) / (b - a) if b != a else 0.5 * (low + high)
             if not min(low, high) < x < max(low, high):
                 x = 0.5 * (low + high)
-            state = self.run.aside(drive, i, before, x)
+            state = self.run.within(step, x)
             value = self._look(t0 + x, state)[k]
             if value == 0.0 or abs(high - low) <= 4e-16 * max(abs(t0), abs(h)):
                 return t0 + x, state
@@ -180,25 +154,24 @@ class Watch:
                 high, b, a = x, value, 0.5 * a
         return t0 + x, state
 
-    def _note(self, state: Floats, i: int) -> None:
-        """Keeps a row of output at a grid point."""
+    def _note(self, t: float, state: Floats, i: int) -> None:
+        """Keeps a row of output at the end of a step."""
         plan = self.run.plan
         if plan.times is None:
             if i % (plan.every or 1) == 0 or i == self.run.steps:
-                self.rows.append((self._time(i), np.array(state)))
+                self.rows.append((t, np.array(state)))
             return
-        t = self._time(i)
         while self.due and self.run.is_at(self.due[0], t):
             self.rows.append((self.due.pop(0), np.array(state)))
 
-    def _note_times(self, drive: Any, i: int, before: Floats, t0: float, t1: float, *, open_end: bool = False) -> None:
+    def _note_times(self, step: Step, end: float, *, open_end: bool = False) -> None:
         """Keeps rows at output times within a step."""
         forward = 1.0 if self.run.plan.step > 0 else -1.0
-        while self.due and forward * self.due[0] <= forward * t1:
-            if open_end and self.run.is_at(self.due[0], t1):
+        while self.due and forward * self.due[0] <= forward * end:
+            if open_end and self.run.is_at(self.due[0], end):
                 return
             t = self.due.pop(0)
-            self.rows.append((t, self.run.aside(drive, i, before, t - t0) if t != t0 else np.array(before)))
+            self.rows.append((t, self.run.within(step, t - step.t) if t != step.t else np.array(step.before)))
 
     def _end_at(self, t: float, state: Floats) -> None:
         """Ends the run at a terminal event, which has a row."""
