@@ -68,8 +68,9 @@ INNER = 0.5
 
 # Numbers of a step, at the beginning of its room: whether a polynomial is known, where it begins, its length, the error
 # that the iteration may leave, the last coefficients found, the rate of convergence, the next step, the time reached,
-# and whether a step is one aside, which leaves the polynomial as it is.
-KNOWN, BEGIN, LENGTH, LEFT, BEND, RATE, NEXT, TIME, ASIDE = range(9)
+# whether a step is one aside, which leaves the polynomial as it is, and what the last coefficients of all steps suggest
+# for the error, but for a factor.
+KNOWN, BEGIN, LENGTH, LEFT, BEND, RATE, NEXT, TIME, ASIDE, SUGGESTED = range(10)
 HEAD = 16
 ROWS = 39
 """Rows of a body: slopes of velocity, momentum and attitude (10), velocities, positions, attitudes, momenta, forces and
@@ -400,6 +401,7 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
                             return status
                 count[AT.row] += 1
             heat[TIME] = new
+            heat[SUGGESTED] += heat[BEND] ** (17.0 / 7.0)
             count[AT.done] += 1
         return OK
 

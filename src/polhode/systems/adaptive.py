@@ -22,10 +22,11 @@ from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
 
 SIGNATURE = "ppppppppppnndddi"
-FIRST_TURN = 0.3
-"""The turn of the fastest body in the first step, in radians; later ones are as long as their polynomials allow."""
-FIRST_PART = 1 / 64
-"""The part of the span that the first step has at most."""
+FIRST_TURN = 1.0
+"""The turn of the fastest body in the first step, in radians, for last coefficients of one; with others it is shorter
+in proportion to all steps. Later steps are as long as their polynomials allow."""
+FIRST_PART = 1 / 16
+"""The part of the span that the first step has at most, in the same way."""
 FIRST_CHUNK = 4096
 """Steps of the first chunk, over the square of the number of bodies."""
 REPORTED_PARTS = 1000
@@ -62,6 +63,8 @@ class Made(NamedTuple):
     last: Floats
     steps: int
     evaluations: int
+    suggested: float
+    """What the last coefficients of all steps suggest for the error, but for a factor."""
 
 
 class AdaptiveRun(SystemRun):
@@ -86,7 +89,7 @@ class AdaptiveRun(SystemRun):
         heat, count, n = self.heat, self.count, self.n
         heat[: nodes.HEAD] = 0.0
         heat[nodes.LEFT], heat[nodes.RATE], heat[nodes.TIME] = level.left, 1.0, self.plan.t_start
-        heat[nodes.NEXT] = self.first_step
+        heat[nodes.NEXT] = self.first_step * level.bend ** (1 / 7)
         count[_COUNTS] = 0
         count[AT.rows] = len(self.t)
         self.seconds, self.stopped = 0.0, None
@@ -111,12 +114,15 @@ class AdaptiveRun(SystemRun):
         """Makes a run from the start, or from another state there; whatever ends it has a `solution`."""
         self.begin(level, start)
         self.complete(self._run, self.assembled)
-        return Made(level, np.array(self.out), np.array(self.y), int(self.count[AT.done]), self.evaluations)
+        return Made(
+            level, np.array(self.out), np.array(self.y), int(self.count[AT.done]), int(self.count[AT.evaluations]),
+            self.suggested,
+        )  # fmt: skip
 
     @property
-    def evaluations(self) -> int:
-        """Evaluations of the forces so far."""
-        return int(self.count[AT.evaluations])
+    def suggested(self) -> float:
+        """What the last coefficients of all steps suggest for the error, but for a factor."""
+        return float(self.heat[nodes.SUGGESTED])
 
     def solution_as(self, made: "Made", status: Status) -> SystemSolution:
         """Returns the solution of a whole run that was made before."""
