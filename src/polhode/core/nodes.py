@@ -68,9 +68,9 @@ INNER = 0.5
 
 # Numbers of a step, at the beginning of its room: whether a polynomial is known, where it begins, its length, the error
 # that the iteration may leave, the last coefficients found, the rate of convergence, the next step, the time reached,
-# whether a step is one aside, which leaves the polynomial as it is, and what the last coefficients of all steps suggest
-# for the error, but for a factor.
-KNOWN, BEGIN, LENGTH, LEFT, BEND, RATE, NEXT, TIME, ASIDE, SUGGESTED = range(10)
+# whether a step is one aside, which leaves the polynomial as it is, what the last coefficients of all steps suggest for
+# the error, but for a factor, and the length that the step before the last should have had, over that which it had.
+KNOWN, BEGIN, LENGTH, LEFT, BEND, RATE, NEXT, TIME, ASIDE, SUGGESTED, LAST_RATIO, LAST_STEP = range(12)
 HEAD = 16
 ROWS = 39
 """Rows of a body: slopes of velocity, momentum and attitude (10), velocities, positions, attitudes, momenta, forces and
@@ -151,6 +151,13 @@ weighted = function(
 """The mean of the slopes from x[k] on."""
 
 
+def farthest(p: Any, q: Any) -> Any:
+    """Returns the largest difference of the components of two quaternions, node by node."""
+    return row_maximum(
+        row_maximum(abs(p[0] - q[0]), abs(p[1] - q[1])), row_maximum(abs(p[2] - q[2]), abs(p[3] - q[3]))
+    )
+
+
 def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool) -> Callable[..., int]:
     """Returns the step of Gauss collocation on positions, attitudes, velocities and angular momenta together.
 
@@ -185,13 +192,18 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
         return first_unsound(n, heat)
 
     def first_unsound(n: int, heat: Any) -> int:
+        """Returns the first body whose forces are no numbers at some node, or -1."""
         rows = rows_of(heat, HEAD, 8)
+        total = 0.0 * rows[23 * n]
+        for k in range(23 * n, 29 * n):
+            total += 0.0 * rows[k]
+        if sum_of_row(total) == 0.0:  # NaN is unequal to everything
+            return -1
         for i in range(n):
-            a, b = 23 * n + 3 * i, 26 * n + 3 * i
-            total = rows[a] + rows[a + 1] + rows[a + 2] + rows[b] + rows[b + 1] + rows[b + 2]
-            if sum_of_row(total) * 0.0 != 0.0:
-                return i
-        return -1
+            for k in range(3 * i, 3 * i + 3):
+                if sum_of_row(0.0 * rows[23 * n + k] + 0.0 * rows[26 * n + k]) != 0.0:
+                    return i
+        return 0
 
     evaluate = at_once if in_lanes else in_turn
 
@@ -265,7 +277,7 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
         own_v, own_m = 1e-300, 1e-300
         for k in range(3 * n):
             own_v, own_m = max(own_v, abs(y[7 * n + k])), max(own_m, abs(y[10 * n + k]))
-        before, rate = 1e300, heat[RATE] if heat[KNOWN] != 0.0 else 1.0
+        before, rate, sweeps = 1e300, heat[RATE] if heat[KNOWN] != 0.0 else 1.0, 1
         for iteration in range(MOST_ITERATIONS):
             count[AT.iterations] += 1
             count[AT.evaluations] += NODES
@@ -280,26 +292,30 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                     new = a * rows[23 * n + k]
                     top_v, moved_v = row_maximum(top_v, abs(new)), row_maximum(moved_v, abs(new - rows[k]))
                     rows[k] = new
-                first, last = 0.0, 0.0
-                for k in range(MOST_SWEEPS):
-                    m, q = vector_at(rows, 3 * n + 3 * i), quaternion_at(rows, 6 * n + 4 * i)
-                    sweep(i, n, setting, heat, y, ha)
-                    d, e = vector_at(rows, 3 * n + 3 * i), quaternion_at(rows, 6 * n + 4 * i)
-                    turned = row_maximum(abs(e[0] - q[0]), abs(e[1] - q[1]))
-                    turned = row_maximum(turned, row_maximum(abs(e[2] - q[2]), abs(e[3] - q[3])))
-                    now = largest_in(turned)
-                    if k == 0:
-                        first = now
-                        moved_q = row_maximum(moved_q, turned)
-                        moved_m = row_maximum(moved_m, abs(d[0] - m[0]))
-                        moved_m = row_maximum(moved_m, abs(d[1] - m[1]))
-                        moved_m = row_maximum(moved_m, abs(d[2] - m[2]))
-                        top_m = row_maximum(top_m, row_maximum(abs(d[0]), row_maximum(abs(d[1]), abs(d[2]))))
-                    elif now * now <= INNER * rate * first * first or now >= last:
-                        break
-                    if now * abs(h) <= heat[LEFT]:
-                        break
-                    last = now
+                m, q = vector_at(rows, 3 * n + 3 * i), quaternion_at(rows, 6 * n + 4 * i)
+                sweep(i, n, setting, heat, y, ha)
+                d, e = vector_at(rows, 3 * n + 3 * i), quaternion_at(rows, 6 * n + 4 * i)
+                moved_m = row_maximum(moved_m, abs(d[0] - m[0]))
+                moved_m = row_maximum(moved_m, abs(d[1] - m[1]))
+                moved_m = row_maximum(moved_m, abs(d[2] - m[2]))
+                top_m = row_maximum(top_m, row_maximum(abs(d[0]), row_maximum(abs(d[1]), abs(d[2]))))
+                turned = farthest(q, e)
+                moved_q = row_maximum(moved_q, turned)
+                if iteration > 0:
+                    for _ in range(1, sweeps):
+                        sweep(i, n, setting, heat, y, ha)
+                else:
+                    first = largest_in(turned)
+                    last, k = first, 1
+                    while k < MOST_SWEEPS and abs(h) * last > heat[LEFT]:
+                        q = quaternion_at(rows, 6 * n + 4 * i)
+                        sweep(i, n, setting, heat, y, ha)
+                        now = largest_in(farthest(q, quaternion_at(rows, 6 * n + 4 * i)))
+                        k += 1
+                        if now * now <= INNER * rate * first * first or now >= last:
+                            break
+                        last = now
+                    sweeps = max(sweeps, k)
             integrate(0, 10 * n, 3 * n, heat, y, 7 * n, ha)
             integrate(10 * n, 13 * n, 3 * n, heat, y, 0, ha)
             size_v, size_m = max(own_v, abs(h) * largest_in(top_v)), max(own_m, abs(h) * largest_in(top_m))
@@ -337,6 +353,8 @@ SHORTEST = 2.0**-45
 """Steps shorter than this part of the time and the span are not made: the motion cannot go on."""
 LONGER, SHORTER = 2.0, 0.25
 """Limits of the change from one step to the next."""
+SLIGHTLY_LESS = 0.9
+"""Steps are this part of the length that the goal allows."""
 TOO_FAR = 6.0
 """A step whose last coefficients are larger than the goal by this factor is made again, shorter."""
 
@@ -372,8 +390,12 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
                     count[AT.body] = bad
                     status = UNSOUND
             factor = 0.5
+            ratio = (goal / max(heat[BEND], 1e-300)) ** (1.0 / 7.0)
             if status == OK:
-                factor = min(max(0.9 * (goal / max(heat[BEND], 1e-300)) ** (1.0 / 7.0), SHORTER), LONGER)
+                factor = SLIGHTLY_LESS * ratio
+                if heat[LAST_STEP] != 0.0:  # where steps have to become shorter, they go on doing so
+                    factor *= min(max(ratio / heat[LAST_RATIO] * abs(h) / heat[LAST_STEP], 0.5), 1.0)
+                factor = min(max(factor, SHORTER), LONGER)
             heat[NEXT] = h * factor
             if status != OK or heat[BEND] > TOO_FAR * goal:
                 copy_numbers(before, 0, y, 0, size)
@@ -400,7 +422,7 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
                             copy_numbers(before, 0, y, 0, size)
                             return status
                 count[AT.row] += 1
-            heat[TIME] = new
+            heat[TIME], heat[LAST_RATIO], heat[LAST_STEP] = new, ratio, abs(h)
             heat[SUGGESTED] += heat[BEND] ** (17.0 / 7.0)
             count[AT.done] += 1
         return OK

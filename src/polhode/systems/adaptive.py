@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,11 +124,11 @@ class AdaptiveRun(SystemRun):
         """What the last coefficients of all steps suggest for the error, but for a factor."""
         return float(self.heat[nodes.SUGGESTED])
 
-    def solution_as(self, made: "Made", status: Status) -> SystemSolution:
-        """Returns the solution of a whole run that was made before."""
+    def solution_as(self, made: "Made", status: Status, **remarks: Any) -> SystemSolution:
+        """Returns the solution of a whole run that was made before, with what else is known of it."""
         self.level, self.y[:], self.heat[nodes.TIME] = made.level, made.last, self.plan.t_end
         self.count[AT.done], self.count[AT.evaluations] = made.steps, made.evaluations
-        return self.solution_of(status, np.array(self.t), made.rows)
+        return self.solution_of(status, np.array(self.t), made.rows, **remarks)
 
     def _run(self) -> Status:
         return self.advance(self.loop(), np.iinfo(np.int64).max)
@@ -211,16 +211,17 @@ class AdaptiveRun(SystemRun):
         rows = int(self.count[AT.row])
         return self.solution_of(status, np.array(self.t[:rows]), self.out[:rows])
 
-    def solution_of(self, status: Status, t: Floats, rows: Floats) -> SystemSolution:
+    def solution_of(self, status: Status, t: Floats, rows: Floats, **remarks: Any) -> SystemSolution:
         """Returns a solution with these rows, given as times and states."""
         x, q, v, m = outward(self.system, rows)
         plan, done, reached = self.plan, int(self.count[AT.done]), self.t_reached
+        remarks = {"stats": Stats(done, int(self.count[AT.evaluations]), self.seconds)} | remarks
         return SystemSolution(
             system=self.system, forces=self.forces, method=plan.method.name,
-            step=(reached - self.t_begin) / done if done else float(self.heat[nodes.NEXT]),
-            stats=Stats(done, int(self.count[AT.evaluations]), self.seconds), t=t, position=x, quaternion=q,
-            velocity=v, momentum=m, status=status, message=self._message(status), t_span=(self.t_begin, plan.t_end),
-            t_last=reached, last=np.array(self.y), grid=(reached, 0), bend=self.level.bend,
+            step=(reached - self.t_begin) / done if done else float(self.heat[nodes.NEXT]), t=t, position=x,
+            quaternion=q, velocity=v, momentum=m, status=status, message=self._message(status),
+            t_span=(self.t_begin, plan.t_end), t_last=reached, last=np.array(self.y), grid=(reached, 0),
+            bend=self.level.bend, **remarks,
         )  # fmt: skip
 
     def _where(self) -> str:

@@ -37,7 +37,7 @@ DEFAULT_ROWS = 101
 
 # Steps that adapt.
 
-FIRST_AIM = 1.0
+FIRST_AIM = 0.1
 """The first run aims at this times the tolerance."""
 RADIANS = 300.0
 """Turns of the fastest body after which errors have grown: the first run aims at less where a run is longer."""
@@ -47,7 +47,7 @@ evaluations of the forces."""
 SHARE = 0.6
 """The estimate is this part of the distance of two runs, which is most of the error of the first. In the median the
 error of the second is a fiftieth of that, but with few long steps it can be a half."""
-ALIKE = 0.2
+ALIKE = 0.1
 """Two runs whose steps do not suggest that errors fall at least by this factor are too much alike: then the estimate is
 ALIKE_SHARE times their distance."""
 ALIKE_SHARE = 3.0
@@ -87,20 +87,24 @@ def distance(a: SystemSolution, b: SystemSolution) -> float:
     if a.t_last != a.t_span[1] and b.t_last != b.t_span[1] and a.t.size and b.t.size:
         i, j = np.append(i, a.t.size - 1), np.append(j, b.t.size - 1)
     first, second = (
-        np.array([inward(s.system, *state) for state in zip(s.position[k], s.quaternion[k], s.velocity[k], s.momentum[k], strict=True)])
+        [inward(s.system, s.position[r], s.quaternion[r], s.velocity[r], s.momentum[r]) for r in k]
         for s, k in ((a, i), (b, j))
     )
-    return difference(a.system, setting_of(a.system).reshape(-1), first, second)
-
-
-def difference(system: System, setting: Floats, first: Floats, second: Floats) -> float:
-    """Returns the largest difference of two motions in rows of states, as the compiled loop has them."""
-    if not len(first):
+    if not first:
         return 0.0
+    system = a.system
+    start = inward(system, system.position, system.quaternion, system.velocity, system.momentum)
+    return difference(system, setting_of(system).reshape(-1), start, np.array(first), np.array(second))
+
+
+def difference(system: System, setting: Floats, start: Floats, first: Floats, second: Floats) -> float:
+    """Returns the largest difference of two motions in rows of states, as the compiled loop has them.
+
+    `core/nodes.py` says what differences are relative to.
+    """
     measure = program(largest_difference, "ppppppii", what="the comparison of two motions")
     out = np.zeros(1)
     centre = (system.mass @ system.position) / system.mass.sum()
-    start = inward(system, system.position, system.quaternion, system.velocity, system.momentum)
     measure(first.reshape(-1), second.reshape(-1), start, setting, centre, out, len(system), len(first))
     return float(out[0])
 
@@ -223,12 +227,13 @@ class Pursuit:
 
     def distance(self, first: Any, second: Any) -> float:
         """Returns the largest difference of two runs."""
-        return difference(self.question.system, self.run.setting, first.rows, second.rows)
+        return difference(self.question.system, self.run.setting, self.run.start, first.rows, second.rows)
 
     def solution(self, made: Any, estimate: float | None) -> SystemSolution:
         """Returns a run as a solution."""
-        whole = self.run.solution_as(made, Status.OK)
-        return whole.having(error_estimate=estimate, stats=self.spent, rtol=self.question.rtol)
+        return self.run.solution_as(
+            made, Status.OK, error_estimate=estimate, stats=self.spent, rtol=self.question.rtol
+        )  # fmt: skip
 
 
 class WatchedPursuit(Pursuit):
