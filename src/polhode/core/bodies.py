@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from polhode.core.gyrostat import rate_of
 from polhode.core.newton import balance, slope_of_momentum
 from polhode.core.ops import beginning_at, internal
-from polhode.core.quat import conjugate, derivative, multiply, norm2, tidied, to_space
+from polhode.core.quat import conjugate, multiply, norm2, tidied, to_space
 from polhode.core.rotor import change_of_attitude, exponential
-from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
+from polhode.core.status import OK, UNSOUND
 from polhode.core.text import function
 from polhode.core.types import Gyrostat, Quat, Rotor, State, Vec3
-from polhode.core.vec import combine, cross
+from polhode.core.vec import combine
 
 ROW = 13
 """Numbers of a body in a state."""

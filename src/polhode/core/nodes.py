@@ -9,9 +9,9 @@ The equations are solved in the order in which they depend on each other. Forces
 give positions; torques give angular momenta and these attitudes, in sweeps for each body alone. Forces are evaluated
 again only after that: so an evaluation gains two powers of the step where a plain iteration gains one.
 
-Slopes of the last step are kept as coefficients of Legendre polynomials. Continued, they begin the iteration of the next
-step, of whatever length. Their last coefficients say how well the polynomial follows the motion: with a goal for them
-the length of steps adapts.
+Slopes of the last step are kept as coefficients of Legendre polynomials. Continued, they begin the iteration of the
+next step, of whatever length. Their last coefficients say how well the polynomial follows the motion: with a goal for
+them the length of steps adapts, as in IAS15 [rein2015].
 """
 
 from collections.abc import Callable, Sequence
@@ -77,6 +77,8 @@ ROWS = 39
 torques at the nodes (19), and coefficients of the last polynomials of the slopes (10)."""
 
 _numbers = gauss_numbers(NODES)
+PLACES = _numbers.nodes
+"""The nodes in a step of unit length."""
 
 
 def room_of(n: int, forces: int) -> int:
@@ -151,11 +153,19 @@ weighted = function(
 """The mean of the slopes from x[k] on."""
 
 
+def held_vector(v: Any) -> Any:
+    """Returns rows that stay as they are when others are written in their place: in plain Python a row is a view."""
+    return (1.0 * v[0], 1.0 * v[1], 1.0 * v[2])
+
+
+def held_quaternion(q: Any) -> Any:
+    """The same for the rows of a quaternion."""
+    return (1.0 * q[0], 1.0 * q[1], 1.0 * q[2], 1.0 * q[3])
+
+
 def farthest(p: Any, q: Any) -> Any:
     """Returns the largest difference of the components of two quaternions, node by node."""
-    return row_maximum(
-        row_maximum(abs(p[0] - q[0]), abs(p[1] - q[1])), row_maximum(abs(p[2] - q[2]), abs(p[3] - q[3]))
-    )
+    return row_maximum(row_maximum(abs(p[0] - q[0]), abs(p[1] - q[1])), row_maximum(abs(p[2] - q[2]), abs(p[3] - q[3])))
 
 
 def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool) -> Callable[..., int]:
@@ -292,7 +302,7 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                     new = a * rows[23 * n + k]
                     top_v, moved_v = row_maximum(top_v, abs(new)), row_maximum(moved_v, abs(new - rows[k]))
                     rows[k] = new
-                m, q = vector_at(rows, 3 * n + 3 * i), quaternion_at(rows, 6 * n + 4 * i)
+                m, q = held_vector(vector_at(rows, 3 * n + 3 * i)), held_quaternion(quaternion_at(rows, 6 * n + 4 * i))
                 sweep(i, n, setting, heat, y, ha)
                 d, e = vector_at(rows, 3 * n + 3 * i), quaternion_at(rows, 6 * n + 4 * i)
                 moved_m = row_maximum(moved_m, abs(d[0] - m[0]))
@@ -308,7 +318,7 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                     first = largest_in(turned)
                     last, k = first, 1
                     while k < MOST_SWEEPS and abs(h) * last > heat[LEFT]:
-                        q = quaternion_at(rows, 6 * n + 4 * i)
+                        q = held_quaternion(quaternion_at(rows, 6 * n + 4 * i))
                         sweep(i, n, setting, heat, y, ha)
                         now = largest_in(farthest(q, quaternion_at(rows, 6 * n + 4 * i)))
                         k += 1

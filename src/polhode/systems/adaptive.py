@@ -178,7 +178,15 @@ class AdaptiveRun(SystemRun):
             if status != Status.OK:
                 yield Step(t, state, t, state, done, status)
                 return
-            yield Step(t, state, float(self.heat[nodes.TIME]), np.array(self.y), done)
+            new = float(self.heat[nodes.TIME])
+            yield Step(t, state, new, np.array(self.y), done, inside=self._at_nodes(new - t))
+
+    def _at_nodes(self, h: float) -> tuple[tuple[float, Floats], ...]:
+        """Returns the nodes of the last step, and the states there."""
+        n = self.n
+        rows = self.heat[nodes.HEAD : nodes.HEAD + nodes.NODES * nodes.ROWS * n].reshape(-1, nodes.NODES)
+        order = np.r_[13 * n : 20 * n, 10 * n : 13 * n, 20 * n : 23 * n]  # positions, attitudes, velocities, momenta
+        return tuple((c * h, np.array(y)) for c, y in zip(nodes.PLACES, rows[order].T, strict=True))
 
     def within(self, step: Step, length: float) -> Floats:
         """Returns the state after a part of the step that was made last, which changes nothing else."""

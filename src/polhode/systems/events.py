@@ -1,7 +1,9 @@
 """Events of systems: zeros of functions of all bodies, such as contacts and closest approaches."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,12 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.core.bodies import ROW
 from polhode.core.status import Status
+from polhode.systems.forces import Forces, Pairs
 from polhode.systems.run import Step, SystemRun, outward
 from polhode.systems.solution import SystemSolution
 
+WIDER = 1e-3
+"""The part of a long step by which the bracket of a zero inside it is widened."""
 MOST_LOOKS = 60
 """Looks at an event function for one zero: bisection alone would need as many."""
 
@@ -25,7 +30,8 @@ class SystemEvent:
     """A zero of a function `g(t, x, q, v, w)` along a run.
 
     The function takes the time and arrays with a row for each body: positions, quaternions (scalar first), velocities
-    in space and rates in body axes. It is looked at after every step; a sign that changes twice within one is not seen.
+    in space and rates in body axes. It is looked at after every step, and with `rtol`, where steps are long, at eight
+    times within each; a sign that changes twice between two looks is not seen.
     """
 
     function: EventFunction
@@ -42,27 +48,62 @@ class SystemEvent:
             raise ValueError(f"the direction of an event must be -1, 0 or 1, not {self.direction!r}")
 
 
+@dataclass(frozen=True)
+class Separation:
+    """The vector from one body to another; in a periodic box, to its nearest image."""
+
+    first: int
+    second: int
+    box: tuple[float, float, float] | None = None
+
+    def __call__(self, x: Floats) -> Floats:
+        """Returns it for these positions."""
+        d = x[self.second] - x[self.first]
+        return d if self.box is None else np.asarray(d - np.array(self.box) * np.round(d / np.array(self.box)))
+
+
+@dataclass(frozen=True)
+class Approach:
+    """How fast half the squared distance of two bodies grows."""
+
+    apart: Separation
+
+    def __call__(self, t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
+        """Returns it: zero where they are nearest."""
+        return float(self.apart(x) @ (v[self.apart.second] - v[self.apart.first]))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """By how much two bodies are farther apart than a distance."""
+
+    apart: Separation
+    reach: float
+
+    def __call__(self, t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
+        """Returns it."""
+        return float(np.linalg.norm(self.apart(x))) - self.reach
+
+
 def closest_approach(first: int, second: int) -> SystemEvent:
-    """Returns the event that the centres of two bodies are nearest to each other."""
+    """Returns the event that the centres of two bodies are nearest to each other.
 
-    def approach(t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
-        return float((x[second] - x[first]) @ (v[second] - v[first]))
-
-    return SystemEvent(approach, f"closest approach of {first} and {second}", direction=1)
+    Where forces have a periodic box, that is the nearest image.
+    """
+    return SystemEvent(Approach(Separation(first, second)), f"closest approach of {first} and {second}", direction=1)
 
 
 def contact(first: int, second: int, distance: float, *, terminal: bool = True) -> SystemEvent:
-    """Returns the event that the centres of two bodies come as near as this distance."""
+    """Returns the event that the centres of two bodies come as near as this distance.
+
+    Where forces have a periodic box, that is the distance to the nearest image.
+    """
     reach = _check.number("distance", distance, positive=True)
-
-    def gap(t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
-        return float(np.linalg.norm(x[second] - x[first])) - reach
-
-    return SystemEvent(gap, f"contact of {first} and {second}", terminal, direction=-1)
+    return SystemEvent(Gap(Separation(first, second), reach), f"contact of {first} and {second}", terminal, -1)
 
 
-def listed_events(events: Any, bodies: int) -> tuple[SystemEvent, ...]:
-    """Returns the events that a user means."""
+def listed_events(events: Any, bodies: int, forces: Forces) -> tuple[SystemEvent, ...]:
+    """Returns the events that a user means, between bodies in the box that the forces have."""
     if events is None:
         return ()
     given = list(events) if isinstance(events, list | tuple) else [events]
@@ -71,8 +112,24 @@ def listed_events(events: Any, bodies: int) -> tuple[SystemEvent, ...]:
         if not isinstance(e, SystemEvent) and not callable(e):
             raise TypeError(f"events are polhode.systems.SystemEvent or functions g(t, x, q, v, w), not {e!r}")
         made = e if isinstance(e, SystemEvent) else SystemEvent(e, getattr(e, "__name__", "event"))
+        if isinstance(made.function, Approach | Gap):
+            made = replace(made, function=_in_box(made, made.function, bodies, forces))
         out.append(made)
     return tuple(out)
+
+
+def _in_box(event: SystemEvent, function: Approach | Gap, bodies: int, forces: Forces) -> EventFunction:
+    """Returns the function of an event between two bodies, in the box of the forces."""
+    apart = function.apart
+    for i in (apart.first, apart.second):
+        if isinstance(i, bool) or not isinstance(i, int | np.integer) or not 0 <= i < bodies:
+            raise IndexError(f"the event {event.name}: {i!r} is no body; there are bodies 0 to {bodies - 1}")
+    if apart.first == apart.second:
+        raise ValueError(f"the event {event.name}: these are the same body")
+    boxes = {p.box for p in forces.parts if isinstance(p, Pairs) and p.box is not None}
+    if len(boxes) > 1:
+        raise ValueError(f"the event {event.name}: the forces have boxes of different sides, {sorted(boxes)}")
+    return replace(function, apart=replace(apart, box=next(iter(boxes), None)))
 
 
 class Watch:
@@ -121,12 +178,15 @@ class Watch:
 
     def _look_between(self, step: Step, values: list[float], new: list[float]) -> tuple[float, Floats] | None:
         """Notes the zeros within a step, and output times before a terminal one; returns where the run ends."""
+        looks = [(0.0, values), *((at, self._look(step.t + at, y)) for at, y in step.inside)]
+        looks.append((step.t_new - step.t, new))
         zeros = []
-        for k, (e, a, b) in enumerate(zip(self.events, values, new, strict=True)):
-            rises = a < 0.0 <= b
-            falls = a > 0.0 >= b
-            if (rises and e.direction >= 0) or (falls and e.direction <= 0):
-                zeros.append((*self._zero(step, k, a, b), k))
+        for (low, before), (high, after) in pairwise(looks):
+            for k, (e, a, b) in enumerate(zip(self.events, before, after, strict=True)):
+                rises = a < 0.0 <= b
+                falls = a > 0.0 >= b
+                if (rises and e.direction >= 0) or (falls and e.direction <= 0):
+                    zeros.append((*self._zero(step, k, low, high, a, b), k))
         zeros.sort(key=lambda z: abs(z[0] - step.t))
         for t, state, k in zeros:
             self.found[k].append((t, state))
@@ -136,18 +196,25 @@ class Watch:
         self._note_times(step, step.t_new, open_end=True)
         return None
 
-    def _zero(self, step: Step, k: int, a: float, b: float) -> tuple[float, Floats]:
-        """Returns time and state of a zero within a step, by secants kept within a shrinking bracket."""
-        low, high, t0 = 0.0, step.t_new - step.t, step.t
-        h, state = high, step.after
+    def _zero(self, step: Step, k: int, low: float, high: float, a: float, b: float) -> tuple[float, Floats]:
+        """Returns time and state of a zero within a part of a step, by secants kept within a shrinking bracket."""
+        h, t0, state = step.t_new - step.t, step.t, step.after
+        if step.inside:  # states inside a step are not quite those of the motion: the bracket is widened, and looked at
+            margin = WIDER * h
+            x, y = (min(max(z / h, 0.0), 1.0) * h for z in (low - margin, high + margin))
+            u, v = (self._look(t0 + z, self.run.within(step, z))[k] if z else a for z in (x, y))
+            if (u < 0.0) != (v < 0.0):
+                low, high, a, b = x, y, u, v
+        resolution, last = 4e-16 * max(abs(t0), abs(h)), math.inf
         for _ in range(MOST_LOOKS):
             x = high - b * (high - low) / (b - a) if b != a else 0.5 * (low + high)
             if not min(low, high) < x < max(low, high):
                 x = 0.5 * (low + high)
             state = self.run.within(step, x)
             value = self._look(t0 + x, state)[k]
-            if value == 0.0 or abs(high - low) <= 4e-16 * max(abs(t0), abs(h)):
+            if value == 0.0 or min(abs(high - low), abs(x - last)) <= resolution:
                 return t0 + x, state
+            last = x
             if (value < 0.0) == (a < 0.0):
                 low, a, b = x, value, 0.5 * b  # Illinois: the other end counts half
             else:

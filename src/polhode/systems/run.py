@@ -80,6 +80,8 @@ class Step(NamedTuple):
     """Steps made before it."""
     status: Status = Status.OK
     """Why it could not be made, if that is so; then it ends where it began."""
+    inside: tuple[tuple[float, Floats], ...] = ()
+    """Times after its begin and states there, about as the motion passes them: for looks at a long step."""
 
 
 @lru_cache(maxsize=64)
@@ -195,7 +197,7 @@ class SystemRun:
     def compiled_loop(self, driver: Callable[..., Any], signature: str) -> Callable[..., int]:
         """Returns a loop over the steps of the method: in lanes, if there is such a step and it can be compiled."""
         what, made = f"{self.plan.method.name} with {self.forces.name}", self.made
-        if made.in_lanes is not None and compiles():
+        if made.in_lanes is not None and self.forces.suits_lanes and compiles():
             with suppress(CompilationFailed):
                 return program(driver(made.in_lanes), signature, self.on_compile, tentative=True, what=what)
         try:

@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -205,7 +205,8 @@ class Pursuit:
         apart = math.inf
         for k in range(MOST_RUNS):
             aim = max(aim / SHARPER, LEAST_AIM)
-            with keeping(lambda: self.solution(best[1] if best else before, best and best[0])):
+            known = best or (None, before)
+            with keeping(partial(self.solution, *known)):
                 fine = self.attempt(aim, off if k % 2 else None)
             share = ALIKE_SHARE if run.suggested > ALIKE * hinted else 1.5 if k % 2 else SHARE
             earlier, apart = apart, self.distance(fine, before)
@@ -217,7 +218,7 @@ class Pursuit:
                 break  # it is reached, or more accurate steps no longer help
             aim *= max(min(1.0, 30.0 * question.rtol / estimate), 1e-6)
         assert best is not None
-        return self.solution(best[1], best[0])
+        return self.solution(*best)
 
     def attempt(self, aim: float, start: Floats | None = None) -> Any:
         """Makes a run."""
@@ -229,7 +230,7 @@ class Pursuit:
         """Returns the largest difference of two runs."""
         return difference(self.question.system, self.run.setting, self.run.start, first.rows, second.rows)
 
-    def solution(self, made: Any, estimate: float | None) -> SystemSolution:
+    def solution(self, estimate: float | None, made: Any) -> SystemSolution:
         """Returns a run as a solution."""
         return self.run.solution_as(
             made, Status.OK, error_estimate=estimate, stats=self.spent, rtol=self.question.rtol
@@ -250,7 +251,7 @@ class WatchedPursuit(Pursuit):
         """Returns the largest difference of two solutions."""
         return distance(first, second)
 
-    def solution(self, made: Any, estimate: float | None) -> SystemSolution:
+    def solution(self, estimate: float | None, made: Any) -> SystemSolution:
         """Returns the solution with what is known of it."""
         found: SystemSolution = made.having(error_estimate=estimate, stats=self.spent, rtol=self.question.rtol)
         return found
@@ -280,7 +281,7 @@ def searched(question: Question, method: Method, times: Floats) -> SystemSolutio
     before, spent = math.inf, Stats()
     for _ in range(MOST_RUNS):
         try:
-            with keeping(lambda: best):
+            with keeping(lambda best=best: best):
                 coarse = question.run(method, max(1, math.floor(COARSER * steps)), times[rows], watched=False)
                 fine = question.run(method, steps, times, watched=True)
         except SimulationFailed as problem:
