@@ -284,9 +284,9 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
         integrate(10 * n, 13 * n, 3 * n, heat, y, 0, ha)
         integrate(3 * n, 20 * n, 3 * n, heat, y, 10 * n, ha)
         integrate(6 * n, 16 * n, 4 * n, heat, y, 3 * n, ha)
-        own_v, own_m = 1e-300, 1e-300
+        size_v, size_m = 1e-300, 1e-300
         for k in range(3 * n):
-            own_v, own_m = max(own_v, abs(y[7 * n + k])), max(own_m, abs(y[10 * n + k]))
+            size_v, size_m = max(size_v, abs(y[7 * n + k])), max(size_m, abs(y[10 * n + k]))
         before, rate, sweeps = 1e300, heat[RATE] if heat[KNOWN] != 0.0 else 1.0, 1
         for iteration in range(MOST_ITERATIONS):
             count[AT.iterations] += 1
@@ -295,12 +295,12 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
             if bad >= 0:
                 count[AT.body] = bad
                 return UNSOUND
-            top_v, moved_v, top_m, moved_m, moved_q = 0.0 * ha[0], 0.0 * ha[0], 0.0 * ha[0], 0.0 * ha[0], 0.0 * ha[0]
+            moved_v, moved_m, moved_q = 0.0 * ha[0], 0.0 * ha[0], 0.0 * ha[0]
             for i in range(n):
                 a = inverse_mass(setting, i)
                 for k in range(3 * i, 3 * i + 3):
                     new = a * rows[23 * n + k]
-                    top_v, moved_v = row_maximum(top_v, abs(new)), row_maximum(moved_v, abs(new - rows[k]))
+                    moved_v = row_maximum(moved_v, abs(new - rows[k]))
                     rows[k] = new
                 m, q = held_vector(vector_at(rows, 3 * n + 3 * i)), held_quaternion(quaternion_at(rows, 6 * n + 4 * i))
                 sweep(i, n, setting, heat, y, ha)
@@ -308,7 +308,6 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                 moved_m = row_maximum(moved_m, abs(d[0] - m[0]))
                 moved_m = row_maximum(moved_m, abs(d[1] - m[1]))
                 moved_m = row_maximum(moved_m, abs(d[2] - m[2]))
-                top_m = row_maximum(top_m, row_maximum(abs(d[0]), row_maximum(abs(d[1]), abs(d[2]))))
                 turned = farthest(q, e)
                 moved_q = row_maximum(moved_q, turned)
                 if iteration > 0:
@@ -328,8 +327,13 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                     sweeps = max(sweeps, k)
             integrate(0, 10 * n, 3 * n, heat, y, 7 * n, ha)
             integrate(10 * n, 13 * n, 3 * n, heat, y, 0, ha)
-            size_v, size_m = max(own_v, abs(h) * largest_in(top_v)), max(own_m, abs(h) * largest_in(top_m))
-            change = abs(h) * max(largest_in(moved_v) / size_v, largest_in(moved_m) / size_m, largest_in(moved_q))
+            if iteration == 0:
+                top_v, top_m = 0.0 * ha[0], 0.0 * ha[0]
+                for k in range(3 * n):
+                    top_v, top_m = row_maximum(top_v, abs(rows[k])), row_maximum(top_m, abs(rows[3 * n + k]))
+                size_v, size_m = max(size_v, abs(h) * largest_in(top_v)), max(size_m, abs(h) * largest_in(top_m))
+            moved = row_maximum(moved_q, row_maximum(moved_v * (1.0 / size_v), moved_m * (1.0 / size_m)))
+            change = abs(h) * largest_in(moved)
             if iteration > 0:
                 rate = min(max(change / before, LEAST_RATE), 1.0)
             if (

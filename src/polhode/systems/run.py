@@ -414,7 +414,7 @@ class SystemRun:
 
     def _message(self, status: Status) -> str:
         t, body, place = self.t_reached, int(self.count[AT.body]), self._where()
-        if status in (Status.UNSOUND, Status.RAISED) and (near := self._at_one_place()):
+        if status in (Status.UNSOUND, Status.RAISED, Status.STALLED) and (near := self._at_one_place()):
             return f"{near} {place}"
         if status == Status.UNSOUND:
             return f"{self._blame(body)} {place}"
