@@ -4,10 +4,10 @@ Rigid water
 
 Eight rigid water molecules of TIP4P's kind, without a cutoff. Forces agree with those of LAMMPS to 5e-15, and a step of
 NO_SQUISH with its `fix rigid/nve/small` to 1e-15 of an Angstrom. The error of the energy is that of the forces, not of
-the rotation: the exact flow of `Strang` and the axis rotations of `NO_SQUISH` allow steps of the same length, and so does
-LAMMPS: the black crosses were measured with it, from the same state over the same 4 ps (`benchmarks/water.py`). Reading:
-at equal errors all three have equal steps, and only a higher order, `BlanesMoanS6`, allows longer ones. Over 100,000
-steps of 27 molecules it is the same (`python -m benchmarks.systems drift`).
+the rotation: the exact flow of `Strang` and the axis rotations of `NO_SQUISH` allow steps of the same length, and so
+does LAMMPS: the black crosses were measured with it, from the same state over the same 4 ps (`benchmarks/water.py`).
+Reading: at equal errors all three have equal steps, and only a higher order, `BlanesMoanS6`, allows longer ones. Over
+100,000 steps of 27 molecules it is the same (`python -m benchmarks.systems drift`).
 """
 
 import math

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.systems.steps import compiled_method
 from tests.systems._problems import interaction, last_state, three_bodies
 
 E = 0.7
@@ -120,7 +121,7 @@ def nothing(r: float, a: Any, b: Any) -> Any:
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("how", [{"step": 0.1}, {"rtol": 1e-6}])
-def test_events_between_bodies_see_the_nearest_image(how: dict[str, float]) -> None:
+def test_events_between_bodies_see_the_nearest_image(how: dict[str, Any]) -> None:
     """Two bodies fly apart in a box of ten: 6 apart, they are 4 from each other's image, and meet there."""
     system = ph.System(
         ph.Body([1.0, 1.0, 1.0]), mass=1.0, position=[[-3.0, 0.0, 0.0], [3.0, 0.5, 0.0]],
@@ -166,9 +167,9 @@ def test_a_collision_keeps_what_came_before_and_an_event_ends_before_it() -> Non
 def test_nodes_at_once_and_one_after_the_other_agree(kind: dict[str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
     import polhode.systems.run as run
 
-    system, given = three_bodies(**kind), {"t_span": (0, 4), "step": 0.1, "method": "G8"}
+    system = three_bodies(**kind)
+    given: dict[str, Any] = {"t_span": (0, 4), "step": 0.1, "method": "G8"}
     at_once = ph.simulate_system(system, interaction(), **given)
-    made = run.compiled_method
-    monkeypatch.setattr(run, "compiled_method", lambda *a, **k: made(*a, **k)._replace(in_lanes=None))
+    monkeypatch.setattr(run, "compiled_method", lambda *a, **k: compiled_method(*a, **k)._replace(in_lanes=None))
     in_turn = ph.simulate_system(system, interaction(), **given)
     assert np.abs(last_state(at_once) - last_state(in_turn)).max() < 1e-13  # round-off: sums have another order

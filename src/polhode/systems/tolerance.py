@@ -51,7 +51,7 @@ ALIKE = 0.1
 """Two runs whose steps do not suggest that errors fall at least by this factor are too much alike: then the estimate is
 ALIKE_SHARE times their distance."""
 ALIKE_SHARE = 3.0
-NUDGE = 20.0 * 2.0**-53
+NUDGE = 10.0 * 2.0**-53
 """Every other run starts this far off, times the root of its radians over ten: so the distance of two runs also shows
 how much round-off has grown, even that which both share."""
 
@@ -145,12 +145,13 @@ class Question(NamedTuple):
 
 
 @contextmanager
-def keeping(best: Callable[[], SystemSolution | None]) -> Iterator[None]:
+def keeping(best: SystemSolution | Callable[[], SystemSolution] | None) -> Iterator[None]:
     """Sees to it that whatever ends a search has the best whole run so far as its `solution`, if there is one."""
     try:
         yield
     except BaseException as problem:
-        if hasattr(problem, "solution") and (whole := best()) is not None:
+        if hasattr(problem, "solution") and best is not None:
+            whole = best if isinstance(best, SystemSolution) else best()
             how = "interrupted" if isinstance(problem, KeyboardInterrupt) else "ended by an exception"
             known = "is not known" if whole.error_estimate is None else f"is estimated as {whole.error_estimate:.2g}"
             problem.solution = whole.having(
@@ -281,7 +282,7 @@ def searched(question: Question, method: Method, times: Floats) -> SystemSolutio
     before, spent = math.inf, Stats()
     for _ in range(MOST_RUNS):
         try:
-            with keeping(lambda best=best: best):
+            with keeping(best):
                 coarse = question.run(method, max(1, math.floor(COARSER * steps)), times[rows], watched=False)
                 fine = question.run(method, steps, times, watched=True)
         except SimulationFailed as problem:
