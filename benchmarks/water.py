@@ -114,10 +114,10 @@ class Lammps:
 units real
 atom_style full
 boundary f f f
-region all block -150 150 -150 150 -150 150
+region all block {0} {1} {0} {1} {0} {1}
 create_box 3 all
 """
-        self.run.commands_string(head)
+        self.run.commands_string(head.format(-2.5 * cutoff, 2.5 * cutoff))
         types = np.tile([1, 2, 2, 3], n)
         self.run.create_atoms(
             n * self.atoms, list(range(1, n * self.atoms + 1)), types.tolist(), places.ravel().tolist(),

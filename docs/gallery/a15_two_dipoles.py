@@ -3,7 +3,8 @@ Two dipoles that fly and turn
 =============================
 
 Two bodies with a dipole each attract, repel and turn each other. Every answer that is asked for with a tolerance states
-its error; against an integration with 45 digits the error was below that statement for all of these tolerances.
+its error; against an integration with 45 digits the error was below that statement for all of these tolerances. The
+reading: steps adapt to the encounters, where errors are made, and what is stated (dotted) is above all of them.
 """
 
 import math
@@ -36,7 +37,7 @@ left.set(xlabel="time (s)", ylabel="distance (m)")
 for rtol in (1e-5, 1e-7, 1e-9):
     s = ph.simulate_system(system, forces, t_span=(0, 20), rtol=rtol, t_eval=times)
     error = np.abs(s.position - motion.position).max(axis=(1, 2))
-    (line,) = right.semilogy(times, error + 1e-16, label=f"rtol {rtol:g}, by {s.method}")
+    (line,) = right.semilogy(times, error + 1e-16, label=f"rtol {rtol:g}, {s.message.split()[-2]} steps")
     right.axhline(s.error_estimate, color=line.get_color(), ls=":")
 right.set(xlabel="time (s)", ylabel="error of the positions (m); dotted: as stated")
 right.legend()

@@ -20,7 +20,24 @@ from polhode.core.drive import (
     values_together,
 )
 from polhode.core.flows import principal_torque
-from polhode.core.ops import all_of, beginning_at, columns, fma, from_lanes, lane, two_product, verdict, view, where
+from polhode.core.ops import (
+    all_of,
+    beginning_at,
+    columns,
+    fma,
+    from_lanes,
+    lane,
+    largest_in,
+    matrix,
+    row_maximum,
+    row_of,
+    rows_of,
+    sum_of_row,
+    two_product,
+    verdict,
+    view,
+    where,
+)
 from polhode.core.quat import normalised, rescaled, tidied, turn
 from polhode.core.states import STATE
 from polhode.core.text import writer_of
@@ -94,6 +111,40 @@ def test_every_lane_has_the_bits_of_a_float(lanes: int) -> None:
     assert np.isfinite(alone).mean() > 0.5
     same = (alone.view(np.int64) == packed.view(np.int64)) | (np.isnan(alone) & np.isnan(packed))
     assert same.all(), sorted(set(np.nonzero(~same)[1].tolist()))
+
+
+def rows_in_memory(x: Any, out: Any, n: int) -> int:
+    """All that collocation does with rows over nodes."""
+    rows, to = rows_of(x, 4, 4), rows_of(out, 0, 4)
+    for k in range(n):
+        to[k] = 2.0 * rows[k] + row_of((1.0, 2.0, 3.0, 4.0))
+    to[n] = row_maximum(rows[0], rows[1])
+    to[n + 1] = 5.0
+    later = beginning_at(to, n + 2)
+    later[0] = rows[n - 1]
+    out[4 * (n + 3)], out[4 * (n + 3) + 1] = largest_in(rows[0]), sum_of_row(rows[1])
+    return 0
+
+
+def test_rows_over_nodes_are_those_of_plain_python() -> None:
+    x = np.random.default_rng(3).normal(size=4 + 4 * 3)
+    found, plain = np.zeros(4 * 7), np.zeros(4 * 7)
+    program(rows_in_memory, "ppi")(x, found, 3)
+    rows_in_memory(x, plain, 3)
+    assert (found == plain).all()
+    assert plain[:4] == pytest.approx(2 * x[4:8] + [1, 2, 3, 4])
+    assert (plain[12:16] == np.maximum(x[4:8], x[8:12])).all()
+    assert plain[24] == x[4:8].max()
+
+
+@pytest.mark.parametrize("refused", [lambda rows: view(rows, 3), lambda rows: matrix(rows, 1, 3)])
+def test_rows_are_no_arrays(refused: Any) -> None:
+    def kernel(x: Any, out: Any) -> int:
+        out[0] = refused(rows_of(x, 0, 4))[0]
+        return 0
+
+    with pytest.raises(CompilationFailed, match="one node at a time"):
+        program(kernel, "pp")
 
 
 def test_what_a_driver_does_with_lanes() -> None:

@@ -7,6 +7,7 @@ function that takes branches by what it computes cannot be run on symbols; it ma
 
 import math
 import types
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -331,7 +332,7 @@ def _text(node: Node, names: dict[int, str]) -> str:
     if node.op == "pow":
         return f"{args[0]} ** {args[1]}"
     if node.op == "where":
-        return f"{args[1]} if {args[0]} else {args[2]}"
+        return f"where({args[0]}, {args[1]}, {args[2]})"  # which chooses lane by lane, too
     return f"{args[0]} {node.op} {args[1]}" if node.op in "<=>=" else f"{node.op}({args[0]})"
 
 
@@ -362,13 +363,24 @@ def gradient_of(potential: Callable[..., Any], vectors: Sequence[str], count: in
 
 
 def _written(head: str, outputs: Sequence[Node], template: str) -> Any:
+    """Writes the function that computes these outputs. What several numbers are divided by is inverted once."""
     names: dict[int, str] = {}
-    lines = []
-    for node in _order(outputs):
+    lines, order = [], _order(outputs)
+    divisors = Counter(node.args[1].number for node in order if node.op == "div")
+    inverse: dict[int, str] = {}
+    for node in order:
         if node.op in ("const", "var"):
             names[node.number] = _text(node, names)
-        else:
-            names[node.number] = f"x{node.number}"
-            lines.append(f"x{node.number} = {_text(node, names)}")
+            continue
+        names[node.number] = f"x{node.number}"
+        text = _text(node, names)
+        if node.op == "div" and divisors[(by := node.args[1].number)] > 1:
+            if by not in inverse:
+                inverse[by] = f"r{by}"
+                lines.append(f"r{by} = 1.0 / {names[by]}")
+            text = f"{names[node.args[0].number]} * {inverse[by]}"
+        lines.append(f"x{node.number} = {text}")
     used = {name: getattr(math, name) for name in _UNARY if any(f"{name}(" in line for line in lines)}
+    if any("where(" in line for line in lines):
+        used["where"] = where
     return function(head, [*lines, f"return {template.format(*(names[o.number] for o in outputs))}"], used)

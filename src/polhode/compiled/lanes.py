@@ -67,6 +67,14 @@ class Columns(types.Type):
         super().__init__(name=f"columns{count}")
 
 
+class Rows(types.Type):
+    """Rows of as many numbers as there are lanes, one after the other in memory; x[k] is the k-th row, as one value."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(name=f"rows{count}")
+
+
 NUMBER = (types.Float, types.Integer)
 
 
@@ -108,6 +116,12 @@ class _ColumnsModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         members = [("data", types.CPointer(types.float64)), ("offsets", types.UniTuple(types.intp, kind.count))]
         super().__init__(manager, kind, members)
+
+
+@register_model(Rows)
+class _RowsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, DOUBLE.as_pointer())
 
 
 def lanes_among(kinds: Iterable[Any]) -> int:
@@ -465,8 +479,92 @@ def _scattered(typing_context: Any, x: Any, k: Any, value: Any) -> Any:
     return types.void(x, k, value), emit
 
 
+@intrinsic(prefer_literal=True)
+def rows_of(typing_context: Any, x: Any, k: Any, n: Any) -> Any:
+    """Returns the numbers from x[k] on as rows."""
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+    kind = Rows(n.literal_value)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        align_stack(builder)
+        return builder.gep(args[0], [context.cast(builder, args[1], sig.args[1], types.intp)])
+
+    return kind(x, types.unliteral(k), n), emit
+
+
+def _row_place(context: Any, builder: Any, kind: Any, value: Any, k: Any, index: Any) -> Any:
+    """Returns the address of the k-th row, as that of a vector."""
+    at = builder.mul(context.cast(builder, k, index, types.intp), context.get_constant(types.intp, kind.count))
+    return builder.bitcast(builder.gep(value, [at]), ir.VectorType(DOUBLE, kind.count).as_pointer())
+
+
+@intrinsic
+def _row_read(typing_context: Any, x: Any, k: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load(_row_place(context, builder, x, args[0], args[1], k), align=8)
+
+    return Lanes(x.count)(x, k), emit
+
+
+@intrinsic
+def _row_written(typing_context: Any, x: Any, k: Any, value: Any) -> Any:
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vector = widened(context, builder, args[2], value, x.count)
+        builder.store(vector, _row_place(context, builder, x, args[0], args[1], k), align=8)
+        return context.get_dummy_value()
+
+    return types.void(x, k, value), emit
+
+
+@intrinsic
+def row_maximum(typing_context: Any, a: Any, b: Any) -> Any:
+    """Returns the larger of two numbers in each lane."""
+    count = lanes_among((a, b))
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        x, y = (widened(context, builder, v, k, count) for v, k in zip(args, sig.args, strict=True))
+        return builder.select(builder.fcmp_ordered(">", y, x), y, x)
+
+    return (Lanes(count)(a, b), emit) if count else None
+
+
+@intrinsic
+def largest_in(typing_context: Any, row: Any) -> Any:
+    """Returns the largest number of all lanes."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def larger(x: Any, y: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", y, x), y, x)
+
+        return _folded(builder, args[0], larger)
+
+    return (types.float64(row), emit) if isinstance(row, Lanes) else None
+
+
+@intrinsic
+def sum_of_row(typing_context: Any, row: Any) -> Any:
+    """Returns the sum of all lanes, in pairs of halves."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _folded(builder, args[0], builder.fadd)
+
+    return (types.float64(row), emit) if isinstance(row, Lanes) else None
+
+
+def _folded(builder: Any, vector: Any, join: Callable[[Any, Any], Any]) -> Any:
+    """Joins the two halves of a vector until one number is left; the number of lanes is a power of two."""
+    half = vector.type.count // 2
+    while half:
+        vector = join(*(_chosen(builder, vector, vector, range(k, k + half)) for k in (0, half)))
+        half //= 2
+    return builder.extract_element(vector, INT32(0))
+
+
 @overload(operator.getitem)
 def _overload_getitem(x, k):
+    if isinstance(x, Rows) and isinstance(k, types.Integer):
+        return lambda x, k: _row_read(x, k)
     if isinstance(x, Columns) and isinstance(k, types.Integer):
         return lambda x, k: _gathered(x, k)
     return None
@@ -474,6 +572,8 @@ def _overload_getitem(x, k):
 
 @overload(operator.setitem)
 def _overload_setitem(x, k, value):
+    if isinstance(x, Rows) and isinstance(k, types.Integer):
+        return lambda x, k, value: _row_written(x, k, value)
     if isinstance(x, Columns) and isinstance(k, types.Integer):
         return lambda x, k, value: _scattered(x, k, value)
     return None

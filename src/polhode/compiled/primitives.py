@@ -30,8 +30,20 @@ MOST_NUMBERS = 1 << 47
 """The length of the array that a table is seen as: its own length is not known there, and not needed."""
 
 
+def _refuse_rows(*kinds: Any) -> None:
+    """Raises an error for rows over nodes: their numbers do not lie side by side."""
+    if any(isinstance(kind, lanes.Rows | lanes.Lanes) for kind in kinds):
+        raise TypingError(ONE_NODE_AT_A_TIME)
+
+
+ONE_NODE_AT_A_TIME = "a function of arrays is called for one node at a time"
+"""Why such forces are not computed in lanes."""
+
+
 @intrinsic
 def _view(typing_context: Any, x: Any, n: Any) -> Any:
+    _refuse_rows(x)
+
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         lanes.align_stack(builder)  # only the outermost function reads the caller's arrays
         return lanes.view_of(context, builder, *args)
@@ -44,6 +56,8 @@ MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 
 @intrinsic
 def _matrix(typing_context: Any, x: Any, n: Any, k: Any) -> Any:
+    _refuse_rows(x)
+
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer, rows, width = args
         lanes.align_stack(builder)
@@ -61,6 +75,8 @@ def _beginning_at(typing_context: Any, x: Any, k: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer, offset = args
         lanes.align_stack(builder)
+        if isinstance(x, lanes.Rows):
+            offset = builder.mul(offset, context.get_constant(types.intp, x.count))
         return builder.gep(pointer, [offset])
 
     return x(x, k), emit
@@ -215,6 +231,8 @@ def _called_potential(typing_context: Any, t: Any, q: Any, p: Any) -> Any:
 
 @intrinsic
 def _call_forces(typing_context: Any, t: Any, n: Any, x: Any, q: Any, p: Any, out: Any) -> Any:
+    _refuse_rows(t, x, q, out)
+
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         time, count, positions, attitudes, numbers, result = args
         pointer = lanes.DOUBLE.as_pointer()
@@ -413,6 +431,11 @@ COMPILED: dict[Any, Any] = {
     ops.new_counters: _new_counters,
     table.numbers_at: _numbers_at,
     ops.columns: lanes.columns,
+    ops.rows_of: lanes.rows_of,
+    ops.row_of: lanes.collected,
+    ops.row_maximum: lanes.row_maximum,
+    ops.largest_in: lanes.largest_in,
+    ops.sum_of_row: lanes.sum_of_row,
     ops.views: lanes.views,
     ops.lane: lanes.extracted,
     ops.from_lanes: lanes.collected,

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from polhode.core.gyrostat import rate_of
 from polhode.core.newton import balance, slope_of_momentum
 from polhode.core.ops import beginning_at, internal
-from polhode.core.quat import conjugate, derivative, multiply, norm2, tidied, to_space
+from polhode.core.quat import conjugate, multiply, norm2, tidied, to_space
 from polhode.core.rotor import change_of_attitude, exponential
-from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
+from polhode.core.status import OK, UNSOUND
 from polhode.core.text import function
 from polhode.core.types import Gyrostat, Quat, Rotor, State, Vec3
-from polhode.core.vec import combine, cross
+from polhode.core.vec import combine
 
 ROW = 13
 """Numbers of a body in a state."""
@@ -48,6 +48,8 @@ class Counters(NamedTuple):
     seed: int = 10  # the two halves of the seed of random numbers
     seed_high: int = 11
     iterations: int = 12  # of collocation
+    room: int = 13  # numbers of room that the forces need for themselves
+    rejected: int = 14  # steps that were made again, shorter
 
 
 AT = Counters()
@@ -131,14 +133,14 @@ def inverse_mass(setting: Any, i: int) -> float:
 # --- forces of all bodies
 
 
-def evaluation(forces: Forces, *, tilted: bool) -> Callable[[float, int, Any, Any, Any, Any, Any], int]:
-    """Returns `evaluate(t, n, setting, values, y, g, work)`, which fills g with forces, and torques in principal axes.
+def filling(forces: Forces, *, tilted: bool) -> Callable[[Any, int, Any, Any, Any, Any, Any], None]:
+    """Returns `fill(t, n, setting, values, y, g, work)`, which fills g with forces, and torques in principal axes.
 
-    It returns the first body whose forces are no numbers, or -1. Where bodies are tilted, the first 4 n numbers of the
-    room hold their attitudes in the user's axes.
+    Where bodies are tilted, the first 4 n numbers of the room hold their attitudes in the user's axes. Numbers of y, g
+    and work may be rows over nodes.
     """
 
-    def evaluate(t: float, n: int, setting: Any, values: Any, y: Any, g: Any, work: Any) -> int:
+    def fill(t: Any, n: int, setting: Any, values: Any, y: Any, g: Any, work: Any) -> None:
         for k in range(6 * n):
             g[k] = 0.0
         if tilted:
@@ -151,6 +153,19 @@ def evaluation(forces: Forces, *, tilted: bool) -> Callable[[float, int, Any, An
                 put_vector(g, 3 * (n + i), to_space(conjugate(axes), vector_at(g, 3 * (n + i))))
         else:
             forces(t, n, y, beginning_at(y, 3 * n), values, beginning_at(work, 4 * n), g)
+
+    return fill
+
+
+def evaluation(forces: Forces, *, tilted: bool) -> Callable[[float, int, Any, Any, Any, Any, Any], int]:
+    """Returns `evaluate(t, n, setting, values, y, g, work)`, which fills g as `filling` does.
+
+    It returns the first body whose forces are no numbers, or -1.
+    """
+    fill = filling(forces, tilted=tilted)
+
+    def evaluate(t: float, n: int, setting: Any, values: Any, y: Any, g: Any, work: Any) -> int:
+        fill(t, n, setting, values, y, g, work)
         for i in range(n):
             f, m = vector_at(g, 3 * i), vector_at(g, 3 * (n + i))
             if (f[0] + f[1] + f[2] + m[0] + m[1] + m[2]) * 0.0 != 0.0:  # NaN is unequal to everything
@@ -313,114 +328,6 @@ def newmark(forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., in
             if k == 0:
                 count[AT.known] = 0
         return OK
-
-    return step
-
-
-# --- Gauss collocation of the whole system
-
-MOST_ITERATIONS = 60
-"""A step that needs more does not converge in any useful time."""
-STILL = 2.0**-50
-"""Changes of the state, relative to its size, below which the iteration has ended."""
-STUCK = 2.0**-40
-"""Changes that no longer shrink are round-off if they are as small as this."""
-
-
-def mixed(
-    row: Any, first: int, count: int, x: Any, k: int, size: int, h: float, out: Any, place: int, c: float, y: Any
-) -> None:  # fmt: skip
-    """Writes c y + h times the sum of rows of x, from x[k] on, with the factors from row[first] on."""
-    for i in range(size):
-        out[place + i] = c * y[i]
-    for j in range(count):
-        a, b = h * row[first + j], k + j * size
-        for i in range(size):
-            out[place + i] += a * x[b + i]
-
-
-def collocation(
-    forces: Forces, nodes: Sequence[float], weights: Sequence[float], inside: Sequence[Sequence[float]],
-    ahead: Sequence[Sequence[float]], *, tilted: bool, gyrostat: bool,
-) -> Callable[..., int]:  # fmt: skip
-    """Returns the step of Gauss collocation on positions, attitudes, velocities and angular momenta together.
-
-    The slopes at the nodes are found by fixed-point iteration, which begins with the polynomial of the preceding step,
-    continued. It ends where the state changes by less than the tolerance in heat[2], relative to its size, and at
-    round-off if that is zero. `heat` has room: a flag, the step for which the slopes were made, the tolerance, then
-    the slopes of all nodes, those before, and one state.
-    """
-    evaluate = evaluation(forces, tilted=tilted)
-    load = load_gyrostat if gyrostat else load_rotor
-    s = len(nodes)
-    nodes, weights = tuple(nodes), tuple(weights)
-    matrices = (*(x for line in inside for x in line), *(x for line in ahead for x in line))
-
-    def slopes(n: int, setting: Any, y: Any, g: Any, out: Any, k: int) -> None:
-        for i in range(n):
-            body, q, m = load(setting, i), quaternion_at(y, 3 * n + 4 * i), vector_at(y, 10 * n + 3 * i)
-            w, a, f = rate_of(body, m), inverse_mass(setting, i), vector_at(g, 3 * i)
-            put_vector(out, k + 3 * i, vector_at(y, 7 * n + 3 * i))
-            put_quaternion(out, k + 3 * n + 4 * i, derivative(q, w))
-            put_vector(out, k + 7 * n + 3 * i, (a * f[0], a * f[1], a * f[2]))
-            put_vector(out, k + 10 * n + 3 * i, combine(cross(m, w), 1.0, vector_at(g, 3 * (n + i))))
-
-    def step(
-        t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, heat: Any, y: Any, g: Any,
-        work: Any, count: Any,
-    ) -> int:  # fmt: skip
-        n = count[AT.bodies]
-        size = ROW * n
-        old, new, here = 3, 3 + s * size, 3 + 2 * s * size  # slopes, those of the next iteration, a state
-        offset = 0
-        if heat[0] == 0.0:
-            bad = evaluate(t, n, setting, values, y, g, work)
-            count[AT.evaluations] += 1
-            if bad >= 0:
-                count[AT.body] = bad
-                return UNSOUND
-            slopes(n, setting, y, g, heat, old)
-            for j in range(1, s):
-                copy_numbers(heat, old, heat, old + j * size, size)
-        elif abs(h / heat[1] - 1.0) < 1e-9:
-            offset = s * s  # the first states are those of the polynomial of the last step, continued
-        else:  # a step of another length begins with the last slopes
-            for j in range(s - 1):
-                copy_numbers(heat, old + (s - 1) * size, heat, old + j * size, size)
-        before = 1e300
-        for _ in range(MOST_ITERATIONS):
-            count[AT.iterations] += 1
-            for i in range(s):
-                mixed(matrices, offset + s * i, s, heat, old, size, h, heat, here, 1.0, y)
-                there = beginning_at(heat, here)
-                bad = evaluate(t + nodes[i] * h, n, setting, values, there, g, work)
-                count[AT.evaluations] += 1
-                if bad >= 0:
-                    count[AT.body] = bad
-                    return UNSOUND
-                slopes(n, setting, there, g, heat, new + i * size)
-            change = 0.0
-            for group in range(4):  # positions, attitudes, velocities, momenta
-                top, moved = 0.0, 0.0
-                for k in range(GROUPS[group] * n, GROUPS[group + 1] * n):
-                    top = max(top, abs(y[k]))
-                    for i in range(s):
-                        top = max(top, abs(h * heat[new + i * size + k]))
-                        moved = max(moved, abs(h * (heat[new + i * size + k] - heat[old + i * size + k])))
-                change = max(change, moved / max(top, 1e-300))
-            offset = 0
-            copy_numbers(heat, new, heat, old, s * size)
-            if change <= max(STILL, heat[2]) or (change <= STUCK and change >= 0.5 * before):
-                mixed(weights, 0, s, heat, old, size, h, heat, here, 1.0, y)
-                copy_numbers(heat, here, y, 0, size)
-                for i in range(n):
-                    put_quaternion(y, 3 * n + 4 * i, tidied(quaternion_at(y, 3 * n + 4 * i)))
-                heat[0], heat[1] = 1.0, h
-                return OK
-            if not change < 1e10:
-                return NO_CONVERGENCE
-            before = change
-        return NO_CONVERGENCE
 
     return step
 

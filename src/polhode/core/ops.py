@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from polhode.core.types import Vec3
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -195,6 +197,41 @@ def exchanged(x: Any, k: int) -> Any:
 def joined(a: Any, b: Any) -> Any:
     """Returns two halves as one. It exists compiled only."""
     raise NotImplementedError
+
+
+# Rows over nodes. Compiled, a row of numbers is one value in the lanes of a vector register; here it is an array.
+
+
+@primitive
+def rows_of(x: Any, k: int, n: int) -> Any:
+    """Returns the numbers from x[k] on as rows of n, for a literal n; row j begins at x[k + n j]."""
+    return x[k : k + (len(x) - k) // n * n].reshape(-1, n)
+
+
+@primitive
+def row_of(numbers: tuple[float, ...]) -> Any:
+    """Returns a row of these numbers."""
+    return np.array(numbers)
+
+
+@primitive
+def row_maximum(a: Any, b: Any) -> Any:
+    """Returns the larger of two numbers, node by node."""
+    return np.maximum(a, b)
+
+
+@primitive
+def largest_in(row: Any) -> float:
+    """Returns the largest number of a row."""
+    return float(np.max(row))
+
+
+@primitive
+def sum_of_row(row: Any) -> float:
+    """Returns the sum of the numbers of a row, in pairs of halves."""
+    while len(row) > 1:
+        row = row[: len(row) // 2] + row[len(row) // 2 :]
+    return float(row[0])
 
 
 @primitive

@@ -29,6 +29,19 @@ def nearest(d: float, side: float) -> float:
     return d - side * float(round(d / side))
 
 
+@lru_cache(maxsize=2)
+def separation(*, periodic: bool) -> Callable[[Vec3, Vec3, Vec3], tuple[Vec3, float]]:
+    """Returns `apart(x, y, side)`: the vector from x to y, or to its nearest image in a box, and its length."""
+
+    def apart(x: Vec3, y: Vec3, side: Vec3) -> tuple[Vec3, float]:
+        d = (y[0] - x[0], y[1] - x[1], y[2] - x[2])
+        if periodic:
+            d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
+        return d, sqrt(dot(d, d))
+
+    return apart
+
+
 def switch(r: float, begin: float, end: float) -> tuple[float, float]:
     """Returns the factor that takes a potential smoothly to zero at a cutoff, and its derivative.
 
@@ -75,6 +88,7 @@ def collect_sites(n: int, q: Any, p: Any, work: Any, g: Any, directed: bool) -> 
 @lru_cache(maxsize=64)
 def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> Forces:
     """Returns the forces between sites by a potential of their distance: `slope(r, p, a, b)` is V and dV/dr."""
+    apart = separation(periodic=periodic)
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
         count, stride = int(p[0]), SITE + int(p[1])
@@ -84,11 +98,7 @@ def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> For
             k = PAIRS_HEAD + stride * a
             xa, fa = vector_at(work, 3 * a), (0.0, 0.0, 0.0)
             for b in range(int(p[k + 1]), count):
-                xb = vector_at(work, 3 * b)
-                d = (xb[0] - xa[0], xb[1] - xa[1], xb[2] - xa[2])
-                if periodic:
-                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
-                r = sqrt(dot(d, d))
+                d, r = apart(xa, vector_at(work, 3 * b), side)
                 if cut and r >= cutoff:
                     continue
                 value, dv = slope(r, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
@@ -108,6 +118,7 @@ def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> For
 @lru_cache(maxsize=64)
 def radial_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -> Energy:
     """Returns the energy of the same: `potential(r, p, a, b)`."""
+    apart = separation(periodic=periodic)
 
     def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
         count, stride = int(p[0]), SITE + int(p[1])
@@ -117,10 +128,7 @@ def radial_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -
         for a in range(count):
             k = PAIRS_HEAD + stride * a
             for b in range(int(p[k + 1]), count):
-                d = combine(vector_at(work, 3 * b), -1.0, vector_at(work, 3 * a))
-                if periodic:
-                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
-                r = sqrt(dot(d, d))
+                r = apart(vector_at(work, 3 * a), vector_at(work, 3 * b), side)[1]
                 if cut and r >= cutoff:
                     continue
                 value = potential(r, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
@@ -133,6 +141,7 @@ def radial_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -
 @lru_cache(maxsize=64)
 def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> Forces:
     """Returns the forces between sites with axes: `slope(d, u, w, p, a, b)` is V and its derivatives by d, u and w."""
+    apart = separation(periodic=periodic)
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
         count, stride = int(p[0]), SITE + int(p[1])
@@ -142,10 +151,7 @@ def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> F
             k = PAIRS_HEAD + stride * a
             u = vector_at(work, 3 * (2 * count + a))
             for b in range(int(p[k + 1]), count):
-                d = combine(vector_at(work, 3 * b), -1.0, vector_at(work, 3 * a))
-                if periodic:
-                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
-                r = sqrt(dot(d, d))
+                d, r = apart(vector_at(work, 3 * a), vector_at(work, 3 * b), side)
                 if cut and r >= cutoff:
                     continue
                 w = vector_at(work, 3 * (2 * count + b))
@@ -168,6 +174,7 @@ def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> F
 @lru_cache(maxsize=64)
 def directed_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -> Energy:
     """Returns the energy of the same: `potential(d, u, w, p, a, b)`."""
+    apart = separation(periodic=periodic)
 
     def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
         count, stride = int(p[0]), SITE + int(p[1])
@@ -177,10 +184,7 @@ def directed_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool)
         for a in range(count):
             k = PAIRS_HEAD + stride * a
             for b in range(int(p[k + 1]), count):
-                d = combine(vector_at(work, 3 * b), -1.0, vector_at(work, 3 * a))
-                if periodic:
-                    d = (nearest(d[0], side[0]), nearest(d[1], side[1]), nearest(d[2], side[2]))
-                r = sqrt(dot(d, d))
+                d, r = apart(vector_at(work, 3 * a), vector_at(work, 3 * b), side)
                 if cut and r >= cutoff:
                     continue
                 u, w = vector_at(work, 3 * (2 * count + a)), vector_at(work, 3 * (2 * count + b))

@@ -1,20 +1,23 @@
 """Events of systems: zeros of functions of all bodies, such as contacts and closest approaches."""
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode.core.bodies import AT, ROW
+from polhode.core.bodies import ROW
 from polhode.core.status import Status
-from polhode.systems.run import SystemRun, outward
+from polhode.systems.forces import Forces, Pairs
+from polhode.systems.run import Step, SystemRun, outward
 from polhode.systems.solution import SystemSolution
 
-STRETCH_STEPS = 128
-"""Steps that are made before events are looked for in them."""
+WIDER = 1e-3
+"""The part of a long step by which the bracket of a zero inside it is widened."""
 MOST_LOOKS = 60
 """Looks at an event function for one zero: bisection alone would need as many."""
 
@@ -27,7 +30,8 @@ class SystemEvent:
     """A zero of a function `g(t, x, q, v, w)` along a run.
 
     The function takes the time and arrays with a row for each body: positions, quaternions (scalar first), velocities
-    in space and rates in body axes. It is looked at after every step; a sign that changes twice within one is not seen.
+    in space and rates in body axes. It is looked at after every step, and with `rtol`, where steps are long, at eight
+    times within each; a sign that changes twice between two looks is not seen.
     """
 
     function: EventFunction
@@ -44,27 +48,62 @@ class SystemEvent:
             raise ValueError(f"the direction of an event must be -1, 0 or 1, not {self.direction!r}")
 
 
+@dataclass(frozen=True)
+class Separation:
+    """The vector from one body to another; in a periodic box, to its nearest image."""
+
+    first: int
+    second: int
+    box: tuple[float, float, float] | None = None
+
+    def __call__(self, x: Floats) -> Floats:
+        """Returns it for these positions."""
+        d = x[self.second] - x[self.first]
+        return d if self.box is None else np.asarray(d - np.array(self.box) * np.round(d / np.array(self.box)))
+
+
+@dataclass(frozen=True)
+class Approach:
+    """How fast half the squared distance of two bodies grows."""
+
+    apart: Separation
+
+    def __call__(self, t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
+        """Returns it: zero where they are nearest."""
+        return float(self.apart(x) @ (v[self.apart.second] - v[self.apart.first]))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """By how much two bodies are farther apart than a distance."""
+
+    apart: Separation
+    reach: float
+
+    def __call__(self, t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
+        """Returns it."""
+        return float(np.linalg.norm(self.apart(x))) - self.reach
+
+
 def closest_approach(first: int, second: int) -> SystemEvent:
-    """Returns the event that the centres of two bodies are nearest to each other."""
+    """Returns the event that the centres of two bodies are nearest to each other.
 
-    def approach(t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
-        return float((x[second] - x[first]) @ (v[second] - v[first]))
-
-    return SystemEvent(approach, f"closest approach of {first} and {second}", direction=1)
+    Where forces have a periodic box, that is the nearest image.
+    """
+    return SystemEvent(Approach(Separation(first, second)), f"closest approach of {first} and {second}", direction=1)
 
 
 def contact(first: int, second: int, distance: float, *, terminal: bool = True) -> SystemEvent:
-    """Returns the event that the centres of two bodies come as near as this distance."""
+    """Returns the event that the centres of two bodies come as near as this distance.
+
+    Where forces have a periodic box, that is the distance to the nearest image.
+    """
     reach = _check.number("distance", distance, positive=True)
-
-    def gap(t: float, x: Floats, q: Floats, v: Floats, w: Floats) -> float:
-        return float(np.linalg.norm(x[second] - x[first])) - reach
-
-    return SystemEvent(gap, f"contact of {first} and {second}", terminal, direction=-1)
+    return SystemEvent(Gap(Separation(first, second), reach), f"contact of {first} and {second}", terminal, -1)
 
 
-def listed_events(events: Any, bodies: int) -> tuple[SystemEvent, ...]:
-    """Returns the events that a user means."""
+def listed_events(events: Any, bodies: int, forces: Forces) -> tuple[SystemEvent, ...]:
+    """Returns the events that a user means, between bodies in the box that the forces have."""
     if events is None:
         return ()
     given = list(events) if isinstance(events, list | tuple) else [events]
@@ -73,8 +112,24 @@ def listed_events(events: Any, bodies: int) -> tuple[SystemEvent, ...]:
         if not isinstance(e, SystemEvent) and not callable(e):
             raise TypeError(f"events are polhode.systems.SystemEvent or functions g(t, x, q, v, w), not {e!r}")
         made = e if isinstance(e, SystemEvent) else SystemEvent(e, getattr(e, "__name__", "event"))
+        if isinstance(made.function, Approach | Gap):
+            made = replace(made, function=_in_box(made, made.function, bodies, forces))
         out.append(made)
     return tuple(out)
+
+
+def _in_box(event: SystemEvent, function: Approach | Gap, bodies: int, forces: Forces) -> EventFunction:
+    """Returns the function of an event between two bodies, in the box of the forces."""
+    apart = function.apart
+    for i in (apart.first, apart.second):
+        if isinstance(i, bool) or not isinstance(i, int | np.integer) or not 0 <= i < bodies:
+            raise IndexError(f"the event {event.name}: {i!r} is no body; there are bodies 0 to {bodies - 1}")
+    if apart.first == apart.second:
+        raise ValueError(f"the event {event.name}: these are the same body")
+    boxes = {p.box for p in forces.parts if isinstance(p, Pairs) and p.box is not None}
+    if len(boxes) > 1:
+        raise ValueError(f"the event {event.name}: the forces have boxes of different sides, {sorted(boxes)}")
+    return replace(function, apart=replace(apart, box=next(iter(boxes), None)))
 
 
 class Watch:
@@ -91,40 +146,19 @@ class Watch:
         return self.run.guarded(self._run, self._assembled)
 
     def _run(self) -> Status:
-        run = self.run
-        drive, size = run.loop(), ROW * run.n
-        run.out = np.empty((STRETCH_STEPS, size))
-        state, i = np.array(run.y), 0
-        self._note(state, 0)
-        values = self._look(self._time(0), state)
-        while i < run.steps:
-            run.count[AT.row], run.count[AT.every] = 0, 1
-            stop = min(i + STRETCH_STEPS, run.steps)
-            status, raised = Status.OK, None
-            try:
-                status = run.advance(drive, stop)
-            except BaseException as problem:  # the steps before it are looked at first
-                raised = problem
-            states = np.array(run.out[: int(run.count[AT.done]) - i])
-            held = [np.array(a) for a in (run.y, run.g, run.heat, run.count)]
-            for k, after in enumerate(states):
-                if (end := self._look_between(drive, i + k, state, after, values)) is not None:
-                    self._end_at(*end)
-                    return Status.OK
-                state, values = after, self._look(self._time(i + k + 1), after)
-                self._note(state, i + k + 1)
-            for a, b in zip((run.y, run.g, run.heat, run.count), held, strict=True):
-                a[:] = b
-            if raised is not None:
-                raise raised
-            if status != Status.OK:
-                return status
-            i = stop
+        begin, start = self.run.t_begin, np.array(self.run.y)
+        self._note(begin, start, 0)
+        values = self._look(begin, start)
+        for step in self.run.each_step():
+            if step.status != Status.OK:
+                return step.status
+            new = self._look(step.t_new, step.after)
+            if (end := self._look_between(step, values, new)) is not None:
+                self._end_at(*end)
+                return Status.OK
+            values = new
+            self._note(step.t_new, step.after, step.number + 1)
         return Status.OK
-
-    def _time(self, i: int) -> float:
-        run = self.run
-        return run.plan.t_end if i == run.steps else run.plan.t_start + (run.first + i) * run.plan.step
 
     def _look(self, t: float, state: Floats) -> list[float]:
         system = self.run.system
@@ -142,63 +176,69 @@ class Watch:
             out.append(value)
         return out
 
-    def _look_between(
-        self, drive: Any, i: int, before: Floats, after: Floats, values: list[float]
-    ) -> tuple[float, Floats] | None:
-        """Notes the zeros between two steps, and output times before a terminal one; returns where the run ends."""
-        t0, t1 = self._time(i), self._time(i + 1)
-        new, zeros = self._look(t1, after), []
-        for k, (e, a, b) in enumerate(zip(self.events, values, new, strict=True)):
-            rises = a < 0.0 <= b
-            falls = a > 0.0 >= b
-            if (rises and e.direction >= 0) or (falls and e.direction <= 0):
-                zeros.append((*self._zero(drive, i, before, t1 - t0, k, a, b), k))
-        zeros.sort(key=lambda z: abs(z[0] - t0))
+    def _look_between(self, step: Step, values: list[float], new: list[float]) -> tuple[float, Floats] | None:
+        """Notes the zeros within a step, and output times before a terminal one; returns where the run ends."""
+        looks = [(0.0, values), *((at, self._look(step.t + at, y)) for at, y in step.inside)]
+        looks.append((step.t_new - step.t, new))
+        zeros = []
+        for (low, before), (high, after) in pairwise(looks):
+            for k, (e, a, b) in enumerate(zip(self.events, before, after, strict=True)):
+                rises = a < 0.0 <= b
+                falls = a > 0.0 >= b
+                if (rises and e.direction >= 0) or (falls and e.direction <= 0):
+                    zeros.append((*self._zero(step, k, low, high, a, b), k))
+        zeros.sort(key=lambda z: abs(z[0] - step.t))
         for t, state, k in zeros:
             self.found[k].append((t, state))
             if self.events[k].terminal:
-                self._note_times(drive, i, before, t0, t)
+                self._note_times(step, t)
                 return t, state
-        self._note_times(drive, i, before, t0, t1, open_end=True)
+        self._note_times(step, step.t_new, open_end=True)
         return None
 
-    def _zero(self, drive: Any, i: int, before: Floats, h: float, k: int, a: float, b: float) -> tuple[float, Floats]:
-        """Returns time and state of a zero within a step, by secants kept within a shrinking bracket."""
-        low, high, t0 = 0.0, h, self._time(i)
-        state = self.run.aside(drive, i, before, h)
+    def _zero(self, step: Step, k: int, low: float, high: float, a: float, b: float) -> tuple[float, Floats]:
+        """Returns time and state of a zero within a part of a step, by secants kept within a shrinking bracket."""
+        h, t0, state = step.t_new - step.t, step.t, step.after
+        if step.inside:  # states inside a step are not quite those of the motion: the bracket is widened, and looked at
+            margin = WIDER * h
+            x, y = (min(max(z / h, 0.0), 1.0) * h for z in (low - margin, high + margin))
+            u, v = (self._look(t0 + z, self.run.within(step, z))[k] if z else a for z in (x, y))
+            if (u < 0.0) != (v < 0.0):
+                low, high, a, b = x, y, u, v
+        resolution, last = 4e-16 * max(abs(t0), abs(h)), math.inf
         for _ in range(MOST_LOOKS):
             x = high - b * (high - low) / (b - a) if b != a else 0.5 * (low + high)
             if not min(low, high) < x < max(low, high):
                 x = 0.5 * (low + high)
-            state = self.run.aside(drive, i, before, x)
+            state = self.run.within(step, x)
             value = self._look(t0 + x, state)[k]
-            if value == 0.0 or abs(high - low) <= 4e-16 * max(abs(t0), abs(h)):
+            if value == 0.0 or min(abs(high - low), abs(x - last)) <= resolution:
                 return t0 + x, state
+            last = x
             if (value < 0.0) == (a < 0.0):
                 low, a, b = x, value, 0.5 * b  # Illinois: the other end counts half
             else:
                 high, b, a = x, value, 0.5 * a
         return t0 + x, state
 
-    def _note(self, state: Floats, i: int) -> None:
-        """Keeps a row of output at a grid point."""
+    def _note(self, t: float, state: Floats, i: int) -> None:
+        """Keeps a row of output at the end of a step."""
         plan = self.run.plan
         if plan.times is None:
             if i % (plan.every or 1) == 0 or i == self.run.steps:
-                self.rows.append((self._time(i), np.array(state)))
+                self.rows.append((t, np.array(state)))
             return
-        t = self._time(i)
         while self.due and self.run.is_at(self.due[0], t):
             self.rows.append((self.due.pop(0), np.array(state)))
 
-    def _note_times(self, drive: Any, i: int, before: Floats, t0: float, t1: float, *, open_end: bool = False) -> None:
+    def _note_times(self, step: Step, end: float, *, open_end: bool = False) -> None:
         """Keeps rows at output times within a step."""
         forward = 1.0 if self.run.plan.step > 0 else -1.0
-        while self.due and forward * self.due[0] <= forward * t1:
-            if open_end and self.run.is_at(self.due[0], t1):
+        while self.due and forward * self.due[0] <= forward * end:
+            if open_end and self.run.is_at(self.due[0], end):
                 return
             t = self.due.pop(0)
-            self.rows.append((t, self.run.aside(drive, i, before, t - t0) if t != t0 else np.array(before)))
+            self.rows.append((t, self.run.within(step, t - step.t) if t != step.t else np.array(step.before)))
 
     def _end_at(self, t: float, state: Floats) -> None:
         """Ends the run at a terminal event, which has a row."""

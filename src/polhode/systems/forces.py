@@ -41,6 +41,8 @@ class Forces(ABC):
     """Whether they conserve the total angular momentum about `centre`."""
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
     depends_on_time = False
+    suits_lanes = True
+    """Whether compiled code may evaluate them at several nodes of a step at once: they have no branches or arrays."""
 
     @property
     @abstractmethod
@@ -131,6 +133,7 @@ class SumForces(Forces):
         self.keeps_angular_momentum = all(p.keeps_angular_momentum for p in self._parts) and len(centres) <= 1
         self.centre = next(iter(centres)) if len(centres) == 1 else (0.0, 0.0, 0.0)
         self.depends_on_time = any(p.depends_on_time for p in self._parts)
+        self.suits_lanes = all(p.suits_lanes for p in self._parts)
 
     @property
     def parts(self) -> tuple[Forces, ...]:
@@ -272,6 +275,7 @@ class Pairs(Forces):
                     f"would meet two images of another. Take a larger box, or a cutoff of at most {min(self.box) / 2:g}"
                 )
         self.keeps_angular_momentum = self.box is None
+        self.suits_lanes = self.cutoff is None  # beyond which pairs are left out
         expected = ("d", "u", "w", "a", "b") if self.directed else ("r", "a", "b")
         _check_arguments("potential", potential, expected)
         if derivative is not None:
@@ -601,6 +605,8 @@ def forces(
 class ArrayForces(Forces):
     """Forces that a function of the user's computes: see `polhode.forces`."""
 
+    suits_lanes = False
+
     def __init__(
         self, function: Callable[..., Any], parameters: Any, potential: Callable[..., Any] | None, compiled: bool,
         depends_on_time: bool,
@@ -720,6 +726,8 @@ def forces_from_pointer(address: Any, *, parameters: Any = (), depends_on_time: 
 
 class PointerForces(Forces):
     """Forces that a function outside of the program computes: see `polhode.systems.forces_from_pointer`."""
+
+    suits_lanes = False
 
     def __init__(self, address: Any, parameters: Any, depends_on_time: bool) -> None:
         self.owner = address  # which may own the code

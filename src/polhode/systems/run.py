@@ -2,15 +2,16 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from polhode._arrays import Floats, lengths
 from polhode._interrupts import is_from_handler
-from polhode.compiled import CompilationFailed, is_from_callback, program
+from polhode.compiled import CompilationFailed, compiles, is_from_callback, program
 from polhode.core import bodies
 from polhode.core.bodies import AT, COUNTERS, ROW, SETTING
 from polhode.core.status import Status
@@ -38,6 +39,8 @@ FIRST_STEPS = 4
 """Steps of the first chunk."""
 ONE_PLACE = 1e-12
 """Sites that are nearer than this part of the largest coordinate are at one place."""
+STRETCH_STEPS = 128
+"""Steps that are made before they are looked at, where someone looks at every step."""
 GROWTH = 8.0
 """The longest growth from one chunk to the next."""
 
@@ -62,11 +65,35 @@ class SystemPlan(NamedTuple):
     heat: Langevin | None = None
     any_turn: bool = False
     """Whether exact flows are prepared for steps of any length."""
+    bend: float | None = None
+    """Where steps adapt: how large the last coefficients of their polynomials may be (`core/nodes.py`)."""
+
+
+class Step(NamedTuple):
+    """A step that was made: where it began and ended."""
+
+    t: float
+    before: Floats
+    t_new: float
+    after: Floats
+    number: int
+    """Steps made before it."""
+    status: Status = Status.OK
+    """Why it could not be made, if that is so; then it ends where it began."""
+    inside: tuple[tuple[float, Floats], ...] = ()
+    """Times after its begin and states there, about as the motion passes them: for looks at a long step."""
 
 
 @lru_cache(maxsize=64)
 def _driver(step: Callable[..., int]) -> Callable[..., int]:
     return bodies.system_driver(step)
+
+
+def _aligned_zeros(count: int) -> Floats:
+    """Returns zeros that begin at a cache line: rows in lanes are not cut by one then."""
+    whole = np.zeros(count + 8)
+    first = -(whole.ctypes.data // 8) % 8
+    return whole[first : first + count]
 
 
 def setting_of(system: System) -> Floats:
@@ -135,11 +162,13 @@ class SystemRun:
         self._make_rows(plan)
 
     def _bind(self, plan: SystemPlan) -> None:
+        room = self.forces.room(self.system)
         made = compiled_method(
-            plan.method, self.system, self.forces.kernel, plan.step, plan.heat, any_turn=plan.any_turn
+            plan.method, self.system, self.forces.kernel, plan.step, plan.heat, any_turn=plan.any_turn, force_room=room
         )
         self.made = made
-        self.heat = np.zeros(max(made.room, 4))
+        self.heat = _aligned_zeros(max(made.room, 4))
+        self.count[AT.room] = room
         if plan.heat is not None:
             self.heat[:3] = plan.heat.numbers
             self.count[AT.seed], self.count[AT.seed_high] = plan.heat.seed & 0xFFFFFFFF, plan.heat.seed >> 32
@@ -163,9 +192,16 @@ class SystemRun:
 
     def loop(self) -> Callable[..., int]:
         """Returns the compiled loop over steps."""
-        what = f"{self.plan.method.name} with {self.forces.name}"
+        return self.compiled_loop(_driver, SIGNATURE)
+
+    def compiled_loop(self, driver: Callable[..., Any], signature: str) -> Callable[..., int]:
+        """Returns a loop over the steps of the method: in lanes, if there is such a step and it can be compiled."""
+        what, made = f"{self.plan.method.name} with {self.forces.name}", self.made
+        if made.in_lanes is not None and self.forces.suits_lanes and compiles():
+            with suppress(CompilationFailed):
+                return program(driver(made.in_lanes), signature, self.on_compile, tentative=True, what=what)
         try:
-            return program(_driver(self.made.step), SIGNATURE, self.on_compile, what=what)
+            return program(driver(made.step), signature, self.on_compile, what=what)
         except CompilationFailed as problem:
             raise CompilationFailed(f"{what} cannot be compiled:\n{problem}\n{UNCOMPILED}") from None
 
@@ -177,6 +213,11 @@ class SystemRun:
         self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]
     ) -> SystemSolution:  # fmt: skip
         """Returns the solution of a run; whatever ends it before has what was computed as its `solution`."""
+        self.complete(run, assembled)
+        return assembled(Status.OK)
+
+    def complete(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> None:
+        """Makes a run; whatever ends it before has what was computed as its `solution`."""
         try:
             status = run()
         except KeyboardInterrupt:
@@ -193,7 +234,6 @@ class SystemRun:
             raise
         if status != Status.OK:
             raise SimulationFailed(cast(Solution, assembled(status)))
-        return assembled(status)
 
     def _run(self) -> Status:
         drive = self.loop()
@@ -236,14 +276,53 @@ class SystemRun:
         self.count[AT.evaluations] = evaluations
         return found if status == 0 else Status(status)
 
-    def aside(self, drive: Callable[..., int], i: int, state: Floats, length: float) -> Floats:
-        """Returns the state after a step of this length from a state at grid point i, which changes nothing else."""
-        self.y[:], self.heat[0] = state, 0.0 if self.made.evaluations is None else self.heat[0]
-        self.count[AT.done], self.count[AT.known] = i, 0
-        found = self._aside(drive, length)
+    def each_step(self) -> Iterator[Step]:
+        """Makes steps, some at a time, and yields where each begins and ends.
+
+        What ends the run, a status or an exception, comes after the steps before it.
+        """
+        drive = self.loop()
+        self.out = np.empty((STRETCH_STEPS, ROW * self.n))
+        state, i = np.array(self.y), 0
+        while i < self.steps:
+            self.count[AT.row], self.count[AT.every] = 0, 1
+            stop = min(i + STRETCH_STEPS, self.steps)
+            status, raised = Status.OK, None
+            try:
+                status = self.advance(drive, stop)
+            except BaseException as problem:
+                raised = problem
+            states = np.array(self.out[: int(self.count[AT.done]) - i])
+            held = [np.array(a) for a in (self.y, self.g, self.heat, self.count)]
+            for k, after in enumerate(states, start=i):
+                yield Step(self.time_of(k), state, self.time_of(k + 1), after, k)
+                state = after
+            for a, b in zip((self.y, self.g, self.heat, self.count), held, strict=True):
+                a[:] = b
+            if raised is not None:
+                raise raised
+            if status != Status.OK:
+                t, done = self.t_reached, int(self.count[AT.done])
+                yield Step(t, state, t, state, done, status)
+                return
+            i = stop
+
+    def time_of(self, i: int) -> float:
+        """Returns the time of grid point i."""
+        return self.plan.t_end if i == self.steps else self.plan.t_start + (self.first + i) * self.plan.step
+
+    def within(self, step: Step, length: float) -> Floats:
+        """Returns the state after a part of a step, which changes nothing else that the run needs."""
+        self.y[:], self.heat[0] = step.before, 0.0 if self.made.evaluations is None else self.heat[0]
+        self.count[AT.done], self.count[AT.known] = step.number, 0
+        found = self._aside(self.loop(), length)
         if isinstance(found, Status):
-            raise SimulationFailed(cast(Solution, self.assembled(found)))
+            raise self.failed(found)
         return found
+
+    def failed(self, status: Status) -> SimulationFailed:
+        """Returns the exception of a run that cannot go on, with what there is."""
+        return SimulationFailed(cast(Solution, self.assembled(status)))
 
     def is_at(self, t: float, point: float) -> bool:
         """Whether a time is that of a grid point."""
@@ -327,16 +406,20 @@ class SystemRun:
             grid=grid, heat=plan.heat,
         )  # fmt: skip
 
+    _remedy = "take shorter steps"
+
+    def _where(self) -> str:
+        """Says how far the run has come."""
+        return f"after {int(self.count[AT.done]):,} of {self.steps:,} steps, at t = {self.t_reached:.12g}"
+
     def _message(self, status: Status) -> str:
-        t, body = self.t_reached, int(self.count[AT.body])
-        place = f"after {int(self.count[AT.done]):,} of {self.steps:,} steps, at t = {t:.12g}"
-        if status in (Status.UNSOUND, Status.RAISED) and (near := self._at_one_place()):
+        t, body, place = self.t_reached, int(self.count[AT.body]), self._where()
+        if status in (Status.UNSOUND, Status.RAISED, Status.STALLED) and (near := self._at_one_place()):
             return f"{near} {place}"
         if status == Status.UNSOUND:
             return f"{self._blame(body)} {place}"
-        remedy = "take shorter steps"
         words = {
-            "method": self.plan.method.name, "step": self.plan.step, "place": place, "remedy": remedy,
+            "method": self.plan.method.name, "step": self.plan.step, "place": place, "remedy": self._remedy,
             "torque": self.forces.name, "raised": self.raised,
         }  # fmt: skip
         if status == Status.RAISED:

@@ -11,6 +11,7 @@ from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Progress
 from polhode.methods import Method
 from polhode.problem import checked_times
+from polhode.systems.adaptive import AdaptiveRun
 from polhode.systems.events import Watch, listed_events
 from polhode.systems.files import UnknownForces
 from polhode.systems.forces import checked_forces
@@ -18,7 +19,7 @@ from polhode.systems.run import SystemPlan, SystemRun
 from polhode.systems.solution import SystemSolution
 from polhode.systems.steps import Langevin, system_method
 from polhode.systems.system import System
-from polhode.systems.tolerance import Question, accurate
+from polhode.systems.tolerance import DEFAULT_ROWS, Question, accurate
 
 
 @announced_once
@@ -54,10 +55,11 @@ def simulate_system(
         Instead of `step`: the error of the answer. That is the largest, over the output times and all bodies, of the
         error of attitudes in radians, of rates relative to the largest rate, of positions relative to the largest
         distance of a body from the centre of mass at the start, and of velocities relative to the largest. The
-        `error_estimate` of the solution is the distance to a companion run with fewer steps.
+        `error_estimate` of the solution comes from its distance to another run with longer steps.
     method
         A splitting of kicks and free flows, such as "Strang", "MR2", "NO_SQUISH", "KL8(of=Strang)" or "ABA104", or
-        "G8" or "NMB". Default: Strang with a step; with a tolerance it is chosen.
+        "G8" or "NMB". Default: Strang with a step, G8 with a tolerance. With a tolerance the steps of G8 adapt to the
+        motion; others make equal steps, whose number is searched for.
     heat
         A `Langevin` heat bath, with a step and Strang, MR2 or NO_SQUISH.
     t_eval, every
@@ -87,7 +89,7 @@ def simulate_system(
         raise TypeError(f"system must be a polhode.System, not {system!r}")
     acting = checked_forces(forces)
     t0, t1 = _span(t_span)
-    watched = listed_events(events, len(system))
+    watched = listed_events(events, len(system), acting)
     chosen = None if method is None or (rtol is not None and method == "auto") else system_method(method)
     if (step is None) == (rtol is None):
         raise ValueError("give either step, the length of a step, or rtol, the error of the answer")
@@ -121,7 +123,7 @@ def resume_system(
 
     A run that is cut and goes on has the bits of one that was not, if the cut is at a grid point (with G8, up to
     round-off). A solution from a file needs its `forces` again. A solution that was asked for with a tolerance goes on
-    with steps of the same length; its estimate holds for the first part only, and the whole has none.
+    with steps as accurate as before; its estimate holds for the first part only, and the whole has none.
 
     Examples
     --------
@@ -140,12 +142,20 @@ def resume_system(
         raise ValueError(f"a file does not keep forces: pass those that {acting.name!r} stands for as forces=")
     acting.numbers(solution.system)
     begin, first = solution.grid
+    watched = listed_events(events, len(solution.system), acting)
     times = None if t_eval is None else checked_times(t_eval, solution.t_last, end)
-    stride = None if times is not None else _check.count("every", 1 if every is None else every, " of steps")
     method = system_method(solution.method)
-    plan = SystemPlan(method, solution.step, begin, end, first, stride, times, solution.heat)
-    watched = listed_events(events, len(solution.system))
-    run = SystemRun(solution.system, acting, plan, solution.last, progress, on_compile)
+    run: SystemRun
+    if solution.bend is not None:
+        if every is not None:
+            raise ValueError("the steps of this solution adapt to the motion: give output times as t_eval, not every")
+        times = np.linspace(solution.t_last, end, DEFAULT_ROWS) if times is None else times
+        plan = SystemPlan(method, 1.0, solution.t_last, end, times=times, bend=solution.bend)
+        run = AdaptiveRun(solution.system, acting, plan, solution.last, progress, on_compile)
+    else:
+        stride = None if times is not None else _check.count("every", 1 if every is None else every, " of steps")
+        plan = SystemPlan(method, solution.step, begin, end, first, stride, times, solution.heat)
+        run = SystemRun(solution.system, acting, plan, solution.last, progress, on_compile)
     new = Watch(run, watched).solution() if watched else run.solution()
     skip = int(bool(new.t.size and solution.t.size and run.is_at(new.t[0], solution.t[-1])))
     joined = {

@@ -45,6 +45,7 @@ class SystemSolution:
     forces: Forces
     method: str
     step: float
+    """The length of the steps; their mean where they adapt."""
     stats: Stats
     """What it took: steps, evaluations of the forces, seconds."""
     t: Floats
@@ -69,6 +70,8 @@ class SystemSolution:
     error_estimate: float | None = None
     """Where a tolerance was asked for: the largest error over the rows, see `simulate_system`."""
     rtol: float | None = None
+    bend: float | None = None
+    """Where steps adapt: how large the last coefficients of their polynomials may be; `resume_system` goes on so."""
     events: tuple[SystemSolution, ...] = ()
     """The rows at which each event happened, with its name in their metadata."""
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -9,12 +9,11 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode.core import bodies
+from polhode.core import bodies, nodes
 from polhode.core.bodies import DRIFT, HEAT, KICK
 from polhode.core.compose import Splitting
 from polhode.core.exact import Resolution, effort, finest
 from polhode.core.flows import free, triaxial
-from polhode.core.gauss import collocation as gauss_numbers
 from polhode.core.operations import Operation, Recipe, operations_of
 from polhode.core.types import Flow, Rotor
 from polhode.methods import Method
@@ -97,9 +96,6 @@ def heated(recipe: Recipe, method: Method) -> Recipe:
     return recipe._replace(operations=(first, *middle, last))
 
 
-GAUSS_NODES = 8
-
-
 class Compiled(NamedTuple):
     """A method as the compiled loop takes it, for one system under its forces."""
 
@@ -110,14 +106,18 @@ class Compiled(NamedTuple):
     """Numbers of room that the step needs beside the forces."""
     evaluations: int | None
     """Evaluations in a step; None if it varies."""
+    in_lanes: Callable[..., int] | None = None
+    """The step that evaluates the forces at all nodes together. Not all forces can be compiled that way."""
 
 
 def compiled_method(
-    method: Method, system: System, forces: bodies.Forces, step: float, heat: Langevin | None, *, any_turn: bool = False
-) -> Compiled:
+    method: Method, system: System, forces: bodies.Forces, step: float, heat: Langevin | None, *,
+    any_turn: bool = False, force_room: int = 0,
+) -> Compiled:  # fmt: skip
     """Returns the step of a method; the flow of a body is prepared for the fastest of the bodies.
 
-    With `any_turn` it is prepared for steps of any length: then runs with different ones share a program.
+    With `any_turn` it is prepared for steps of any length: then runs with different ones share a program. `force_room`
+    is the room that the forces need.
     """
     kind = {"tilted": system.is_tilted, "gyrostat": system.has_rotors}
     n, nothing = len(system), (np.zeros(2), np.zeros(1, dtype=np.int64))
@@ -126,7 +126,8 @@ def compiled_method(
     if method.bare_name == "NMB":
         return Compiled(_newmark(forces, **kind), *nothing, 4 + 3 * n, 1)
     if method.bare_name == "G8":
-        return Compiled(_gauss(forces, **kind), *nothing, 3 + (2 * GAUSS_NODES + 1) * bodies.ROW * n, None)
+        room, lanes = nodes.room_of(n, force_room), _gauss(forces, **kind, in_lanes=True)
+        return Compiled(_gauss(forces, **kind, in_lanes=False), *nothing, room, None, lanes)
     recipe = recipe_of(method, gyrostat=kind["gyrostat"])
     recipe = heated(recipe, method) if heat is not None else recipe
     exact = triaxial(finest()) if any_turn else exact_flow(system, recipe.longest * step)
@@ -171,6 +172,5 @@ def _newmark(forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable
 
 
 @lru_cache(maxsize=64)
-def _gauss(forces: bodies.Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
-    c = gauss_numbers(GAUSS_NODES)
-    return bodies.collocation(forces, c.nodes, c.weights, c.inside, c.ahead, tilted=tilted, gyrostat=gyrostat)
+def _gauss(forces: bodies.Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool) -> Callable[..., int]:
+    return nodes.collocation(forces, tilted=tilted, gyrostat=gyrostat, in_lanes=in_lanes)

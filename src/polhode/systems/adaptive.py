@@ -1,0 +1,243 @@
+"""One run of a system in steps that adapt to the motion: Gauss collocation with all nodes at once (`core/nodes.py`)."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polhode._arrays import Floats
+from polhode._interrupts import is_from_handler
+from polhode.compiled import is_from_callback
+from polhode.core import nodes
+from polhode.core.bodies import AT, ROW
+from polhode.core.status import Status
+from polhode.integration.binding import OnCompile
+from polhode.integration.loop import CHUNK_SECONDS, Progress
+from polhode.problem import Stats
+from polhode.systems.forces import Forces
+from polhode.systems.run import GROWTH, Step, SystemPlan, SystemRun, outward
+from polhode.systems.solution import SystemSolution
+from polhode.systems.system import System
+
+SIGNATURE = "ppppppppppnndddi"
+FIRST_TURN = 1.0
+"""The turn of the fastest body in the first step, in radians, for last coefficients of one; with others it is shorter
+in proportion to all steps. Later steps are as long as their polynomials allow."""
+FIRST_PART = 1 / 16
+"""The part of the span that the first step has at most, in the same way."""
+FIRST_CHUNK = 4096
+"""Steps of the first chunk, over the square of the number of bodies."""
+REPORTED_PARTS = 1000
+"""Progress is reported in parts of the span: how many steps there will be is not known."""
+
+_COUNTS = [AT.done, AT.row, AT.evaluations, AT.iterations, AT.rejected, AT.every]
+_NO_NUMBERS, _NO_KINDS = np.zeros(2), np.zeros(1, dtype=np.int64)
+
+
+@lru_cache(maxsize=64)
+def _driver(step: Callable[..., int]) -> Callable[..., int]:
+    return nodes.adaptive_driver(step)
+
+
+class Level(NamedTuple):
+    """How accurate the steps of a run are."""
+
+    bend: float
+    """How large the last coefficients of their polynomials may be."""
+    left: float
+    """The error that the iteration of a step may leave."""
+
+    @classmethod
+    def aiming_at(cls, error: float) -> "Level":
+        """Returns the level with which errors were about this large for two bodies and some hundred radians."""
+        return cls(2.0 * error ** (7 / 16), 0.01 * error)
+
+
+class Made(NamedTuple):
+    """A whole run: its rows, its end, and what it took."""
+
+    level: Level
+    rows: Floats
+    last: Floats
+    steps: int
+    evaluations: int
+    suggested: float
+    """What the last coefficients of all steps suggest for the error, but for a factor."""
+
+
+class AdaptiveRun(SystemRun):
+    """A run that can be made again, with steps of another accuracy. Its output times are given."""
+
+    def __init__(
+        self, system: System, forces: Forces, plan: SystemPlan, state: Floats | None = None,
+        progress: Progress | None = None, on_compile: OnCompile = None,
+    ) -> None:  # fmt: skip
+        super().__init__(system, forces, plan._replace(step=plan.t_end - plan.t_start), state, progress, on_compile)
+        self.start = np.array(self.y)
+        self.span = plan.t_end - plan.t_start
+        self.first_step = self._first_step()
+        self.drive: Callable[..., int] | None = None
+        if plan.bend is not None:
+            self.begin(Level(plan.bend, 0.01 * (plan.bend / 2.0) ** (16 / 7)))
+
+    def begin(self, level: Level, start: Floats | None = None) -> None:
+        """Goes back to the start, or to another state there, for a run with this accuracy."""
+        self.level = level
+        self.y[:] = self.start if start is None else start
+        heat, count, n = self.heat, self.count, self.n
+        heat[: nodes.HEAD] = 0.0
+        heat[nodes.LEFT], heat[nodes.RATE], heat[nodes.TIME] = level.left, 1.0, self.plan.t_start
+        heat[nodes.NEXT] = self.first_step * level.bend ** (1 / 7)
+        count[_COUNTS] = 0
+        count[AT.rows] = len(self.t)
+        self.seconds, self.stopped = 0.0, None
+        self.chunk = max(1, FIRST_CHUNK // (n * n))
+
+    def _first_step(self) -> float:
+        n, y, setting = self.n, self.y, self.setting.reshape(self.n, -1)
+        rates = np.abs(y[10 * n :].reshape(n, 3) * setting[:, 3:6]).max()
+        most = abs(self.span) * FIRST_PART
+        first = most if rates * most <= FIRST_TURN else FIRST_TURN / float(rates)
+        return first if self.span > 0 else -first
+
+    # --- the run
+
+    def loop(self) -> Callable[..., int]:
+        """Returns the compiled loop over steps."""
+        if self.drive is None:
+            self.drive = self.compiled_loop(_driver, SIGNATURE)
+        return self.drive
+
+    def make(self, level: Level, start: Floats | None = None) -> "Made":
+        """Makes a run from the start, or from another state there; whatever ends it has a `solution`."""
+        self.begin(level, start)
+        self.complete(self._run, self.assembled)
+        return Made(
+            level, np.array(self.out), np.array(self.y), int(self.count[AT.done]), int(self.count[AT.evaluations]),
+            self.suggested,
+        )  # fmt: skip
+
+    @property
+    def suggested(self) -> float:
+        """What the last coefficients of all steps suggest for the error, but for a factor."""
+        return float(self.heat[nodes.SUGGESTED])
+
+    def solution_as(self, made: "Made", status: Status, **remarks: Any) -> SystemSolution:
+        """Returns the solution of a whole run that was made before, with what else is known of it."""
+        self.level, self.y[:], self.heat[nodes.TIME] = made.level, made.last, self.plan.t_end
+        self.count[AT.done], self.count[AT.evaluations] = made.steps, made.evaluations
+        return self.solution_of(status, np.array(self.t), made.rows, **remarks)
+
+    def _run(self) -> Status:
+        return self.advance(self.loop(), np.iinfo(np.int64).max)
+
+    def _call(self, drive: Callable[..., int], stop: int, last: float | None = None) -> int:
+        return drive(
+            self.setting, self.values, _NO_NUMBERS, self.heat, self.y, self.g, self.before, self.work,
+            self.out.reshape(-1), self.t, _NO_KINDS, self.count, self.plan.t_end, self.span, self.level.bend, stop,
+        )  # fmt: skip
+
+    def advance(self, drive: Callable[..., int], target: int) -> Status:
+        """Makes steps up to the end, or up to this number, in chunks."""
+        chunk = 1 if self.progress else self.chunk
+        while (done := int(self.count[AT.done])) < target and self.heat[nodes.TIME] != self.plan.t_end:
+            stop = min(target, done + chunk)
+            clock = time.perf_counter()
+            try:
+                status = self._call(drive, stop)
+            except Exception as problem:
+                self._undo_step()
+                if is_from_handler(problem) or is_from_callback(problem):
+                    raise
+                self.raised = str(problem) or type(problem).__name__
+                return Status.RAISED
+            spent = time.perf_counter() - clock
+            self.seconds += spent
+            if status != Status.OK:
+                return Status(status)
+            chunk = max(1, int((stop - done) * min(GROWTH, CHUNK_SECONDS / max(spent, 1e-6))))
+            if self.progress:
+                part = abs(self.heat[nodes.TIME] - self.plan.t_start) / abs(self.span)
+                self.progress(int(part * REPORTED_PARTS), REPORTED_PARTS)
+        return Status.OK
+
+    def _undo_step(self) -> None:
+        """Goes back to before the step in which an exception came, which then has no polynomial."""
+        self.y[:] = self.before[: ROW * self.n]
+        self.heat[nodes.KNOWN] = 0.0
+
+    def each_step(self) -> Iterator[Step]:
+        """Makes one step after the other, and yields where each begins and ends."""
+        drive = self.loop()
+        self.count[AT.rows] = 0  # who looks at every step also keeps the rows
+        while (t := float(self.heat[nodes.TIME])) != self.plan.t_end:
+            state, done = np.array(self.y), int(self.count[AT.done])
+            status = self.advance(drive, done + 1)
+            if status != Status.OK:
+                yield Step(t, state, t, state, done, status)
+                return
+            new = float(self.heat[nodes.TIME])
+            yield Step(t, state, new, np.array(self.y), done, inside=self._at_nodes(new - t))
+
+    def _at_nodes(self, h: float) -> tuple[tuple[float, Floats], ...]:
+        """Returns the nodes of the last step, and the states there."""
+        n = self.n
+        rows = self.heat[nodes.HEAD : nodes.HEAD + nodes.NODES * nodes.ROWS * n].reshape(-1, nodes.NODES)
+        order = np.r_[13 * n : 20 * n, 10 * n : 13 * n, 20 * n : 23 * n]  # positions, attitudes, velocities, momenta
+        return tuple((c * h, np.array(y)) for c, y in zip(nodes.PLACES, rows[order].T, strict=True))
+
+    def within(self, step: Step, length: float) -> Floats:
+        """Returns the state after a part of the step that was made last, which changes nothing else."""
+        heat, count = self.heat, self.count
+        kept = [np.array(a) for a in (self.y, heat[: nodes.HEAD], count)]
+        self.y[:] = step.before
+        self.t, t, self.out, out = np.array([step.t + length]), self.t, np.empty((1, self.y.size)), self.out
+        # The step is made again with an output time in it: the loop then makes a step aside, by the same polynomial.
+        heat[nodes.TIME], heat[nodes.NEXT] = step.t, step.t_new - step.t
+        count[AT.rows], count[AT.row] = 1, 0
+        status = self._call(self.loop(), int(count[AT.done]) + 1)
+        found = np.array(self.out[0])
+        evaluations = int(count[AT.evaluations])
+        for a, b in zip((self.y, heat[: nodes.HEAD], count), kept, strict=True):
+            a[:] = b
+        count[AT.evaluations], self.t, self.out = evaluations, t, out
+        if status != 0:
+            raise self.failed(Status(status))
+        return found
+
+    # --- what there is
+
+    @property
+    def t_reached(self) -> float:
+        """The time that was reached."""
+        return float(self.heat[nodes.TIME]) if self.stopped is None else self.stopped
+
+    def assembled(self, status: Status) -> SystemSolution:
+        """Returns a solution of what there is."""
+        rows = int(self.count[AT.row])
+        return self.solution_of(status, np.array(self.t[:rows]), self.out[:rows])
+
+    def solution_of(self, status: Status, t: Floats, rows: Floats, **remarks: Any) -> SystemSolution:
+        """Returns a solution with these rows, given as times and states."""
+        x, q, v, m = outward(self.system, rows)
+        plan, done, reached = self.plan, int(self.count[AT.done]), self.t_reached
+        remarks = {"stats": Stats(done, int(self.count[AT.evaluations]), self.seconds)} | remarks
+        return SystemSolution(
+            system=self.system, forces=self.forces, method=plan.method.name,
+            step=(reached - self.t_begin) / done if done else float(self.heat[nodes.NEXT]), t=t, position=x,
+            quaternion=q, velocity=v, momentum=m, status=status, message=self._message(status),
+            t_span=(self.t_begin, plan.t_end), t_last=reached, last=np.array(self.y), grid=(reached, 0),
+            bend=self.level.bend, **remarks,
+        )  # fmt: skip
+
+    def _where(self) -> str:
+        return f"after {int(self.count[AT.done]):,} steps, at t = {self.t_reached:.12g}"
+
+    def _message(self, status: Status) -> str:
+        if status == Status.NO_CONVERGENCE:  # steps were made shorter until nothing was left of them
+            status = Status.STALLED
+        return super()._message(status)
+
+    _remedy = "the forces may be infinite or jump there"
