@@ -17,6 +17,7 @@ from polhode.compiled.native import (
     address_of,
     at_addresses,
     compiles,
+    is_kept,
     on_arrays,
     program,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "compiles",
     "forces_callback",
     "is_from_callback",
+    "is_kept",
     "is_smooth",
     "locatable",
     "may_bend",

@@ -166,9 +166,7 @@ def program(
         key = (name, signature)
         found: Program | Complaint | None = _programs.get(key)
     if found is None:
-        directory = None if volatile else trusted_directory()
-        file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
-        path = directory and directory / f"{file}.code"
+        path = None if volatile else _path_of(key)
         found = _kept(path, signature) if path else None
         if found is not None:
             _remember(key, found, unnamed)
@@ -186,6 +184,23 @@ def program(
     if isinstance(found, Complaint):
         raise CompilationFailed(message_of(found, f))
     return found
+
+
+def is_kept(f: Any, signature: str) -> bool:
+    """Whether f has been compiled before: then a program takes a moment, and else seconds."""
+    with _lock:
+        name, volatile, _ = digest(plain(f))
+        if (name, signature) in _programs:
+            return True
+    path = None if volatile else _path_of((name, signature))
+    return path is not None and path.exists()
+
+
+def _path_of(key: tuple[str, str]) -> Path | None:
+    """Returns the file of a program; None if there is no place where programs are kept."""
+    directory = trusted_directory()
+    file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
+    return directory and directory / f"{file}.code"
 
 
 def _make(
