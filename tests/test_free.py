@@ -247,7 +247,7 @@ def test_the_way_a_motion_is_set_up_does_not_show(count: int, monkeypatch: pytes
 
 def test_the_way_a_state_is_evaluated_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit in plain Python and compiled, in all kinds of motion."""
-    motions = [*MOVING.values(), SEPARATRIX, FreeMotion(ph.Body([2.0, 2.0, 3.0]), [0.0, 0.0, 1.3], TILT)]
+    motions = [*MOVING.values(), SEPARATRIX, FreeMotion(BODY, [0.0, 1.3, 0.0], TILT)]
     times = np.array([-1e9, -3.0, 0.0, 1e-9, 2.0, 77.7, 1e6])
     monkeypatch.setattr(free, "_interpreted", {})
     plain = [m._evaluated(times, 0.25) for m in motions]
