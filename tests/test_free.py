@@ -19,7 +19,7 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode import free
-from polhode.core.closed_form import set_up_rows
+from polhode.core.closed_form import DIRECT, DUAL, STEADY, evaluate_rows, set_up_rows
 from polhode.free import HUGE_PAGE_BYTES, MOST_RATIO, FreeMotion
 from tests.authorities import Case, free_motion, paper_case, paper_records
 
@@ -235,12 +235,53 @@ def test_a_stack_is_its_motions(count: int) -> None:
 def test_the_way_a_motion_is_set_up_does_not_show(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit in plain Python and compiled, so that the faster one may always be taken."""
     rates = np.random.default_rng(count).normal(size=(count, 3))
+    turns = Rotation.random(count, random_state=count)
+    tilted = ph.Body(TILT @ BODY.tensor @ TILT.T)
     monkeypatch.setattr(free, "_interpreted", {set_up_rows: free.MOST_INTERPRETED})
-    compiled = FreeMotion(BODY, rates)._motions
+    compiled = FreeMotion(tilted, rates, turns)._motions
     few = rates[:20]
     monkeypatch.setattr(free, "_interpreted", {})
-    assert FreeMotion(BODY, few)._motions.tobytes() == compiled[: len(few)].tobytes()
+    assert FreeMotion(tilted, few, turns[:20])._motions.tobytes() == compiled[: len(few)].tobytes()
     assert free._interpreted == {set_up_rows: len(few)}
+
+
+def test_the_way_a_state_is_evaluated_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bit for bit in plain Python and compiled, in all kinds of motion."""
+    motions = [*MOVING.values(), SEPARATRIX, FreeMotion(BODY, [0.0, 1.3, 0.0], TILT)]
+    times = np.array([-1e9, -3.0, 0.0, 1e-9, 2.0, 77.7, 1e6])
+    monkeypatch.setattr(free, "_interpreted", {})
+    plain = [m._evaluated(times, 0.25) for m in motions]
+    assert free._interpreted == {evaluate_rows: len(motions) * len(times)}
+    monkeypatch.setattr(free, "_interpreted", {evaluate_rows: free.STATES_BEFORE_COMPILING})
+    compiled = [m._evaluated(times, 0.25) for m in motions]
+    for one, other in zip(plain, compiled, strict=True):
+        assert [x.tobytes() for x in one] == [x.tobytes() for x in other]
+    assert {m._c.kind[0] for m in motions} == {STEADY, DIRECT, DUAL}
+
+
+def test_states_are_evaluated_in_plain_python_until_a_program_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    there = False
+
+    def program(f: Any, signature: str) -> Any:
+        called.append(signature)
+        return f
+
+    monkeypatch.setattr(free, "_program", program)
+    monkeypatch.setattr(free, "is_kept", lambda f, signature: there)
+    monkeypatch.setattr(free, "_interpreted", {})
+    SHORT.at(np.linspace(0, 1, free.STATES_BEFORE_LOADING))
+    SHORT.at(0.5)
+    assert called == []  # nothing is kept: to compile would take longer
+    there = True
+    SHORT.at(0.5)
+    assert called == [free.EVALUATE]
+    there = False
+    SHORT.at(0.5)
+    assert len(called) == 2  # from then on always
+    monkeypatch.setattr(free, "_interpreted", {})
+    SHORT.at(np.zeros(free.STATES_BEFORE_COMPILING + 1))
+    assert len(called) == 3
 
 
 @pytest.mark.usefixtures("plain")

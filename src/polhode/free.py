@@ -17,8 +17,9 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.attitudes import WithAttitudes
 from polhode.body import Body
-from polhode.compiled import compiles, program
+from polhode.compiled import compiles, is_kept, program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
+from polhode.core.fused import with_fused
 from polhode.core.quat import to_space
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ NEGLIGIBLE = 1e-302
 MOST_INTERPRETED = 50
 """Motions that a process sets up in plain Python before it loads the compiled program: they take as long as that, some
 15 ms. From then on the program, which gives the same bits, sets up all others."""
+
+STATES_BEFORE_LOADING = 100
+"""States that a process evaluates in plain Python before it loads the compiled program, which gives the same bits."""
+
+STATES_BEFORE_COMPILING = 2000
+"""The same where the program would have to be compiled first: they take half a second, compilation takes some two."""
 
 HUGE_PAGE_BYTES = 2**21
 """Results at least this large begin on such a boundary. The system then gives memory in pages of this size, where it
@@ -336,7 +343,7 @@ class FreeMotion:
         i, j, k = count, count + 4 * states, count + 7 * states
         t, q, w, m = block[:i], block[i:j], block[j:k], block[k:]
         t[:] = times.reshape(-1)
-        _program(evaluate_rows, "pppppdii")(self._motions.reshape(-1), t, q, w, m, t0, motions, count)
+        _evaluate(evaluate_rows, self._motions, (t, q, w, m), t0)
         return t, q, w, m
 
     def digits(self, t: Any) -> Any:
@@ -810,8 +817,8 @@ def _program(f: Callable[..., int], signature: str) -> Callable[..., int]:
     return _kept(f, signature, compiles())
 
 
-_interpreted: dict[Callable[..., int], int] = {}
-"""The number of motions that were set up in plain Python, by each of the two functions."""
+_interpreted: dict[Any, int] = {}
+"""The number of motions that were set up in plain Python, and of states that were evaluated, by each function."""
 
 
 def _set_up(f: Callable[..., int], given: Floats, width: int, most: int) -> Floats:
@@ -824,9 +831,34 @@ def _set_up(f: Callable[..., int], given: Floats, width: int, most: int) -> Floa
     else:
         _interpreted[f] = before + count
         numbers = [0.0] * motions.size
-        f(given.reshape(-1).tolist(), numbers, count)
+        _in_plain_python(f)(given.reshape(-1).tolist(), numbers, count)
         motions.reshape(-1)[:] = numbers
     return motions
+
+
+def _evaluate(f: Callable[..., int], motions: Floats, arrays: tuple[Floats, ...], t0: float) -> None:
+    """Evaluates all motions at all times: the first states of a process in plain Python, others by the program."""
+    t, *out = arrays
+    states, before = len(motions) * t.size, _interpreted.get(f, 0)
+    most = STATES_BEFORE_COMPILING
+    if before + states > STATES_BEFORE_LOADING and (before + states > most or is_kept(f, EVALUATE)):
+        _interpreted[f] = most
+        _program(f, EVALUATE)(motions.reshape(-1), *arrays, t0, len(motions), t.size)
+        return
+    _interpreted[f] = before + states
+    numbers = [[0.0] * x.size for x in out]
+    _in_plain_python(f)(motions.reshape(-1).tolist(), t.tolist(), *numbers, t0, len(motions), t.size)
+    for x, values in zip(out, numbers, strict=True):
+        x[:] = values
+
+
+EVALUATE = "pppppdii"
+"""The arguments of the programs that evaluate motions."""
+
+
+def _in_plain_python(f: Any) -> Any:
+    """Returns the function that has the bits of the program in plain Python, or those of what stands in its place."""
+    return with_fused(f) if compiles() else f
 
 
 def _labels(c: Constants) -> Any:

@@ -25,7 +25,7 @@ from polhode.core.closed_gyrostat import (
     set_up_rows,
 )
 from polhode.core.quat import multiply
-from polhode.free import Axis, FreeMotion, Nutation, ObservedPeriods, _block, _count, _program, _set_up
+from polhode.free import Axis, FreeMotion, Nutation, ObservedPeriods, _block, _count, _evaluate, _set_up
 
 NEGLIGIBLE = 1e-120
 """A component of the rate smaller than this times the size of the motion is replaced by zero: its square, and products
@@ -184,7 +184,7 @@ class GyrostatMotion(FreeMotion):
         t = _block(count)
         t[:] = times.reshape(-1)
         q, w, m = _block(4 * own * count), _block(3 * own * count), _block(3 * own * count)
-        _program(evaluate_rows, "pppppdii")(self._motions.reshape(-1), t, q, w, m, t0, own, count)
+        _evaluate(evaluate_rows, self._motions, (t, q, w, m), t0)
         if self._plain is None:
             return t, q, w, m
         _, q2, w2, m2 = self._plain._evaluated(times, t0)

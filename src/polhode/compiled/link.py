@@ -18,6 +18,7 @@ from polhode.compiled.digest import (
     Walk,
     builtins_of,
     captured,
+    code_text,
     is_foreign,
     is_ours,
     is_primitive,
@@ -28,6 +29,7 @@ from polhode.compiled.digest import (
 from polhode.compiled.guard import GuardedCompiler
 from polhode.compiled.primitives import COMPILED
 from polhode.compiled.recent import Recent
+from polhode.compiled.twins import Shape
 
 OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -96,8 +98,25 @@ class _Linker:
         copy.__kwdefaults__ = f.__kwdefaults__
         copy.__module__, copy.__qualname__ = __name__, symbol
         guarded = not is_ours(f)
+        if self.shares and not guarded and hasattr(f, "__in_common__"):
+            linked = {**values, **dict(zip(f.__code__.co_freevars, cells, strict=True))}
+            copy.__shape__ = self.shape(f, linked, attributes, inline)  # type: ignore[attr-defined]
         options = {**OPTIONS, "_nrt": self.runtime, "forceinline": inline, "boundscheck": guarded}
         return numba.njit(**options, pipeline_class=GuardedCompiler if guarded else Compiler)(copy)
+
+    def shape(self, f: types.FunctionType, linked: dict[str, Any], attributes: frozenset[str], inline: bool) -> Shape:
+        """Returns what f is besides what it calls."""
+        called: dict[Any, int] = {}
+        text: list[Any] = [code_text(f.__code__), f.__code__.co_filename, f.__code__.co_firstlineno]
+        text += [self.runtime, inline, self.walk.value(f.__defaults__, attributes)]
+        text += [f"{k}={self.walk.value(v, attributes)}" for k, v in sorted((f.__kwdefaults__ or {}).items())]
+        for name, value in captured(f):
+            bare = plain(value)
+            if isinstance(bare, types.FunctionType) and not is_primitive(bare) and not is_foreign(bare):
+                text.append(f"{name}=function {called.setdefault(linked[name], len(called))}")
+            else:
+                text.append(f"{name}={self.walk.value(value, attributes)}")
+        return Shape(tuple(text), tuple(called))
 
     def value(self, value: Any, attributes: frozenset[str], inside: dict[Any, Any] | None = None) -> Any:
         """Returns the value that a name has in the linked copy."""

@@ -27,13 +27,14 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from polhode._interrupts import hold_over_forks, imported, is_from_handler, stop_if_ending, undivided, uninterrupted
+from polhode._interrupts import hold_over_forks, imported, is_from_handler, undivided, uninterrupted
 from polhode.compiled import callbacks
 from polhode.compiled.announce import PATIENCE_SECONDS, announce
 from polhode.compiled.digest import Recursion, digest, plain
 from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_of
 from polhode.compiled.raised import exception_at
 from polhode.compiled.recent import Recent
+from polhode.compiled.room import with_room
 
 MOST_PROGRAMS = 128
 """Programs that stay loaded although they may not be in use: about 0.1 MB each."""
@@ -202,8 +203,18 @@ def kept_program(f: Any, signature: str) -> Program | None:
     return None if isinstance(found, Complaint) else found
 
 
+def is_kept(f: Any, signature: str) -> bool:
+    """Whether f has been compiled before: then a program takes a moment, and else seconds."""
+    with _lock:
+        name, volatile, _ = digest(plain(f))
+        if (name, signature) in _programs:
+            return True
+    path = None if volatile else _path_of((name, signature))
+    return path is not None and path.exists()
+
+
 def _path_of(key: tuple[str, str]) -> Path | None:
-    """Returns the file of a program; None if there is no place for it."""
+    """Returns the file of a program; None if there is no place where programs are kept."""
     directory = trusted_directory()
     file = hashlib.sha256(repr((*key, _here())).encode()).hexdigest()[:40]
     return directory and directory / f"{file}.code"
@@ -264,6 +275,7 @@ def _described() -> str:
     import llvmlite.binding as llvm
 
     makers = ["assemble.py", "digest.py", "guard.py", "lanes.py", "link.py", "native.py", "primitives.py"]
+    makers += ["shortcuts.py", "twins.py"]
     contents = [hashlib.sha256(Path(__file__).with_name(n).read_bytes()).hexdigest() for n in makers]
     versions = [version(n) for n in ("numba", "llvmlite", "numpy")]
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
@@ -277,6 +289,7 @@ PASSING = (MemoryError, OSError, RecursionError)
 """These say nothing of the program: the next attempt may succeed."""
 
 
+@with_room
 def _compile(f: Any, signature: str, volatile: str | None) -> tuple[_Code, str | None, Keep]:
     """Returns Numba's object code for f or its complaint, why it is good for this process only, and where to keep it.
 
@@ -284,28 +297,19 @@ def _compile(f: Any, signature: str, volatile: str | None) -> tuple[_Code, str |
     """
     global compilations
     from numba import types
-    from numba.core import event
     from numba.core.errors import NumbaError
 
     from polhode.compiled.assemble import passes_freed
     from polhode.compiled.lanes import BRANCH
     from polhode.compiled.link import link
-
-    class Watch(event.Listener):
-        """Gives up between two of Numba's passes if the process is about to end."""
-
-        def on_start(self, event: Any) -> None:
-            stop_if_ending()
-
-        def on_end(self, event: Any) -> None:
-            pass
+    from polhode.compiled.shortcuts import shortcuts
 
     pointer: Any = types.CPointer
     kinds = {"p": pointer(types.float64), "n": pointer(types.int64), "d": types.float64, "i": types.int64}
     for runtime in (False, True):  # Numba's runtime library is needed by torques that make arrays, and only by them
         dispatcher = link(f, runtime=runtime)
         try:
-            with event.install_listener("numba:run_pass", Watch()), passes_freed():
+            with passes_freed(), shortcuts():
                 dispatcher.compile(tuple(kinds[k] for k in signature))
             break
         except (MemoryError, OSError):
