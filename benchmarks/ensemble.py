@@ -37,7 +37,7 @@ ONE_BY_ONE = 10 * BODIES
 
 def run(method: str, torque: str, lanes: int, threads: int) -> ph.Ensemble:
     """Makes all steps of all bodies."""
-    before, batch.lanes_of = batch.lanes_of, lambda method, bodies: lanes
+    before, batch.lanes_of = batch.lanes_of, lambda *_, **__: lanes
     try:
         return ph.ensemble(
             BODY, TORQUES[torque], omega=RATES, attitude=ATTITUDES, t_span=(0, STEPS * H), step=H, method=method,

@@ -17,6 +17,7 @@ from polhode.compiled.native import (
     address_of,
     at_addresses,
     compiles,
+    floats_in_register,
     on_arrays,
     program,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "announced_once",
     "at_addresses",
     "compiles",
+    "floats_in_register",
     "forces_callback",
     "is_from_callback",
     "is_smooth",
