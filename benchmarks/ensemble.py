@@ -14,7 +14,7 @@ from benchmarks.harness import interleave
 from benchmarks.page import command, markdown
 from polhode.ensembles import batch
 
-BODIES, STEPS, H = 256, 40_000, 0.05
+BODIES, STEPS, H = 256, 10_000, 0.05
 ROUNDS = 7
 DRAW = np.random.default_rng(1)
 RATES, ATTITUDES = DRAW.normal(size=(BODIES, 3)), DRAW.normal(size=(BODIES, 4))
