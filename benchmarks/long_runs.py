@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.contenders import Contender, Heyoka, Polhode, Unable, candidates
 from benchmarks.motions import Floats, Motion, cell
 
@@ -33,7 +34,7 @@ def energy_change(motion: Motion, states: Floats) -> Floats:
     return np.asarray((energy[1:] - energy[0]) / motion.twice_kinetic, dtype=float)
 
 
-def measured(quick: bool = False, log: Callable[[str], None] = print) -> list[dict[str, Any]]:
+def measured(quick: bool = False, log: Callable[[str], None] = print, clock: Clock = UNLIMITED) -> list[dict[str, Any]]:
     """Returns a record for each strength of the torque and competitor."""
     records = []
     for eps in EPS[1:2] if quick else EPS:
@@ -42,7 +43,7 @@ def measured(quick: bool = False, log: Callable[[str], None] = print) -> list[di
         for mine in candidates(tuple(METHODS)):
             turn = METHODS[mine.name]
             contenders.append((mine, motion.angle / turn if turn else 1e15))
-        for contender, setting in contenders:
+        for contender, setting in clock.within(contenders, f"eps {eps:g}", lambda one: one[0].name):
             r = _record(motion, eps, contender, setting)
             records.append(r)
             told = r["unable"] if "unable" in r else f"{r['end']:.1e} at the end, {r['most']:.1e} at most"

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from benchmarks.budget import UNLIMITED, Clock, spread_out
 from benchmarks.contenders import (
     Closed,
     Contender,
@@ -30,7 +31,7 @@ from benchmarks.contenders import (
 from benchmarks.harness import rounds_of
 from benchmarks.motions import ANGLE, BODIES, EPS, TARGETS, Floats, Motion, cell, error
 from benchmarks.reference import reference
-from benchmarks.search import Search, Tried, repeated, settled
+from benchmarks.search import HOPELESS, Search, Tried, repeated, settled
 
 ROUNDS = 7
 AUTO = "polhode, auto"
@@ -40,6 +41,8 @@ LONGEST = 1.0
 CURIOUS, LEAST = 4.0, 0.05
 """Candidates are not refined further beyond this multiple of a peer's time and this number of seconds."""
 
+BEHIND = 10.0
+"""Peers that take this multiple of the quickest one's time on the map are given up: they will not be the quickest."""
 STRONGEST = 1.0
 """From this eps on motions part so fast that only a tenth of the angle can be followed."""
 
@@ -62,11 +65,11 @@ def chosen(motion: Motion, target: float) -> tuple[Polhode, Record]:
 
 def measured(
     motion: Motion, targets: Sequence[float], peers: Sequence[Contender], extra: Sequence[Polhode], rounds: int,
-    failed: Callable[[str, str], None], longest: float = LONGEST,
+    failed: Callable[[str, str], None], longest: float = LONGEST, hopeless: float = HOPELESS,
 ) -> list[Record]:  # fmt: skip
     """Returns a record for each target: the time that each competitor needs."""
     truth = reference(motion)
-    others = settled(peers, motion, truth, targets, longest, failed)
+    others = settled(peers, motion, truth, targets, longest, failed, hopeless)
     quickest = [min((found.seconds for _, found in others[target]), default=longest) for target in targets]
     trial = settled(extra, motion, truth, targets, max(LEAST, CURIOUS * max(quickest)), failed)
     others = {target: [*others[target], *trial[target]] for target in targets}
@@ -147,13 +150,27 @@ class Inside:
         return [statistics.fmean(all_of_them[k : k + count]) for k in range(count, len(all_of_them), count)]
 
 
-def ratio(record: Record, name: str, to: str = MINE, of: str = "seconds") -> float:
-    """Returns the median over the rounds of one's time over the other's, or over its loop (of="loop_seconds")."""
+def ratios(record: Record, name: str, to: str = MINE, of: str = "seconds") -> list[float]:
+    """Returns one's time over the other's in every round, or over its loop (of="loop_seconds"), least first."""
     entries = record["entries"]
     if name not in entries or to not in entries or "seconds" not in entries[name] or of not in entries[to]:
-        return math.nan
-    pairs = zip(entries[name]["seconds"], entries[to][of], strict=True)
-    return float(statistics.median(a / b for a, b in pairs))
+        return []
+    return sorted(a / b for a, b in zip(entries[name]["seconds"], entries[to][of], strict=True))
+
+
+def ratio(record: Record, name: str, to: str = MINE, of: str = "seconds") -> float:
+    """Returns the median over the rounds of the same."""
+    found = ratios(record, name, to, of)
+    return statistics.median(found) if found else math.nan
+
+
+def spread(record: Record, name: str, to: str = MINE) -> tuple[float, float]:
+    """Returns the quartiles over the rounds of the same: half of the rounds lie between them."""
+    found = ratios(record, name, to)
+    if len(found) < 2:
+        return (math.nan, math.nan)
+    low, _, high = statistics.quantiles(found, n=4, method="inclusive")
+    return low, high
 
 
 def peers_of(record: Record) -> list[str]:
@@ -197,15 +214,16 @@ def kept_on_interrupt(log: Callable[[str], None]) -> Iterator[None]:
 
 def motions(bodies: Sequence[str], eps: Sequence[float], angle: float) -> list[tuple[str, float, Motion]]:
     """Returns the cells."""
-    return [(body, x, cell(body, x, angle / 10 if x >= STRONGEST else angle)) for body in bodies for x in eps]
+    order = spread_out(sorted(eps))
+    return [(body, x, cell(body, x, angle / 10 if x >= STRONGEST else angle)) for x in order for body in bodies]
 
 
 def run(
     *, bodies: Sequence[str] = tuple(BODIES), eps: Sequence[float] = EPS, targets: Sequence[float] = TARGETS,
     peers: Sequence[Contender] = (), extra: Sequence[Polhode] = (), rounds: int = ROUNDS, angle: float = ANGLE,
-    log: Callable[[str], None] = print,
+    log: Callable[[str], None] = print, clock: Clock = UNLIMITED,
 ) -> Record:  # fmt: skip
-    """Measures all cells."""
+    """Measures all cells that there is time for."""
     failures: list[tuple[str, str]] = []
 
     def failed(name: str, reason: str) -> None:
@@ -215,15 +233,15 @@ def run(
 
     records: list[Record] = []
     with kept_on_interrupt(log):
-        for body, x, motion in motions(bodies, eps, angle):
-            for record in measured(motion, targets, peers, extra, rounds, failed):
+        for body, x, motion in clock.within(motions(bodies, eps, angle), "map", lambda cell: cell[:2]):
+            for record in measured(motion, targets, peers, extra, rounds, failed, hopeless=BEHIND):
                 record |= {"body": body, "eps": x}
                 records.append(record)
                 log(line(record))
     return {"records": records, "failures": failures, "rounds": rounds, "angle": angle}
 
 
-def main(arguments: Sequence[str] | None = None) -> Record:
+def main(arguments: Sequence[str] | None = None, clock: Clock = UNLIMITED) -> Record:
     """Runs from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks map", description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="four eps, seven rounds, heyoka only")
@@ -247,4 +265,5 @@ def main(arguments: Sequence[str] | None = None) -> Record:
         rounds=asked.rounds or (7 if asked.quick else ROUNDS),
         angle=asked.angle,
         log=lambda text: print(text, flush=True),
+        clock=clock,
     )

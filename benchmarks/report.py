@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.map import AUTO, MINE, peers_of, ratio
+from benchmarks.map import AUTO, MINE, peers_of, ratio, spread
 from benchmarks.page import PAGE, described, markdown, put
 
 ROOT = Path(__file__).parents[1]
@@ -60,6 +60,14 @@ def number(x: float, digits: int = 2) -> str:
     return f"**{text}**" if x < 1 else text
 
 
+def with_spread(record: Record, to: str = MINE) -> str:
+    """Returns the quickest peer over polhode, and between which ratios half of the rounds lie."""
+    quickest = peers_of(record)[:1]
+    low, high = spread(record, quickest[0], to) if quickest else (math.nan, math.nan)
+    between = "" if math.isnan(low) else f" ({low:.2g} to {high:.2g})"
+    return number(won(record, to)) + between
+
+
 def short(told: str) -> str:
     """Returns the method alone."""
     name, _, options = re.sub(r", [^,]* rad$", "", told).partition("(")
@@ -85,11 +93,11 @@ def map_tables(found: Record) -> str:
         peer = peers_of(r)[:1]
         told = short(r["entries"][MINE]["told"]) if MINE in r["entries"] else ""
         beside = f", {peer[0]}" if peer and peer[0] != "heyoka" else ""
-        return f"{number(won(r))} {told}{beside}".strip()
+        return f"{with_spread(r)} {told}{beside}".strip()
 
     parts = [
         f"The quickest peer over polhode, whole calls, {found['angle']:g} radians (a tenth at eps = 1), median of "
-        f"{found['rounds']} rounds; "
+        f"{found['rounds']} rounds, in brackets the quartiles of the rounds; "
         "the peer is heyoka unless named:",
         table(called),
         "The quickest peer over polhode's compiled loop, without what a call from Python costs:",
@@ -121,6 +129,18 @@ def losses(records: Sequence[Record]) -> str:
     return sentence
 
 
+STRENGTH = "strength of the torque: its largest over twice the kinetic energy"
+
+
+def _distances(record: Record) -> tuple[float, float]:
+    """Returns how far the quartiles of the rounds are below and above the median."""
+    quickest, middle = peers_of(record)[:1], won(record)
+    if not quickest or not math.isfinite(middle):
+        return 0.0, 0.0
+    low, high = spread(record, quickest[0])
+    return max(0.0, middle - low), max(0.0, high - middle)
+
+
 def draw_map(found: Record, path: Path) -> None:
     """Draws ratios against eps, a line for each target."""
     from matplotlib.figure import Figure
@@ -133,13 +153,18 @@ def draw_map(found: Record, path: Path) -> None:
         for k, target in enumerate(sorted({r["target"] for r in records}, reverse=True)):
             mine = sorted((r for r in records if r["body"] == body and r["target"] == target), key=lambda r: r["eps"])
             eps = [r["eps"] for r in mine]
-            axes.plot(eps, [won(r) for r in mine], "o-", color=f"C{k}", label=f"error {target:.0e}")
-            axes.plot(eps, [loop_ratio(r) for r in mine], ":", color=f"C{k}")
+            high = [won(r) for r in mine]
+            apart = [_distances(r) for r in mine]
+            axes.errorbar(eps, high, list(zip(*apart, strict=True)), fmt="o-", color=f"C{k}", label=f"to {target:.0e}")
+            axes.plot(eps, [won(r, AUTO) for r in mine], ":", color=f"C{k}")
         axes.axhline(1.0, color="0.5", linewidth=1)
-        axes.set(xscale="log", yscale="log", xlabel="eps: largest torque over twice the kinetic energy", title=body)
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("quickest peer / polhode\n(dotted: compiled loop alone)")
-    panels[0].legend(fontsize=8)
+        axes.set(xscale="log", yscale="log", title=f"{body} body", xlabel=STRENGTH)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
+        axes.grid(alpha=0.3, which="both")
+    panels[0].set_ylabel("times as fast as the quickest other program")
+    panels[0].legend(fontsize=8, title="error at the end, rad")
+    panels[-1].text(0.98, 0.02, "dotted: rtol= alone, with its search", transform=panels[-1].transAxes, ha="right")
     figure.savefig(path, dpi=110)
 
 
@@ -202,6 +227,14 @@ def draw_papers(found: Record, path: Path) -> None:
 # --- ensembles, scaling, the bound, long runs ------------------------------------------------------------------------
 
 
+def _middle(record: Record, name: str) -> str:
+    """Returns a ratio with its quartiles."""
+    if name not in record:
+        return "-"
+    low, high = record.get(f"{name}_quartiles", (math.nan, math.nan))
+    return number(record[name], 3) + ("" if math.isnan(low) else f" ({low:.3g} to {high:.3g})")
+
+
 def tops_table(found: Sequence[Record]) -> str:
     """Returns heyoka's batch mode over polhode."""
     rows = [["starts about", "tops", "\\|w\\| T", "error", "heyoka / polhode", "heyoka / `rtol=`", "polhode",
@@ -211,7 +244,7 @@ def tops_table(found: Sequence[Record]) -> str:
         told = f"tolerance {peer['tolerance']:.0e}, {peer['batch']} at a time" if "tolerance" in peer else str(peer)
         rows.append([
             r["fleet"], f"{r['count']:,}", f"{r['angle']:.0f}", f"{r['target']:.0e}",
-            number(r["ratio"], 3) if "ratio" in r else "-", number(r["ratio_auto"], 3) if "ratio_auto" in r else "-",
+            _middle(r, "ratio"), _middle(r, "ratio_auto"),
             mine["told"] if mine else "misses",
             f"{mine['median'] / r['count'] * 1e6:.3g}" if mine else "", told,
             f"{peer['median'] / r['count'] * 1e6:.3g}" if "median" in peer else "",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import polhode as ph
+from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.harness import rounds_of
 from benchmarks.motions import Floats
 
@@ -68,18 +69,18 @@ def arithmetic(threads: int) -> Callable[[], object]:
     return all_shares
 
 
-def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[str, Any]:
+def measured(quick: bool = False, log: Callable[[str], None] = print, clock: Clock = UNLIMITED) -> dict[str, Any]:
     """Returns seconds a step of a body against bodies, steps and threads."""
     rounds = 3 if quick else ROUNDS
     found: dict[str, Any] = {"bodies": [], "steps": [], "threads": []}
     for method in METHODS:
-        for bodies in BODIES:
+        for bodies in clock.within(BODIES, f"{method}, bodies"):
             steps = max(1, WORK // bodies // (4 if quick else 1))
             times = rounds_of({"1": partial(fleet, method, bodies, steps, 1)}, rounds)["1"]
             row: dict[str, Any] = _row(times, bodies * steps) | {"method": method, "bodies": bodies, "steps": steps}
             found["bodies"].append(row)
             log(f"{method}, {bodies} bodies: {row['best'] * 1e9:.1f} ns a step")
-        for steps in STEPS[:-1] if quick else STEPS:
+        for steps in clock.within(STEPS[:-1] if quick else STEPS, f"{method}, steps"):
             times = rounds_of({"1": partial(one, method, steps)}, rounds)["1"]
             loop = min(one(method, steps).stats.seconds for _ in range(rounds))
             row = _row(times, steps) | {"method": method, "steps": steps, "loop": loop / steps}
@@ -103,10 +104,9 @@ def measured(quick: bool = False, log: Callable[[str], None] = print) -> dict[st
     bodies, steps = (MANY[0] // 10, MANY[1]) if quick else MANY
     fleet("MR2", 64, 10, 2)
     starts(bodies)
-    clock = time.perf_counter()
-    threads = 2
+    begun, threads = time.perf_counter(), 2
     fleet("MR2", bodies, steps, threads)
-    seconds = time.perf_counter() - clock
+    seconds = time.perf_counter() - begun
     found["many"] = {"bodies": bodies, "steps": steps, "threads": threads, "seconds": seconds, "method": "MR2"}
     log(f"{bodies:,} bodies, {steps:,} steps of MR2 on two threads: {seconds:.1f} s")
     return found

@@ -97,7 +97,7 @@ def _seconds(run: Run) -> float:
 
 def settled(
     contenders: Sequence[Contender], motion: Motion, truth: Floats, targets: Sequence[float], longest: float,
-    failed: Callable[[str, str], None],
+    failed: Callable[[str, str], None], hopeless: float = HOPELESS,
 ) -> dict[float, list[tuple[Contender, Tried]]]:  # fmt: skip
     """Returns for each target the competitors that meet it, with their settings; calls `failed` with those that failed.
 
@@ -109,7 +109,7 @@ def settled(
         try:
             for target in targets:
                 quickest = min((found.seconds for _, found in out[target]), default=longest)
-                search.longest = min(longest, HOPELESS * quickest)
+                search.longest = min(longest, hopeless * quickest)
                 if (found := search.cheapest(target)) is not None:
                     out[target].append((contender, found))
         except Unable as reason:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import polhode as ph
+from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.contenders import Polhode, Unable, candidates, imported
 from benchmarks.harness import rounds_of
 from benchmarks.motions import Floats, Motion, Vector, error, papers
@@ -26,17 +27,17 @@ from polhode.tolerance.choice import model_of
 
 COUNT, JUDGED = 10_000, 1_000
 SPAN = 5.0
-TARGETS = (1e-6, 1e-9, 1e-11)
+TARGETS = (1e-9, 1e-6, 1e-11)
 ROUNDS = 7
-METHODS = ("SABA8", "ABA1064", "G8(comoving=true)", "Strang(corrector=17)", "TakahashiImada", "G8")
+METHODS = ("SABA8", "ABA1064", "G8(comoving=true)", "Strang(corrector=17)", "TakahashiImada")
 QUICK = METHODS[:3]
 """One for weak torques, one for stronger ones, and one for symmetric bodies."""
 SLOWER = 3.0
 """Methods that take this multiple of the best time so far are not refined further."""
 LONGEST, LONGEST_IN_MOTION = 5.0, 25.0
 """Radians in the longest step tried, and in that of a method that takes part in the free motion of a symmetric body."""
-RATIO = 1.1
-"""Ratio between the numbers of steps that are tried."""
+RATIO, REFINEMENTS = 1.25, 2
+"""The ratio between the numbers of steps that are tried first, and how often it is halved, on a logarithmic scale."""
 FINER = 0.25
 """Powers of ten between the tolerances of heyoka that are tried."""
 
@@ -155,36 +156,53 @@ def cheapest_steps(tops: Tops, mine: Polhode, target: float, judged: int, longes
     longest_turn = LONGEST_IN_MOTION if model and model.is_comoving else LONGEST
     if model and model.longest_flow:  # flows go in one piece
         longest_turn = min(longest_turn, 2.0 / model.longest_flow)
-    steps = max(1, round(tops.angle / longest_turn))
+    steps, failed = max(1, round(tops.angle / longest_turn)), 0
     while True:
-        try:
-            run = polhode_fleet(tops, mine, steps, target)
-            found = tops.error(run(judged))  # compiles, for the fastest of these
-            spent = _seconds(run, judged)
-        except ArithmeticError:
-            found, spent = math.inf, 0.0
+        found, spent = _judged_steps(tops, mine, steps, target, judged)
         if found <= target:
-            return steps, found
+            break
         if spent > longest:
             return None
-        steps = max(steps + 1, round(RATIO * steps))
+        failed, steps = steps, max(steps + 1, round(RATIO * steps))
+    for _ in range(REFINEMENTS if failed else 0):
+        middle = round(math.sqrt(failed * steps))
+        if not failed < middle < steps:
+            break
+        other, _ = _judged_steps(tops, mine, middle, target, judged)
+        if other <= target:
+            steps, found = middle, other
+        else:
+            failed = middle
+    return steps, found
+
+
+def _judged_steps(tops: Tops, mine: Polhode, steps: int, target: float, judged: int) -> tuple[float, float]:
+    """Returns the error of these steps, and the seconds that the judged tops take."""
+    try:
+        run = polhode_fleet(tops, mine, steps, target)
+        found = tops.error(run(judged))  # compiles, for the fastest of these
+        return found, _seconds(run, judged)
+    except ArithmeticError:
+        return math.inf, 0.0
 
 
 def measured(
-    quick: bool = False, methods: Sequence[str] = METHODS, log: Callable[[str], None] = print
-) -> list[dict[str, Any]]:
+    quick: bool = False, methods: Sequence[str] = METHODS, log: Callable[[str], None] = print,
+    clock: Clock = UNLIMITED,
+) -> list[dict[str, Any]]:  # fmt: skip
     """Returns a record for each ensemble and target. Exact flows compile for long, once for each range of steps."""
     count, judged = (2_000, 200) if quick else (COUNT, JUDGED)
     records = []
-    for tops in fleets(count):
-        for target in TARGETS[1:2] if quick else TARGETS:
-            record = _target(tops, target, methods, count, judged, 5 if quick else ROUNDS)
-            log(
-                f"{tops.name}, {target:.0e}: heyoka / polhode {record.get('ratio', math.nan):.2f} "
-                f"({record.get('told', '')}), heyoka / auto {record.get('ratio_auto', math.nan):.2f}"
-            )
-            records.append(record)
-    return records
+    targets = TARGETS[:1] if quick else TARGETS
+    points = [(tops, target) for target in targets for tops in fleets(count)]
+    for tops, target in clock.within(points, "tops", lambda point: f"{point[0].name}, {point[1]:g}"):
+        record = _target(tops, target, methods, count, judged, 5 if quick else ROUNDS)
+        log(
+            f"{tops.name}, {target:.0e}: heyoka / polhode {record.get('ratio', math.nan):.2f} "
+            f"({record.get('told', '')}), heyoka / auto {record.get('ratio_auto', math.nan):.2f}"
+        )
+        records.append(record)
+    return sorted(records, key=lambda r: (r["fleet"], -r["target"]))
 
 
 def _target(tops: Tops, target: float, methods: Sequence[str], count: int, judged: int, rounds: int) -> dict[str, Any]:
@@ -203,19 +221,25 @@ def _target(tops: Tops, target: float, methods: Sequence[str], count: int, judge
         runs["polhode"] = lambda: mine(count)
     if peer is not None:
         runs["heyoka"] = lambda: peer(count)
-    times = rounds_of(runs, rounds)
+    times = rounds_of(runs, rounds, time.process_time)  # all on one thread
     if mine is not None:  # among all of them there may be a faster one, for which the flows are made ready otherwise
         record["polhode"]["error"] = tops.error(mine(count)[:judged])
     for name, seconds in times.items():
         record[name] |= {"best": min(seconds), "median": statistics.median(seconds), "seconds": seconds}
     if auto is not None and peer is not None:
         pairs = zip(times["heyoka"], times["auto"], strict=True)
-        record["ratio_auto"] = statistics.median(a / b for a, b in pairs)
+        record |= _judged("ratio_auto", [a / b for a, b in pairs])
     if mine is not None:
         record["told"] = record["polhode"]["told"]
         if peer is not None:
-            record["ratio"] = statistics.median(a / b for a, b in zip(times["heyoka"], times["polhode"], strict=True))
+            record |= _judged("ratio", [a / b for a, b in zip(times["heyoka"], times["polhode"], strict=True)])
     return record
+
+
+def _judged(name: str, ratios: Sequence[float]) -> dict[str, Any]:
+    """Returns the median of the rounds and their quartiles."""
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return {name: middle, f"{name}_quartiles": (low, high)}
 
 
 def _heyoka(tops: Tops, target: float, judged: int, record: dict[str, Any]) -> Callable[[int], Floats] | None:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import polhode as ph
+from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.contenders import imported
 from benchmarks.harness import rounds_of
 from benchmarks.motions import Floats, error
@@ -376,14 +377,14 @@ def summary(records: Sequence[Record]) -> str:
 def run(
     seed: int, *, draws: int = 1, kinds: Sequence[str] = tuple(KINDS), angles: Sequence[float] = ANGLES,
     targets: Sequence[float] = TARGETS, rounds: int = ROUNDS, clock: Callable[[], float] = time.perf_counter,
-    log: Callable[[str], None] = print,
+    log: Callable[[str], None] = print, limit: Clock = UNLIMITED,
 ) -> Record:  # fmt: skip
     """Measures all cells; what nobody can follow to the target is named and left out."""
     records: list[Record] = []
     left_out = []
     for number in range(draws):
-        for place, kind in enumerate(kinds):
-            for angle in angles:
+        for angle in angles:
+            for place, kind in limit.within(list(enumerate(kinds)), f"users, {angle:g} radians"):
                 rng = np.random.default_rng([seed, number, place, int(angle)])
                 asked = drawn(kind, angle, rng)
                 true = truth(asked)
@@ -400,7 +401,7 @@ def run(
     return {"seed": seed, "records": records, "left_out": left_out, "rounds": rounds}
 
 
-def main(arguments: Sequence[str] | None = None) -> Record:
+def main(arguments: Sequence[str] | None = None, limit: Clock = UNLIMITED) -> Record:
     """Runs from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks users", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="two lengths and five rounds")
@@ -421,6 +422,7 @@ def main(arguments: Sequence[str] | None = None) -> Record:
         rounds=asked.rounds or (5 if asked.quick else ROUNDS),
         clock=time.perf_counter if asked.clock == "wall" else time.process_time,
         log=lambda text: print(text, flush=True),
+        limit=limit,
     )
 
 

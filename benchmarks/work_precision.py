@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks import map as cells
+from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.contenders import PEERS, Contender
 from benchmarks.motions import papers
 
@@ -18,8 +19,9 @@ LONGEST = 0.5
 
 
 def measured(
-    quick: bool = False, names: Sequence[str] = tuple(PEERS), log: Callable[[str], None] = print
-) -> dict[str, Any]:
+    quick: bool = False, names: Sequence[str] = tuple(PEERS), log: Callable[[str], None] = print,
+    clock: Clock = UNLIMITED,
+) -> dict[str, Any]:  # fmt: skip
     """Returns records as on the map, and the failures: motion, competitor, reason."""
     peers: list[Contender] = [PEERS[name]() for name in names]
     failures: list[tuple[str, str, str]] = []
@@ -27,7 +29,7 @@ def measured(
     targets = TARGETS[1::2] if quick else TARGETS
     longest = 0.3 if quick else LONGEST
     with cells.kept_on_interrupt(log):
-        for motion in papers():
+        for motion in clock.within(papers(), "papers", lambda motion: motion.name):
 
             def failed(name: str, reason: str, motion: str = motion.name) -> None:
                 if (motion, name, reason) not in failures:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats
+from polhode._arrays import Floats, columns, greatest, least
 from polhode._check import FEW_NUMBERS
 from polhode.body import Body
 from polhode.methods import Method
@@ -162,13 +162,13 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
     The arrays are those of one body, or have a row for each. A body at rest has neither momentum nor rate.
     """
     for name, values in (("moment", moments), ("momentum", momentum), ("rate", rates)):
-        sizes = np.abs(np.atleast_2d(values))
-        greatest = sizes.max(axis=1)
-        least = sizes.min(axis=1) if name == "moment" else greatest
-        bad = ((least <= 1.0 / HARMLESS) & (greatest > 0.0)) | (greatest >= HARMLESS)
+        sizes = columns(np.abs(np.atleast_2d(values)))
+        largest = greatest(sizes)
+        smallest = least(sizes) if name == "moment" else largest
+        bad = ((smallest <= 1.0 / HARMLESS) & (largest > 0.0)) | (largest >= HARMLESS)
         if bad.any():
             k = int(np.argmax(bad))
-            size = float(greatest[k] if greatest[k] >= HARMLESS else least[k])
+            size = float(largest[k] if largest[k] >= HARMLESS else smallest[k])
             speed = np.abs(np.atleast_2d(rates))[k % len(np.atleast_2d(rates))].max()
             power = round(math.log10(size)) if name == "moment" else -round(math.log10(speed))
             unit = f"mass in which moments are nearer to one, here 1e{power} kg (for torques, too)"

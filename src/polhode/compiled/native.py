@@ -283,6 +283,18 @@ def _described() -> str:
     return repr((sys.version, versions, cpu, settings, contents))
 
 
+@cache
+def floats_in_register() -> int:
+    """Returns how many floats the vector registers of this processor hold, as compiled programs use them."""
+    return undivided(_register_floats)
+
+
+def _register_floats() -> int:
+    import llvmlite.binding as llvm
+
+    return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
+
+
 Keep = Literal["on disk", "in memory", "nowhere"]
 """How long the outcome of a compilation holds."""
 PASSING = (MemoryError, OSError, RecursionError)

@@ -3,7 +3,7 @@
 from math import sqrt
 
 from polhode.core.ops import fma, where
-from polhode.core.trig import sine_versine_of_step
+from polhode.core.trig import half_turn
 from polhode.core.types import Quat, Vec3
 from polhode.core.vec import cross, dot
 
@@ -67,10 +67,9 @@ def upright_to_body(q: Quat, z: float) -> Vec3:
 
 def turn(q: Quat, v: Vec3) -> Quat:
     """q exp(v): turns the body by the rotation vector v, in body axes. It is exact, and an increment for small v."""
-    half = 0.5 * sqrt(dot(v, v))
-    s, e = sine_versine_of_step(half)
-    s = 0.5 * s / max(half, 1e-300)
-    return advanced(q, e, (s * v[0], s * v[1], s * v[2]))
+    u = (0.5 * v[0], 0.5 * v[1], 0.5 * v[2])
+    s, e = half_turn(dot(u, u))
+    return advanced(q, e, (s * u[0], s * u[1], s * u[2]))
 
 
 def slight_turn(u: Vec3) -> Quat:

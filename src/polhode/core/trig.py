@@ -4,6 +4,8 @@ The polynomials are minimax, computed by the Remez exchange at 50 digits. Their 
 |r| <= pi/2, 3e-19 for the sine and 1.5e-17 for the versine; for the short ones, on |r| <= 0.45, 8e-18 and 2e-18.
 """
 
+from math import sqrt
+
 from polhode.core.ops import all_of, fma, where
 
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to the nearest integer
@@ -71,4 +73,21 @@ def sine_versine_of_step(x: float) -> tuple[float, float]:
     if not all_of(short):
         s_long, e_long = sine_versine(x)
         s, e = where(short, s, s_long), where(short, e, e_long)
+    return s, e
+
+
+def half_turn(z: float) -> tuple[float, float]:
+    """Returns sin x / x and 1 - cos x, where z is the square of x: without a root or a division if the angle is small.
+
+    Both are even functions of the angle, so a turn whose squared angle is known needs neither. For longer angles, x
+    minus a multiple of pi takes the place of x in sine and cosine, which does not change the rotation of a quaternion.
+    """
+    z2 = z * z
+    sine = fma(z2, fma(z2, A4, fma(A3, z, A2)), fma(A1, z, A0))
+    versine = fma(z2, fma(z2, fma(B5, z, B4), fma(B3, z, B2)), fma(B1, z, B0))
+    s, e, short = fma(z, sine, 1.0), z * versine, z < SHORT
+    if not all_of(short):
+        x = sqrt(z)
+        s_long, e_long = sine_versine(x)
+        s, e = where(short, s, s_long / max(x, 1e-300)), where(short, e, e_long)
     return s, e

@@ -15,7 +15,15 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
 from polhode._interrupts import Work, is_from_handler
-from polhode.compiled import CompilationFailed, KernelRaised, compiles, is_from_callback, named, program
+from polhode.compiled import (
+    CompilationFailed,
+    KernelRaised,
+    compiles,
+    floats_in_register,
+    is_from_callback,
+    named,
+    program,
+)
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.gyrostat import greatest_efforts
@@ -45,7 +53,10 @@ BATCH_SIGNATURE = SIGNATURE + "iiii"
 LANES = 8
 """Bodies that share the vector registers: two registers of four floats, or one of eight."""
 MORE_LANES = 16
-"""The same for a step that is a short chain of rotations, which wait for each other (docs/decisions/0004)."""
+"""The same where a step is a short chain of rotations, which wait for each other, and where registers hold eight floats
+(docs/decisions/0004)."""
+REGISTERS = 2
+"""Registers for each number of a step: while one waits for a result, the other has work."""
 MANY = 64
 """The number of bodies from which on empty lanes hardly matter."""
 MOST_CANDIDATES = 1000
@@ -237,7 +248,7 @@ class Batch:
         if problem.torque.calls_python:
             self.why_not_packed = f"{problem.torque.name} calls a Python function, for one body at a time"
             return None
-        most = lanes_of(plan.method, self.count)
+        most = lanes_of(plan.method, self.count, triaxial=self._has_triaxial_flows())
         if not self.packed or self.count < most or self.variable_steps or not compiles():
             return None
         if plan.method.collocation and binding.forms:  # and the iterations of several bodies end apart: none compiles
@@ -261,6 +272,11 @@ class Batch:
                 self.lanes = lanes
                 return made
         return None
+
+    def _has_triaxial_flows(self) -> bool:
+        """Whether steps have exact flows of bodies with three different moments, which fill the registers."""
+        a, b, c = self.lead.problem.body.moments.tolist()
+        return not self.lead.plan.method.ignores_scales and (self.lead.others.many or a != b != c != a)
 
     def _tables_differ(self) -> bool:
         """Whether bodies have different tables: those that are computed together share one."""
@@ -297,9 +313,10 @@ class Batch:
         return int(self.lead.arrays.out.shape[0])
 
 
-def lanes_of(method: Method, bodies: int) -> int:
+def lanes_of(method: Method, bodies: int, *, triaxial: bool) -> int:
     """Returns how many of the bodies share the vector registers."""
-    return MORE_LANES if method.is_short_chain and bodies >= MANY else LANES
+    wide = floats_in_register() * REGISTERS >= MORE_LANES and not triaxial
+    return MORE_LANES if (wide or method.is_short_chain) and bodies >= MANY else LANES
 
 
 # The same functions for the same, so that a short run need not be taken apart again.
@@ -614,13 +631,18 @@ class BatchRun:
 
     def settings(self, shared: Floats, block: slice) -> Floats:
         """Returns the fixed numbers of a segment, for each body of a block."""
-        moments, inverses = self.start.bodies.moments, self.inverses
-        rows = np.tile(shared, (block.stop - block.start, 1))
-        some = slice(None) if len(moments) == 1 else block
-        rows[:, :3], rows[:, 3:6] = moments[some], inverses[some]
-        rows[:, 6:10] = [1.0, 0.0, 0.0, 0.0] if self.axes is None else self.axes[block]
-        if (rotors := self.start.bodies.principal_rotors) is not None:
-            rows[:, 14:17] = rotors if len(rotors) == 1 else rotors[block]
+        rows, alike = np.empty((block.stop - block.start, shared.size)), shared.copy()
+        rotors = self.start.bodies.principal_rotors
+        own = [(0, self.start.bodies.moments), (3, self.inverses), (6, UNTURNED if self.axes is None else self.axes)]
+        if rotors is not None:
+            own.append((14, rotors))
+        for k, values in own:
+            if len(values) == 1:
+                alike[k : k + values.shape[1]] = values[0]
+        rows[:] = alike  # in one pass: bodies of one kind differ in nothing
+        for k, values in own:
+            if len(values) > 1:
+                rows[:, k : k + values.shape[1]] = values[block]
         return rows
 
     def _report(self) -> None:
@@ -747,6 +769,8 @@ def run_batch(
     return run.ensemble(messages)
 
 
+UNTURNED = np.array([[1.0, 0.0, 0.0, 0.0]])
+"""The principal axes of bodies whose axes are their principal axes."""
 INWARD, OUTWARD = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0, -1.0])
 """The signs of the quaternion by which states are multiplied, from the users' axes to the principal ones and back."""
 

@@ -223,8 +223,10 @@ def character(problem: Problem, trial: Trial | None = None) -> Character:
         spin = 0.0 if ignores_spin(problem, axis, trial) else abs((j[axis - 1] - across) * start[axis - 1])
         turns = math.hypot(math.sqrt(rate2) + spin, math.sqrt(FALL_RADIANS * size * across))
         comoving = turns, _ratio(size, rate2 / across)
+    # A torque that has a value at all times leaves no method out for its time.
+    depends = torque.depends & ~Depends.TIME if torque.has_value_at_all_times else torque.depends
     return Character(
-        span, rate, torque_ratio, torque.depends, symmetric, pieces, steadiness, harmony(problem, trial),
+        span, rate, torque_ratio, depends, symmetric, pieces, steadiness, harmony(problem, trial),
         equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, carries_change(torque),
         comoving=comoving, knot_pieces=knot_pieces, knot_error=knot_error, dearness=dearness(problem, trial),
     )  # fmt: skip

@@ -307,6 +307,9 @@ COLLOCATION_NODES = 8.0
 """Evaluations in an iteration of collocation."""
 COLLOCATION_EFFORT = 8.0
 """What a step of collocation costs in flows, more or less."""
+SPREAD_OF_ERRORS = 10.0
+"""How much larger than those of most the errors of some bodies of an ensemble are: the lower the order of a method, the
+more steps these need."""
 POLISHED_COST = 2.4
 """The cost of a flow that carries its low halves along, over that of a plain one. It is made for one body at a time."""
 PASSAGE_FLOWS = 24.0
@@ -376,7 +379,7 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
 def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, many: bool = False) -> float:
     """Returns the cost of a splitting, with that of a corrector's passages to the outputs that are shown."""
     method = find_method(name)
-    turn, _ = _first_turn(method, c, rtol)
+    turn, _ = _first_turn(method, c, rtol / SPREAD_OF_ERRORS if many else rtol)
     model = method.model
     assert model is not None
     flows = c.turn / turn * model.flows

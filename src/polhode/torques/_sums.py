@@ -309,6 +309,14 @@ class SumTorque(Torque):
         return found
 
     @property
+    def has_value_at_all_times(self) -> bool:  # type: ignore[override]
+        """Whether all parts have, and none acts for some time only."""
+        return all(
+            term.window is None and (term.torque.has_value_at_all_times or not term.torque.depends & Depends.TIME)
+            for term in self.terms
+        )
+
+    @property
     def reads_attitude(self) -> bool:  # type: ignore[override]
         """Whether a part in body axes changes with the attitude."""
         return any(term.torque.reads_attitude for term in self.terms)

@@ -50,6 +50,8 @@ class Torque(ABC):
     state_names: tuple[str, ...] = ()
     """The names of the numbers that the torque carries along, which obey differential equations. The kernel takes them
     as a fifth argument and returns their derivatives after the torque."""
+    has_value_at_all_times: bool = False
+    """Whether a torque that depends on time has a smooth value before and after a run, too: correctors look there."""
     calls_python: bool = False
     """Whether programs call a Python function for it, which takes the interpreter's lock."""
     calls_out: bool = False

@@ -165,6 +165,11 @@ class GravityGradient(AlongOrbit):
         return _check.direction("direction", self.direction) if self.orbit is None else self.orbit.numbers
 
     @property
+    def has_value_at_all_times(self) -> bool:  # type: ignore[override]
+        """Whether the orbit is a Kepler ellipse: a table of positions ends."""
+        return isinstance(self.orbit, Orbit)
+
+    @property
     def axis(self) -> Vec3 | None:
         """The direction to the mass, if it stays."""
         return _check.direction("direction", self.direction) if self.orbit is None else None

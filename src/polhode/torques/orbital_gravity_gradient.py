@@ -65,6 +65,7 @@ class OrbitalGravityGradient(Torque):
     """The direction from the body to the planet at t = 0, in space axes, perpendicular to `normal`; of any length."""
 
     depends = Depends.POSITION | Depends.TIME
+    has_value_at_all_times = True
 
     def __post_init__(self) -> None:
         self._settle(

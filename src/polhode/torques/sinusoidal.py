@@ -37,6 +37,7 @@ class SinusoidalTorque(Torque):
     """phi, in rad."""
 
     depends = Depends.POSITION | Depends.TIME
+    has_value_at_all_times = True
     reads_attitude = False
 
     def __post_init__(self) -> None:
