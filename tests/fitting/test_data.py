@@ -228,7 +228,9 @@ def test_tables_as_others_write_them(tmp_path: Path) -> None:
     lines[5] = ";".join([cells[0], "", *cells[2:]])
     path.write_text("\n".join(lines), "utf-8")
     assert np.isnan(measurements(path, missing="drop").omega[4]).tolist() == [True, False, False]
-    with pytest.raises(ValueError, match=r"omega\[4, 0\] is NaN: pass missing='drop'"):
+    with pytest.raises(
+        ValueError, match=r"gyro.csv, counting its rows of numbers from 0: omega\[4, 0\] is NaN: pass missing='drop'"
+    ):
         measurements(path)
     lines[7] = lines[7].replace(",", "x", 1)
     path.write_text("\n".join(lines), "utf-8")

@@ -85,6 +85,8 @@ def measurements(
         try:
             made.append(_one(one, sigma_omega, sigma_attitude, missing, columns))
         except (ValueError, TypeError) as problem:
+            if isinstance(one, str | os.PathLike) and str(one) not in str(problem):
+                where = f"{where}{one}, counting its rows of numbers from 0: "
             raise type(problem)(f"{where}{problem}") from None
     joined = made[0] if len(made) == 1 else _joined(made)
     if not joined.numbers:
