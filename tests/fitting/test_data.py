@@ -98,7 +98,7 @@ def test_standard_deviations() -> None:
         (pandas.DataFrame({"t": ["a"], **ONES}), "row 0 of the column 't' is no number: 'a'"),
         (pandas.DataFrame({"t": [1.0], **{f"w{k} (turns/s)": [1.0] for k in "xyz"}}), "have no common unit"),
         (pandas.DataFrame({"t": [1.0], **{f"spatial_{k}": x for k, x in ONES.items()}}), "no rates in body axes"),
-        (pandas.DataFrame({"t": [1.0], **{f"q{k}": [0.5] for k in range(4)}}), "whose names say which is the scalar"),
+        (pandas.DataFrame({"t": [1.0], **{f"q{k}": [0.5] for k in range(4)}}), r"'q3'\]\}, scalar first"),
     ],
 )  # fmt: skip
 def test_bad_data(data: Any, message: str) -> None:

@@ -246,7 +246,7 @@ def _of_columns(
         raise ValueError(
             f"{where}: there are no rates in body axes, and no quaternions whose names say which is the scalar, among "
             f"{', '.join(header)}: name them, as in columns={{'omega': ['p', 'q', 'r']}}, or columns={{'quaternion': "
-            "['q0', 'q1', 'q2', 'q3']}}, scalar first and from body to space"
+            "['q0', 'q1', 'q2', 'q3']}, scalar first and from body to space"
         )
     return {name: values for name, values in made.items() if values is not None}
 
