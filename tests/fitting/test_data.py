@@ -98,7 +98,7 @@ def test_standard_deviations() -> None:
         (pandas.DataFrame({"t": ["a"], **ONES}), "row 0 of the column 't' is no number: 'a'"),
         (pandas.DataFrame({"t": [1.0], **{f"w{k} (turns/s)": [1.0] for k in "xyz"}}), "have no common unit"),
         (pandas.DataFrame({"t": [1.0], **{f"spatial_{k}": x for k, x in ONES.items()}}), "no rates in body axes"),
-        (pandas.DataFrame({"t": [1.0], **{f"q{k}": [0.5] for k in range(4)}}), "whose names say which is the scalar"),
+        (pandas.DataFrame({"t": [1.0], **{f"q{k}": [0.5] for k in range(4)}}), r"'q3'\]\}, scalar first"),
     ],
 )  # fmt: skip
 def test_bad_data(data: Any, message: str) -> None:
@@ -228,7 +228,9 @@ def test_tables_as_others_write_them(tmp_path: Path) -> None:
     lines[5] = ";".join([cells[0], "", *cells[2:]])
     path.write_text("\n".join(lines), "utf-8")
     assert np.isnan(measurements(path, missing="drop").omega[4]).tolist() == [True, False, False]
-    with pytest.raises(ValueError, match=r"omega\[4, 0\] is NaN: pass missing='drop'"):
+    with pytest.raises(
+        ValueError, match=r"gyro.csv, counting its rows of numbers from 0: omega\[4, 0\] is NaN: pass missing='drop'"
+    ):
         measurements(path)
     lines[7] = lines[7].replace(",", "x", 1)
     path.write_text("\n".join(lines), "utf-8")

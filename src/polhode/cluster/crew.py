@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from polhode.cluster.manifest import Manifest, PlanError
 from polhode.cluster.pack import has_rows, packed
-from polhode.cluster.store import FULL
+from polhode.cluster.store import FULL, Store
 from polhode.cluster.worker import CannotUnpack, Task, WorkerRefused, run_packed, run_part, windowed
 from polhode.ensembles.initial import Starts
 
@@ -194,8 +194,10 @@ class Crew:
 
     def note(self, part: int, problem: Exception) -> None:
         """Takes note of an attempt that failed; raises it if no other attempt can help."""
-        if isinstance(problem, CannotUnpack | PlanError) or (isinstance(problem, OSError) and problem.errno in FULL):
+        if isinstance(problem, CannotUnpack) or (isinstance(problem, OSError) and problem.errno in FULL):
             raise problem
+        if isinstance(problem, PlanError):
+            self._check_arrays()  # a worker may see less of the store than there is, for a moment
         if isinstance(problem, WorkerRefused):
             said = str(problem)
             if said not in self.refused:
@@ -212,6 +214,12 @@ class Crew:
             self.report()
         else:
             self.left.insert(0, part)  # the others come first
+
+    def _check_arrays(self) -> None:
+        """Raises PlanError if arrays of the store are missing or damaged for this process, too."""
+        store = Store(self.store.path, self.store.options)
+        for name in self.manifest["arrays"]:
+            store.array(name)
 
     def report(self) -> None:
         """Reports how far all parts are."""

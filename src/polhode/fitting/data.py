@@ -85,6 +85,8 @@ def measurements(
         try:
             made.append(_one(one, sigma_omega, sigma_attitude, missing, columns))
         except (ValueError, TypeError) as problem:
+            if isinstance(one, str | os.PathLike) and str(one) not in str(problem):
+                where = f"{where}{one}, counting its rows of numbers from 0: "
             raise type(problem)(f"{where}{problem}") from None
     joined = made[0] if len(made) == 1 else _joined(made)
     if not joined.numbers:
@@ -244,7 +246,7 @@ def _of_columns(
         raise ValueError(
             f"{where}: there are no rates in body axes, and no quaternions whose names say which is the scalar, among "
             f"{', '.join(header)}: name them, as in columns={{'omega': ['p', 'q', 'r']}}, or columns={{'quaternion': "
-            "['q0', 'q1', 'q2', 'q3']}}, scalar first and from body to space"
+            "['q0', 'q1', 'q2', 'q3']}, scalar first and from body to space"
         )
     return {name: values for name, values in made.items() if values is not None}
 
