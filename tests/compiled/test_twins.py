@@ -10,7 +10,6 @@ from polhode.compiled.recent import Recent
 
 SOURCE = """
 def around(f):
-    @in_common
     def loop(x, n):
         for _ in range(n):
             x[0] = f(x[0])
@@ -18,14 +17,12 @@ def around(f):
     return loop
 
 def around_two(f, g):
-    @in_common
     def loop(x, n):
         x[0] = f(x[0]) - g(x[0])
         return 0
     return loop
 
 def around_value(f):
-    @in_common
     def loop(x, n):
         x[0] = applied(f, x[0])
         return 0
@@ -42,9 +39,7 @@ def refused(y): return y.nothing
 @pytest.fixture
 def made() -> dict[str, Any]:
     """Functions that count as this package's own."""
-    from polhode.core.ops import in_common
-
-    names: dict[str, Any] = {"__name__": "polhode.made_up", "in_common": in_common}
+    names: dict[str, Any] = {"__name__": "polhode.made_up"}
     exec(SOURCE, names)
     return names
 
@@ -52,7 +47,7 @@ def made() -> dict[str, Any]:
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the functions that were made like others, from now on; nothing was compiled before."""
-    from polhode.compiled import assemble, link, twins
+    from polhode.compiled import link, twins
 
     found: list[str] = []
     renamed = twins._renamed
@@ -66,7 +61,6 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(link, "_shared", {})
     monkeypatch.setattr(native, "_programs", {})
     monkeypatch.setattr(native, "cache_directory", lambda: None)
-    assert assemble.made_like_a_twin is twins.made_like_a_twin
     return found
 
 
