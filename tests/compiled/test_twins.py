@@ -153,14 +153,22 @@ def test_numba_is_left_as_it_was() -> None:
 
 
 def test_shortcuts_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numba's own way makes the same instructions, of a large function as well."""
+    """Numba's own way makes the same instructions: of a function with a loop, branches and tuples."""
     from contextlib import nullcontext
 
     from polhode.compiled import link, shortcuts
-    from polhode.core.closed_form import set_up_rows
+    from polhode.core.quat import multiply
+    from polhode.core.trig import sine_cosine
+
+    def mixed(x: Any, n: int) -> int:
+        for i in range(n):
+            s, c = sine_cosine(x[i])
+            q = multiply((c, s, 0.0, 0.5), (c, 2 * i, s, 0.0))
+            x[i] = q[0] ** 2 if q[1] > 0.0 else max(q[2], s)
+        return 0
 
     monkeypatch.setattr(link, "_shared", {})
-    quick = instructions(set_up_rows, "ppi")
+    quick = instructions(mixed)
     monkeypatch.setattr(shortcuts, "shortcuts", nullcontext)
     monkeypatch.setattr(link, "_shared", {})
-    assert instructions(set_up_rows, "ppi") == quick
+    assert instructions(mixed) == quick

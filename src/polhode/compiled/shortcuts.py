@@ -116,13 +116,14 @@ def shortcuts() -> Iterator[None]:
         (typing_context.BaseContext, "refresh", _refreshing(typing_context.BaseContext.refresh)),
         (ir.Inst, "_rec_list_vars", _listing(ir.Inst._rec_list_vars)),
     ]
-    usual = [(place, name, place.__dict__[name]) for place, name, _ in places]
-    for place, name, quick in places:
-        setattr(place, name, quick)
-    global_compiler_lock.acquire, global_compiler_lock.release = lock.acquire, lock.release  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        for place, name, before in usual:
-            setattr(place, name, before)
-        del global_compiler_lock.acquire, global_compiler_lock.release
+    with lock:  # another thread that compiles with Numba waits: it may need what is left out here
+        usual = [(place, name, place.__dict__[name]) for place, name, _ in places]
+        for place, name, quick in places:
+            setattr(place, name, quick)
+        global_compiler_lock.acquire, global_compiler_lock.release = lock.acquire, lock.release  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            for place, name, before in usual:
+                setattr(place, name, before)
+            del global_compiler_lock.acquire, global_compiler_lock.release
