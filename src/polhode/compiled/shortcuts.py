@@ -1,7 +1,7 @@
 """What Numba need not do for our programs: its machine code is the same to the byte. Imported on a cache miss only.
 
 Most of a compilation is Numba's own Python, and much of that is bookkeeping: lifetimes of variables after every pass,
-which only its interpreter mode and generators look at; the type of a product of two floats, looked for again each time
+which only its object mode and generators look at; the type of a product of two floats, looked for again each time
 among all that can be multiplied; registries read anew for each function; events that no one listens to.
 (docs/decisions/0009-what-compilation-costs.md has the measurements.)
 """
