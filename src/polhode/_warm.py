@@ -11,11 +11,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from polhode._simulate import simulate
 from polhode.body import Body
 from polhode.compiled import native
 from polhode.ensembles.ensemble import ensemble
-from polhode.free import FreeMotion
+from polhode.free import STATES_BEFORE_COMPILING, FreeMotion
 from polhode.tolerance import instant
 from polhode.tolerance.pair import available_cores
 from polhode.torques import Torque
@@ -99,7 +101,7 @@ def run_task(what: str) -> Warmed:
 
 def _free_motion() -> None:
     motion = FreeMotion(BRICK, omega=[0.005, 5, 0])
-    motion.at([1.0, 2.0])
+    motion.at(np.linspace(0.0, 1.0, STATES_BEFORE_COMPILING + 1))  # fewer would not need the program
     motion.flip_times(10)
     simulate(BRICK, Free(), omega=[0.005, 5, 0], t_span=(0, 1), rtol=LOOSE)
 

@@ -10,7 +10,6 @@ from polhode.compiled.recent import Recent
 
 SOURCE = """
 def around(f):
-    @in_common
     def loop(x, n):
         for _ in range(n):
             x[0] = f(x[0])
@@ -18,14 +17,12 @@ def around(f):
     return loop
 
 def around_two(f, g):
-    @in_common
     def loop(x, n):
         x[0] = f(x[0]) - g(x[0])
         return 0
     return loop
 
 def around_value(f):
-    @in_common
     def loop(x, n):
         x[0] = applied(f, x[0])
         return 0
@@ -42,9 +39,7 @@ def refused(y): return y.nothing
 @pytest.fixture
 def made() -> dict[str, Any]:
     """Functions that count as this package's own."""
-    from polhode.core.ops import in_common
-
-    names: dict[str, Any] = {"__name__": "polhode.made_up", "in_common": in_common}
+    names: dict[str, Any] = {"__name__": "polhode.made_up"}
     exec(SOURCE, names)
     return names
 
@@ -52,7 +47,7 @@ def made() -> dict[str, Any]:
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the functions that were made like others, from now on; nothing was compiled before."""
-    from polhode.compiled import assemble, link, twins
+    from polhode.compiled import link, twins
 
     found: list[str] = []
     renamed = twins._renamed
@@ -66,7 +61,6 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(link, "_shared", {})
     monkeypatch.setattr(native, "_programs", {})
     monkeypatch.setattr(native, "cache_directory", lambda: None)
-    assert assemble.made_like_a_twin is twins.made_like_a_twin
     return found
 
 
@@ -159,14 +153,22 @@ def test_numba_is_left_as_it_was() -> None:
 
 
 def test_shortcuts_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numba's own way makes the same instructions, of a large function as well."""
+    """Numba's own way makes the same instructions: of a function with a loop, branches and tuples."""
     from contextlib import nullcontext
 
     from polhode.compiled import link, shortcuts
-    from polhode.core.closed_form import set_up_rows
+    from polhode.core.quat import multiply
+    from polhode.core.trig import sine_cosine
+
+    def mixed(x: Any, n: int) -> int:
+        for i in range(n):
+            s, c = sine_cosine(x[i])
+            q = multiply((c, s, 0.0, 0.5), (c, 2 * i, s, 0.0))
+            x[i] = q[0] ** 2 if q[1] > 0.0 else max(q[2], s)
+        return 0
 
     monkeypatch.setattr(link, "_shared", {})
-    quick = instructions(set_up_rows, "ppi")
+    quick = instructions(mixed)
     monkeypatch.setattr(shortcuts, "shortcuts", nullcontext)
     monkeypatch.setattr(link, "_shared", {})
-    assert instructions(set_up_rows, "ppi") == quick
+    assert instructions(mixed) == quick

@@ -98,14 +98,17 @@ class _Linker:
         copy.__kwdefaults__ = f.__kwdefaults__
         copy.__module__, copy.__qualname__ = __name__, symbol
         guarded = not is_ours(f)
-        if self.shares and not guarded and hasattr(f, "__in_common__"):
+        if self.shares and not guarded:
             linked = {**values, **dict(zip(f.__code__.co_freevars, cells, strict=True))}
-            copy.__shape__ = self.shape(f, linked, attributes, inline)  # type: ignore[attr-defined]
+            if (shape := self.shape(f, linked, attributes, inline)) is not None:
+                copy.__shape__ = shape  # type: ignore[attr-defined]
         options = {**OPTIONS, "_nrt": self.runtime, "forceinline": inline, "boundscheck": guarded}
         return numba.njit(**options, pipeline_class=GuardedCompiler if guarded else Compiler)(copy)
 
-    def shape(self, f: types.FunctionType, linked: dict[str, Any], attributes: frozenset[str], inline: bool) -> Shape:
-        """Returns what f is besides what it calls."""
+    def shape(
+        self, f: types.FunctionType, linked: dict[str, Any], attributes: frozenset[str], inline: bool
+    ) -> Shape | None:
+        """Returns what f is besides what it calls; None if it calls none of our functions."""
         called: dict[Any, int] = {}
         text: list[Any] = [code_text(f.__code__), f.__code__.co_filename, f.__code__.co_firstlineno]
         text += [self.runtime, inline, self.walk.value(f.__defaults__, attributes)]
@@ -116,7 +119,7 @@ class _Linker:
                 text.append(f"{name}=function {called.setdefault(linked[name], len(called))}")
             else:
                 text.append(f"{name}={self.walk.value(value, attributes)}")
-        return Shape(tuple(text), tuple(called))
+        return Shape(tuple(text), tuple(called)) if called else None
 
     def value(self, value: Any, attributes: frozenset[str], inside: dict[Any, Any] | None = None) -> Any:
         """Returns the value that a name has in the linked copy."""

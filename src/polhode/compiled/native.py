@@ -305,7 +305,7 @@ PASSING = (MemoryError, OSError, RecursionError)
 def _compile(f: Any, signature: str, volatile: str | None) -> tuple[_Code, str | None, Keep]:
     """Returns Numba's object code for f or its complaint, why it is good for this process only, and where to keep it.
 
-    This is the only place that uses private names of Numba (docs/decisions/0001).
+    It uses private names of Numba, as do `assemble.py`, `shortcuts.py` and `twins.py` (docs/decisions/0001).
     """
     global compilations
     from numba import types

@@ -1,7 +1,7 @@
 """What Numba need not do for our programs: its machine code is the same to the byte. Imported on a cache miss only.
 
 Most of a compilation is Numba's own Python, and much of that is bookkeeping: lifetimes of variables after every pass,
-which only its interpreter mode and generators look at; the type of a product of two floats, looked for again each time
+which only its object mode and generators look at; the type of a product of two floats, looked for again each time
 among all that can be multiplied; registries read anew for each function; events that no one listens to.
 (docs/decisions/0009-what-compilation-costs.md has the measurements.)
 """
@@ -116,13 +116,14 @@ def shortcuts() -> Iterator[None]:
         (typing_context.BaseContext, "refresh", _refreshing(typing_context.BaseContext.refresh)),
         (ir.Inst, "_rec_list_vars", _listing(ir.Inst._rec_list_vars)),
     ]
-    usual = [(place, name, place.__dict__[name]) for place, name, _ in places]
-    for place, name, quick in places:
-        setattr(place, name, quick)
-    global_compiler_lock.acquire, global_compiler_lock.release = lock.acquire, lock.release  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        for place, name, before in usual:
-            setattr(place, name, before)
-        del global_compiler_lock.acquire, global_compiler_lock.release
+    with lock:  # another thread that compiles with Numba waits: it may need what is left out here
+        usual = [(place, name, place.__dict__[name]) for place, name, _ in places]
+        for place, name, quick in places:
+            setattr(place, name, quick)
+        global_compiler_lock.acquire, global_compiler_lock.release = lock.acquire, lock.release  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            for place, name, before in usual:
+                setattr(place, name, before)
+            del global_compiler_lock.acquire, global_compiler_lock.release

@@ -17,7 +17,7 @@ from numba.core.funcdesc import PythonFunctionDescriptor
 
 from polhode.compiled.recent import Recent
 
-MOST_TWINS = 256
+MOST_TWINS = 500
 """Functions whose code is kept for those that are alike: up to 0.1 MB each."""
 MOST_VARIANTS = 8
 """Functions of one shape whose callees have different types."""
@@ -108,7 +108,7 @@ def _in_order(calls: list[Called], args: tuple[Any, ...]) -> tuple[Called, ...]:
 
 def _has_function(kind: Any) -> bool:
     if isinstance(kind, types.BaseTuple):
-        return any(map(_has_function, kind))
+        return any(_has_function(item) for item in kind.types)
     return isinstance(kind, types.Callable)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from polhode.core.gyrostat import rate_of
 from polhode.core.newton import balance, slope_of_momentum
-from polhode.core.ops import beginning_at, in_common, internal
+from polhode.core.ops import beginning_at, internal
 from polhode.core.quat import conjugate, multiply, norm2, tidied, to_space
 from polhode.core.rotor import change_of_attitude, exponential
 from polhode.core.status import OK, UNSOUND
@@ -353,7 +353,6 @@ def system_driver(step: Callable[..., int]) -> Callable[..., int]:
     times as one that was not cut.
     """
 
-    @in_common
     def drive(
         setting: Any, values: Any, ops: Any, heat: Any, y: Any, g: Any, before: Any, work: Any, out: Any, kinds: Any,
         count: Any, t0: float, h: float, last: float, first: int, stop: int,

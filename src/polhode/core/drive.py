@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from polhode.core.dd import two_sum
-from polhode.core.ops import all_of, beginning_at, columns, in_common, lane, triple, verdict, view
+from polhode.core.ops import all_of, beginning_at, columns, lane, triple, verdict, view
 from polhode.core.states import STATE, form_of, load_state, sound, store_state
 from polhode.core.status import ALONE, OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
@@ -83,7 +83,6 @@ def driver(
     width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
     load = load_gyrostat if stepper.gyrostat else load_setting
 
-    @in_common
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int,
@@ -292,7 +291,6 @@ def loop_over_bodies(stepper: Stepper, drive: Callable[..., int]) -> Callable[..
     """
     memory = max(1, stepper.memory)
 
-    @in_common
     def run_bodies(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int, first: int, beyond: int, state: int, row: int,
@@ -330,7 +328,6 @@ def packed_loop_over_bodies(stepper: Stepper, drive: Callable[..., int], lanes: 
         "group_of(count, k0, beyond, own)", [*more, f"return (k0, {filled})"], {"following": _following}
     )
 
-    @in_common
     def run_bodies(
         setting: Any, values: Any, y: Any, carried: Any, plan_offset: Any, out: Any, plan_index: Any, count: Any,
         t0: float, h: float, last: float, stop: int, first: int, beyond: int, state: int, row: int,
@@ -405,7 +402,6 @@ def variable_driver(stepper: Stepper) -> Callable[..., int]:
     width, load_state, store_state, sound = form.size, form.load, form.store, form.sound
     load = load_gyrostat if stepper.gyrostat else load_setting
 
-    @in_common
     def drive(
         setting: Any, values: Any, y: Any, carried: Any, listed: Any, out: Any, unused: Any, count: Any,
         t0: float, h: float, span: float, stop: int,

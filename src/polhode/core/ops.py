@@ -27,12 +27,6 @@ def apart(f: F) -> F:
     return f
 
 
-def in_common(f: F) -> F:
-    """Marks a function that many programs have in common but for what it calls: its code is used again for others."""
-    f.__in_common__ = True  # type: ignore[attr-defined]
-    return f
-
-
 def smooth_between_breakpoints(f: F) -> F:
     """Marks a function that branches, but jumps or has a kink at declared breakpoints only."""
     f.__smooth_between_breakpoints__ = True  # type: ignore[attr-defined]
