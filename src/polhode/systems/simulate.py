@@ -132,11 +132,11 @@ def resume_system(
     times = None if t_eval is None else checked_times(t_eval, solution.t_last, end)
     method = system_method(solution.method)
     run: SystemRun
-    if solution.bend is not None:
+    if solution.step_error is not None:
         if every is not None:
             raise ValueError("the steps of this solution adapt to the motion: give output times as t_eval, not every")
         times = np.linspace(solution.t_last, end, DEFAULT_ROWS) if times is None else times
-        plan = SystemPlan(method, 1.0, solution.t_last, end, times=times, bend=solution.bend)
+        plan = SystemPlan(method, 1.0, solution.t_last, end, times=times, step_error=solution.step_error)
         run = AdaptiveRun(solution.system, acting, plan, solution.last, progress, on_compile)
     else:
         stride = None if times is not None else _check.count("every", 1 if every is None else every, " of steps")

@@ -37,7 +37,7 @@ DEFAULT_ROWS = 101
 
 # Steps that adapt.
 
-FIRST_AIM = 0.1
+FIRST_AIM = 0.3
 """The first run aims at this times the tolerance."""
 RADIANS = 300.0
 """Turns of the fastest body after which errors have grown: the first run aims at less where a run is longer."""
@@ -258,7 +258,7 @@ class WatchedPursuit(Pursuit):
         return found
 
 
-LEAST_AIM = 1e-18
+LEAST_AIM = 1e-17
 """Aims below this leave round-off only."""
 
 
