@@ -61,8 +61,9 @@ STUCK = 2.0**-40
 MOST_SWEEPS = 12
 """Sweeps over momentum and attitude of a body between two evaluations of the forces."""
 
-NOISE = 2.0**-49
-"""Last coefficients below this part of the first ones are round-off, which does not fall with the step."""
+NOISE, EPSILON = 2.0**-49, 2.0**-53
+"""Last coefficients below the first part of the first ones, or the second part of the size of what they change, are
+round-off, which does not fall with the step."""
 LEAST_RATE, FIRST_RATE = 1e-3, 0.1
 """No evaluation of the forces is trusted to gain more than the first factor, and the first one of a step, whose gain is
 not measured, no more than the second: where bodies meet, it is not that of the step before."""
@@ -71,8 +72,8 @@ INNER = 0.5
 
 # Numbers of a step, at the beginning of its room: whether a polynomial is known, where it begins, its length, the error
 # that the iteration may leave, the error that the polynomial suggests, the rate of convergence, the next step, the time
-# reached, whether a step is one aside, which leaves the polynomial as it is, the sum of the errors of all steps, and the
-# length that the step before the last should have had, over that which it had.
+# reached, whether a step is one aside, which leaves the polynomial as it is, the sum of the errors of all steps, and
+# for the step before the last: the length that it should have had over that which it had, and its length.
 KNOWN, BEGIN, LENGTH, LEFT, ERROR, RATE, NEXT, TIME, ASIDE, SUGGESTED, LAST_RATIO, LAST_STEP = range(12)
 HEAD = 16
 ROWS = 39
@@ -274,7 +275,7 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
             at = HEAD + NODES * (29 * n + k)
             size = size_v if k < 3 * n else size_m if k < 6 * n else 1.0
             last, before = abs(heat[at + 6]) + abs(heat[at + 7]), abs(heat[at + 4]) + abs(heat[at + 5])
-            if last > NOISE * (abs(heat[at]) + abs(heat[at + 1])):
+            if last > max(NOISE * (abs(heat[at]) + abs(heat[at + 1])), EPSILON * size / abs(h)):
                 ratio = last / before if last < before else 1.0
                 ratio *= ratio
                 most = max(most, last * ratio * ratio / size)

@@ -138,7 +138,8 @@ class AdaptiveRun(SystemRun):
     def _call(self, drive: Callable[..., int], stop: int, last: float | None = None) -> int:
         return drive(
             self.setting, self.values, _NO_NUMBERS, self.heat, self.y, self.g, self.before, self.work,
-            self.out.reshape(-1), self.t, _NO_KINDS, self.count, self.plan.t_end, self.span, self.level.step_error, stop,
+            self.out.reshape(-1), self.t, _NO_KINDS, self.count, self.plan.t_end, self.span, self.level.step_error,
+            stop,
         )  # fmt: skip
 
     def advance(self, drive: Callable[..., int], target: int) -> Status:

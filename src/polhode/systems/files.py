@@ -185,8 +185,8 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
         message=str(a["message"]), t_span=(float(a["t_start"]), float(a["t_end"])), t_last=float(a["t_last"]),
         last=_check.array("last", data["last"], (13 * n,)), grid=(float(a["grid_start"]), int(a["grid_step"])),
         heat=heat, error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
-        rtol=float(a["rtol"]) if "rtol" in a else None, step_error=float(a["step_error"]) if "step_error" in a else None,
-        metadata=dict(json.loads(str(a["metadata"]))),
+        rtol=float(a["rtol"]) if "rtol" in a else None,
+        step_error=float(a["step_error"]) if "step_error" in a else None, metadata=dict(json.loads(str(a["metadata"]))),
         saved_potential=potential,
     )  # fmt: skip
     events = []

@@ -54,8 +54,8 @@ def simulate_system(
     rtol
         Instead of `step`: the error of the answer. That is the largest, over the output times and all bodies, of the
         error of attitudes in radians, of rates relative to the largest rate, of positions relative to the largest
-        distance of a body from the centre of mass at the start, and of velocities relative to the largest. The
-        `error_estimate` of the solution comes from its distance to another run with longer steps.
+        distance of a body from the centre of mass at the start, or from a central body, and of velocities relative to
+        the largest. The `error_estimate` of the solution comes from its distance to another run with longer steps.
     method
         A splitting of kicks and free flows, such as "Strang", "MR2", "NO_SQUISH", "KL8(of=Strang)" or "ABA104", or
         "G8" or "NMB". Default: Strang with a step, G8 with a tolerance. With a tolerance the steps of G8 adapt to the
