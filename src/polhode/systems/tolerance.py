@@ -51,7 +51,7 @@ ALIKE = 0.1
 """Two runs whose steps do not suggest that errors fall at least by this factor are too much alike: then the estimate is
 ALIKE_SHARE times their distance."""
 ALIKE_SHARE = 3.0
-NUDGE = 10.0 * 2.0**-53
+NUDGE = 15.0 * 2.0**-53
 """Every other run starts this far off, times the root of its radians over ten: so the distance of two runs also shows
 how much round-off has grown, even that which both share."""
 
