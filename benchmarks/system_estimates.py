@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 import polhode as ph
 from benchmarks import taylor_systems as taylor
 from benchmarks.systems import AXIS, dipole_potential, dipoles
+from polhode.systems.tolerance import centre_of
 
 Long = np.longdouble
 SITES = [ph.systems.Site((0.4, 0.0, 0.1), 0.8), ph.systems.Site((-0.3, 0.2, 0.0), -0.5)]
@@ -117,7 +118,7 @@ def problem(kind: str, seed: int) -> tuple[ph.System, Any, float, float]:
 def error_of(s: Any, truth: Any) -> float:
     """Returns the error as `simulate_system` states it."""
     system = s.system
-    centre = (system.mass @ system.position) / system.mass.sum()
+    centre = centre_of(system, s.forces)
     moments = np.array([b.moments for b in system.bodies])
     x, q, v, w = truth[..., :3], truth[..., 3:7], truth[..., 7:10], truth[..., 10:] / moments
     p = s.quaternion * np.where((s.quaternion * q).sum(axis=-1) < 0, -1, 1)[..., None]

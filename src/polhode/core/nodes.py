@@ -10,8 +10,8 @@ give positions; torques give angular momenta and these attitudes, in sweeps for 
 again only after that: so an evaluation gains two powers of the step where a plain iteration gains one.
 
 Slopes of the last step are kept as coefficients of Legendre polynomials. Continued, they begin the iteration of the
-next step, of whatever length. Their last coefficients say how well the polynomial follows the motion: with a goal for
-them the length of steps adapts, as in IAS15 [rein2015].
+next step, of whatever length. How their last coefficients fall says how large the error of the step is: with a goal for
+that the length of steps adapts, much as in IAS15 [rein2015].
 """
 
 from collections.abc import Callable, Sequence
@@ -61,16 +61,20 @@ STUCK = 2.0**-40
 MOST_SWEEPS = 12
 """Sweeps over momentum and attitude of a body between two evaluations of the forces."""
 
-LEAST_RATE = 1e-3
-"""No evaluation of the forces is trusted to gain more than this factor."""
+NOISE, EPSILON = 2.0**-49, 2.0**-53
+"""Last coefficients below the first part of the first ones, or the second part of the size of what they change, are
+round-off, which does not fall with the step."""
+LEAST_RATE, FIRST_RATE = 1e-3, 0.1
+"""No evaluation of the forces is trusted to gain more than the first factor, and the first one of a step, whose gain is
+not measured, no more than the second: where bodies meet, it is not that of the step before."""
 INNER = 0.5
 """Sweeps end where they leave less than this part of what the next evaluation of the forces will leave."""
 
 # Numbers of a step, at the beginning of its room: whether a polynomial is known, where it begins, its length, the error
-# that the iteration may leave, the last coefficients found, the rate of convergence, the next step, the time reached,
-# whether a step is one aside, which leaves the polynomial as it is, what the last coefficients of all steps suggest for
-# the error, but for a factor, and the length that the step before the last should have had, over that which it had.
-KNOWN, BEGIN, LENGTH, LEFT, BEND, RATE, NEXT, TIME, ASIDE, SUGGESTED, LAST_RATIO, LAST_STEP = range(12)
+# that the iteration may leave, the error that the polynomial suggests, the rate of convergence, the next step, the time
+# reached, whether a step is one aside, which leaves the polynomial as it is, the sum of the errors of all steps, and
+# for the step before the last: the length that it should have had over that which it had, and its length.
+KNOWN, BEGIN, LENGTH, LEFT, ERROR, RATE, NEXT, TIME, ASIDE, SUGGESTED, LAST_RATIO, LAST_STEP = range(12)
 HEAD = 16
 ROWS = 39
 """Rows of a body: slopes of velocity, momentum and attitude (10), velocities, positions, attitudes, momenta, forces and
@@ -259,15 +263,23 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
         return -1
 
     def keep(t: float, h: float, n: int, heat: Any, size_v: float, size_m: float) -> None:
-        """Keeps the polynomials of the slopes, and what their last coefficients say of the step."""
+        """Keeps the polynomials of the slopes, and the error of the step that their last coefficients suggest.
+
+        It is that of the coefficient of twice the degree, if coefficients go on falling as they do at the end: a step
+        has twice the order of its polynomial. Where they do not fall, it is the last ones: the motion is not resolved.
+        """
         rows, c = rows_of(heat, HEAD, 8), coefficients()
-        bend = 0.0
+        most = 0.0
         for k in range(10 * n):
             rows[29 * n + k] = mixed(c, heat, HEAD + NODES * k, 0.0)
             at = HEAD + NODES * (29 * n + k)
             size = size_v if k < 3 * n else size_m if k < 6 * n else 1.0
-            bend = max(bend, (abs(heat[at + 6]) + abs(heat[at + 7])) / size)
-        heat[BEND] = bend * abs(h)
+            last, before = abs(heat[at + 6]) + abs(heat[at + 7]), abs(heat[at + 4]) + abs(heat[at + 5])
+            if last > max(NOISE * (abs(heat[at]) + abs(heat[at + 1])), EPSILON * size / abs(h)):
+                ratio = last / before if last < before else 1.0
+                ratio *= ratio
+                most = max(most, last * ratio * ratio / size)
+        heat[ERROR] = most * abs(h)
         heat[KNOWN], heat[BEGIN], heat[LENGTH] = 1.0, t, h
 
     def step(
@@ -287,7 +299,8 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
         size_v, size_m = 1e-300, 1e-300
         for k in range(3 * n):
             size_v, size_m = max(size_v, abs(y[7 * n + k])), max(size_m, abs(y[10 * n + k]))
-        before, rate, sweeps = 1e300, heat[RATE] if heat[KNOWN] != 0.0 else 1.0, 1
+        expected = heat[RATE] if heat[KNOWN] != 0.0 else 1.0
+        before, rate, sweeps = 1e300, max(expected, FIRST_RATE), 1
         for iteration in range(MOST_ITERATIONS):
             count[AT.iterations] += 1
             count[AT.evaluations] += NODES
@@ -321,7 +334,7 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                         sweep(i, n, setting, heat, y, ha)
                         now = largest_in(farthest(q, quaternion_at(rows, 6 * n + 4 * i)))
                         k += 1
-                        if now * now <= INNER * rate * first * first or now >= last:
+                        if now * now <= INNER * expected * first * first or now >= last:
                             break
                         last = now
                     sweeps = max(sweeps, k)
@@ -369,12 +382,15 @@ LONGER, SHORTER = 2.0, 0.25
 """Limits of the change from one step to the next."""
 SLIGHTLY_LESS = 0.9
 """Steps are this part of the length that the goal allows."""
-TOO_FAR = 6.0
-"""A step whose last coefficients are larger than the goal by this factor is made again, shorter."""
+TOO_FAR = 50.0
+"""A step whose error is larger than the goal by this factor is made again, shorter."""
+ORDER = 15.0
+"""The power of its length with which the suggested error of a step grows: 7 of the last coefficients, 4 times 2 of
+their ratio."""
 
 
 def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
-    """Returns the loop over steps that adapt, so that the last coefficients of all are as small as `goal`.
+    """Returns the loop over steps that adapt, so that their polynomials suggest errors as small as `goal`.
 
     It stops at the end, after `stop` steps in all, or where no step can be made, with the state before. Output times
     between steps are reached by steps aside, which begin with the polynomial of the step around them.
@@ -404,14 +420,14 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
                     count[AT.body] = bad
                     status = UNSOUND
             factor = 0.5
-            ratio = (goal / max(heat[BEND], 1e-300)) ** (1.0 / 7.0)
+            ratio = (goal / max(heat[ERROR], 1e-300)) ** (1.0 / ORDER)
             if status == OK:
                 factor = SLIGHTLY_LESS * ratio
                 if heat[LAST_STEP] != 0.0:  # where steps have to become shorter, they go on doing so
                     factor *= min(max(ratio / heat[LAST_RATIO] * abs(h) / heat[LAST_STEP], 0.5), 1.0)
                 factor = min(max(factor, SHORTER), LONGER)
             heat[NEXT] = h * factor
-            if status != OK or heat[BEND] > TOO_FAR * goal:
+            if status != OK or heat[ERROR] > TOO_FAR * goal:
                 copy_numbers(before, 0, y, 0, size)
                 count[AT.rejected] += 1
                 if status == UNSOUND:
@@ -437,7 +453,7 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
                             return status
                 count[AT.row] += 1
             heat[TIME], heat[LAST_RATIO], heat[LAST_STEP] = new, ratio, abs(h)
-            heat[SUGGESTED] += heat[BEND] ** (17.0 / 7.0)
+            heat[SUGGESTED] += heat[ERROR]
             count[AT.done] += 1
         return OK
 

@@ -23,12 +23,14 @@ from polhode.systems.system import System
 
 SIGNATURE = "ppppppppppnndddi"
 FIRST_TURN = 1.0
-"""The turn of the fastest body in the first step, in radians, for last coefficients of one; with others it is shorter
-in proportion to all steps. Later steps are as long as their polynomials allow."""
+"""The turn of the fastest body in the first step, in radians, for an error of one; with others it is shorter in
+proportion to all steps. Later steps are as long as their polynomials allow."""
 FIRST_PART = 1 / 16
 """The part of the span that the first step has at most, in the same way."""
 FIRST_CHUNK = 4096
 """Steps of the first chunk, over the square of the number of bodies."""
+STEP_ERROR, ITERATION_ERROR = 0.5, 0.01
+"""The errors that a step may have and that its iteration may leave, over the error that is aimed at."""
 REPORTED_PARTS = 1000
 """Progress is reported in parts of the span: how many steps there will be is not known."""
 
@@ -44,15 +46,15 @@ def _driver(step: Callable[..., int]) -> Callable[..., int]:
 class Level(NamedTuple):
     """How accurate the steps of a run are."""
 
-    bend: float
-    """How large the last coefficients of their polynomials may be."""
+    step_error: float
+    """The error that a step may have, as its polynomial suggests."""
     left: float
     """The error that the iteration of a step may leave."""
 
     @classmethod
     def aiming_at(cls, error: float) -> "Level":
         """Returns the level with which errors were about this large for two bodies and some hundred radians."""
-        return cls(2.0 * error ** (7 / 16), 0.01 * error)
+        return cls(STEP_ERROR * error, ITERATION_ERROR * error)
 
 
 class Made(NamedTuple):
@@ -64,7 +66,7 @@ class Made(NamedTuple):
     steps: int
     evaluations: int
     suggested: float
-    """What the last coefficients of all steps suggest for the error, but for a factor."""
+    """The sum of the errors that the polynomials of all steps suggest."""
 
 
 class AdaptiveRun(SystemRun):
@@ -79,8 +81,8 @@ class AdaptiveRun(SystemRun):
         self.span = plan.t_end - plan.t_start
         self.first_step = self._first_step()
         self.drive: Callable[..., int] | None = None
-        if plan.bend is not None:
-            self.begin(Level(plan.bend, 0.01 * (plan.bend / 2.0) ** (16 / 7)))
+        if plan.step_error is not None:
+            self.begin(Level.aiming_at(plan.step_error / STEP_ERROR))
 
     def begin(self, level: Level, start: Floats | None = None) -> None:
         """Goes back to the start, or to another state there, for a run with this accuracy."""
@@ -89,7 +91,7 @@ class AdaptiveRun(SystemRun):
         heat, count, n = self.heat, self.count, self.n
         heat[: nodes.HEAD] = 0.0
         heat[nodes.LEFT], heat[nodes.RATE], heat[nodes.TIME] = level.left, 1.0, self.plan.t_start
-        heat[nodes.NEXT] = self.first_step * level.bend ** (1 / 7)
+        heat[nodes.NEXT] = self.first_step * level.step_error ** (1 / nodes.ORDER)
         count[_COUNTS] = 0
         count[AT.rows] = len(self.t)
         self.seconds, self.stopped = 0.0, None
@@ -121,7 +123,7 @@ class AdaptiveRun(SystemRun):
 
     @property
     def suggested(self) -> float:
-        """What the last coefficients of all steps suggest for the error, but for a factor."""
+        """The sum of the errors that the polynomials of all steps suggest."""
         return float(self.heat[nodes.SUGGESTED])
 
     def solution_as(self, made: "Made", status: Status, **remarks: Any) -> SystemSolution:
@@ -136,7 +138,8 @@ class AdaptiveRun(SystemRun):
     def _call(self, drive: Callable[..., int], stop: int, last: float | None = None) -> int:
         return drive(
             self.setting, self.values, _NO_NUMBERS, self.heat, self.y, self.g, self.before, self.work,
-            self.out.reshape(-1), self.t, _NO_KINDS, self.count, self.plan.t_end, self.span, self.level.bend, stop,
+            self.out.reshape(-1), self.t, _NO_KINDS, self.count, self.plan.t_end, self.span, self.level.step_error,
+            stop,
         )  # fmt: skip
 
     def advance(self, drive: Callable[..., int], target: int) -> Status:
@@ -229,7 +232,7 @@ class AdaptiveRun(SystemRun):
             step=(reached - self.t_begin) / done if done else float(self.heat[nodes.NEXT]), t=t, position=x,
             quaternion=q, velocity=v, momentum=m, status=status, message=self._message(status),
             t_span=(self.t_begin, plan.t_end), t_last=reached, last=np.array(self.y), grid=(reached, 0),
-            bend=self.level.bend, **remarks,
+            step_error=self.level.step_error, **remarks,
         )  # fmt: skip
 
     def _where(self) -> str:

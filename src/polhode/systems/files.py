@@ -85,7 +85,7 @@ def dataset(s: SystemSolution) -> Dataset:
 
 
 def _attributes(s: SystemSolution) -> dict[str, Any]:
-    optional: dict[str, Any] = {"error_estimate": s.error_estimate, "rtol": s.rtol, "bend": s.bend}
+    optional: dict[str, Any] = {"error_estimate": s.error_estimate, "rtol": s.rtol, "step_error": s.step_error}
     if s.heat is not None:
         optional |= {"heat_kT": s.heat.kT, "heat_friction": s.heat.friction}
         optional |= {"heat_rotational_friction": s.heat.rotational_friction, "heat_seed": str(s.heat.seed)}
@@ -185,8 +185,8 @@ def _rebuilt(contents: Contents, forces: Forces | None) -> SystemSolution:
         message=str(a["message"]), t_span=(float(a["t_start"]), float(a["t_end"])), t_last=float(a["t_last"]),
         last=_check.array("last", data["last"], (13 * n,)), grid=(float(a["grid_start"]), int(a["grid_step"])),
         heat=heat, error_estimate=float(a["error_estimate"]) if "error_estimate" in a else None,
-        rtol=float(a["rtol"]) if "rtol" in a else None, bend=float(a["bend"]) if "bend" in a else None,
-        metadata=dict(json.loads(str(a["metadata"]))),
+        rtol=float(a["rtol"]) if "rtol" in a else None,
+        step_error=float(a["step_error"]) if "step_error" in a else None, metadata=dict(json.loads(str(a["metadata"]))),
         saved_potential=potential,
     )  # fmt: skip
     events = []

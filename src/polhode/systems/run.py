@@ -65,8 +65,8 @@ class SystemPlan(NamedTuple):
     heat: Langevin | None = None
     any_turn: bool = False
     """Whether exact flows are prepared for steps of any length."""
-    bend: float | None = None
-    """Where steps adapt: how large the last coefficients of their polynomials may be (`core/nodes.py`)."""
+    step_error: float | None = None
+    """Where steps adapt: the error that each may have, as its polynomial suggests (`core/nodes.py`)."""
 
 
 class Step(NamedTuple):

@@ -54,8 +54,8 @@ def simulate_system(
     rtol
         Instead of `step`: the error of the answer. That is the largest, over the output times and all bodies, of the
         error of attitudes in radians, of rates relative to the largest rate, of positions relative to the largest
-        distance of a body from the centre of mass at the start, and of velocities relative to the largest. The
-        `error_estimate` of the solution comes from its distance to another run with longer steps.
+        distance of a body from the centre of mass at the start, or from a central body, and of velocities relative to
+        the largest. The `error_estimate` of the solution comes from its distance to another run with longer steps.
     method
         A splitting of kicks and free flows, such as "Strang", "MR2", "NO_SQUISH", "KL8(of=Strang)" or "ABA104", or
         "G8" or "NMB". Default: Strang with a step, G8 with a tolerance. With a tolerance the steps of G8 adapt to the
@@ -146,11 +146,11 @@ def resume_system(
     times = None if t_eval is None else checked_times(t_eval, solution.t_last, end)
     method = system_method(solution.method)
     run: SystemRun
-    if solution.bend is not None:
+    if solution.step_error is not None:
         if every is not None:
             raise ValueError("the steps of this solution adapt to the motion: give output times as t_eval, not every")
         times = np.linspace(solution.t_last, end, DEFAULT_ROWS) if times is None else times
-        plan = SystemPlan(method, 1.0, solution.t_last, end, times=times, bend=solution.bend)
+        plan = SystemPlan(method, 1.0, solution.t_last, end, times=times, step_error=solution.step_error)
         run = AdaptiveRun(solution.system, acting, plan, solution.last, progress, on_compile)
     else:
         stride = None if times is not None else _check.count("every", 1 if every is None else every, " of steps")

@@ -70,8 +70,8 @@ class SystemSolution:
     error_estimate: float | None = None
     """Where a tolerance was asked for: the largest error over the rows, see `simulate_system`."""
     rtol: float | None = None
-    bend: float | None = None
-    """Where steps adapt: how large the last coefficients of their polynomials may be; `resume_system` goes on so."""
+    step_error: float | None = None
+    """Where steps adapt: the error that each may have, as its polynomial suggests; `resume_system` goes on with it."""
     events: tuple[SystemSolution, ...] = ()
     """The rows at which each event happened, with its name in their metadata."""
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -37,7 +37,7 @@ DEFAULT_ROWS = 101
 
 # Steps that adapt.
 
-FIRST_AIM = 0.1
+FIRST_AIM = 0.3
 """The first run aims at this times the tolerance."""
 RADIANS = 300.0
 """Turns of the fastest body after which errors have grown: the first run aims at less where a run is longer."""
@@ -51,7 +51,7 @@ ALIKE = 0.1
 """Two runs whose steps do not suggest that errors fall at least by this factor are too much alike: then the estimate is
 ALIKE_SHARE times their distance."""
 ALIKE_SHARE = 3.0
-NUDGE = 10.0 * 2.0**-53
+NUDGE = 15.0 * 2.0**-53
 """Every other run starts this far off, times the root of its radians over ten: so the distance of two runs also shows
 how much round-off has grown, even that which both share."""
 
@@ -94,17 +94,26 @@ def distance(a: SystemSolution, b: SystemSolution) -> float:
         return 0.0
     system = a.system
     start = inward(system, system.position, system.quaternion, system.velocity, system.momentum)
-    return difference(system, setting_of(system).reshape(-1), start, np.array(first), np.array(second))
+    centre = centre_of(system, a.forces)
+    return difference(system, setting_of(system).reshape(-1), start, centre, np.array(first), np.array(second))
 
 
-def difference(system: System, setting: Floats, start: Floats, first: Floats, second: Floats) -> float:
+def centre_of(system: System, forces: Forces) -> Floats:
+    """Returns the place from which distances are measured: that of a central body, or the centre of mass."""
+    if forces.keeps_angular_momentum and not forces.keeps_momentum:
+        return np.array(forces.centre)
+    return np.asarray((system.mass @ system.position) / system.mass.sum())
+
+
+def difference(
+    system: System, setting: Floats, start: Floats, centre: Floats, first: Floats, second: Floats
+) -> float:  # fmt: skip
     """Returns the largest difference of two motions in rows of states, as the compiled loop has them.
 
     `core/nodes.py` says what differences are relative to.
     """
     measure = program(largest_difference, "ppppppii", what="the comparison of two motions")
     out = np.zeros(1)
-    centre = (system.mass @ system.position) / system.mass.sum()
     measure(first.reshape(-1), second.reshape(-1), start, setting, centre, out, len(system), len(first))
     return float(out[0])
 
@@ -229,7 +238,9 @@ class Pursuit:
 
     def distance(self, first: Any, second: Any) -> float:
         """Returns the largest difference of two runs."""
-        return difference(self.question.system, self.run.setting, self.run.start, first.rows, second.rows)
+        system, run = self.question.system, self.run
+        centre = centre_of(system, self.question.forces)
+        return difference(system, run.setting, run.start, centre, first.rows, second.rows)
 
     def solution(self, estimate: float | None, made: Any) -> SystemSolution:
         """Returns a run as a solution."""
@@ -258,7 +269,7 @@ class WatchedPursuit(Pursuit):
         return found
 
 
-LEAST_AIM = 1e-18
+LEAST_AIM = 1e-17
 """Aims below this leave round-off only."""
 
 
