@@ -100,7 +100,7 @@ def test_low_orders_are_dear_where_errors_of_bodies_differ() -> None:
 def test_correctors_look_beyond_the_ends_where_torques_have_values() -> None:
     orbit = ph.environment.Orbit(semi_major_axis=3.7e11, eccentricity=0.15, mu=1.327e20)
     endless = ph.GravityGradient(orbit=orbit)
-    steady = ph.SinusoidalTorque([0, 0, 1e-16], 1e-4)
+    steady = ph.SinusoidalTorque((0.0, 0.0, 1e-16), 1e-4)
     for torque, corrected in (
         (endless, True),
         (endless + steady, True),
