@@ -19,7 +19,7 @@ help:
 	@echo "make docs  the documentation, into build/site"
 	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/evidence/reliability.md"
 	@echo "make viewer  the page that shows motions, from its sources in viewer/"
-	@echo "make bench  speed beside seven others, into bench/"
+	@echo "make bench  speed beside seven others, into bench/, in 40 minutes (bench-quick: five)"
 	@echo "make pins  new requirements    make clean"
 
 # An environment without a working Python is made anew; one that works is kept, whatever made it.

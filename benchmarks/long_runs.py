@@ -40,8 +40,7 @@ def measured(quick: bool = False, log: Callable[[str], None] = print, clock: Clo
     for eps in EPS[1:2] if quick else EPS:
         motion = replace(cell("asymmetric", eps, ANGLE / (10 if quick else 1)), outputs=OUTPUTS)
         contenders: list[tuple[Contender, float]] = [(Heyoka(), 2.0**52), (Heyoka(high_accuracy=True), 2.0**52)]
-        for mine in candidates(tuple(METHODS)):
-            turn = METHODS[mine.name]
+        for mine, turn in zip(candidates(tuple(METHODS)), METHODS.values(), strict=True):
             contenders.append((mine, motion.angle / turn if turn else 1e15))
         for contender, setting in clock.within(contenders, f"eps {eps:g}", lambda one: one[0].name):
             r = _record(motion, eps, contender, setting)

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from polhode.compiled import program
-from polhode.core.trig import SHORT, sine_versine, sine_versine_of_step
+from polhode.core.trig import SHORT, half_turn, sine_versine, sine_versine_of_step
 
 Floats = NDArray[np.float64]
 draw = np.random.default_rng(3)
@@ -33,6 +33,12 @@ def rows(x: Any, sine: Any, versine: Any, count: int) -> int:
 def rows_of_step(x: Any, sine: Any, versine: Any, count: int) -> int:
     for i in range(count):
         sine[i], versine[i] = sine_versine_of_step(x[i])
+    return 0
+
+
+def rows_of_turn(z: Any, ratio: Any, versine: Any, count: int) -> int:
+    for i in range(count):
+        ratio[i], versine[i] = half_turn(z[i])
     return 0
 
 
@@ -110,6 +116,23 @@ def test_angles_of_steps() -> None:
     long = long[long * long >= SHORT]
     assert np.array_equal(compiled_of_step(long), compiled(long))
     assert not np.array_equal(compiled_of_step(short), compiled(short))
+
+
+def test_turns_by_the_square_of_their_angle() -> None:
+    """Measured: 0.57 for the ratio of sine and angle, 1.31 for the versine, on short angles; beyond, 3e-16 in all."""
+    short = np.concatenate([draw.uniform(0, SHORT, 2000), 10.0 ** draw.uniform(-300, -3, 300)])
+    ratio, versine = compiled(short, rows_of_turn)
+    with mp.workdps(60):
+        for z, s, e in zip(short.tolist(), ratio.tolist(), versine.tolist(), strict=True):
+            x = mp.sqrt(mp.mpf(z))
+            assert _ulps(s, mp.sin(x) / x, 0) < 0.65
+            assert _ulps(e, 2 * mp.sin(x / 2) ** 2, 0) < 1.5
+    long = draw.uniform(math.sqrt(SHORT), 20, 2000)
+    ratio, versine = compiled(long * long, rows_of_turn)
+    sign = np.where(np.round(long / np.pi) % 2 == 0, 1.0, -1.0)
+    assert np.abs(long * ratio - sign * np.sin(long)).max() < 4e-15  # the root of the square is rounded
+    assert np.abs((1 - versine) - sign * np.cos(long)).max() < 4e-15
+    assert compiled(np.zeros(1), rows_of_turn) == (np.ones(1), np.zeros(1))
 
 
 def test_plain_python_is_as_good_without_reduction() -> None:

@@ -17,6 +17,7 @@ from polhode.core.exact import effort
 from polhode.core.types import Depends, Params, Quat, Rotor, Scales, State, Vec3
 from polhode.ensembles import batch, ensemble, result
 from polhode.ensembles.initial import Starts
+from polhode.methods import find
 from tests.contract._measure import interpreted
 
 BODY = ph.Body([1.0, 2.0, 2.7])
@@ -617,6 +618,20 @@ def test_more_lanes_change_no_bit() -> None:
     assert (many.lanes, *[some.lanes for some in fewer]) == (16, 8, 8)
     assert np.array_equal(many.quaternion, np.concatenate([some.quaternion for some in fewer]))
     assert np.array_equal(many.momentum, np.concatenate([some.momentum for some in fewer]))
+
+
+def test_lanes_fill_two_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever that is quicker: exact flows of bodies with three moments need the registers for themselves."""
+    rates = np.random.default_rng(7).normal(size=(75, 3))
+    made = {}
+    for floats in (4, 8):
+        monkeypatch.setattr(batch, "floats_in_register", lambda floats=floats: floats)
+        made[floats] = ph.ensemble(ph.Body([1.0, 1.0, 1.6]), TOP, omega=rates, method="Strang", **GRID)
+        assert batch.lanes_of(find("Strang"), 75, triaxial=True) == 8
+        assert batch.lanes_of(find("Strang"), 63, triaxial=False) == 8
+    assert (made[4].lanes, made[8].lanes) == (8, 16)
+    assert np.array_equal(made[4].quaternion, made[8].quaternion)
+    assert np.array_equal(made[4].momentum, made[8].momentum)
 
 
 def test_the_last_of_different_bodies_alone_in_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:

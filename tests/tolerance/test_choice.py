@@ -97,6 +97,29 @@ def test_choice_for_many_bodies() -> None:
     assert choose(given, 1e-9, 100).method.name != "ABA1064"
 
 
+def test_low_orders_are_dear_where_errors_of_bodies_differ() -> None:
+    """The tops of celledoni2006: at 1e-11 most bodies need 250 steps of the one, and 490 of the other."""
+    given = Character(5.0, 20.8, 1e-6, Depends.POSITION, False, steadiness=2.1)
+    assert choose(given, 1e-11, 1).method.name == choice.CORRECTED
+    assert choose(given, 1e-11, 1, many=True).method.name == choice.MODIFIED
+
+
+def test_correctors_look_beyond_the_ends_where_torques_have_values() -> None:
+    orbit = ph.environment.Orbit(semi_major_axis=3.7e11, eccentricity=0.15, mu=1.327e20)
+    endless = ph.GravityGradient(orbit=orbit)
+    steady = ph.SinusoidalTorque((0.0, 0.0, 1e-16), 1e-4)
+    for torque, corrected in (
+        (endless, True),
+        (endless + steady, True),
+        (endless + ph.torque(lambda t, q, w, p: (0.0, 0.0, 1e-25 * t)), False),
+    ):
+        body, rate, end = ph.Body([1.0, 1.4, 1.7]), (5e-5, 3e-5, 2e-4), 1e8
+        problem, _ = checked_arguments(body, torque, omega=rate, t_span=(0.0, end), rtol=1e-4, t_eval=[end])
+        assert torque.has_value_at_all_times is corrected
+        chosen = choose(character.character(problem), 1e-4, 1).method
+        assert (chosen.name == choice.CORRECTED) is corrected
+
+
 def test_many_outputs_are_cheap_on_a_grid() -> None:
     """A corrector makes one passage to show a state between two steps, and three for one within a step."""
     long = problem_like(torque_ratio=1e-7, span=1e3)

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode.compiled import floats_in_register
 from polhode.core.types import Depends
 from polhode.ensembles.batch import LANES, Batch, Survey, efforts
 from polhode.ensembles.initial import Start, Starts
@@ -51,9 +50,9 @@ CROWDED = 0.05
 """The part of bodies that lanes cannot carry on, at five times the price, from which more steps are cheaper."""
 SPLITTING = "ABA1064"
 """The splitting that is tried beside collocation."""
-NODE_COST = {4: 1.4, 8: 2.1}
-"""The cost of an evaluation in collocation over one of a splitting, with its flow of a symmetric body, by the floats in
-a register: splittings have as many bodies there, and collocation the points of one step."""
+NODE_COST = 1.8
+"""The cost of an evaluation in collocation over one of a splitting, with its flow of a symmetric body: 1.65 to 1.96
+were measured, in registers of four floats and of eight."""
 SPEED_POWERS = (0.0, 0.5, 1.0)
 """The powers of its speed with which the steps that a body needs may grow."""
 MANY_FLOWS = 1e6
@@ -295,7 +294,7 @@ class Pilots:
             levels = levels.replace(replace(levels.candidate, order=seen))
         assert bodies.rows is not None
         each = float(np.median(bodies.rows.evaluations / np.maximum(bodies.rows.steps, 1)))
-        price = NODE_COST[floats_in_register()] if method.collocation and self.characters[0].dearness == 0.0 else 1.0
+        price = NODE_COST if method.collocation and self.characters[0].dearness == 0.0 else 1.0
         return Settled(price * each * levels.candidate.first, levels, history)
 
     def _suited(self, levels: Levels, history: History, too_few: float) -> Levels:
