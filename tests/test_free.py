@@ -268,7 +268,7 @@ def test_states_are_evaluated_in_plain_python_until_a_program_pays(monkeypatch: 
         return f
 
     monkeypatch.setattr(free, "_program", program)
-    monkeypatch.setattr(free, "is_kept", lambda f, signature: there)
+    monkeypatch.setattr(free, "kept_program", lambda f, signature: f if there else None)
     monkeypatch.setattr(free, "_interpreted", {})
     SHORT.at(np.linspace(0, 1, free.STATES_BEFORE_LOADING))
     SHORT.at(0.5)

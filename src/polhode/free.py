@@ -17,7 +17,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.attitudes import WithAttitudes
 from polhode.body import Body
-from polhode.compiled import compiles, is_kept, program
+from polhode.compiled import compiles, kept_program, program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
 from polhode.core.fused import with_fused
 from polhode.core.quat import to_space
@@ -841,7 +841,8 @@ def _evaluate(f: Callable[..., int], motions: Floats, arrays: tuple[Floats, ...]
     t, *out = arrays
     states, before = len(motions) * t.size, _interpreted.get(f, 0)
     most = STATES_BEFORE_COMPILING
-    if before + states > STATES_BEFORE_LOADING and (before + states > most or is_kept(f, EVALUATE)):
+    is_there = before + states > STATES_BEFORE_LOADING and kept_program(f, EVALUATE) is not None
+    if is_there or before + states > most:
         _interpreted[f] = most
         _program(f, EVALUATE)(motions.reshape(-1), *arrays, t0, len(motions), t.size)
         return

@@ -203,16 +203,6 @@ def kept_program(f: Any, signature: str) -> Program | None:
     return None if isinstance(found, Complaint) else found
 
 
-def is_kept(f: Any, signature: str) -> bool:
-    """Whether f has been compiled before: then a program takes a moment, and else seconds."""
-    with _lock:
-        name, volatile, _ = digest(plain(f))
-        if (name, signature) in _programs:
-            return True
-    path = None if volatile else _path_of((name, signature))
-    return path is not None and path.exists()
-
-
 def _path_of(key: tuple[str, str]) -> Path | None:
     """Returns the file of a program; None if there is no place where programs are kept."""
     directory = trusted_directory()
