@@ -67,6 +67,8 @@ LEAST_TOLERANCE = 1e-11
 """Smaller tolerances want compensated sums."""
 MOST_TURN = 1500.0
 """The longest motion, in radians, for which a call costs more than what another method would save."""
+MOST_TURN_SYMMETRIC = 800.0
+"""The same for a body with an axis of symmetry: others take part in its spin, and make a tenth of the steps."""
 MOST_STEPS = 4000
 """More steps are not made without a look at Ctrl-C: they take milliseconds."""
 MOST_ROWS_AT_STEPS = 501
@@ -172,7 +174,7 @@ class Calls:
 def _answer_program(on_compile: OnCompile) -> Program | None:
     """Returns the program that answers; None if it is not worth a compilation yet.
 
-    `polhode warm` compiles it. In plain Python its functions decide the same, and take a third of a millisecond.
+    `polhode warm` compiles it. In plain Python its functions decide the same, and take half a millisecond.
     """
     if Calls.program is None:
         Calls.program = kept_program(_answer(), SIGNATURE)
@@ -306,4 +308,5 @@ def is_short(problem: Problem, rtol: float) -> bool:
     if problem.every != 1 if times is None else times.size > estimate.CHECKS:
         return False
     rate = problem.omega_start if problem.omega_given is None else problem.omega_given
-    return math.hypot(*rate.tolist()) * abs(problem.span) <= MOST_TURN
+    most = MOST_TURN_SYMMETRIC if problem.body.symmetry_axis else MOST_TURN
+    return math.hypot(*rate.tolist()) * abs(problem.span) <= most
