@@ -67,8 +67,11 @@ LEAST_TOLERANCE = 1e-11
 """Smaller tolerances want compensated sums."""
 MOST_TURN = 1500.0
 """The longest motion, in radians, for which a call costs more than what another method would save."""
-MOST_TURN_SYMMETRIC = 800.0
-"""The same for a body with an axis of symmetry: others take part in its spin, and make a tenth of the steps."""
+MOST_SPIN = 800.0
+"""The same for a body that spins about its axis of symmetry: other methods take part in that, and make a tenth of the
+steps."""
+SPINS = 0.5
+"""A symmetric body spins if it turns about its momentum by less than this part of its rate."""
 MOST_STEPS = 4000
 """More steps are not made without a look at Ctrl-C: they take milliseconds."""
 MOST_ROWS_AT_STEPS = 501
@@ -308,5 +311,9 @@ def is_short(problem: Problem, rtol: float) -> bool:
     if problem.every != 1 if times is None else times.size > estimate.CHECKS:
         return False
     rate = problem.omega_start if problem.omega_given is None else problem.omega_given
-    most = MOST_TURN_SYMMETRIC if problem.body.symmetry_axis else MOST_TURN
-    return math.hypot(*rate.tolist()) * abs(problem.span) <= most
+    turn = math.hypot(*rate.tolist()) * abs(problem.span)
+    if turn > MOST_SPIN and (axis := problem.body.symmetry_axis):
+        about_momentum = math.hypot(*problem.momentum_start.tolist()) / float(problem.body.moments[axis % 3])
+        if about_momentum * abs(problem.span) < SPINS * turn:
+            return False
+    return turn <= MOST_TURN
