@@ -59,6 +59,8 @@ class Rules(NamedTuple):
     after_failure: float
     """The steps of the next try after one that failed, over those of that one."""
     far: float
+    tighter: float
+    """What the iterations of the next try may leave, over what those of this one might."""
     uneven: float
     out_of_reach: float
     stiff_radians: float
@@ -185,8 +187,8 @@ def answerer(rules: Rules) -> Callable[..., int]:
             if not error < math.inf or (error < 0.1 and error * steps > before * fewer):
                 return ELSEWHERE  # more steps have not helped
             n = steps * _factor(r, rtol, error, float(steps), before, fewer)
-            if error > r.far * rtol:
-                solved = 0.0  # the motion makes errors grow so much that iterations go on to round-off
+            # it may be what iterations have left, which a motion beside a separatrix makes grow
+            solved = 0.0 if error > r.far * rtol else r.tighter * solved
             before, fewer = error, float(steps)
         return ELSEWHERE
 

@@ -78,6 +78,8 @@ MOST_ROWS_AT_STEPS = 501
 """Output at steps is compared in other rows where there are more."""
 TRIES = 4
 """After so many tries the rest is left to the search."""
+TIGHTER = 1e-3
+"""What iterations may leave after a try that failed, over what they might before: three more of ten."""
 CLOSE = 0.05
 """Estimates of more than this part of the tolerance are close to it."""
 WORTH_A_PROGRAM = 1000
@@ -103,7 +105,8 @@ def _rules() -> Rules:
         close=CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,
         least_factor_in_doubt=refine.LEAST_FACTOR_IN_DOUBT, most_factor=refine.MOST_FACTOR,
         share_of_order=refine.LEAST_SHARE_OF_ORDER, small_rise=refine.SMALL_RISE,
-        after_failure=refine.FINER**refine.RISE_AFTER_FAILURE, far=refine.FAR, uneven=UNEVEN,
+        after_failure=refine.FINER**refine.RISE_AFTER_FAILURE, far=refine.FAR, tighter=TIGHTER,
+        uneven=UNEVEN,
         out_of_reach=OUT_OF_REACH, stiff_radians=STIFF_RADIANS, difference=DIFFERENCE, most_turn=MOST_TURN,
         most_steps=MOST_STEPS, most_rows=MOST_ROWS_AT_STEPS, checks=estimate.CHECKS, tries=TRIES,
     )  # fmt: skip
