@@ -37,8 +37,8 @@ class Rules(NamedTuple):
     """The factors of the estimate."""
     rounding: float
     growing: float
-    """The factor of both where a torque may bring the body to rest: there all errors grow, those of iterations too, and
-    a companion shows that in one direction only."""
+    """The factor of both where a torque may bring the body to rest, or a first try has failed: there all errors grow,
+    those of iterations too, and a companion shows that in one direction only."""
     maybe_round_off: float
     coarser: float
     iteration_share: float
@@ -170,9 +170,10 @@ def answerer(rules: Rules) -> Callable[..., int]:
             steps = _on_grid(math.ceil(n), parts, rows, r.worth_a_grid)
             if steps > r.most_steps or (rows == 0 and steps >= r.most_rows):
                 return ELSEWHERE
+            grows = c.torque_ratio > r.rests_from or attempt > 0  # a first try fails where errors grow unforeseen
             status, error, used, evaluations = try_steps(
-                drive, asked, body, s, c, turn, steps, solved, setting, values, y, memory, listed, tables, offsets,
-                out, other, seen_at, found, index, count, counter,
+                drive, asked, body, s, c, grows, turn, steps, solved, setting, values, y, memory, listed, tables,
+                offsets, out, other, seen_at, found, index, count, counter,
             )  # fmt: skip
             spent += evaluations
             if status == OK and error <= rtol:
@@ -200,9 +201,9 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
     r = rules
 
     def try_steps(
-        drive: Any, asked: Asked, body: Rotor, s: State, c: Seen, turn: float, steps: int, solved: float, setting: Any,
-        values: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any, other: Any, seen_at: Any,
-        found: Any, index: Any, count: Any, counter: int,
+        drive: Any, asked: Asked, body: Rotor, s: State, c: Seen, grows: bool, turn: float, steps: int, solved: float,
+        setting: Any, values: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any, other: Any,
+        seen_at: Any, found: Any, index: Any, count: Any, counter: int,
     ) -> tuple[int, float, float, float]:  # fmt: skip
         """Returns status, error, the error that iterations may leave in a step, and the evaluations."""
         t0, t1, rows, span = asked.t0, asked.t1, asked.rows, asked.t1 - asked.t0
@@ -244,8 +245,8 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
                     mine = first + k if rows > 0 else min((k + 1) * stride, steps)
                     d = _distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
                     apart = d if not d <= apart else apart  # NaN, too
-                error = _estimate(r, asked, c, apart, max(c.free_rate, fastest)) + steps * c.leverage * left
-                if which == 1 and c.torque_ratio > r.rests_from and r.close * asked.rtol < error <= asked.rtol:
+                error = _estimate(r, asked, grows, apart, max(c.free_rate, fastest)) + steps * c.leverage * left
+                if which == 1 and grows and r.close * asked.rtol < error <= asked.rtol:
                     companions = 2  # errors may grow in one direction, which one companion may not show
             which += 1
         return OK, error, left, spent
@@ -282,12 +283,12 @@ def _follow(
         a, b = b, t1
 
 
-def _estimate(r: Rules, asked: Asked, c: Seen, apart: float, rate: float) -> float:
+def _estimate(r: Rules, asked: Asked, grows: bool, apart: float, rate: float) -> float:
     """Returns the error of a run whose companions are at this distance, without what its iterations left."""
     span = abs(asked.t1 - asked.t0)
     beyond = max(abs(asked.t0), abs(asked.t1), span) - span
     floor = NUDGE * (8.0 + (1.0 + 2.0 * asked.unequal) * rate * span + rate * beyond)
-    truncation = max(r.truncation, r.growing) if c.torque_ratio > r.rests_from else r.truncation
+    truncation = max(r.truncation, r.growing) if grows else r.truncation
     return max(truncation * apart, min(r.rounding * apart, r.maybe_round_off * floor)) + floor
 
 

@@ -78,6 +78,9 @@ MOST_ROWS_AT_STEPS = 501
 """Output at steps is compared in other rows where there are more."""
 TRIES = 4
 """After so many tries the rest is left to the search."""
+LESS_SOLVED = 3.0
+"""What the iterations of a companion may leave, over that of its run. With 5, as in longer runs, estimates would be a
+third larger."""
 TIGHTER = 1e-3
 """What iterations may leave after a try that failed, over what they might before: three more of ten."""
 CLOSE = 0.05
@@ -100,7 +103,7 @@ def _rules() -> Rules:
         turn_growth=model.turn_growth, order=order, truncation=factors.truncation, rounding=factors.rounding,
         growing=choice.FACTOR_WHERE_ROUNDING_GROWS,
         maybe_round_off=estimate.MAYBE_ROUND_OFF, coarser=estimate.COARSER, iteration_share=choice.ITERATION_SHARE,
-        less_solved=choice.LESS_SOLVED, worth_allowing=choice.WORTH_ALLOWING, unstable_growth=choice.UNSTABLE_GROWTH,
+        less_solved=LESS_SOLVED, worth_allowing=choice.WORTH_ALLOWING, unstable_growth=choice.UNSTABLE_GROWTH,
         worth_a_grid=choice.WORTH_A_GRID, first_stop=estimate.FIRST_STOP, rests_from=choice.BRINGS_TO_REST_RATIO,
         close=CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,
         least_factor_in_doubt=refine.LEAST_FACTOR_IN_DOUBT, most_factor=refine.MOST_FACTOR,
