@@ -244,7 +244,7 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
                 for k in range(compared):
                     mine = first + k if rows > 0 else min((k + 1) * stride, steps)
                     d = _distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
-                    apart = d if not d <= apart else apart  # NaN, too
+                    apart = d if apart == apart and not d <= apart else apart  # NaN, too, which stays
                 error = _estimate(r, asked, grows, apart, max(c.free_rate, fastest)) + steps * c.leverage * left
                 if which == 1 and grows and r.close * asked.rtol < error <= asked.rtol:
                     companions = 2  # errors may grow in one direction, which one companion may not show

@@ -183,7 +183,8 @@ class Calls:
 def _answer_program(on_compile: OnCompile) -> Program | None:
     """Returns the program that answers; None if it is not worth a compilation yet.
 
-    `polhode warm` compiles it. In plain Python its functions decide the same, and take half a millisecond.
+    `polhode warm` compiles it. In plain Python its functions find the same motions, in half a millisecond;
+    estimates may differ in their last digit.
     """
     if Calls.program is None:
         Calls.program = kept_program(_answer(), SIGNATURE)
@@ -235,7 +236,7 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     if not is_short(problem, rtol) or (loops := _loops(problem, on_compile)) is None:
         return None
     listed = None if problem.times is None else problem.times.tobytes()
-    grid = _grid((ById(body), problem.t_start, problem.t_end, listed), Beside((problem, loops.memory)))
+    grid = _grid((ById(body), problem.t_start, problem.t_end, listed, loops.memory), Beside((problem, loops.memory)))
     values = np.array(torque.parameters(body), dtype=np.float64)
     numbers, out = np.empty(grid.ends[-1]), np.empty((grid.room, STATE))
     counters = np.zeros(COUNTERS + grid.room, dtype=np.int64)
