@@ -345,10 +345,9 @@ class SystemRun:
             try:
                 status = self._call(drive, stop)
             except Exception as problem:
-                if is_from_handler(problem) or is_from_callback(problem):
-                    self._undo_step()
-                    raise
                 self._undo_step()
+                if is_from_handler(problem) or is_from_callback(problem):
+                    raise
                 self.raised = str(problem) or type(problem).__name__
                 return Status.RAISED
             spent = time.perf_counter() - clock

@@ -33,6 +33,9 @@ STEPS_WITH_ROWS = 1000
 """The number of steps for which DOP853, whose steps are not known beforehand, is compared in listed rows."""
 CHECKS = 100
 """The number of rows up to which all are compared, however few steps there are."""
+CLOSE = 0.05
+"""Estimates of more than this part of the tolerance are close to it: where errors may grow, a second companion is
+asked."""
 NOISE = 1e-13
 """Carried numbers that are smaller than this part of the largest one, in a run and its companion, are round-off: the
 last digits by which the two begin apart, and what some thousand steps make of them."""

@@ -83,8 +83,6 @@ LESS_SOLVED = 3.0
 third larger."""
 TIGHTER = 1e-3
 """What iterations may leave after a try that failed, over what they might before: three more of ten."""
-CLOSE = 0.05
-"""Estimates of more than this part of the tolerance are close to it."""
 WORTH_A_PROGRAM = 1000
 """The calls in plain Python after which the program that answers is compiled, which takes seconds."""
 KEPT = 64
@@ -105,7 +103,7 @@ def _rules() -> Rules:
         maybe_round_off=estimate.MAYBE_ROUND_OFF, coarser=estimate.COARSER, iteration_share=choice.ITERATION_SHARE,
         less_solved=LESS_SOLVED, worth_allowing=choice.WORTH_ALLOWING, unstable_growth=choice.UNSTABLE_GROWTH,
         worth_a_grid=choice.WORTH_A_GRID, first_stop=estimate.FIRST_STOP, rests_from=choice.BRINGS_TO_REST_RATIO,
-        close=CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,
+        close=estimate.CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,
         least_factor_in_doubt=refine.LEAST_FACTOR_IN_DOUBT, most_factor=refine.MOST_FACTOR,
         share_of_order=refine.LEAST_SHARE_OF_ORDER, small_rise=refine.SMALL_RISE,
         after_failure=refine.FINER**refine.RISE_AFTER_FAILURE, far=refine.FAR, tighter=TIGHTER,

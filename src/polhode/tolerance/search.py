@@ -35,6 +35,7 @@ from polhode.tolerance.character import Character, Trial, character
 from polhode.tolerance.choice import ANY_TORQUE, BRINGS_TO_REST_RATIO, STIFF, Candidate, candidate, choose
 from polhode.tolerance.estimate import (
     ALIKE,
+    CLOSE,
     MANY_ROWS,
     STEPS_WITH_ROWS,
     apart_from_start,
@@ -215,7 +216,7 @@ class OneBody:
         apart = max([distance(run, rows, other, before, fastest) for other in others])
         self._lower_bounds(max(self.free_rate, fastest))
         error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
-        if self.errors_may_grow and len(others) == 1 and instant.CLOSE * self.rtol < error <= self.rtol:
+        if self.errors_may_grow and len(others) == 1 and CLOSE * self.rtol < error <= self.rtol:
             again = candidate.plan(asked, n, solved, coarser=2)
             second = self._made(self._companion(candidate, again, run.t[rows], second=True))
             apart = max(apart, distance(run, rows, second, before, fastest))
