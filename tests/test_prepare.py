@@ -39,11 +39,14 @@ def assert_same(a: ph.Solution, b: ph.Solution) -> None:
 
 @pytest.mark.parametrize("method", ["RK4", "Strang", "DOP853"])
 @pytest.mark.parametrize("output", OUTPUTS, ids=["steps", "every", "listed"])
-def test_a_prepared_run_is_that_of_simulate(method: str, output: dict[str, Any]) -> None:
+def test_short_runs_are_those_that_show_their_progress(method: str, output: dict[str, Any]) -> None:
+    """A prepared run and a short one of `simulate` are made by one call; one with progress goes in chunks."""
     prepared = ph.prepare(BODY, TOP, method=method, **GIVEN, **output)
     for omega, attitude in starts(4):
-        whole = ph.simulate(BODY, TOP, omega=omega, attitude=attitude, method=method, **GIVEN, **output)
+        asked: dict[str, Any] = {"omega": omega, "attitude": attitude, "method": method, **GIVEN, **output}
+        whole = ph.simulate(BODY, TOP, **asked, progress=lambda done, total: None)
         assert_same(prepared(omega, attitude), whole)
+        assert_same(ph.simulate(BODY, TOP, **asked), whole)
 
 
 def test_a_prepared_run_without_compilation_is_that_of_simulate(plain: None) -> None:

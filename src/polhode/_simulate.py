@@ -20,6 +20,7 @@ from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.cost import announce
 from polhode.integration.loop import Begin, Progress, SimulationFailed, SimulationInterrupted, solve
+from polhode.integration.quick import made_at_once
 from polhode.integration.short_steps import levels_of_polhode
 from polhode.io.records import is_same_torque
 from polhode.methods import Method
@@ -116,7 +117,8 @@ def simulate(
             say_what_it_costs(problem, goal, shown=progress is not None)
         if watched:
             return _events.with_events(problem, goal, watched, progress, on_compile)
-        return solve(problem, goal, None, progress, on_compile)
+        found = made_at_once(problem, goal, on_compile) if progress is None else None
+        return solve(problem, goal, None, progress, on_compile) if found is None else found
     if watched:
         return _accurate_with_events(problem, goal, watched, progress, on_compile)
     return free.answer(problem, goal, progress, on_compile)
