@@ -54,6 +54,31 @@ def test_a_prepared_run_without_compilation_is_that_of_simulate(plain: None) -> 
     assert_same(prepared([0.1, 0.2, 1.0]), ph.simulate(BODY, TOP, omega=[0.1, 0.2, 1.0], method="RK4", **GIVEN))
 
 
+@pytest.mark.parametrize("torque", [TOP, None, ph.SinusoidalTorque((0.1, 0.0, 0.0), 3.0), ph.LinearDamping(0.1)])
+@pytest.mark.parametrize("output", OUTPUTS[::2], ids=["steps", "listed"])
+def test_a_prepared_answer_is_that_of_simulate(torque: Any, output: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"t_span": (0.0, 1.05), "rtol": 1e-8, **output}
+    prepared = ph.prepare(BODY, torque, **asked)
+    for omega, attitude in starts(4):
+        found, whole = prepared(omega, attitude), ph.simulate(BODY, torque, omega=omega, attitude=attitude, **asked)
+        assert_same(found, whole)
+        assert (found.error_estimate, found.rtol, found.method) == (whole.error_estimate, 1e-8, whole.method)
+
+
+def test_a_prepared_answer_knows_what_it_is() -> None:
+    prepared = ph.prepare(BODY, TOP, rtol=1e-6, t_span=(0.0, 1.0))
+    assert (prepared.rtol, prepared.step, prepared.method) == (1e-6, None, None)
+    assert repr(prepared) == "<prepared: Body([1.0, 2.0, 2.5]), HeavyTop, rtol 1e-06 from 0 to 1>"
+    again, other = pickle.loads(pickle.dumps(prepared)), ph.HeavyTop(0.3)
+    assert_same(
+        again([0.1, 0.2, 1.0], torque=other),
+        ph.simulate(BODY, other, omega=[0.1, 0.2, 1.0], rtol=1e-6, t_span=(0.0, 1.0)),
+    )
+    by_name = ph.prepare(BODY, TOP, rtol=1e-6, method="Strang", t_span=(0.0, 1.0))
+    assert by_name([0.1, 0.2, 1.0]).method == "Strang"
+    assert repr(by_name) == "<prepared: Body([1.0, 2.0, 2.5]), HeavyTop, Strang with rtol 1e-06 from 0 to 1>"
+
+
 def test_the_torque_of_a_call_may_have_other_numbers() -> None:
     prepared = ph.prepare(BODY, TOP, method="RK4", **GIVEN)
     heavier = ph.HeavyTop(0.7, point=(0.1, 0.0, 0.5))
@@ -107,8 +132,10 @@ def test_errors_are_those_of_simulate() -> None:
         with pytest.raises(here.type) as there:
             ph.simulate(BODY, TOP, method="RK4", **GIVEN, **wrong)
         assert str(here.value) == str(there.value)
-    with pytest.raises(ValueError, match="rtol cannot be prepared"):
+    with pytest.raises(ValueError, match="either rtol, and the step is chosen, or step, not both"):
         ph.prepare(BODY, TOP, method="RK4", rtol=1e-6, **GIVEN)
+    with pytest.raises(ValueError, match="give rtol, the error of the answer"):
+        ph.prepare(BODY, TOP, t_span=(0.0, 1.0))
     with pytest.raises(ValueError, match="MR2 does not accept"):
         ph.prepare(BODY, ph.LinearDamping(0.1), method="MR2", **GIVEN)
 

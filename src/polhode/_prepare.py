@@ -1,4 +1,4 @@
-"""prepare(...) -> Prepared: many runs of one body with one method and step, each from another start, at little cost."""
+"""prepare(...) -> Prepared: many motions of one body over one span, each from another start, at little cost."""
 
 from typing import Any, final
 
@@ -17,6 +17,8 @@ from polhode.integration.variable import steps_of
 from polhode.methods import Method
 from polhode.problem import Plan, Problem
 from polhode.solution import Solution
+from polhode.tolerance import free
+from polhode.tolerance.search import Goal
 from polhode.torques import CustomTorque, Torque, checked
 
 KEPT_PROGRAMS = 32
@@ -28,15 +30,15 @@ def prepare(
     body: Body,
     torque: Torque | None = None,
     *,
-    method: str | Method,
-    step: float,
     t_span: tuple[float, float],
+    rtol: float | None = None,
+    step: float | None = None,
+    method: str | Method | None = None,
     t_eval: Any = None,
     every: int | None = None,
-    rtol: float | None = None,
     on_compile: OnCompile = None,
 ) -> "Prepared":
-    """Does once what `simulate` does in every call, for many runs that differ in their start and their parameters.
+    """Does once what `simulate` does in every call, for many motions that differ in their start and their parameters.
 
     What is returned is called with the start: `prepared(omega, attitude, parameters=..., torque=..., state=...)`
     returns the same solution, bit by bit, as `simulate` with the same arguments. It can be called from many threads at
@@ -44,39 +46,34 @@ def prepare(
 
     Parameters
     ----------
-    body, torque, method, step, t_span, t_eval, every, on_compile
-        As in `simulate`. The function of a torque of your own is compiled as it is now: what it reads from elsewhere,
-        such as a global constant, is not looked at again.
-    rtol
-        Not possible: method and step are chosen anew for every start. Give those of one answer,
-        `found = simulate(..., rtol=1e-6)`, as `method=found.method, step=found.step`.
+    body, torque, t_span, rtol, step, method, t_eval, every, on_compile
+        As in `simulate`. With `step`, the function of a torque of your own is compiled as it is now: what it reads from
+        elsewhere, such as a global constant, is not looked at again. With `rtol`, method and step are chosen for every
+        start, and every solution has its own estimate.
 
     Examples
     --------
     >>> top = ph.prepare(ph.Body([5, 5, 1]), ph.HeavyTop(20), method="MR2", step=0.01, t_span=(0, 1))
     >>> top([0, 0, 50], [0.96, 0.28, 0, 0]).omega[-1].round(4)
     array([-0.2431,  0.391 , 50.0001])
+    >>> top = ph.prepare(ph.Body([5, 5, 1]), ph.HeavyTop(20), rtol=1e-9, t_span=(0, 1), t_eval=[1])
+    >>> top([0, 0, 50], [0.96, 0.28, 0, 0]).omega[-1].round(4)
+    array([-0.2423,  0.3924, 50.    ])
     """
-    if rtol is not None:
-        raise ValueError(
-            "rtol cannot be prepared, since method and step are chosen anew for every start: give method= and step=, "
-            "such as those of one answer, found = simulate(..., rtol=...): method=found.method, step=found.step"
-        )
     acting = None if torque is None else checked(torque)
     anywhere = None if acting is None or not acting.state_names else [0.0] * len(acting.state_names)
     problem = Problem.given(
         body, acting, omega=(0.0, 0.0, 0.0), t_span=t_span, t_eval=t_eval, every=every, state=anywhere
     )  # fmt: skip
-    plan = checked_goal(problem, None, step, method)
-    assert isinstance(plan, Plan)
-    if not plan.method.variable_steps:
-        say_what_it_costs(problem, plan, shown=False)
-    return Prepared(problem, plan, on_compile)
+    wanted = checked_goal(problem, rtol, step, method)
+    if isinstance(wanted, Plan) and not wanted.method.variable_steps:
+        say_what_it_costs(problem, wanted, shown=False)
+    return Prepared(problem, wanted, on_compile)
 
 
 @final
 class Prepared:
-    """Runs of one body with one method and step, over one span of time, with one kind of output. `prepare` makes it.
+    """Motions of one body over one span of time, with one kind of output. `prepare` makes it.
 
     Examples
     --------
@@ -85,15 +82,17 @@ class Prepared:
     [0.0325, -0.2431]
     """
 
-    def __init__(self, problem: Problem, plan: Plan, on_compile: OnCompile = None) -> None:
-        self._problem, self._plan, self._on_compile = problem, plan, on_compile
-        self._is_quick = may_be_quick(problem) and are_equal(steps_of(problem, plan))
+    def __init__(self, problem: Problem, wanted: Plan | Goal, on_compile: OnCompile = None) -> None:
+        self._problem, self._wanted, self._on_compile = problem, wanted, on_compile
         self._needed, self._parameters = _needs(problem.torque), len(problem.torque.parameters(problem.body))
         self._runs: dict[object, QuickRuns] = {}
         self._only: QuickRuns | None = None
         """The runs, if one program serves for all starts."""
-        if self._is_quick and plan.method.ignores_scales:
-            self._only = self._runs_of(problem, plan)
+        self._is_quick = False
+        if isinstance(wanted, Plan) and may_be_quick(problem) and are_equal(steps_of(problem, wanted)):
+            self._is_quick = True
+            if wanted.method.ignores_scales:
+                self._only = self._runs_of(problem, wanted)
 
     @property
     def body(self) -> Body:
@@ -106,25 +105,29 @@ class Prepared:
         return self._problem.torque
 
     @property
-    def method(self) -> Method:
-        """How it is integrated."""
-        return self._plan.method
+    def method(self) -> Method | None:
+        """How it is integrated; None: that is chosen for every start."""
+        return self._wanted.method
 
     @property
-    def step(self) -> float:
-        """The length of a step, in s."""
-        return self._plan.step
+    def step(self) -> float | None:
+        """The length of a step, in s; None: it is chosen for every start."""
+        return self._wanted.step if isinstance(self._wanted, Plan) else None
+
+    @property
+    def rtol(self) -> float | None:
+        """The error of every answer; None: it is not stated, since method and step are given."""
+        return None if isinstance(self._wanted, Plan) else self._wanted.rtol
 
     def __repr__(self) -> str:
-        asked = self._problem
-        return (
-            f"<prepared: {self.body!r}, {asked.torque.name}, {self.method.name} with step {self.step:g} from "
-            f"{asked.t_start:g} to {asked.t_end:g}>"
-        )
+        asked, wanted = self._problem, self._wanted
+        how = f"step {wanted.step:g}" if isinstance(wanted, Plan) else f"rtol {wanted.rtol:g}"
+        by = f"{wanted.method.name} with " if wanted.method is not None else ""
+        return f"<prepared: {self.body!r}, {asked.torque.name}, {by}{how} from {asked.t_start:g} to {asked.t_end:g}>"
 
     def __reduce__(self) -> Any:
         """Pickles what was asked for: another process prepares it again."""
-        return Prepared, (self._problem, self._plan)
+        return Prepared, (self._problem, self._wanted)
 
     def __call__(
         self, omega: Any, attitude: Any = None, *, parameters: Any = None, torque: Torque | None = None,
@@ -147,13 +150,15 @@ class Prepared:
             values = np.array(torque.parameters(self.body), dtype=np.float64)
             if values.size != self._parameters:
                 raise ValueError(f"{self.torque.name} has {self._parameters} parameters, not {values.size}")
-        problem = self._problem.starting(omega, attitude, state, torque)
-        plan, runs = self._plan, self._only
+        problem, wanted = self._problem.starting(omega, attitude, state, torque), self._wanted
+        if not isinstance(wanted, Plan):
+            return free.answer(problem, wanted, None, self._on_compile)
+        plan, runs = wanted, self._only
         if runs is None and self._is_quick:
             plan = plan.replace(torque_size=self._size_at_start(problem, values))
             runs = self._runs_of(problem, plan)
         found = None if runs is None else runs.solution(problem, plan, values)
-        return solve(problem, self._plan, None, None, self._on_compile) if found is None else found
+        return solve(problem, wanted, None, None, self._on_compile) if found is None else found
 
     def _runs_of(self, problem: Problem, plan: Plan) -> QuickRuns:
         """Returns the runs for starts of such a size."""
