@@ -14,10 +14,7 @@ from polhode.tolerance.refine import (
     FINER,
     MOST_GROUPED_FAILURES,
     History,
-    HistoryOfOne,
     Search,
-    SearchOfOne,
-    Single,
     Tried,
 )
 
@@ -135,37 +132,16 @@ def test_before_a_body_is_given_up_its_iterations_go_on_to_round_off() -> None:
     assert search.history.error[-1, 0] == 1e-14
 
 
-def test_the_history_of_one_body_shows_what_that_of_many_shows() -> None:
-    """Both are tried with errors that fall, rise, stay and fail, over steps that grow by all factors that there are."""
-    rng = np.random.default_rng(20)
-    stuck = 0
-    for _ in range(300):
-        one, many, which, n, error = HistoryOfOne(), History(1), np.zeros(1, dtype=np.int64), 10.0, 1e-3
-        least = 10.0 ** rng.uniform(-14, -9)
-        for _ in range(rng.integers(1, 12)):
-            n *= rng.choice([1.15, 1.3, 1.6, 2.4, 6.0])
-            error = float(rng.choice([error, error * 10.0 ** rng.uniform(-6, 0.5), least, 2.0 * least]))
-            seen, follows = float(rng.choice([error, np.inf], p=[0.9, 0.1])), bool(rng.random() < 0.8)
-            one.add(n, Single(seen, least, least, least, follows))
-            row = np.array([least])
-            many.add(which, n, Tried(np.array([seen]), row, row, row, np.array([follows])))
-            for patience in (1, 2):
-                assert one.is_stuck(patience) == many.is_stuck(which, patience)[0]
-            assert one.order(4.0) == pytest.approx(many.order(which, 4.0)[0], rel=1e-12)
-            assert (one.tries, one.failures) == (many.tries[0], many.failures[0])
-            stuck += one.is_stuck(1)
-    assert stuck > 100
-
-
 @pytest.mark.parametrize(("floor", "rtol"), [(1e-15, 1e-7), (1e-10, 1e-13)])
 def test_one_body_alone_ends_as_soon_as_one_among_many(floor: float, rtol: float) -> None:
-    tried: list[float] = []
+    tried, least = list[float](), np.array([floor])
+    search = Search(PROBLEM, CANDIDATE, rtol, alone=True)
 
-    def attempt(n: float, to_round_off: bool) -> Single:
-        tried.append(n)
-        return Single(n**-4.0 + floor, floor, floor, floor, follows=True)
+    def attempt(which: Any, level: float, to_round_off: bool) -> Tried:
+        tried.append(search.steps(level))
+        return Tried(tried[-1] ** -4.0 + least, least, least, least, np.array([True]))
 
-    SearchOfOne(PROBLEM, CANDIDATE, rtol).run(attempt)
+    search.run(attempt)
     among = Bodies([1.0], floor=floor)
     among.searched(rtol)
     assert len(tried) <= len(among.tried[0]) + 1

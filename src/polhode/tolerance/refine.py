@@ -1,9 +1,8 @@
 """The search for steps: each body's steps are refined until its estimate is below the tolerance, or falls no more.
 
-It works on arrays with one number for each body; for one body alone there is the same in plain numbers. Numbers of
-steps lie on levels, each level with `FINER` times the steps of the one below, so that many bodies at one level can run
-together; one body alone may stand between two levels. Every body is judged by its own tries alone: its result does not
-depend on the others.
+It works on arrays with one number for each body. Numbers of steps lie on levels, each level with `FINER` times the
+steps of the one below, so that many bodies at one level can run together; one body alone may stand between two levels.
+Every body is judged by its own tries alone: its result does not depend on the others.
 """
 
 from __future__ import annotations
@@ -113,16 +112,19 @@ class Search:
     """The search of some bodies for the steps of one candidate: the level of each body, and what its tries showed."""
 
     def __init__(
-        self, problem: Problem, candidate: Candidate, rtol: float, count: int, levels: Any = None, *,
-        history: History | None = None,
+        self, problem: Problem, candidate: Candidate, rtol: float, count: int = 1, levels: Any = None, *,
+        history: History | None = None, alone: bool = False,
     ) -> None:  # fmt: skip
-        """Begins at level 0, or at these levels, and with what earlier tries have shown."""
-        self.candidate, self.rtol = candidate, rtol
+        """Begins at level 0, or at these levels, and with what earlier tries have shown.
+
+        A body `alone` need not meet others at a level.
+        """
+        self.candidate, self.rtol, self.alone = candidate, rtol, alone
         self.patience = 2 if problem.torque.depends & Depends.TIME else 1
         """The number of refinements that may be in vain: a torque may change too fast in time for the first steps."""
         self.most = candidate.most(problem)
         self.history = history or History(count)
-        self.level = np.zeros(count, dtype=np.int64) if levels is None else levels
+        self.level = np.zeros(count, dtype=np.float64 if alone else np.int64) if levels is None else levels
         self.to_round_off = np.zeros(count, dtype=bool)
         """Whether iterations go on to round-off."""
         self.active = np.ones(count, dtype=bool)
@@ -164,7 +166,8 @@ class Search:
             error = history.error[-1, late]
             self.to_round_off[late] |= stuck | (np.isfinite(error) & (error > FAR * self.rtol))
             stuck[:] = False
-        stuck |= (history.failures[late] > MOST_GROUPED_FAILURES) | (history.tries[late] >= MOST_TRIES)
+        most_failures = MOST_FAILURES if self.alone else MOST_GROUPED_FAILURES
+        stuck |= (history.failures[late] > most_failures) | (history.tries[late] >= MOST_TRIES)
         late = late[:0] if self.is_last(level) else late[~stuck]
         self.level[late] = self._next_level(level, late)
         return late
@@ -197,8 +200,10 @@ class Search:
         least = np.where(maybe_rounding | (known > 0.1), LEAST_FACTOR_IN_DOUBT, LEAST_FACTOR)
         factor = np.clip(factor, least, np.where(maybe_rounding, MOST_FACTOR_IN_DOUBT, MOST_FACTOR))
         blind = np.full(error.size, RISE_AFTER_FAILURE)
-        blind[history.failures[which] > 2] *= 2
+        blind[(history.failures[which] > 2) & (not self.alone)] *= 2
         new = level + np.where(np.isfinite(error), np.log(factor) / math.log(FINER), blind)
+        if self.alone:
+            return new
         grouped = level + GROUPED_RISE * np.ceil((new - level) / GROUPED_RISE).astype(np.int64)
         return np.where(grouped > level + GROUPED_RISE, grouped + -grouped % (2 * GROUPED_RISE), grouped)
 
@@ -269,115 +274,3 @@ class History:
             from_below = np.where(above < 0.1, most * (above / (WANTED * rtol)) ** (1 / max(order, 1.0)), np.inf)
         needed = np.where(self.rounded, np.minimum(needed, np.where(most > 0.0, from_below, 0.0)), needed)
         return np.asarray(np.maximum(needed, np.maximum(LONGEST_DESCENT * self.steps[-1], 1.05 * most)))
-
-
-# --- one body --------------------------------------------------------------------------------------------------------
-
-
-class Single(NamedTuple):
-    """The result of a try of one body: `Tried` in plain numbers."""
-
-    error: float
-    least: float
-    floor: float
-    round_off: float
-    follows: bool
-
-
-class SearchOfOne:
-    """The same search for one body alone, in plain numbers: for arrays of one NumPy takes longer than a short run.
-
-    The body may stand between two levels.
-    """
-
-    def __init__(self, problem: Problem, candidate: Candidate, rtol: float) -> None:
-        self.candidate, self.rtol = candidate, rtol
-        self.patience = 2 if problem.torque.depends & Depends.TIME else 1
-        self.most = candidate.most(problem)
-        self.history = HistoryOfOne()
-
-    def run(self, attempt: Callable[[float, bool], Single]) -> None:
-        """Refines the steps; `attempt(steps, to_round_off)` runs the body and its companion."""
-        level, to_round_off, history = 0.0, False, self.history
-        while True:
-            n = steps_at(level, self.candidate, self.most)
-            tried = attempt(n, to_round_off)
-            follows = tried.follows or ATTAINED * tried.floor > self.rtol
-            history.add(n, tried._replace(follows=follows))
-            if self._is_enough(tried):
-                return
-            stuck = history.is_stuck(self.patience)
-            if self.candidate.method.collocation and not to_round_off:  # it may be what the iterations have left
-                to_round_off = stuck or (math.isfinite(tried.error) and tried.error > FAR * self.rtol)
-                stuck = False
-            if stuck or history.failures > MOST_FAILURES or history.tries >= MOST_TRIES:
-                return
-            if self.candidate.order == 0.0 or n >= self.most:  # no level above could bring anything
-                return
-            level += self._rise()
-
-    def _is_enough(self, tried: Single) -> bool:
-        """Whether the estimate is below the tolerance, or made of round-off, which shorter steps would not lower."""
-        if tried.error <= self.rtol:
-            return True
-        if self.rtol <= ATTAINED * max(tried.floor, 2.0 * tried.round_off):  # it is out of reach
-            return tried.error <= ATTAINABLE * tried.floor
-        return self.history.tries > 1 and tried.error <= ATTAINABLE * tried.round_off
-
-    def _rise(self) -> float:
-        """Returns by how many levels to go up, by the order of the method or by the one that was seen, if it is lower.
-
-        A run that failed says nothing of how many more steps it wants.
-        """
-        before, error = self.history.error[-2:]
-        if not math.isfinite(error):
-            return RISE_AFTER_FAILURE
-        maybe_rounding = error < max(NEAR_ROUND_OFF, MAYBE_ROUND_OFF * self.history.least)
-        order = max(self.candidate.order, 1.0)
-        seen = min(self.history.order(order), order) if before < 0.1 else order
-        factor = 1.1 * math.pow(max(error / (TARGET * self.rtol), 1e-300), 1 / seen)
-        least = LEAST_FACTOR_IN_DOUBT if maybe_rounding or error > 0.1 else LEAST_FACTOR
-        factor = min(max(factor, least), MOST_FACTOR_IN_DOUBT if maybe_rounding else MOST_FACTOR)
-        return math.log(factor) / math.log(FINER)
-
-
-class HistoryOfOne:
-    """The last tries of one body: `History` in plain numbers."""
-
-    def __init__(self) -> None:
-        self.steps, self.error, self.follows = [math.nan] * KEPT_TRIES, [math.nan] * KEPT_TRIES, [False] * KEPT_TRIES
-        self.tries = self.failures = 0
-        self.least, self.rounded = 0.0, False
-
-    def add(self, steps: float, tried: Single) -> None:
-        """Adds one more try."""
-        self.least, self.rounded = tried.least, tried.error < ROUNDED * tried.least
-        self.steps = [*self.steps[1:], steps]
-        self.error = [*self.error[1:], tried.error]
-        self.follows = [*self.follows[1:], tried.follows]
-        self.tries += 1
-        self.failures += not math.isfinite(tried.error)
-
-    def order(self, otherwise: float) -> float:
-        """Returns by which power of the steps the error fell in the last try; `otherwise` if that is not known."""
-        (n, more), (error, less) = self.steps[-2:], self.error[-2:]
-        is_known = 0.0 < error < math.inf and 0.0 < less < math.inf and n != more
-        least = max(LEAST_SHARE_OF_ORDER * otherwise, 1.0) if more < SMALL_RISE * n else 1.0
-        return max(math.log(error / less) / math.log(more / n) if is_known else otherwise, least)
-
-    def is_stuck(self, patience: int) -> bool:
-        """Whether the last refinements should have lowered the error and have not: round-off is reached."""
-        n = self.steps
-        e = [x if self.rounded or seen else math.nan for x, seen in zip(self.error, self.follows, strict=True)]
-
-        def is_slow(k: int, factor: float) -> bool:
-            """Whether the error fell by less than the first power of the steps, in the try k, with many more."""
-            return e[k] * n[k] > e[k - 1] * n[k - 1] and n[k] > factor * n[k - 1]
-
-        near = e[-1] < FAR_FROM_ROUND_OFF * self.least or is_slow(-2, TELLING_NEAR_ROUND_OFF)
-        if near and e[-1] < NEAR_ROUND_OFF and is_slow(-1, TELLING_NEAR_ROUND_OFF):
-            return True
-        if all(is_slow(-k, TELLING) and e[-k - 1] < FOLLOWS_ITS_ORDER for k in range(1, patience + 1)):
-            return True
-        first = -4 * patience
-        return n[-1] > LONG_FLAT * n[first] and e[-1] > FLAT * e[first] and math.isfinite(e[-1])

@@ -9,7 +9,7 @@ import math
 import warnings
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ from polhode.tolerance.estimate import (
     nudged,
 )
 from polhode.tolerance.pair import Run, available_cores, both
-from polhode.tolerance.refine import LEAST_SHARE_OF_ORDER, SearchOfOne, Single
+from polhode.tolerance.refine import LEAST_SHARE_OF_ORDER, Search, Tried
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
@@ -167,12 +167,15 @@ class OneBody:
             return
         tried = [first]
 
-        def attempt(n: float, to_round_off: bool) -> Single:
-            error, rounding = tried.pop() if tried else self._try(candidate, n, to_round_off)
-            follows = self.turn <= candidate.longest_turn * n
-            return Single(error, self.floor + rounding, self.floor, self.round_off, follows)
+        search = Search(self.problem, candidate, self.rtol, alone=True)
 
-        SearchOfOne(self.problem, candidate, self.rtol).run(attempt)
+        def attempt(_: Any, level: float, to_round_off: bool) -> Tried:
+            n = search.steps(level)
+            error, rounding = tried.pop() if tried else self._try(candidate, n, to_round_off)
+            least, follows = self.floor + rounding, self.turn <= candidate.longest_turn * n
+            return Tried(*(np.array([x]) for x in (error, least, self.floor, self.round_off, follows)))
+
+        search.run(attempt)
 
     def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
