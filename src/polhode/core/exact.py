@@ -67,6 +67,19 @@ def resolution(turn: float, series: float) -> Resolution:
     return Resolution(nodes, terms, longest_turn, min(NODES[nodes], SERIES[terms]))
 
 
+SHARED = ((5, 7), (7, 8), (7, 11), (9, 14), (9, 20))
+"""The nodes and terms that runs of many bodies share, where each would else have a program of its own: they cost a step
+up to 6 % of its time, and its longest turn 1 % (docs/decisions/0006)."""
+
+
+def shared_resolution(fine: Resolution) -> Resolution:
+    """Returns the coarsest of the shared resolutions that is as fine as this one."""
+    nodes, terms = next(
+        (n, k) for n, k in SHARED if min(NODES[n], SERIES[k]) >= fine.longest_series or (n, k) == SHARED[-1]
+    )
+    return Resolution(nodes, terms, max(TURNS), min(NODES[nodes], SERIES[terms]))
+
+
 @cache
 def finest() -> Resolution:
     """Returns the resolution for the longest steps."""
@@ -414,6 +427,7 @@ def needed(scales: Scales, headroom: float) -> tuple[Resolution, int]:
         moderate = (MODERATE_TURN_RAD / h) ** 2
         rate2, series = max(rate2, moderate), max(series, 0.25 * moderate)
     fine = resolution(sqrt(max(rate2, 0.0)) * h, series * h * h)
+    fine = shared_resolution(fine) if scales.shared else fine
     return fine, pieces(fine, body, scales.momentum, h)
 
 

@@ -103,6 +103,8 @@ class Scales(NamedTuple):
     """The index of the form of a scheme that computes the points of a step together; None: the plain form."""
     carried: tuple[float, ...] = ()
     """The sizes below which the numbers that the torque carries count as zero, one for each; 0.0: not known."""
+    shared: bool = False
+    """Whether flows take one of few resolutions, so that runs of other bodies need no other program."""
 
 
 class Packing(NamedTuple):

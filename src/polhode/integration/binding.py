@@ -89,7 +89,11 @@ def full_scales(problem: Problem, plan: Plan, others: Others = NO_OTHERS) -> Sca
         most = greatest_efforts(body.moments, body.principal_rotor, momentum)
         effort = (max(effort[0], float(most[0])), max(effort[1], float(most[1])))
     axis, carried = _axis_of(problem, plan, others), torque.state_sizes
-    return Scales(*size, changes, conserves, others.many, effort, axis=axis, gyrostat=gyrostat, carried=carried)
+    # Steps that a search has found are others for every body; those that a user has chosen are mostly the same.
+    shared = plan.longest_step is not None and not others.many
+    return Scales(
+        *size, changes, conserves, others.many, effort, axis=axis, gyrostat=gyrostat, carried=carried, shared=shared
+    )  # fmt: skip
 
 
 def _is_gyrostat(problem: Problem, others: Others) -> bool:

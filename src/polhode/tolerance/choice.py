@@ -110,7 +110,7 @@ class Candidate:
         steps = on_grid(max(1, math.ceil(n)), self.parts)
         if problem.times is None and steps > MANY_ROWS:
             steps = -(-steps // ALIKE) * ALIKE
-        run_step = problem.span / steps
+        run_step, prepared_step = problem.span / steps, self._prepared_step(problem.span / steps, steps)
         if coarser:
             fewer = max(1, math.floor(COARSER**coarser * steps))
             even = fewer // self.parts * self.parts if self.parts else 0
@@ -119,15 +119,17 @@ class Candidate:
         if method.collocation:
             # The companion solves its equations worse, so that the distance shows what iterations leave.
             method = _iterated(method, LESS_SOLVED * rtol if coarser else rtol, steps * self.growth)
-        step = problem.span / steps
-        return self._in_pieces(Plan(method, step, self._prepared_step(step, steps)), run_step, coarser)
+        return self._in_pieces(Plan(method, problem.span / steps, prepared_step), run_step, coarser)
 
     def _in_pieces(self, plan: Plan, run_step: float, coarser: int) -> Plan:
         """Returns the plan with what it needs where many breakpoints cut the span, of a run or of its companions."""
         return plan.replace(at_knots=self.at_knots, in_pieces=(run_step, COARSER**coarser))
 
     def _prepared_step(self, step: float, steps: float) -> float:
-        """Returns the step that exact flows are prepared for: short runs share a program, long ones have their own."""
+        """Returns the step that flows are prepared for, of a run and of its companion, whose steps are longer.
+
+        Short runs share a program, long ones have their own.
+        """
         if steps < LONG_RUN_STEPS:
             doublings = max(-2, math.ceil(math.log2(abs(step) / (COARSER * self.stretch))))
             return math.copysign(math.ldexp(self.stretch, doublings), step)
