@@ -100,6 +100,30 @@ def test_answers_do_not_depend_on_those_before() -> None:
     assert (asked(1.0).momentum == alone.momentum).all()
 
 
+GAIN = 0.3
+
+
+def gain(q: Any) -> Any:
+    return GAIN * q[1]
+
+
+@ph.torque
+def with_gain(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (0.0, gain(q), 0.1 * q[2])
+
+
+def test_what_a_function_reads_may_change(taken: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that a helper of the user's function reads, or the helper, between calls that are otherwise the same."""
+    first = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    monkeypatch.setitem(globals(), "GAIN", 0.4)
+    second = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    monkeypatch.setitem(globals(), "gain", lambda q: 0.3 * q[1])
+    third = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    assert taken == [True, True, True]
+    assert np.abs(second.omega[-1] - first.omega[-1]).max() > 1e-3
+    assert (third.momentum == first.momentum).all()
+
+
 def test_threads_share_what_is_kept() -> None:
     rates = [[0.9 + 0.01 * k, -0.7, 1.1] for k in range(40)]
 

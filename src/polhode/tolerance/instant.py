@@ -20,7 +20,7 @@ from polhode.compiled import (
     address_of_program,
     at_addresses,
     kept_program,
-    named,
+    name_now,
     program,
 )
 from polhode.core.answer import (
@@ -139,7 +139,7 @@ class Loops(NamedTuple):
 def _loops(problem: Problem, on_compile: OnCompile) -> Loops | None:
     """Returns the programs for a torque; None if there are none, or if evaluations are what costs."""
     torque = problem.torque
-    name = named(torque.torque_kernel)  # anew in each call: what the user's function reads may have changed
+    name = name_now(torque.torque_kernel)  # anew in each call: what the user's function reads may have changed
     if name is None:
         return None
     deciding = (ById(torque.torque_kernel), name, not problem.body.aligned, torque.depends)
