@@ -32,13 +32,14 @@ def announced_once(f: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        if _call.depth == 0:
+        depth = _call.depth
+        if depth == 0:
             _call.said = False
-        _call.depth += 1
+        _call.depth = depth + 1
         try:
             return f(*args, **kwargs)
         finally:
-            _call.depth -= 1
+            _call.depth = depth
 
     return call
 
