@@ -29,10 +29,13 @@ class Frame(NamedTuple):
 
     def inward(self, q: Floats, m: Floats, z: Floats) -> Floats:
         """Returns a state in principal axes, as seven numbers and those that the torque carries."""
-        if not self.body.aligned:
-            q = np.array(multiply(tuple(q.tolist()), self.axes))
-            m = m @ self.body.axes
-        return np.array([*q.tolist(), *m.tolist(), *z.tolist()])
+        return np.array([*self.inward_numbers(q, m), *z.tolist()])
+
+    def inward_numbers(self, q: Floats, m: Floats) -> list[float]:
+        """Returns quaternion and momentum in principal axes, as seven numbers."""
+        if self.body.aligned:
+            return [*q.tolist(), *m.tolist()]
+        return [*multiply(tuple(q.tolist()), self.axes), *(m @ self.body.axes).tolist()]
 
     def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats, Floats]:
         """Returns quaternions and momenta in the user's axes, and carried numbers, from rows of states.
