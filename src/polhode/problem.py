@@ -30,7 +30,7 @@ NO_STATE.flags.writeable = False
 T = TypeVar("T")
 
 
-def frozen(kind: type[T], **fields: Any) -> T:
+def frozen(kind: type[T], fields: dict[str, Any]) -> T:
     """Makes a frozen dataclass of all its fields that have no plain default; its own way takes them one by one."""
     one = object.__new__(kind)
     object.__setattr__(one, "__dict__", fields)
@@ -79,10 +79,10 @@ class Problem:
         acting.check_body(body)
         if acting.sample_kernel is not None and t_end < t_start:
             raise ValueError(f"{acting.name} is sampled, and cannot run backward from {t_start:g} to {t_end:g}")
-        return frozen(
-            cls, body=body, torque=acting, quaternion_start=q, momentum_start=m, t_start=t_start, t_end=t_end,
-            times=times, every=stride, omega_given=w, state_start=z,
-        )  # fmt: skip
+        return frozen(cls, {
+            "body": body, "torque": acting, "quaternion_start": q, "momentum_start": m, "t_start": t_start,
+            "t_end": t_end, "times": times, "every": stride, "omega_given": w, "state_start": z,
+        })  # fmt: skip
 
     @property
     def span(self) -> float:
@@ -103,7 +103,7 @@ class Problem:
         """Returns the same problem with other values; quicker than `dataclasses.replace`, as every call does it."""
         if "momentum_start" in changed or "body" in changed:  # another start, of which nothing was given
             changed.setdefault("omega_given", None)
-        return frozen(Problem, **(self.__dict__ | changed))
+        return frozen(Problem, self.__dict__ | changed)
 
     def starting(self, omega: Any, attitude: Any = None, state: Any = None, torque: Torque | None = None) -> Problem:
         """Returns the same problem from another start, which is checked, maybe with another torque."""
@@ -144,7 +144,7 @@ class Plan:
 
     def replace(self, **changed: Any) -> Plan:
         """Returns the same plan with other values."""
-        return frozen(Plan, **(self.__dict__ | changed))
+        return frozen(Plan, self.__dict__ | changed)
 
 
 @dataclass(frozen=True)
@@ -195,9 +195,11 @@ def _start(body: Body, torque: Torque, omega: Any, attitude: Any, state: Any) ->
     rate = _check.vector("omega", omega)
     momentum, numbers = body.momentum_of_one(rate), body.numbers
     m, w = np.array(momentum), np.array(rate)
-    small, large = 1.0 / HARMLESS, HARMLESS
-    sizes = (numbers.least, numbers.greatest, max(map(abs, momentum)) or 1.0, max(map(abs, rate)) or 1.0)
-    if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
+    small, large = 2.0 / HARMLESS, HARMLESS  # a length is less than twice its greatest component
+    if not (
+        small < numbers.least and numbers.greatest < large and small < (math.hypot(*momentum) or 1.0) < large
+        and small < (math.hypot(*rate) or 1.0) < large
+    ):  # fmt: skip
         check_sizes(body.moments, m, w)
     return q, m, w, NO_STATE if state is None and not torque.state_names else checked_state(torque, state, w)
 
@@ -253,7 +255,7 @@ def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Float
 def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
     """Returns output times as an array, if they lie in the span and follow each other."""
     if (listed := _check.plain(t_eval)) is not None and _follow_each_other(listed, t0, t1):
-        return np.array(listed)
+        return t_eval.copy() if isinstance(t_eval, np.ndarray) else np.array(listed)
     times = _check.row("t_eval", t_eval)
     if times.size == 0:
         raise ValueError("t_eval must be a list of times, not empty")

@@ -213,7 +213,7 @@ class Solution(WithAttitudes):
 
     def having(self, **changed: Any) -> Solution:
         """Returns the same motion with other remarks on it; quicker than `dataclasses.replace`, as many calls do it."""
-        return frozen(Solution, **(self.__dict__ | changed))
+        return frozen(Solution, self.__dict__ | changed)
 
     @cached_property
     def omega(self) -> Floats:

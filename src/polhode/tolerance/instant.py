@@ -236,6 +236,7 @@ class Grid:
         )  # fmt: skip
         """Those of the parts of that array."""
         self.ends = np.cumsum(self.sizes).tolist()
+        self.places = [8 * end for end in self.ends[:-1]]
         self.write: Callable[..., None] = Struct(f"{2 * STATE + values}d").pack_into
         """Writes the start, in principal axes and as it was given, and the values of the torque."""
 
@@ -276,9 +277,8 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
             status = _in_python(grid, numbers, out, last)
         else:
             at, (drive, rows, listed_at, tables) = address_of(numbers), grid.addresses
-            count, start_at, given, values_at, index, y, memory, offsets, other, seen, looks, left = [
-                at + 8 * end for end in grid.ends[:-1]
-            ]
+            places = map(at.__add__, grid.places)
+            count, start_at, given, values_at, index, y, memory, offsets, other, seen, looks, left = places
             status = at_addresses(made)(
                 drive, rows, at, values_at, start_at, given, y, memory, listed_at, tables, offsets, address_of(out),
                 other, seen, looks, left, index, count, *last,
@@ -314,13 +314,13 @@ def _solution(problem: Problem, grid: Grid, rtol: float, left: Floats, out: Floa
         t = times.copy()
     q, m, z = grid.frame.outward(out, scaled=False)
     last_q, last_m = grid.frame.outward_one(left[FOUND.end :].copy())
-    return frozen(
-        Solution, problem=problem, plan=frozen(Plan, method=_method(tolerance), step=step),
-        stats=frozen(Stats, steps=steps, nfev=int(evaluations), seconds=seconds), t=t, quaternion=q, momentum=m,
-        status=Status.OK, message=MESSAGE % (problem.t_end, steps, error), t_last=problem.t_end,
-        last_quaternion=last_q, last_momentum=last_m, state=z, last_state=NO_STATE, metadata={}, error_estimate=error,
-        rtol=rtol,
-    )  # fmt: skip
+    return frozen(Solution, {
+        "problem": problem, "plan": frozen(Plan, {"method": _method(tolerance), "step": step}),
+        "stats": frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds}), "t": t, "quaternion": q,
+        "momentum": m, "status": Status.OK, "message": MESSAGE % (problem.t_end, steps, error),
+        "t_last": problem.t_end, "last_quaternion": last_q, "last_momentum": last_m, "state": z, "last_state": NO_STATE,
+        "metadata": {}, "error_estimate": error, "rtol": rtol,
+    })  # fmt: skip
 
 
 @lru_cache(maxsize=128)
