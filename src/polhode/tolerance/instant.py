@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -207,7 +208,7 @@ class Grid:
 
     def __init__(self, problem: Problem, loops: Loops, values: int) -> None:
         self.loops = loops
-        body, times, depends, memory = problem.body, problem.times, problem.torque.depends, loops.memory
+        body, times, reads, memory = problem.body, problem.times, problem.torque.depends.value, loops.memory
         kernels, self.frame = as_kernels_see(body, gyrostat=False), Frame.of(body)
         plain = Plan(find_method(METHOD), problem.span)
         setting = setting_of(kernels, self.frame, one_segment(problem.t_start, problem.t_end, problem.span), plain)
@@ -217,7 +218,7 @@ class Grid:
         rows = 0 if times is None else times.size
         self.last = (
             0.0 if body.aligned else most / least, rows, equal_parts(problem), memory - 1,
-            1 if depends & Depends.TIME else 0, 1 if depends & Depends.RATE else 0,
+            1 if reads & Depends.TIME.value else 0, 1 if reads & Depends.RATE.value else 0,
         )  # fmt: skip
         """The last arguments of the program."""
         self.room = room = rows or MOST_ROWS_AT_STEPS
@@ -235,7 +236,7 @@ class Grid:
             len(FOUND) + STATE,
         )  # fmt: skip
         """Those of the parts of that array."""
-        self.ends = np.cumsum(self.sizes).tolist()
+        self.ends = list(accumulate(self.sizes))
         self.places = [8 * end for end in self.ends[:-1]]
         self.write: Callable[..., None] = Struct(f"{2 * STATE + values}d").pack_into
         """Writes the start, in principal axes and as it was given, and the values of the torque."""
