@@ -499,7 +499,9 @@ class CustomTorque(Torque):
         """
         if not self.tables and (plain := _check.plain(values, len(self.values))) is not None:  # nothing to be looked up
             other = object.__new__(type(self))
-            other.__dict__.update(self.__dict__, values=tuple(plain))
+            # What follows from other fields is found here, once for all copies.
+            about = {"values": tuple(plain), "breakpoints": self.breakpoints, "knots": self.knots}
+            other.__dict__.update(self.__dict__, **about)
             return other
         numbers, tables = numbers_and_tables(values)
         return replace(self, values=numbers, tables=tuple(({**dict(self.tables), **dict(tables)}).items()))
