@@ -88,7 +88,9 @@ def test_a_variable_without_a_value_is_noticed() -> None:
     del f.__closure__[0].cell_contents
     assert name_now(f) == named(f) != before
     f.__closure__[0].cell_contents = 2.0
-    assert name_now(f) == before
+    assert name_now(f) == named(f) == before
+    f.__closure__[0].cell_contents = 3.0
+    assert name_now(f) == named(f) != before
 
 
 def test_a_change_and_back_is_the_same_name() -> None:
@@ -98,6 +100,18 @@ def test_a_change_and_back_is_the_same_name() -> None:
     assert name_now(f) != before
     f.__globals__["k"] = 2.0
     assert name_now(f) == before
+
+
+def test_what_may_change_is_named_each_time() -> None:
+    """Also after it has been replaced by what cannot."""
+    f = made("def f(x): return k[0] * x", k=np.array([2.0]))
+    first = name_now(f)
+    f.__globals__["k"][0] = 3.0
+    second = name_now(f)
+    f.__globals__["k"] = (3.0,)
+    third = name_now(f)
+    f.__globals__["k"] = (2.0,)
+    assert len({first, second, third, name_now(f)}) == 4
 
 
 def test_a_function_that_ours_call_is_looked_at() -> None:

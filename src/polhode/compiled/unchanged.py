@@ -66,28 +66,38 @@ class Read(NamedTuple):
         return True
 
 
+class Known:
+    """What is known of a function: its name when it had read this."""
+
+    named: tuple[str, Read] | None = None
+    reads_others = False
+    """Whether it has read something that may change: then it is named anew each time."""
+
+
 @lru_cache(maxsize=KEPT_FUNCTIONS)
-def _known(f: Any) -> list[tuple[str, Read]]:
-    """Returns the name of a function and what it has read, as the only entry of a list; it is empty at first."""
-    return []
+def _known(f: Any) -> Known:
+    """Returns what is known of a function, which is nothing at first."""
+    return Known()
 
 
 def name_now(f: Any) -> str | None:
     """Returns the name of f by its content, as `named` does, without a look at what is the same as the last time."""
     known = _known(f)
-    for name, read in known:
+    if known.named is not None:
+        name, read = known.named
         if read.is_unchanged():
             return name
-    reader, found = Reader(), named(f)
-    if found is None:
-        return None
+    if known.reads_others:
+        return named(f)
+    reader = Reader()
     try:
         reader.function(plain(f))
-    except (Unknown, ValueError):  # the latter: a variable without a value
-        return found
-    read = reader.found()
-    if named(f) == found:  # else another thread has changed something meanwhile
-        known[:] = [(found, read)]
+    except (Unknown, AttributeError, ValueError):  # the others: this is no function, or a variable has no value
+        known.named, known.reads_others = None, True
+        return named(f)
+    read, found = reader.found(), named(f)
+    if found is not None and read.is_unchanged():  # another thread may have changed something meanwhile
+        known.named = (found, read)
     return found
 
 
@@ -147,11 +157,12 @@ class Reader:
                 self.value(part, attributes)
         elif type(value) is types.ModuleType:
             ours = value.__name__.partition(".")[0] == "polhode"
-            if hasattr(value, "__getattr__") and not ours:  # it may have any names; ours have theirs once they are read
+            if hasattr(value, "__getattr__") and not ours:  # it may have any names
                 raise Unknown
             if id(value) not in self.seen:
                 self.seen.add(id(value))
                 for name in attributes:
+                    getattr(value, name, None)  # some of ours are there once they have been asked for
                     self.value(self.name(vars(value), name), attributes)
         else:
             raise Unknown
