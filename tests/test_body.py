@@ -26,6 +26,17 @@ def test_diagonal_tensor_keeps_its_order() -> None:
     assert body.aligned
 
 
+rates = st.tuples(*[st.floats(-1e6, 1e6)] * 3)
+TILTED = [[2.0, 0.1, 0.2], [0.1, 1.5, 0.05], [0.2, 0.05, 1.0]]
+
+
+@given(rates, st.sampled_from([[1.0, 1.7, 2.4], TILTED]), st.sampled_from([None, [0.1, -0.2, 0.3]]))
+def test_a_single_momentum_has_the_bits_of_many(omega: Any, inertia: Any, rotor: Any) -> None:
+    body = ph.Body(inertia, rotor=rotor)
+    assert np.array(body.momentum_of_one(omega)).tobytes() == body.momentum(np.array(omega)).tobytes()
+    assert np.array(body.momentum_of_one(omega)).tobytes() == body.momentum(np.array([omega] * 5))[2].tobytes()
+
+
 rotations = st.tuples(*[st.floats(-3, 3)] * 3).map(Rotation.from_rotvec)
 
 

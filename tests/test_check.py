@@ -27,6 +27,40 @@ NUMBERS: dict[str, Any] = {
 }  # fmt: skip
 
 
+PLAIN: dict[str, Any] = {
+    "floats": [1.0, 2.0], "ints": (1, 2), "numbers of NumPy": [np.float64(1.0), 2], "array": np.array([1.0, 2.0]),
+    "part of an array": np.array([[1.0, 5.0], [2.0, 6.0]])[:, 0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", PLAIN.values(), ids=PLAIN)
+def test_what_needs_no_closer_look(value: Any) -> None:
+    found = _check.plain(value, 2)
+    assert found == [1.0, 2.0] == _check.array("x", value, (2,)).tolist()
+    assert all(type(x) is float for x in found)
+    assert _check.plain(value, 3) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(x for kind, x in NO_NUMBERS.items() if kind != "row"), [], np.array([]), [True, 1.0], [1.0, "2"],
+        [1.0, 10**400], [math.nan], [1.0, math.inf],
+        np.array([math.nan]), np.array([1, 2]), np.array([1.0, 2.0], dtype=np.float32), np.array([[1.0, 2.0]]),
+        np.array([1.0, 2.0], dtype=">f8"), np.ma.masked_array([1.0, 2.0], [True, False]), [1.0] * 51, np.ones(51),
+        [1e308, 1e308],
+    ],
+)  # fmt: skip
+def test_what_is_looked_at_more_closely(value: Any) -> None:
+    assert _check.plain(value) is None
+
+
+@pytest.mark.parametrize("times", [[math.nan], np.array([math.nan]), [0.1, math.nan, 0.3], np.full(60, math.nan)])
+def test_times_that_are_no_numbers(times: Any) -> None:
+    with pytest.raises(ValueError, match=r"t_eval must be finite, but t_eval\[\d\] is nan"):
+        ph.simulate(BODY, **START, t_eval=times)
+
+
 @pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
 def test_what_is_no_number(value: Any) -> None:
     with pytest.raises(TypeError, match="x must be a number, not"):

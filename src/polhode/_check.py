@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 DOUBLE = np.dtype(np.float64)
+PLAIN = frozenset({float, int, np.float64})
+"""The types of numbers that need no check but whether they are finite."""
 LARGEST = 1e100
 """Measured and logged numbers are smaller than this: squares and products of larger ones are no numbers any more."""
 
@@ -140,20 +142,32 @@ def row(name: str, values: Any) -> Floats:
     return array(name, given, given.shape)
 
 
-def is_plain(value: Any, count: int) -> bool:
-    """Tells whether this is a tuple or a list of `count` finite floats, which needs no conversion."""
+def plain(value: Any, count: int | None = None) -> list[float] | None:
+    """Returns a few finite numbers in a row, `count` of them if that is given, from a list, a tuple or an array.
+
+    None: this is something else, or something is wrong with it, which takes longer to find out.
+    """
     kind = type(value)
-    if (kind is not tuple and kind is not list) or len(value) != count:
-        return False
-    for x in value:
-        if type(x) is not float:
-            return False
-    return math.isfinite(sum(value))
+    if kind is np.ndarray:
+        if value.dtype != DOUBLE or value.ndim != 1:
+            return None
+        listed: list[float] = value.tolist() if value.size <= FEW_NUMBERS else []
+    elif (kind is list or kind is tuple) and len(value) <= FEW_NUMBERS:
+        listed = list(value)
+        for k, x in enumerate(listed):
+            if type(x) is not float:
+                if type(x) not in PLAIN or abs(x) > LARGEST:
+                    return None
+                listed[k] = float(x)
+    else:
+        return None
+    return listed if listed and len(listed) == (count or len(listed)) and math.isfinite(sum(listed)) else None
 
 
 def numbers(name: str, value: Any, count: int) -> tuple[float, ...]:
     """Returns `count` finite floats, as `array` does, but quickly if they are plain already."""
-    return tuple(value if is_plain(value, count) else array(name, value, (count,)).tolist())
+    listed = plain(value, count)
+    return tuple(array(name, value, (count,)).tolist() if listed is None else listed)
 
 
 def vector(name: str, value: Any) -> tuple[float, float, float]:
@@ -180,8 +194,8 @@ def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
     """
     if attitude is None:
         return np.array([1.0, 0.0, 0.0, 0.0])
-    if is_plain(attitude, 4):
-        return _scaled(name, attitude, again=again)
+    if (listed := plain(attitude, 4)) is not None:
+        return _scaled(name, listed, again=again)
     if hasattr(attitude, "as_quat"):
         q = np.asarray(attitude.as_quat(), dtype=np.float64)
         if q.shape != (4,):

@@ -1,14 +1,16 @@
 """Bodies: moments of inertia, principal axes, and bodies from the literature."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode.core.types import Vec3
 
 SYMMETRY_TOLERANCE = 1e-12
 """A relative asymmetry of a tensor up to this is taken for round-off."""
@@ -18,6 +20,16 @@ TRIANGLE_TOLERANCE = 1e-12
 
 SMALLEST_MOMENT = 1e-300
 """Moments lie between this and its inverse, so that they, their inverses and sums of them are floats."""
+
+
+class BodyNumbers(NamedTuple):
+    """The numbers of a body."""
+
+    moments: Vec3
+    tensor: tuple[Vec3, Vec3, Vec3]
+    least: float
+    """The least of the moments."""
+    greatest: float
 
 
 class Body:
@@ -140,6 +152,23 @@ class Body:
             q = np.array([w, x, y, z])
         q.setflags(write=False)
         return q
+
+    @cached_property
+    def numbers(self) -> "BodyNumbers":
+        """Moments and tensor as plain numbers, with which a single rate is quicker than with arrays."""
+        rows = [(x, y, z) for x, y, z in self.tensor.tolist()]
+        a, b, c = self.moments.tolist()
+        return BodyNumbers((a, b, c), (rows[0], rows[1], rows[2]), min(a, b, c), max(a, b, c))
+
+    def momentum_of_one(self, omega: Sequence[float]) -> list[float]:
+        """Returns I w + g of a single rate, with the bits that `momentum` has."""
+        x, y, z = omega
+        if self.aligned:
+            a, b, c = self.numbers.moments
+            product = [x * a, y * b, z * c]
+        else:
+            product = [x * a + y * b + z * c for a, b, c in zip(*self.numbers.tensor, strict=True)]
+        return [m + g for m, g in zip(product, self.rotor.tolist(), strict=True)] if self.has_rotor else product
 
     def momentum(self, omega: Floats) -> Floats:
         """Returns I w + g, in the user's axes, for one rate or a stack of them."""

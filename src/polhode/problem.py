@@ -6,13 +6,12 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, columns, greatest, least
-from polhode._check import FEW_NUMBERS
 from polhode.body import Body
 from polhode.methods import Method
 from polhode.torques import Torque, checked
@@ -26,6 +25,16 @@ wrong without a word from 1e60 on, and most below 1e-150."""
 NO_STATE: Floats = np.empty(0)
 """What a torque carries that carries nothing."""
 NO_STATE.flags.writeable = False
+
+
+T = TypeVar("T")
+
+
+def frozen(kind: type[T], fields: dict[str, Any]) -> T:
+    """Makes a frozen dataclass of all its fields that have no plain default; its own way takes them one by one."""
+    one = object.__new__(kind)
+    object.__setattr__(one, "__dict__", fields)
+    return one
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +79,10 @@ class Problem:
         acting.check_body(body)
         if acting.sample_kernel is not None and t_end < t_start:
             raise ValueError(f"{acting.name} is sampled, and cannot run backward from {t_start:g} to {t_end:g}")
-        return cls(body, acting, q, m, t_start, t_end, times, stride, w, z)
+        return frozen(cls, {
+            "body": body, "torque": acting, "quaternion_start": q, "momentum_start": m, "t_start": t_start,
+            "t_end": t_end, "times": times, "every": stride, "omega_given": w, "state_start": z,
+        })  # fmt: skip
 
     @property
     def span(self) -> float:
@@ -89,11 +101,9 @@ class Problem:
 
     def replace(self, **changed: Any) -> Problem:
         """Returns the same problem with other values; quicker than `dataclasses.replace`, as every call does it."""
-        other = object.__new__(Problem)
         if "momentum_start" in changed or "body" in changed:  # another start, of which nothing was given
             changed.setdefault("omega_given", None)
-        object.__setattr__(other, "__dict__", self.__dict__ | changed)
-        return other
+        return frozen(Problem, self.__dict__ | changed)
 
     def starting(self, omega: Any, attitude: Any = None, state: Any = None, torque: Torque | None = None) -> Problem:
         """Returns the same problem from another start, which is checked, maybe with another torque."""
@@ -134,9 +144,7 @@ class Plan:
 
     def replace(self, **changed: Any) -> Plan:
         """Returns the same plan with other values."""
-        other = object.__new__(Plan)
-        object.__setattr__(other, "__dict__", self.__dict__ | changed)
-        return other
+        return frozen(Plan, self.__dict__ | changed)
 
 
 @dataclass(frozen=True)
@@ -184,11 +192,14 @@ def check_sizes(moments: Floats, momentum: Floats, rates: Floats, first: int | N
 def _start(body: Body, torque: Torque, omega: Any, attitude: Any, state: Any) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns attitude, momentum, rate and carried numbers at a start that a user gave, checked."""
     q = _check.quaternion("attitude", attitude)
-    w = np.array(_check.vector("omega", omega))
-    m = body.momentum(w)
-    small, large = 1.0 / HARMLESS, HARMLESS
-    sizes = [*body.moments.tolist(), max(map(abs, m.tolist())) or 1.0, max(map(abs, w.tolist())) or 1.0]
-    if not (small < min(sizes) and max(sizes) < large):  # for one body quicker than by NumPy
+    rate = _check.vector("omega", omega)
+    momentum, numbers = body.momentum_of_one(rate), body.numbers
+    m, w = np.array(momentum), np.array(rate)
+    small, large = 2.0 / HARMLESS, HARMLESS  # a length is less than twice its greatest component
+    if not (
+        small < numbers.least and numbers.greatest < large and small < (math.hypot(*momentum) or 1.0) < large
+        and small < (math.hypot(*rate) or 1.0) < large
+    ):  # fmt: skip
         check_sizes(body.moments, m, w)
     return q, m, w, NO_STATE if state is None and not torque.state_names else checked_state(torque, state, w)
 
@@ -243,6 +254,8 @@ def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Float
 
 def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
     """Returns output times as an array, if they lie in the span and follow each other."""
+    if (listed := _check.plain(t_eval)) is not None and _follow_each_other(listed, t0, t1):
+        return t_eval.copy() if isinstance(t_eval, np.ndarray) else np.array(listed)
     times = _check.row("t_eval", t_eval)
     if times.size == 0:
         raise ValueError("t_eval must be a list of times, not empty")
@@ -265,14 +278,11 @@ def checked_times(t_eval: Any, t0: float, t1: float) -> Floats:
     return times
 
 
-def _follow_each_other(times: Floats, t0: float, t1: float) -> bool:
+def _follow_each_other(times: Floats | list[float], t0: float, t1: float) -> bool:
     """Whether the times lie on the way from t0 to t1, each beyond the one before."""
     before = operator.lt if t1 > t0 else operator.gt
-    if times.size > FEW_NUMBERS:
+    if isinstance(times, list):
+        ordered = all(map(before, times, times[1:]))
+    else:
         ordered = bool(before(times[:-1], times[1:]).all())
-        first, last = float(times[0]), float(times[-1])
-    else:  # for a few the calls of NumPy take longer
-        listed = times.tolist()
-        ordered = all(map(before, listed, listed[1:]))
-        first, last = listed[0], listed[-1]
-    return ordered and not before(first, t0) and not before(t1, last)
+    return ordered and not before(times[0], t0) and not before(t1, times[-1])

@@ -31,7 +31,7 @@ from polhode.core.types import Depends
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
 from polhode.io.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
 from polhode.methods import Method
-from polhode.problem import NO_STATE, Plan, Problem, Stats
+from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
 from polhode.torques import Torque, checked
 
 if TYPE_CHECKING:
@@ -213,9 +213,7 @@ class Solution(WithAttitudes):
 
     def having(self, **changed: Any) -> Solution:
         """Returns the same motion with other remarks on it; quicker than `dataclasses.replace`, as many calls do it."""
-        other = object.__new__(Solution)
-        object.__setattr__(other, "__dict__", self.__dict__ | changed)
-        return other
+        return frozen(Solution, self.__dict__ | changed)
 
     @cached_property
     def omega(self) -> Floats:

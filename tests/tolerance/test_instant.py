@@ -1,6 +1,8 @@
 """Short motions by one call of compiled code: the same rules, the same bits, and nothing that is not its business."""
 
+import dataclasses
 import math
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 
 import polhode as ph
 from polhode.core import answer as core
-from polhode.core.types import Depends, Rotor
+from polhode.core.types import Depends
 from polhode.integration.cost import rows_of
 from polhode.integration.grid import located, one_segment
+from polhode.integration.loop import as_kernels_see
 from polhode.problem import Problem
 from polhode.tolerance import instant
 from polhode.tolerance.character import character
@@ -100,6 +103,69 @@ def test_answers_do_not_depend_on_those_before() -> None:
     assert (asked(1.0).momentum == alone.momentum).all()
 
 
+def test_the_solution_is_one_like_others(taken: list[bool]) -> None:
+    """It is made in a shorter way, and has all that others have."""
+    found = ph.simulate(BODY, top(0.1), rtol=1e-7, **MOTION)
+    assert taken == [True]
+    for one in (found, found.problem, found.plan, found.stats):
+        for name in (field.name for field in dataclasses.fields(one)):
+            getattr(one, name)
+    again = dataclasses.replace(found)
+    kept = pickle.loads(pickle.dumps(found))
+    for other in (again, kept):
+        assert (other.quaternion == found.quaternion).all()
+        assert (other.message, other.stats, other.plan.step) == (found.message, found.stats, found.plan.step)
+        assert (other.memory, other.metadata, other.events, other.last_state.size) == ((), {}, (), 0)
+    assert repr(again.problem) == repr(found.problem)
+    found.metadata["name"] = "first"
+    assert ph.simulate(BODY, top(0.1), rtol=1e-7, **MOTION).metadata == {}
+
+
+def test_rows_are_the_users_own() -> None:
+    """Whoever writes to the times of a solution does not change those of the next."""
+    motion = MOTION | {"rtol": 1e-7, "t_eval": [5.0, 20.0]}
+    first = ph.simulate(BODY, top(0.1), **motion)
+    rows = first.quaternion.copy()
+    assert first.problem.times is not None
+    first.problem.times[0], first.t[0] = 6.0, 7.0
+    first.quaternion[:] = 0.0
+    assert (ph.simulate(BODY, top(0.1), **motion).quaternion == rows).all()
+
+
+def test_torques_that_read_other_things_are_not_mixed_up(taken: list[bool]) -> None:
+    """The same function may be declared to depend on more: then it is looked at in another way."""
+    function = with_gain.function
+    less, more = ph.torque(function, depends="attitude"), ph.torque(function, depends=["attitude", "time", "rate"])
+    evaluations = [ph.simulate(BODY, one, rtol=1e-7, **MOTION).nfev for one in (less, more, less, more)]
+    assert taken == [True] * 4
+    assert evaluations[:2] == evaluations[2:]
+    assert evaluations[0] != evaluations[1]
+
+
+GAIN = 0.3
+
+
+def gain(q: Any) -> Any:
+    return GAIN * q[1]
+
+
+@ph.torque
+def with_gain(t: float, q: Any, w: Any, p: Any) -> Any:
+    return (0.0, gain(q), 0.1 * q[2])
+
+
+def test_what_a_function_reads_may_change(taken: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that a helper of the user's function reads, or the helper, between calls that are otherwise the same."""
+    first = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    monkeypatch.setitem(globals(), "GAIN", 0.4)
+    second = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    monkeypatch.setitem(globals(), "gain", lambda q: 0.3 * q[1])
+    third = ph.simulate(BODY, with_gain, rtol=1e-8, **MOTION)
+    assert taken == [True, True, True]
+    assert np.abs(second.omega[-1] - first.omega[-1]).max() > 1e-3
+    assert (third.momentum == first.momentum).all()
+
+
 def test_threads_share_what_is_kept() -> None:
     rates = [[0.9 + 0.01 * k, -0.7, 1.1] for k in range(40)]
 
@@ -161,10 +227,9 @@ def test_mistakes_are_named_as_ever() -> None:
 def seen(body: ph.Body, torque: Any) -> tuple[core.Seen, Problem]:
     """Looks at a problem as compiled code does, in plain Python."""
     problem = Problem.given(body, torque, **MOTION)
-    setting, values = instant.Grid(problem, 1).setting, np.array(torque.parameters(body))
+    rotor, values = as_kernels_see(body, gyrostat=False), np.array(torque.parameters(body))
     timed, rated = int(bool(torque.depends & Depends.TIME)), int(bool(torque.depends & Depends.RATE))
     given, looks = np.append(problem.quaternion_start, problem.omega_start), np.zeros(core.LOOKS_ROOM)
-    rotor = Rotor(tuple(setting[:3].tolist()), tuple(setting[3:6].tolist()))
     m = tuple((problem.momentum_start @ body.axes).tolist())
     found, _ = core._look(instant._rules())(
         rows_of(torque.torque_kernel), rotor, values, values.size, instant._tables(), given, looks, 0.0, problem.span,

@@ -24,6 +24,7 @@ from polhode.compiled.native import (
     program,
 )
 from polhode.compiled.smoothness import is_smooth, may_bend
+from polhode.compiled.unchanged import name_now
 
 __all__ = [
     "CompilationFailed",
@@ -43,6 +44,7 @@ __all__ = [
     "kept_program",
     "locatable",
     "may_bend",
+    "name_now",
     "named",
     "on_arrays",
     "potential_callback",

@@ -20,8 +20,8 @@ T = TypeVar("T")
 class _Call(threading.local):
     """The call of a public function that is going on in this thread."""
 
-    depth = 0
-    said = False
+    said: bool | None = None
+    """Whether something was said in it; None: there is no such call."""
 
 
 _call = _Call()
@@ -32,13 +32,13 @@ def announced_once(f: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        if _call.depth == 0:
-            _call.said = False
-        _call.depth += 1
+        if _call.said is not None:  # within another one
+            return f(*args, **kwargs)
         try:
+            _call.said = False
             return f(*args, **kwargs)
         finally:
-            _call.depth -= 1
+            _call.said = None
 
     return call
 
@@ -50,8 +50,9 @@ def is_quiet() -> bool:
 
 def announce(what: str, *, kept: bool) -> None:
     """Says what is compiled, unless this call has said something before."""
-    if is_quiet() or (_call.depth and _call.said) or sys.stderr is None:
+    if is_quiet() or _call.said or sys.stderr is None:
         return
-    _call.said = True
+    if _call.said is not None:
+        _call.said = True
     fate = "once; the program is kept for next time" if kept else "for this process only"
     print(f"polhode: compiling {what}, {fate} (POLHODE_QUIET=1 hides this) ...", file=sys.stderr, flush=True)

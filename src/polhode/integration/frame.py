@@ -29,10 +29,13 @@ class Frame(NamedTuple):
 
     def inward(self, q: Floats, m: Floats, z: Floats) -> Floats:
         """Returns a state in principal axes, as seven numbers and those that the torque carries."""
-        if not self.body.aligned:
-            q = np.array(multiply(tuple(q.tolist()), self.axes))
-            m = m @ self.body.axes
-        return np.array([*q.tolist(), *m.tolist(), *z.tolist()])
+        return np.array([*self.inward_numbers(q, m), *z.tolist()])
+
+    def inward_numbers(self, q: Floats, m: Floats) -> list[float]:
+        """Returns quaternion and momentum in principal axes, as seven numbers."""
+        if self.body.aligned:
+            return [*q.tolist(), *m.tolist()]
+        return [*_products([q.tolist()], self.axes)[0], *(m @ self.body.axes).tolist()]
 
     def outward(self, states: Floats, *, scaled: bool) -> tuple[Floats, Floats, Floats]:
         """Returns quaternions and momenta in the user's axes, and carried numbers, from rows of states.
@@ -45,7 +48,7 @@ class Frame(NamedTuple):
         if not self.body.aligned:
             away = conjugate(self.axes)
             if q.shape[0] <= FEW_ROWS:
-                back = np.array([multiply((a, b, c, d), away) for a, b, c, d in q.tolist()]).reshape(-1, 4)
+                back = np.array(_products(q.tolist(), away)).reshape(-1, 4)
             else:
                 back = np.stack(multiply(tuple(q.T), away), axis=1)  # columns: the same algebra
             q, m = back, m @ self.body.axes.T
@@ -56,10 +59,24 @@ class Frame(NamedTuple):
         q, m = state[:4], state[4:STATE]
         if self.body.aligned:
             return q, m
-        return np.array(multiply(tuple(q.tolist()), conjugate(self.axes))), m @ self.body.axes.T
+        return np.array(_products([q.tolist()], conjugate(self.axes))[0]), m @ self.body.axes.T
 
     def seen_by_torque(self, s: State | CarriedState, w: Vec3) -> tuple[Quat, Vec3]:
         """Returns attitude and rate in the user's axes, as a torque sees them."""
         if self.body.aligned:
             return s.q, w
         return multiply(s.q, conjugate(self.axes)), to_space(self.axes, w)
+
+
+def _products(rows: list[list[float]], other: Quat) -> list[Quat]:
+    """Returns the products of quaternions and another one, as `multiply` has them in plain Python, but at once."""
+    e, f, g, h = other
+    return [
+        (
+            a * e - b * f - c * g - d * h,
+            a * f + b * e + c * h - d * g,
+            a * g - b * h + c * e + d * f,
+            a * h + b * g - c * f + d * e,
+        )
+        for a, b, c, d in rows
+    ]

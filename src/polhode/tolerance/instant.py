@@ -8,6 +8,8 @@ import math
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from polhode.compiled import (
     address_of_program,
     at_addresses,
     kept_program,
-    named,
+    name_now,
     program,
 )
 from polhode.core.answer import (
@@ -52,7 +54,7 @@ from polhode.integration.quick import may_be_quick
 from polhode.integration.stiffness import DIFFERENCE, STIFF_RADIANS
 from polhode.methods import Method
 from polhode.methods import find as find_method
-from polhode.problem import Plan, Problem, Stats
+from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
 from polhode.solution import Solution
 from polhode.tolerance import choice, estimate, refine
 from polhode.tolerance.character import OUT_OF_REACH, UNEVEN, Trial, attitudes, dearness, equal_parts
@@ -87,6 +89,9 @@ WORTH_A_PROGRAM = 1000
 """The calls in plain Python after which the program that answers is compiled, which takes seconds."""
 KEPT = 64
 """The number of programs, and of grids, that are kept for calls that differ in their start."""
+
+MESSAGE = Status.OK.sentence.format(place="t = %.12g in %d steps") + "; the error is estimated as %.1e"
+"""What a solution says of itself: its end, its steps and its error are put in."""
 
 
 @lru_cache(maxsize=1)
@@ -139,7 +144,7 @@ class Loops(NamedTuple):
 def _loops(problem: Problem, on_compile: OnCompile) -> Loops | None:
     """Returns the programs for a torque; None if there are none, or if evaluations are what costs."""
     torque = problem.torque
-    name = named(torque.torque_kernel)  # anew in each call: what the user's function reads may have changed
+    name = name_now(torque.torque_kernel)  # anew in each call: what the user's function reads may have changed
     if name is None:
         return None
     deciding = (ById(torque.torque_kernel), name, not problem.body.aligned, torque.depends)
@@ -199,69 +204,85 @@ def compile_answer() -> None:
 
 
 class Grid:
-    """What is the same for all motions of a body over one span with one kind of output."""
+    """What is the same for all motions of a body under one torque, whatever its values, over one span."""
 
-    def __init__(self, problem: Problem, memory: int) -> None:
-        body, times = problem.body, problem.times
+    def __init__(self, problem: Problem, loops: Loops, values: int) -> None:
+        self.loops = loops
+        body, times, reads, memory = problem.body, problem.times, problem.torque.depends.value, loops.memory
         kernels, self.frame = as_kernels_see(body, gyrostat=False), Frame.of(body)
         plain = Plan(find_method(METHOD), problem.span)
         setting = setting_of(kernels, self.frame, one_segment(problem.t_start, problem.t_end, problem.span), plain)
         other = setting.copy()
         other[3:6] = estimate.changes_of_one(*kernels.inertia)[1]
-        self.setting = np.concatenate([setting, other])
         least, *_, most = sorted(kernels.inertia)
-        self.unequal = 0.0 if body.aligned else most / least
-        self.parts = equal_parts(problem)
-        self.rows = 0 if times is None else times.size
-        self.room = room = self.rows or MOST_ROWS_AT_STEPS
-        self.listed = np.zeros(1) if times is None else times
-        self.counter = memory - 1
-        self.sizes = (
-            self.setting.size, STATE, STATE, STATE, memory, room, STATE * room, room, LOOKS_ROOM, len(FOUND) + STATE
+        rows = 0 if times is None else times.size
+        self.last = (
+            0.0 if body.aligned else most / least, rows, equal_parts(problem), memory - 1,
+            1 if reads & Depends.TIME.value else 0, 1 if reads & Depends.RATE.value else 0,
         )  # fmt: skip
-        """Those of the arrays that every call has for itself."""
-        self.ends = np.cumsum(self.sizes).tolist()
+        """The last arguments of the program."""
+        self.room = room = rows or MOST_ROWS_AT_STEPS
+        self.listed = np.zeros(1) if times is None else times.copy()
+        self.addresses = (
+            address_of_program(loops.drive), address_of_program(loops.rows), address_of(self.listed),
+            address_of(_tables()),
+        )  # fmt: skip
+        counters = np.zeros(COUNTERS, dtype=np.int64)
+        counters[AT.values] = values
+        self.head = np.concatenate([setting, other, counters.view(np.float64)])
+        """The numbers with which the array of every call begins, counters among them."""
+        self.sizes = (
+            2 * setting.size, COUNTERS, STATE, STATE, values, room, STATE, memory, room, STATE * room, room, LOOKS_ROOM,
+            len(FOUND) + STATE,
+        )  # fmt: skip
+        """Those of the parts of that array."""
+        self.ends = list(accumulate(self.sizes))
+        self.places = [8 * end for end in self.ends[:-1]]
+        self.write: Callable[..., None] = Struct(f"{2 * STATE + values}d").pack_into
+        """Writes the start, in principal axes and as it was given, and the values of the torque."""
 
 
 @lru_cache(maxsize=KEPT)
-def _grid(deciding: object, beside: Beside) -> Grid:
-    return Grid(*beside.value)
+def _kept_grid(*deciding: object) -> list[Grid]:
+    """Returns a list with the grid that was made for such a call; it is empty at first."""
+    return []
 
 
 def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | None:
     """Returns the motion with its error below the tolerance; None if it has to be found in another way."""
     torque, body = problem.torque, problem.body
-    if not is_short(problem, rtol) or (loops := _loops(problem, on_compile)) is None:
+    if not is_short(problem, rtol):
+        return None
+    kernel, values = torque.torque_kernel, torque.parameters(body)
+    if (name := name_now(kernel)) is None:  # in each call: what the user's function reads may have changed
         return None
     listed = None if problem.times is None else problem.times.tobytes()
-    grid = _grid((ById(body), problem.t_start, problem.t_end, listed, loops.memory), Beside((problem, loops.memory)))
-    values = np.array(torque.parameters(body), dtype=np.float64)
+    # A grid keeps its body, so that no other has its id.
+    kept = _kept_grid(
+        kernel, name, torque.depends._value_, id(body), problem.t_start, problem.t_end, listed, len(values)
+    )
+    if not kept:
+        if (loops := _loops(problem, on_compile)) is None:
+            return None
+        kept.append(Grid(problem, loops, len(values)))
+    grid = kept[0]
     numbers, out = np.empty(grid.ends[-1]), np.empty((grid.room, STATE))
-    counters = np.zeros(COUNTERS + grid.room, dtype=np.int64)
-    counters[AT.values] = values.size
-    first, second, third, *_ = grid.ends
-    numbers[:first] = grid.setting
-    numbers[first:second] = grid.frame.inward(problem.quaternion_start, problem.momentum_start, problem.state_start)
+    numbers[: grid.head.size] = grid.head
     rate = problem.omega_start if problem.omega_given is None else problem.omega_given
-    numbers[second:third] = [*problem.quaternion_start.tolist(), *rate.tolist()]
-    depends = torque.depends
-    last = (
-        problem.t_start, problem.t_end, rtol, grid.unequal, grid.rows, grid.parts, grid.counter,
-        1 if depends & Depends.TIME else 0, 1 if depends & Depends.RATE else 0,
-    )  # fmt: skip
-    if not values.size:
-        values = numbers
+    start = grid.frame.inward_numbers(problem.quaternion_start, problem.momentum_start)
+    grid.write(numbers, grid.head.nbytes, *start, *problem.quaternion_start.tolist(), *rate.tolist(), *values)
+    last = (problem.t_start, problem.t_end, rtol, *grid.last)
     made, clock = _answer_program(on_compile), time.perf_counter()
     try:
         if made is None:
-            status = _in_python(grid, loops, values, numbers, out, counters, last)
+            status = _in_python(grid, numbers, out, last)
         else:
-            at, count = address_of(numbers), address_of(counters)
-            start, given, y, memory, offsets, other, seen, looks, left = [at + 8 * end for end in grid.ends[:-1]]
+            at, (drive, rows, listed_at, tables) = address_of(numbers), grid.addresses
+            places = map(at.__add__, grid.places)
+            count, start_at, given, values_at, index, y, memory, offsets, other, seen, looks, left = places
             status = at_addresses(made)(
-                address_of_program(loops.drive), address_of_program(loops.rows), at, address_of(values), start, given,
-                y, memory, address_of(grid.listed), address_of(_tables()), offsets, address_of(out), other, seen,
-                looks, left, count + 8 * COUNTERS, count, *last,
+                drive, rows, at, values_at, start_at, given, y, memory, listed_at, tables, offsets, address_of(out),
+                other, seen, looks, left, index, count, *last,
             )  # fmt: skip
     except KernelRaised:
         return None
@@ -270,15 +291,16 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     return _solution(problem, grid, rtol, numbers[grid.ends[-2] :], out, time.perf_counter() - clock)
 
 
-def _in_python(
-    grid: Grid, loops: Loops, values: Floats, numbers: Floats, out: Floats, counters: Any, last: Any
-) -> int:  # fmt: skip
+def _in_python(grid: Grid, numbers: Floats, out: Floats, last: Any) -> int:
     """Answers in plain Python, which calls the compiled loops."""
-    setting, start, given, y, memory, offsets, other, seen, looks, left = np.split(numbers, grid.ends[:-1])
+    parts = np.split(numbers, grid.ends[:-1])
+    setting, count, start, given, values, index, y, memory, offsets, other, seen, looks, left = parts
+    if not values.size:  # an empty array has no address
+        values = numbers
     with np.errstate(all="ignore"):
         return _answer()(
-            loops.drive, loops.rows, setting, values, start, given, y, memory, grid.listed, _tables(), offsets,
-            out.reshape(-1), other, seen, looks, left, counters[COUNTERS:], counters[:COUNTERS], *last,
+            grid.loops.drive, grid.loops.rows, setting, values, start, given, y, memory, grid.listed, _tables(),
+            offsets, out.reshape(-1), other, seen, looks, left, index.view(np.int64), count.view(np.int64), *last,
         )  # fmt: skip
 
 
@@ -293,12 +315,13 @@ def _solution(problem: Problem, grid: Grid, rtol: float, left: Floats, out: Floa
         t = times.copy()
     q, m, z = grid.frame.outward(out, scaled=False)
     last_q, last_m = grid.frame.outward_one(left[FOUND.end :].copy())
-    place = f"t = {problem.t_end:.12g} in {steps} steps"
-    return Solution(
-        problem, Plan(_method(tolerance), step), Stats(steps, int(evaluations), seconds), t, q, m, Status.OK,
-        f"{Status.OK.sentence.format(place=place)}; the error is estimated as {error:.1e}", problem.t_end, last_q,
-        last_m, state=z, error_estimate=error, rtol=rtol,
-    )  # fmt: skip
+    return frozen(Solution, {
+        "problem": problem, "plan": frozen(Plan, {"method": _method(tolerance), "step": step}),
+        "stats": frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds}), "t": t, "quaternion": q,
+        "momentum": m, "status": Status.OK, "message": MESSAGE % (problem.t_end, steps, error),
+        "t_last": problem.t_end, "last_quaternion": last_q, "last_momentum": last_m, "state": z, "last_state": NO_STATE,
+        "metadata": {}, "error_estimate": error, "rtol": rtol,
+    })  # fmt: skip
 
 
 @lru_cache(maxsize=128)

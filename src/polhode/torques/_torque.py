@@ -154,7 +154,7 @@ class Torque(ABC):
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the torque is known at all times of a run."""
         first, last = self.known
-        low, high = min(t0, t1), max(t0, t1)
+        low, high = (t0, t1) if t0 < t1 else (t1, t0)
         if low < first or high > last:
             begin, end = max(low, first), min(high, last)
             remedy = f", or let it act for a time only, with .during({begin!r}, {end!r})" if begin < end else ""
@@ -497,10 +497,11 @@ class CustomTorque(Torque):
 
         Where a table was, another one may stand; with a number in its place the table stays.
         """
-        if not self.tables and _check.is_plain(values, len(self.values)):  # nothing to be checked or looked up
+        if not self.tables and (plain := _check.plain(values, len(self.values))) is not None:  # nothing to be looked up
             other = object.__new__(type(self))
-            other.__dict__.update(self.__dict__)
-            other._settle(values=tuple(values))
+            # What follows from other fields is found here, once for all copies.
+            about = {"values": tuple(plain), "breakpoints": self.breakpoints, "knots": self.knots}
+            other.__dict__.update(self.__dict__, **about)
             return other
         numbers, tables = numbers_and_tables(values)
         return replace(self, values=numbers, tables=tuple(({**dict(self.tables), **dict(tables)}).items()))
