@@ -103,6 +103,17 @@ def test_answers_do_not_depend_on_those_before() -> None:
     assert (asked(1.0).momentum == alone.momentum).all()
 
 
+def test_a_row_at_the_start_alone_is_compared_with_nothing(taken: list[bool]) -> None:
+    """The companion once read a time that nobody had written: what it cost depended on what memory held before."""
+    costs = set[int]()
+    for k in range(30):
+        full = [np.full(n, 0.01 * k) for n in (200, 2000, 6000)]
+        del full
+        costs.add(ph.simulate(BODY, top(0.3), omega=[0.1, 0.2, 1.0], t_span=(0, 9), t_eval=[0.0], rtol=1e-6).nfev)
+    assert all(taken)
+    assert len(costs) == 1
+
+
 def test_the_solution_is_one_like_others(taken: list[bool]) -> None:
     """It is made in a shorter way, and has all that others have."""
     found = ph.simulate(BODY, top(0.1), rtol=1e-7, **MOTION)

@@ -220,7 +220,7 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
                 for k in range(compared):
                     i = min((k + 1) * stride, steps)
                     seen_at[k] = listed[first + k] if rows > 0 else t1 if i == steps else t0 + i * (span / steps)
-                stop = _first_stop(r, t0, t1, span / made, seen_at[0])
+                stop = _first_stop(r, t0, t1, span / made, seen_at[0]) if compared > 0 else t1
                 _nudge(y, s, body, which == 1)
             else:
                 store_state(y, 0, s)
