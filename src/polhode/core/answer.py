@@ -41,6 +41,8 @@ class Rules(NamedTuple):
     those of iterations too, and a companion shows that in one direction only."""
     maybe_round_off: float
     coarser: float
+    """The steps of a companion over those of the run, and of a second one, which checks the first."""
+    checking: float
     iteration_share: float
     less_solved: float
     worth_allowing: float
@@ -170,9 +172,8 @@ def answerer(rules: Rules) -> Callable[..., int]:
             steps = _on_grid(math.ceil(n), parts, rows, r.worth_a_grid)
             if steps > r.most_steps or (rows == 0 and steps >= r.most_rows):
                 return ELSEWHERE
-            grows = c.torque_ratio > r.rests_from or attempt > 0  # a first try fails where errors grow unforeseen
             status, error, used, evaluations = try_steps(
-                drive, asked, body, s, c, grows, turn, steps, solved, setting, values, y, memory, listed, tables,
+                drive, asked, body, s, c, attempt > 0, turn, steps, solved, setting, values, y, memory, listed, tables,
                 offsets, out, other, seen_at, found, index, count, counter,
             )  # fmt: skip
             spent += evaluations
@@ -201,13 +202,14 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
     r = rules
 
     def try_steps(
-        drive: Any, asked: Asked, body: Rotor, s: State, c: Seen, grows: bool, turn: float, steps: int, solved: float,
+        drive: Any, asked: Asked, body: Rotor, s: State, c: Seen, again: bool, turn: float, steps: int, solved: float,
         setting: Any, values: Any, y: Any, memory: Any, listed: Any, tables: Any, offsets: Any, out: Any, other: Any,
         seen_at: Any, found: Any, index: Any, count: Any, counter: int,
     ) -> tuple[int, float, float, float]:  # fmt: skip
         """Returns status, error, the error that iterations may leave in a step, and the evaluations."""
         t0, t1, rows, span = asked.t0, asked.t1, asked.rows, asked.t1 - asked.t0
         growth = _growth(r, c, turn)
+        grows = c.torque_ratio > r.rests_from or again  # a first try fails where errors grow unforeseen
         first = 1 if rows > 0 and listed[0] == t0 else 0  # at the start nothing can differ
         stride = 1 if rows > 0 else (steps + r.checks - 1) // r.checks
         compared = rows - first if rows > 0 else (steps + stride - 1) // stride
@@ -215,7 +217,7 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
         while which <= companions:  # the run, its companion, and maybe a second one
             made, allowed, stop = steps, solved, t1
             if which > 0:
-                coarser = r.coarser if which == 1 else r.coarser * r.coarser
+                coarser = r.coarser if which == 1 else r.checking
                 made, allowed = _fewer(steps, asked.parts, coarser, r.worth_a_grid), r.less_solved * solved
                 for k in range(compared):
                     i = min((k + 1) * stride, steps)
@@ -246,7 +248,7 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
                     d = _distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
                     apart = d if apart == apart and not d <= apart else apart  # NaN, too, which stays
                 error = _estimate(r, asked, grows, apart, max(c.free_rate, fastest)) + steps * c.leverage * left
-                if which == 1 and grows and r.close * asked.rtol < error <= asked.rtol:
+                if which == 1 and grows and error <= asked.rtol and (again or error > r.close * asked.rtol):
                     companions = 2  # errors may grow in one direction, which one companion may not show
             which += 1
         return OK, error, left, spent

@@ -101,8 +101,8 @@ class Candidate:
     longest_turn: float = math.inf
     """The longest turn in a step with which the method follows the motion, in radians; beyond it errors are chance."""
 
-    def plan(self, problem: Problem, n: float, rtol: float, *, coarser: int = 0) -> Plan:
-        """Returns the plan with n steps, or that of its first or second companion."""
+    def plan(self, problem: Problem, n: float, rtol: float, *, coarser: float = 0) -> Plan:
+        """Returns the plan with n steps, or that of a companion, which has `COARSER` to this power as many."""
         if self.method.adaptive:
             n = COARSER**coarser * n
             longest = problem.span * self.first / (self.least_steps * n)  # a bound that binds must differ, too
@@ -121,7 +121,7 @@ class Candidate:
             method = _iterated(method, LESS_SOLVED * rtol if coarser else rtol, steps * self.growth)
         return self._in_pieces(Plan(method, problem.span / steps, prepared_step), run_step, coarser)
 
-    def _in_pieces(self, plan: Plan, run_step: float, coarser: int) -> Plan:
+    def _in_pieces(self, plan: Plan, run_step: float, coarser: float) -> Plan:
         """Returns the plan with what it needs where many breakpoints cut the span, of a run or of its companions."""
         return plan.replace(at_knots=self.at_knots, in_pieces=(run_step, COARSER**coarser))
 

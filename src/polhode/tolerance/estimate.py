@@ -36,6 +36,9 @@ CHECKS = 100
 CLOSE = 0.05
 """Estimates of more than this part of the tolerance are close to it: where errors may grow, a second companion is
 asked."""
+CHECKING = 0.5
+"""A companion that is asked as a second one, because errors may have grown in a direction that the first does not show,
+has the steps of its run times `COARSER` to this power: it errs less than the first, whose estimate it checks."""
 NOISE = 1e-13
 """Carried numbers that are smaller than this part of the largest one, in a run and its companion, are round-off: the
 last digits by which the two begin apart, and what some thousand steps make of them."""

@@ -67,7 +67,7 @@ METHOD = "G8"
 """The method of short motions, without compensation: they make too few steps for round-off to add up."""
 LEAST_TOLERANCE = 1e-11
 """Smaller tolerances want compensated sums."""
-MOST_TURN = 1500.0
+MOST_TURN = 3000.0
 """The longest motion, in radians, for which a call costs more than what another method would save."""
 MOST_SPIN = 800.0
 """The same for a body that spins about its axis of symmetry: other methods take part in that, and make a tenth of the
@@ -104,8 +104,8 @@ def _rules() -> Rules:
     return Rules(
         longest_turn=model.longest_turn, reach_loss=model.reach_loss, coefficient=model.coefficients[0],
         turn_growth=model.turn_growth, order=order, truncation=factors.truncation, rounding=factors.rounding,
-        growing=choice.FACTOR_WHERE_ROUNDING_GROWS,
-        maybe_round_off=estimate.MAYBE_ROUND_OFF, coarser=estimate.COARSER, iteration_share=choice.ITERATION_SHARE,
+        growing=choice.FACTOR_WHERE_ROUNDING_GROWS, maybe_round_off=estimate.MAYBE_ROUND_OFF, coarser=estimate.COARSER,
+        checking=estimate.COARSER**estimate.CHECKING, iteration_share=choice.ITERATION_SHARE,
         less_solved=LESS_SOLVED, worth_allowing=choice.WORTH_ALLOWING, unstable_growth=choice.UNSTABLE_GROWTH,
         worth_a_grid=choice.WORTH_A_GRID, first_stop=estimate.FIRST_STOP, rests_from=choice.BRINGS_TO_REST_RATIO,
         close=estimate.CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,

@@ -35,6 +35,7 @@ from polhode.tolerance.character import Character, Trial, character
 from polhode.tolerance.choice import ANY_TORQUE, BRINGS_TO_REST_RATIO, STIFF, Candidate, candidate, choose
 from polhode.tolerance.estimate import (
     ALIKE,
+    CHECKING,
     CLOSE,
     MANY_ROWS,
     STEPS_WITH_ROWS,
@@ -220,7 +221,7 @@ class OneBody:
         self._lower_bounds(max(self.free_rate, fastest))
         error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
         if self.errors_may_grow and len(others) == 1 and CLOSE * self.rtol < error <= self.rtol:
-            again = candidate.plan(asked, n, solved, coarser=2)
+            again = candidate.plan(asked, n, solved, coarser=CHECKING)
             second = self._made(self._companion(candidate, again, run.t[rows], second=True))
             apart = max(apart, distance(run, rows, second, before, fastest))
             error = max(error, estimate(candidate.factors, apart, self.floor, rounding, left))
