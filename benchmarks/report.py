@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import users
 from benchmarks.map import AUTO, MINE, peers_of, ratio, spread
 from benchmarks.page import PAGE, described, markdown, put
 
@@ -359,6 +360,20 @@ def reference_table(found: Sequence[Record]) -> str:
     return markdown(rows)
 
 
+def users_table(found: Record) -> str:
+    """Returns how the whole call does beside heyoka with hindsight, and what was prepared for such calls."""
+    head = ["", "`simulate(rtol=)`: median", "least", "slower in", "`prepare(rtol=)`: median", "least", "slower in"]
+    rows = [head]
+    for name, some in users.parts_of(found["records"]):
+        cells = []
+        for to in ("polhode", "prepared"):
+            middle, least, slower = users.judged(some, to)
+            cells += [number(middle), number(least), slower]
+        rows.append([name, *cells])
+    drawn = f"Seed {found['seed']}, {found['rounds']} rounds; heyoka's time over polhode's:"
+    return f"{drawn}\n\n{markdown(rows)}"
+
+
 # --- the headline ----------------------------------------------------------------------------------------------------
 
 
@@ -430,7 +445,7 @@ def _range(ratios: Sequence[float]) -> str:
 
 TABLES: dict[str, Callable[[Any], str]] = {
     "map": map_tables, "papers": papers_tables, "tops": tops_table, "scaling": scaling_tables, "bound": bound_table,
-    "long": long_table, "reference": reference_table,
+    "long": long_table, "reference": reference_table, "users": users_table,
 }  # fmt: skip
 PLOTS: dict[str, Callable[[Any, Path], None]] = {
     "map": draw_map, "papers": draw_papers, "scaling": draw_scaling, "long": draw_long
@@ -438,7 +453,7 @@ PLOTS: dict[str, Callable[[Any, Path], None]] = {
 TITLES = {
     "map": "The map", "papers": "The papers' problems", "tops": "Ten thousand tops",
     "scaling": "Bodies, steps, threads", "bound": "The fraction of the bound", "long": "Energy over long runs",
-    "reference": "References",
+    "reference": "References", "users": "What users have",
 }  # fmt: skip
 HEADLINE = "headline"
 PRINTED = ("fresh memory", "memory kept", "far", "flow", "lanes", "foundation")

@@ -2,9 +2,10 @@
 
 Six kinds of torque, of the attitude, the rate and the time, four of them a user's own functions; bodies, starts and
 strengths drawn by a seed; four lengths of the motion and three tolerances. polhode is the whole call,
-`simulate(rtol=, t_eval=8 times)`, warm, with its search and its estimate of the error. heyoka has hindsight: its
-integrator is built beforehand, its tolerance is the cheapest that meets the error, and it says nothing of its error.
-The two take turns, and each call has another start, so that no answer can be one that was kept.
+`simulate(rtol=, t_eval=8 times)`, warm, with its search and its estimate of the error; and the same answer by what
+`prepare(rtol=)` made beforehand. heyoka has hindsight: its integrator is built beforehand, its tolerance is the
+cheapest that meets the error, and it says nothing of its error. They take turns, and each call has another start, so
+that no answer can be one that was kept.
 """
 
 import argparse
@@ -275,6 +276,12 @@ def by_polhode(asked: Asked, target: float) -> Callable[[float], ph.Solution]:
     return call
 
 
+def by_prepared(asked: Asked, target: float) -> Callable[[float], ph.Solution]:
+    """Returns the call of what was prepared for the body, the torque and the times."""
+    made = ph.prepare(asked.body, asked.torque, t_span=(0.0, asked.span), t_eval=asked.times, rtol=target)
+    return lambda factor: made(factor * asked.omega, asked.attitude)
+
+
 def rows(solution: ph.Solution) -> Floats:
     """Returns quaternion and rate at the output times."""
     return np.hstack([solution.quaternion, solution.omega])
@@ -327,7 +334,7 @@ def measured(
             "error": achieved, "peer": None if found is None else {"tolerance": found[0], "error": found[1]},
         }  # fmt: skip
         runs: dict[str, tuple[Callable[[], None], int]] = {}
-        calls: dict[str, Callable[[float], Any]] = {"polhode": mine}
+        calls: dict[str, Callable[[float], Any]] = {"polhode": mine, "prepared": by_prepared(asked, target)}
         if found is not None:
             calls["heyoka"] = by_heyoka(asked, found[0])
         for name, call in calls.items():
@@ -340,11 +347,11 @@ def measured(
     return record
 
 
-def ratio(record: Record) -> float:
+def ratio(record: Record, to: str = "polhode") -> float:
     """Returns the median over the rounds of heyoka's time over polhode's; infinite where heyoka misses the target."""
     if "heyoka" not in record:
         return math.inf
-    return float(statistics.median(a / b for a, b in zip(record["heyoka"], record["polhode"], strict=True)))
+    return float(statistics.median(a / b for a, b in zip(record["heyoka"], record[to], strict=True)))
 
 
 def line(record: Record) -> str:
@@ -352,26 +359,36 @@ def line(record: Record) -> str:
     peer = record["peer"]
     theirs = f"heyoka {1e3 * min(record['heyoka']):.3g} ms at {peer['tolerance']:.0e}" if peer else "heyoka misses it"
     return (
-        f"{record['kind']:36} {record['angle']:6.0f} {record['target']:.0e} | {ratio(record):5.2f} | {theirs} | "
+        f"{record['kind']:36} {record['angle']:6.0f} {record['target']:.0e} | {ratio(record):5.2f}, prepared "
+        f"{ratio(record, 'prepared'):5.2f} | {theirs} | "
         f"polhode {1e3 * min(record['polhode']):.3g} ms, {record['method']}, {record['steps']} steps, error "
         f"{record['error'] / record['target']:.1e}, estimate {record['estimate'] / record['target']:.1e} of the target"
     )
 
 
-def summary(records: Sequence[Record]) -> str:
-    """Returns medians and least ratios, by length of the motion and by kind."""
-
-    def told(name: str, some: Sequence[Record]) -> str:
-        found = [ratio(r) for r in some]
-        slower = sum(x < 1.0 for x in found)
-        middle = statistics.median(found)
-        return f"{name:36} median {middle:5.2f}, least {min(found):5.2f}, slower in {slower} of {len(found)}"
-
+def parts_of(records: Sequence[Record]) -> list[tuple[str, list[Record]]]:
+    """Returns all cells, then those of each length of the motion, each tolerance and each kind, with their names."""
     parts = [("all", list(records))]
-    parts += [(f"{angle:g} radians", [r for r in records if r["angle"] == angle]) for angle in ANGLES]
-    parts += [(f"{target:g}", [r for r in records if r["target"] == target]) for target in TARGETS]
+    parts += [(f"{angle:,.0f} radians", [r for r in records if r["angle"] == angle]) for angle in ANGLES]
+    parts += [(f"{target:.0e}", [r for r in records if r["target"] == target]) for target in TARGETS]
     parts += [(kind, [r for r in records if r["kind"] == kind]) for kind in KINDS]
-    return "\n".join(told(name, some) for name, some in parts if some)
+    return [(name, some) for name, some in parts if some]
+
+
+def judged(some: Sequence[Record], to: str = "polhode") -> tuple[float, float, str]:
+    """Returns the median and the least ratio of some cells, and in how many of them polhode is slower."""
+    found = [ratio(r, to) for r in some]
+    return statistics.median(found), min(found), f"{sum(x < 1.0 for x in found)} of {len(found)}"
+
+
+def summary(records: Sequence[Record]) -> str:
+    """Returns medians and least ratios, by length of the motion, tolerance and kind."""
+
+    def told(name: str, some: Sequence[Record], to: str) -> str:
+        middle, least, slower = judged(some, to)
+        return f"{name:36} {to:8} median {middle:5.2f}, least {least:5.2f}, slower in {slower}"
+
+    return "\n".join(told(name, some, to) for name, some in parts_of(records) for to in ("polhode", "prepared"))
 
 
 def run(
