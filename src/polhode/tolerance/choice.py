@@ -13,8 +13,8 @@ from polhode.problem import Plan, Problem
 from polhode.tolerance.character import Character
 from polhode.tolerance.estimate import ALIKE, COARSER, MANY_ROWS, Factors
 
-MOST_STEPS = 1e9
-"""No run has more steps: it would take minutes at best."""
+MOST_STEPS = 2e9
+"""No run has more steps: it takes minutes at best. A billion radians under a weak torque ask for 1.5e9."""
 WORTH_A_GRID = 1.15
 """Steps may become this many times more numerous, so that listed times are ends of steps and need no steps aside."""
 LONG_RUN_STEPS = 1e5
