@@ -1,6 +1,8 @@
-"""How the cost grows with bodies, steps and threads; and what a million bodies take."""
+"""How the cost grows with bodies, steps, threads and digits; the memory of a body; and what a million bodies take."""
 
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +14,7 @@ import numpy as np
 import polhode as ph
 from benchmarks.budget import UNLIMITED, Clock
 from benchmarks.harness import rounds_of
-from benchmarks.motions import Floats
+from benchmarks.motions import Floats, cell
 
 BODY, TOP = ph.Body([1.0, 2.0, 2.7]), ph.HeavyTop(1.0)
 H = 0.05
@@ -27,13 +29,29 @@ CALLS = 100
 """Calls of the loop that is nothing but arithmetic: about as long as the ensembles take."""
 MANY = (1_000_000, 1_000)
 ROUNDS = 7
+TOLERANCES = tuple(10.0**-k for k in range(2, 11))
+STRENGTHS = (1e-6, 1e-3, 0.1)
+"""The torques of the map for which digits are counted: the largest over twice the kinetic energy."""
+MEMORY_BODIES, MEMORY_ROWS = (100_000, 400_000), (1, 11)
+PEAK = """
+import resource, sys
+from benchmarks.scaling import BODY, H, TOP, starts
+import numpy as np, polhode as ph
+bodies, rows = map(int, sys.argv[1:])
+rates, attitudes = starts(bodies)
+times = 10 * H * np.arange(1, rows + 1) / rows
+ph.ensemble(BODY, TOP, omega=rates, attitude=attitudes, t_span=(0.0, 10 * H), t_eval=times, step=H, method="MR2")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+"""A process that runs an ensemble and prints the most memory that it had, in kB."""
 
 
 @cache
 def starts(bodies: int) -> tuple[Floats, Floats]:
     """Returns rates and attitudes, all different."""
     draw = np.random.default_rng(1)
-    return draw.normal(size=(bodies, 3)), draw.normal(size=(bodies, 4))
+    rates, attitudes = draw.normal(size=(bodies, 3)), draw.normal(size=(bodies, 4))
+    return rates, attitudes / np.linalg.norm(attitudes, axis=1)[:, None]
 
 
 def fleet(method: str, bodies: int, steps: int, threads: int) -> ph.Ensemble:
@@ -69,6 +87,30 @@ def arithmetic(threads: int) -> Callable[[], object]:
     return all_shares
 
 
+def by_tolerance(eps: float, rtol: float) -> ph.Solution:
+    """Runs the asymmetric top of the map through `simulate` with a tolerance, with output at eight times."""
+    motion = cell("asymmetric", eps)
+    attitude, omega = motion.start[:4], motion.start[4:]
+    return ph.simulate(
+        motion.body, motion.torque, omega=omega, attitude=attitude, t_span=(0.0, motion.times[-1]), t_eval=motion.times,
+        rtol=rtol,
+    )  # fmt: skip
+
+
+def memory() -> list[dict[str, Any]]:
+    """Returns the bytes that a body takes in an ensemble, the arrays of its start among them, with one row and more."""
+    found = []
+    for rows in MEMORY_ROWS:
+        peaks = []
+        for bodies in MEMORY_BODIES:
+            done = subprocess.run(
+                [sys.executable, "-c", PEAK, str(bodies), str(rows)], stdout=subprocess.PIPE, text=True, check=True
+            )
+            peaks.append(1024 * int(done.stdout))
+        found.append({"rows": rows, "bytes": (peaks[1] - peaks[0]) / (MEMORY_BODIES[1] - MEMORY_BODIES[0])})
+    return found
+
+
 def measured(quick: bool = False, log: Callable[[str], None] = print, clock: Clock = UNLIMITED) -> dict[str, Any]:
     """Returns seconds a step of a body against bodies, steps and threads."""
     rounds = 3 if quick else ROUNDS
@@ -101,6 +143,20 @@ def measured(quick: bool = False, log: Callable[[str], None] = print, clock: Clo
         found["threads"].append(row)
         log(f"{method}, two threads: {ratio:.2f} times one, {ratio_of_best:.2f} of the quickest")
         log(f"  nothing but arithmetic: {of_arithmetic:.2f} and {best_of_arithmetic:.2f}")
+    found["tolerance"] = []
+    for rtol in clock.within(TOLERANCES[::3] if quick else TOLERANCES, "tolerances"):
+        for eps in STRENGTHS:
+            by_tolerance(eps, rtol)  # compiles
+            times = rounds_of({"1": partial(by_tolerance, eps, rtol)}, rounds)["1"]
+            run = by_tolerance(eps, rtol)
+            row = {"eps": eps, "rtol": rtol, "method": run.plan.method.name, "steps": run.stats.steps}
+            found["tolerance"].append(row | {"best": min(times), "median": statistics.median(times)})
+            log(
+                f"eps {eps:.0e}, rtol {rtol:.0e}: {1e3 * min(times):.3g} ms, {run.stats.steps} steps of {row['method']}"
+            )
+    found["memory"] = memory()
+    for row in found["memory"]:
+        log(f"memory: {row['bytes']:.0f} bytes a body with {row['rows']} rows")
     bodies, steps = (MANY[0] // 10, MANY[1]) if quick else MANY
     fleet("MR2", 64, 10, 2)
     starts(bodies)
