@@ -7,7 +7,8 @@ directions of time and tolerances. All torques are cases of one formula,
     tau = c(t) r x R^T f + 3 g z x J z + b - d w - e |w|^2 w,     z = R^T e3,   c(t) = 1 + a (cos(nu t + phase) - 1),
 
 where c is multiplied by `after` beyond the time of a jump. The truth is found in extended precision by extrapolation
-in the rotation matrix, for all problems at once; nothing is shared with polhode's kernels.
+in the rotation matrix, for all problems at once, and by Taylor series with 48 digits where that is not good enough;
+nothing is shared with polhode's kernels.
 """
 
 import math
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -241,17 +243,23 @@ class Truth:
     """For each problem the distance to a coarser solution, in the measure of `error`."""
 
 
-def truths(recipes: Sequence[RandomRecipe], steps_per_radian: float = 0.7) -> Truth:
-    """By extrapolation, twice: the coarser one tells how good the finer one is."""
-    longest = max(p.turn * (2.0 if p.torque_ratio > 0.1 or p.kind == "thrust" else 1.0) for p in recipes)
-    fine = _motions(recipes, math.ceil(1.4 * steps_per_radian * longest / OUTPUTS) + 2)
-    coarse = _motions(recipes, math.ceil(steps_per_radian * longest / OUTPUTS) + 1)
-    doubt = np.array([_distance(*(x[k] for x in (*fine, *coarse))) for k in range(len(recipes))])
-    return Truth(*fine, doubt)
+def truths(recipes: Sequence[RandomRecipe], wanted: Floats | float = math.inf) -> Truth:
+    """Returns the motions, found twice: the coarser solution tells how good the finer one is.
+
+    Extended precision has some sixteen digits left after hundreds of radians. A problem of which more are `wanted`,
+    because its doubt is not below that number, is solved again with more digits.
+    """
+    coarse, fine = (_motions(recipes, steps_per_radian) for steps_per_radian in (0.7, 1.0))
+    R, w = fine
+    doubt = np.array([distance(*(x[k] for x in (*fine, *coarse))) for k in range(len(recipes))])
+    for k in np.flatnonzero(~(doubt < wanted)).tolist():
+        worse, better = (series_motion(recipes[k], last_term) for last_term in (1e-20, 1e-24))
+        R[k], w[k], doubt[k] = *better, distance(*better, *worse)
+    return Truth(R, w, doubt)
 
 
-def _distance(R: Extended, w: Extended, S: Any, v: Any) -> float:
-    """The largest angle between attitudes, and the largest difference of rates relative to the largest rate."""
+def distance(R: Extended, w: Extended, S: Any, v: Any) -> float:
+    """Returns the largest angle between attitudes, or the largest difference of rates relative to the largest rate."""
     chord = np.sqrt(
         np.sum((np.asarray(R) - S) ** 2, axis=(-2, -1)).astype(np.float64)
     )  # of an angle a: 8^(1/2) sin(a/2)
@@ -271,27 +279,29 @@ def error(truth: Truth, k: int, solution: ph.Solution) -> float:
         [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
         [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
     ]
-    return _distance(truth.R[k], truth.omega[k], np.moveaxis(np.array(rows), -1, 0), solution.omega)
+    return distance(truth.R[k], truth.omega[k], np.moveaxis(np.array(rows), -1, 0), solution.omega)
 
 
-def _motions(recipes: Sequence[RandomRecipe], steps: int, columns: int = 10) -> tuple[Extended, Extended]:
-    """Returns R and w of all problems at all output times, with `steps` between outputs; time runs from 0 to 1."""
+def _motions(recipes: Sequence[RandomRecipe], steps_per_radian: float, columns: int = 10) -> tuple[Extended, Extended]:
+    """Returns R and w of all problems at all output times, with as many steps as the longest of them needs."""
     ld = np.longdouble
+    longest = max(p.turn * (2.0 if p.torque_ratio > 0.1 or p.kind == "thrust" else 1.0) for p in recipes)
+    steps = math.ceil(steps_per_radian * longest / OUTPUTS) + 1
     J = np.array([p.tensor for p in recipes], dtype=ld)
     inverse = _inverse(J)
     q = np.array([p.quaternion for p in recipes], dtype=np.float64).astype(ld).T
     p = np.array([p.values for p in recipes]).astype(ld).T
-    T = np.array([p.span for p in recipes]).astype(ld)
+    times = np.array([p.times for p in recipes]).astype(ld).T  # as polhode is given them: some are rounded
     m = np.einsum("nij,nj->ni", J, np.array([p.omega for p in recipes]).astype(ld))
     y = np.concatenate([_matrix(q).reshape(9, -1), m.T])
     forced = np.array([p.kind != "free" for p in recipes]).astype(ld)
-    R, w = [], []
+    R, w, t = [], [], np.zeros_like(times[0])
     for k in range(OUTPUTS):
-        factor = np.where(k >= JUMP, p[10], ld(1))
-        slope = _slope(J, inverse, p, T, factor, forced)
-        h = ld(1) / (OUTPUTS * steps)
+        slope = _slope(J, inverse, p, np.where(k >= JUMP, p[10], ld(1)), forced)
+        h = (times[k] - t) / steps
         for i in range(steps):
-            y = _extrapolated(slope, ld(k) / OUTPUTS + i * h, y, h, columns)
+            y = _extrapolated(slope, t + i * h, y, h, columns)
+        t = times[k]
         R.append(y[:9].T.reshape(-1, 3, 3))
         w.append(np.einsum("nij,jn->ni", inverse, y[9:]))
     return np.stack(R, axis=1), np.stack(w, axis=1)
@@ -317,18 +327,18 @@ def _matrix(q: Extended) -> Extended:
 
 
 def _slope(
-    J: Extended, inverse: Extended, p: Extended, T: Extended, factor: Extended, forced: Extended
+    J: Extended, inverse: Extended, p: Extended, factor: Extended, forced: Extended
 ) -> Callable[[Any, Extended], Extended]:
     def slope(t: Any, y: Extended) -> Extended:
         R, m = y[:9].reshape(3, 3, -1), y[9:]
         w = np.einsum("nij,jn->in", inverse, m)
-        c = factor * (1 + p[6] * (np.cos(p[7] * (t * T) + p[8]) - 1))
+        c = factor * (1 + p[6] * (np.cos(p[7] * t + p[8]) - 1))
         f = c * np.einsum("ijn,in->jn", R, p[3:6])
         z = R[2]
         e = p[22] + p[23] * np.sum(w * w, axis=0)
         torque = _cross(p[0:3], f) + 3 * p[12] * _cross(z, np.einsum("nij,jn->in", J, z)) + p[19:22] - e * w
         turning = np.stack([_cross(row, w) for row in R]).reshape(9, -1)
-        out: Extended = T * np.concatenate([turning, forced * torque + _cross(m, w)])
+        out: Extended = np.concatenate([turning, forced * torque + _cross(m, w)])
         return out
 
     return slope
@@ -360,3 +370,98 @@ def _midpoint(slope: Any, t: Any, y: Extended, h: Any, substeps: int, first: Ext
         before, now = now, before + 2 * s * slope(t + k * s, y + now)
     out: Extended = (before + now + s * slope(t + h, y + now)) / 2
     return out
+
+
+# --- the truth with more digits --------------------------------------------------------------------------------------
+
+BITS = 160
+"""The precision of Taylor series: 48 digits."""
+ORDER = 30
+"""The last power of the time in them."""
+MOST_STEPS = 5000
+"""Where more would be needed, a body turns faster and faster: no recipe is meant to be like that."""
+
+
+def series_motion(recipe: RandomRecipe, last_term: float) -> tuple[Extended, Extended]:
+    """Returns R and w of a problem at its output times, by Taylor series whose last term is this small."""
+    R, w = np.zeros((OUTPUTS, 3, 3), np.longdouble), np.zeros((OUTPUTS, 3), np.longdouble)
+    with flint.ctx.workprec(BITS):
+        p = [flint.arb(x) for x in recipe.values.tolist()]
+        J = flint.arb_mat(recipe.tensor.tolist())
+        inverse = J.inv()
+        a, b, c, d = (flint.arb(x) for x in recipe.quaternion.tolist())
+        n = a * a + b * b + c * c + d * d
+        y = [
+            (a * a + b * b - c * c - d * d) / n, 2 * (b * c - a * d) / n, 2 * (b * d + a * c) / n,
+            2 * (b * c + a * d) / n, (a * a - b * b + c * c - d * d) / n, 2 * (c * d - a * b) / n,
+            2 * (b * d - a * c) / n, 2 * (c * d + a * b) / n, (a * a - b * b - c * c + d * d) / n,
+            *_product(J, [flint.arb(x) for x in recipe.omega.tolist()]),
+        ]  # fmt: skip
+        t, steps = flint.arb(0), 0
+        for k, goal in enumerate(recipe.times.tolist()):
+            factor = p[10] if k >= JUMP else 1
+            while (left := (goal - t).mid()) != 0:
+                y = [x.mid() for x in y]  # the bounds of Arb would grow from step to step
+                series = _series(recipe.kind != "free", t, y, p, J, inverse, factor)
+                longest = _length(series, last_term)
+                step = left if abs(float(left)) <= longest else flint.arb(math.copysign(longest, float(left)))
+                y = [flint.arb_poly(x.coeffs())(step) for x in series]
+                t, steps = (t + step).mid(), steps + 1
+                if steps > MOST_STEPS:
+                    raise ArithmeticError(f"the truth of a body under {recipe.kind} was not found")
+            R[k] = np.reshape([extended(x) for x in y[:9]], (3, 3))
+            w[k] = [extended(x) for x in _product(inverse, y[9:])]
+    return R, w
+
+
+def _series(forced: bool, t: Any, y: list[Any], p: list[Any], J: Any, inverse: Any, factor: Any) -> list[Any]:
+    """Returns the Taylor series of R and m about t: each integral of the equations makes one more term right."""
+    cap = flint.ctx.cap
+    try:
+        flint.ctx.cap = ORDER + 1
+        start = [flint.arb_series([x]) for x in y]
+        c = factor * (1 + p[6] * (flint.arb_series([p[7] * t + p[8], p[7]]).cos() - 1))
+        series = start
+        for known in range(1, ORDER + 1):
+            flint.ctx.cap = known  # terms of higher powers would be wrong, and cost time
+            x, e, z, m = (series[k : k + 3] for k in (0, 3, 6, 9))
+            w = _product(inverse, m)
+            slope = [*_cross3(x, w), *_cross3(e, w), *_cross3(z, w), *_cross3(m, w)]
+            if forced:
+                f = [c * (p[3] * x[i] + p[4] * e[i] + p[5] * z[i]) for i in range(3)]
+                gradient = _cross3(z, _product(J, z))
+                drag = p[22] + p[23] * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+                for i, arm in enumerate(_cross3(p[0:3], f)):
+                    slope[9 + i] += arm + 3 * p[12] * gradient[i] + p[19 + i] - drag * w[i]
+            flint.ctx.cap = ORDER + 1
+            series = [a + b.integral() for a, b in zip(start, slope, strict=True)]
+    finally:
+        flint.ctx.cap = cap
+    return series
+
+
+def _length(series: list[Any], last_term: float) -> float:
+    """Returns the longest step in which the last two terms are small, those of the momentum relative to all of it."""
+    momentum = math.sqrt(sum(float(x[0]) ** 2 for x in series[9:]))
+    lengths = [math.inf]
+    for power in (ORDER - 1, ORDER):
+        largest = max(
+            *(abs(float(x[power])) for x in series[:9]), *(abs(float(x[power])) / momentum for x in series[9:])
+        )
+        if largest > 0.0:
+            lengths.append((last_term / largest) ** (1.0 / power))
+    return min(lengths)
+
+
+def _product(matrix: Any, v: Sequence[Any]) -> list[Any]:
+    return [matrix[i, 0] * v[0] + matrix[i, 1] * v[1] + matrix[i, 2] * v[2] for i in range(3)]
+
+
+def _cross3(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
+def extended(x: Any) -> np.longdouble:
+    """Returns a number of Arb or mpmath with the digits that extended precision has."""
+    high = float(x)
+    return np.longdouble(high) + np.longdouble(float(x - high))

@@ -4,14 +4,17 @@ import math
 import warnings
 from dataclasses import replace
 
+import mpmath as mp
 import numpy as np
 import pytest
 
 import polhode as ph
 from polhode.problem import Plan
 from polhode.tolerance.estimate import Factors, apart_from_start, compared_rows, distance, estimate, nudged
-from tests.authorities import families
-from tests.authorities.random_problems import KINDS, RandomRecipe, error, random_recipes, truths
+from tests.authorities import families, random_problems
+from tests.authorities.free_motion import free_motion
+from tests.authorities.high_precision import rotation
+from tests.authorities.random_problems import KINDS, RandomRecipe, error, random_recipes, series_motion, truths
 from tests.tolerance.common import answer
 
 
@@ -53,6 +56,33 @@ def test_the_truth_is_polhodes_truth_too() -> None:
     for k, p in enumerate(recipes):
         s = p.solved(step=p.span / (12 * p.turn), method="G8(compensated=true)")
         assert error(truth, k, s) < 1e-12 * (1 + 100 * p.torque_ratio)
+
+
+def test_the_truth_with_more_digits_is_the_same() -> None:
+    """Taylor series with 48 digits against extrapolation in extended precision, for torques of every kind."""
+    drawn = {kind: random_recipes(4, 50, longest=5.0, kinds=(kind,)) for kind in KINDS}
+    recipes = [
+        next(p for p in drawn[kind] if p.shape == "triaxial" and (kind == "free" or p.torque_ratio > 1e-2))
+        for kind in KINDS
+    ]
+    truth, more = truths(recipes), truths(recipes, 0.0)
+    assert more.doubt.max() < 1e-18
+    for k in range(len(recipes)):
+        assert random_problems.distance(truth.R[k], truth.omega[k], more.R[k], more.omega[k]) < 1e-15
+
+
+def test_the_truth_of_a_free_body_is_its_closed_form() -> None:
+    """At the times that polhode is given: eighths of the span are rounded, which is seen after many turns."""
+    drawn, extended = random_recipes(5, 50, kinds=("free",)), random_problems.extended
+    recipe = next(p for p in drawn if p.shape == "triaxial" and p.tensor[0, 1] == 0 and 60 < p.turn < 120)
+    with mp.workdps(40):
+        moments, start = np.diag(recipe.tensor).tolist(), mp.matrix(rotation(recipe.quaternion.tolist()))
+        exact = [free_motion(moments, recipe.omega.tolist(), t) for t in recipe.times.tolist()]
+        R = np.array([[extended(x) for x in start * mp.matrix(e.turn)] for e in exact]).reshape(-1, 3, 3)
+        omega = np.array([[extended(x) for x in e.omega] for e in exact])
+    plain = truths([recipe])
+    assert random_problems.distance(R, omega, *series_motion(recipe, 1e-22)) < 1e-18
+    assert random_problems.distance(R, omega, plain.R[0], plain.omega[0]) < 1e-15
 
 
 def test_times_far_from_zero_are_rounded() -> None:
