@@ -24,6 +24,15 @@ print(native.compilations)
 """
 """What a newcomer types, with other numbers than those of the tasks."""
 
+DEMO = """
+import runpy, sys
+from polhode.compiled import native
+
+sys.argv = ["demo.py", "demo"]
+runpy.run_path({!r}, run_name="__main__")
+print(native.compilations)
+"""
+
 
 def run(command: list[str], cache: Path) -> str:
     setting = {**os.environ, "POLHODE_CACHE_DIR": str(cache), "POLHODE_QUIET": "1"}
@@ -52,8 +61,10 @@ def test_where_nothing_is_compiled_there_is_nothing_to_warm() -> None:
 
 
 @pytest.mark.evidence
-def test_the_first_hour_compiles_nothing(tmp_path: Path) -> None:
+def test_the_first_hour_compiles_nothing(here: Path) -> None:
     first_hour = [sys.executable, "-c", FIRST_HOUR]
-    assert "programs compiled in" in run([*POLHODE, "warm"], tmp_path)
-    assert run([*POLHODE, "warm"], tmp_path).splitlines()[-1].startswith("0 programs compiled")
-    assert run(first_hour, tmp_path) == "0\n"
+    assert "programs compiled in" in run([*POLHODE, "warm"], here)
+    assert run([*POLHODE, "warm"], here).splitlines()[-1].startswith("0 programs compiled")
+    assert run(first_hour, here) == "0\n"
+    demo = [sys.executable, "-c", DEMO.format(str(Path(__file__).parents[1] / "examples" / "demo.py"))]
+    assert run(demo, here).splitlines()[-1] == "0"

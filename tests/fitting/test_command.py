@@ -94,6 +94,54 @@ def test_bad_input(here: Path, call: Called, options: tuple[str, ...], message: 
     assert message in err
 
 
+def attitudes(path: Path) -> None:
+    q = ph.FreeMotion(ph.Body([1.0, 2.0, 2.5]), [0.3, 1.0, 0.2], [0.6, 0.0, 0.8, 0.0]).at(T).quaternion
+    names = ("time", *(f"quaternion_{k}" for k in "wxyz"))
+    pandas.DataFrame(np.column_stack([T, q]), columns=list(names)).to_csv(path, index=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--free", "ratios,omega"), "must be given: pass --attitude, or free it"),
+        (("--free", "ratios,attitude"), "must be given: pass --omega, or free it"),
+        (("--free", "torque.weight"), "there is no torque: give --torque, with a guess"),
+    ],
+)
+def test_advice_names_options_of_the_command(
+    here: Path, call: Called, options: tuple[str, ...], message: str
+) -> None:  # fmt: skip
+    attitudes(here / "stars.csv")
+    code, _, err = call("fit", "stars.csv", "--body", "1.2,2,2.4", *options)
+    assert code == 2
+    assert message in err
+
+
+def test_missing_numbers_name_the_option_that_drops_them(here: Path, call: Called) -> None:
+    pandas.DataFrame(
+        {"time": T, **{f"omega_{k}": np.where(T > 20, np.nan, w) for k, w in zip("xyz", RATES.T, strict=True)}}
+    ).to_csv(here / "gaps.csv", index=False)
+    assert "pass --drop-missing to fit what is there" in call("fit", "gaps.csv", "--body", "1.2,2,2.4")[2]
+
+
+def test_the_start_is_given_by_options_or_by_a_scenario(here: Path, call: Called) -> None:
+    attitudes(here / "stars.csv")
+    (here / "guess.toml").write_text(
+        "[body]\nmoments = [1.2, 2.0, 2.4]\n[initial]\nomega = [0.3, 1.0, 0.2]\nquaternion = [0.6, 0, 0.8, 0]\n"
+        "[run]\nt_span = [0, 1]\nrtol = 1e-6\n"
+    )
+    for start in (
+        ("--body", "1.2,2,2.4", "--attitude", "0.6", "0", "0.8", "0"),
+        ("--body", "1.2,2,2.4", "--attitude", "0.6", "0", "0.8", "0", "--omega", "0.3", "1", "0.2"),
+        ("--scenario", "guess.toml"),
+    ):
+        code, out, err = call("fit", "stars.csv", *start, "--free", "ratios,omega", "--json")
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        assert found["parameters"]["I_x/I_z"]["value"] == pytest.approx(0.4, abs=1e-6)  # the data are exact
+        assert found["quaternion"] == pytest.approx([0.6, 0.0, 0.8, 0.0])
+
+
 def test_no_file(here: Path, call: Called) -> None:
     code, _, err = call("fit", "none.csv", "--body", "1,2,2.5")
     assert code == 2

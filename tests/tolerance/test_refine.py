@@ -146,3 +146,16 @@ def test_one_body_alone_ends_as_soon_as_one_among_many(floor: float, rtol: float
     among.searched(rtol)
     assert len(tried) <= len(among.tried[0]) + 1
     assert tried[-1] <= 1.5 * among.tried[0][-1]
+
+
+def test_a_body_whose_steps_stall_is_not_refined() -> None:
+    tries = list[int]()
+
+    def attempt(which: Any, level: Any, to_round_off: bool) -> Tried:
+        tries.extend(which.tolist())
+        error, small = np.where(which == 0, np.inf, 1e-3 / len(tries)), np.full(which.size, 1e-15)
+        return Tried(error, small, small, small, np.ones(which.size, dtype=bool), which == 0)
+
+    Search(PROBLEM, CANDIDATE, 1e-4, 2).run(attempt)
+    assert tries.count(0) == 1
+    assert tries.count(1) > 1

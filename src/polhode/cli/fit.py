@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,19 @@ def fit(
             help="The torque with guesses of its fields, as in 'LinearDamping(coefficient=0.01)'; + joins several."
         ),
     ] = None,
+    omega: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option(
+            metavar="X Y Z", help="The rate at the first time, in rad/s: a guess, or known if it is not free."
+        ),
+    ] = None,
+    attitude: Annotated[
+        tuple[float, float, float, float] | None,
+        typer.Option(
+            metavar="W X Y Z",
+            help="The attitude at the first time, body to space, scalar first: a guess, or known if it is not free.",
+        ),
+    ] = None,
     scenario: Annotated[Path | None, typer.Option(help="Take body, torque and start from this file instead.")] = None,
     sigma_omega: Annotated[float | None, typer.Option(help="Standard deviation of the rates, rad/s.")] = None,
     sigma_attitude: Annotated[float | None, typer.Option(help="Standard deviation of the attitudes, rad.")] = None,
@@ -74,6 +88,7 @@ def fit(
         stop(problem)
     try:
         guess, known = _guess(body, allow_unphysical, torque, scenario, trust)
+        known |= {name: one for name, one in (("omega", omega), ("attitude", attitude)) if one is not None}
         made = fitted(
             guess, [*data] if len(data) > 1 else data[0], free=[x.strip() for x in free.split(",") if x.strip()],
             sigma_omega=sigma_omega, sigma_attitude=sigma_attitude, missing="drop" if missing else "raise",
@@ -82,7 +97,7 @@ def fit(
     except OSError as why:
         stop(f"{why.filename or data[0]}: {why.strerror or why}")
     except (ValueError, TypeError, ModuleNotFoundError) as why:
-        stop("\npolhode: ".join(str(why).splitlines()))
+        stop("\npolhode: ".join(_with_options(str(why)).splitlines()))
     except (SimulationFailed, CompilationFailed) as why:
         stop(why, FAILED)
     except KeyboardInterrupt:
@@ -118,10 +133,16 @@ def _guess(
     from polhode.scenario import load_scenario
 
     given = load_scenario(scenario, trust=trust)
-    known: dict[str, Any] = {"omega": given.omega}
+    known: dict[str, Any] = {"omega": given.omega, "attitude": given.attitude}
     if given.torque.depends:
         known |= {"torque": given.torque, "state": given.state}
     return given.body, known
+
+
+def _with_options(message: str) -> str:
+    """Returns the message with options of the command in place of the arguments that it advises to pass."""
+    named = re.sub(r"\b(give|pass) (omega|attitude|torque)=", r"\1 --\2", message)
+    return named.replace("pass missing='drop'", "pass --drop-missing")
 
 
 def _as_json(made: Fit) -> dict[str, Any]:

@@ -239,7 +239,8 @@ class ManyBodies:
         better = self._keep_better(run, which, error)
         self.level[better], self.to_round_off[better] = level, to_round_off
         follows = self.task.span * rate <= candidate.longest_turn * n
-        return Tried(error, floor + rounding, floor, round_off, follows)
+        stalled = np.logical_or.reduce([one.status == Status.STALLED for one in made])
+        return Tried(error, floor + rounding, floor, round_off, follows, stalled)
 
     def _report(self, batch: Batch, part: Start) -> Callable[[int], None] | None:
         """Returns the function that reports the progress of one run; the number of runs is not known."""

@@ -243,6 +243,7 @@ class Integration:
         self.seconds = 0.0
         self.looked, self.short = (0, self.t_begin), 0.0
         self.measured, self.is_limited = (0, self.t_begin), False
+        self.paced = (0, self.t_begin, math.nan)
 
     def _bind(self) -> None:
         """Binds the method to the torque, with nothing to remember yet."""
@@ -314,7 +315,7 @@ class Integration:
         self.starts += 1 - int(count[AT.resumed])
         while not steps.is_finished(segment, arrays):
             done = int(count[AT.done])
-            stop = steps.stop(segment, done + chunk)
+            stop = steps.stop(segment, done + self._until_look(chunk))
             clock = time.perf_counter()
             try:
                 status = to(stop)
@@ -345,6 +346,8 @@ class Integration:
                     self._look_at_lengths()
             if status != Status.OK:
                 return Status(status)
+            if self.plan.method.adaptive and self._is_stuck():
+                return Status.STALLED
             if self.is_limited and self.stops_if_stiff:
                 return Status.STIFF
             made = int(count[AT.done]) - done  # which may be less than the chunk, if the output had no more room
@@ -447,6 +450,20 @@ class Integration:
                 problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
                 raise
 
+    def _until_look(self, chunk: int) -> int:
+        """Returns the number of steps in the next chunk: where a run gets stuck must not depend on the clock."""
+        rest = self.paced[0] + short_steps.PACE_STEPS - self.done
+        return min(chunk, rest) if self.plan.method.adaptive else chunk
+
+    def _is_stuck(self) -> bool:
+        """Whether steps lead nowhere, as before a time at which the torque is infinite."""
+        done, passed = self.done, self._time()
+        if done - self.paced[0] < short_steps.PACE_STEPS:
+            return False
+        advance, before = abs(passed - self.paced[1]), self.paced[2]
+        self.paced = (done, passed, advance)
+        return short_steps.is_stuck(advance, before, self.problem.span)
+
     def _about_lengths(self) -> str:
         return about_short_steps(self.problem, self.plan, self.short, stiff=self.is_limited)
 
@@ -520,7 +537,9 @@ class Integration:
         known = status == Status.RAISED and self.problem.torque.calls_python
         if status != Status.INTERRUPTED and not known and (fault := self._fault(t)):
             return f"the torque {torque} {fault} {place}"
-        usual = "choose a wider tolerance or another method" if status == Status.STALLED else "take a shorter step"
+        usual = "take a shorter step"
+        if status == Status.STALLED:
+            usual = "the torque may be infinite there: end the run before it, or try a wider tolerance or other method"
         at_fault = status not in (Status.INTERRUPTED, Status.RAISED)
         remedy = (self._seen(t) if at_fault else None) or self._remedy(usual)
         return status.sentence.format(

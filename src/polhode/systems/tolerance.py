@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from polhode.core.bodies import ROW
 from polhode.core.nodes import largest_difference
 from polhode.core.status import Status
 from polhode.integration.binding import OnCompile
-from polhode.integration.loop import Progress, SimulationFailed
+from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
 from polhode.integration.short_steps import levels_of_polhode
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Stats
+from polhode.solution import Solution
 from polhode.systems.adaptive import AdaptiveRun, Level
 from polhode.systems.events import SystemEvent, Watch
 from polhode.systems.forces import Forces
@@ -163,10 +164,13 @@ def keeping(best: SystemSolution | Callable[[], SystemSolution] | None) -> Itera
             whole = best if isinstance(best, SystemSolution) else best()
             how = "interrupted" if isinstance(problem, KeyboardInterrupt) else "ended by an exception"
             known = "is not known" if whole.error_estimate is None else f"is estimated as {whole.error_estimate:.2g}"
-            problem.solution = whole.having(
+            kept = whole.having(
                 status=Status.INTERRUPTED,
                 message=f"{how} while a more accurate run was made: this is the whole run before, whose error {known}",
             )
+            if isinstance(problem, SimulationInterrupted):  # its message is that of its solution
+                raise SimulationInterrupted(cast(Solution, kept)) from None
+            problem.solution = kept
         raise
 
 

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -50,6 +51,8 @@ LOOKS, FEW_LOOKS = 32, 8
 TIMES = 128
 """Times at which a torque that changes in time is evaluated at one attitude: a pulse that is shorter than this part of
 the span may be passed over."""
+MOST_HALVINGS = 30
+"""The distance to the largest of them is halved this often, at most, to see whether there is a pole beside it."""
 OUT_OF_REACH = 1e3
 """A body does not come near to torques of this many times its kinetic energy, unless they let it fall."""
 MANY_SWINGS = 1e4
@@ -508,12 +511,32 @@ def _evened(problem: Problem, here: float, sizes: list[float], kinetic: float) -
 def _pulse(kernel: UserTorque, content: str, t: float, span: float, p: tuple[float, ...]) -> tuple[float, float]:
     """Returns how large a torque gets in time, and the span over the length of its shortest pulse; 1: it has none."""
     values, at_rest, (q,) = np.array(p), (0.0, 0.0, 0.0), attitudes(1)
-    sizes = [size_or_zero(kernel, t + (k + 0.5) / TIMES * span, q, at_rest, values) for k in range(TIMES)]
+
+    def size(k: float) -> float:
+        return size_or_zero(kernel, t + (k + 0.5) / TIMES * span, q, at_rest, values)
+
+    sizes = [size(k) for k in range(TIMES)]
     most, middle = max(sizes), sorted(sizes)[TIMES // 2]
     if most <= UNEVEN * middle or most == 0.0:
-        return most, 1.0
+        return most, float(TIMES) if most > 0.0 and _has_peak(size, sizes.index(most), UNEVEN * middle) else 1.0
     runs = "".join("#" if size > 0.1 * most else " " for size in sizes).split()
     return most, TIMES / min(map(len, runs))
+
+
+def _has_peak(size: Callable[[float], float], best: float, high: float) -> bool:
+    """Whether a size becomes so high near the best of all whole places, as it does at a pole between two of them."""
+    found, apart, calm = size(best), 1.0, 0
+    for _ in range(MOST_HALVINGS):
+        apart *= 0.5
+        higher, place = max((size(x), x) for x in (best - apart, best + apart))
+        if higher > high:
+            return True
+        calm = calm + 1 if 0.9 * found < higher < 1.1 * found else 0
+        if calm == 2:  # once may be chance: the pole is half as far away on one side as on the other
+            return False
+        if higher > found:
+            found, best = higher, place
+    return False
 
 
 @lru_cache(maxsize=128)

@@ -96,6 +96,8 @@ class Tried(NamedTuple):
     """The error that round-off leaves, if the axes of the body are known."""
     follows: Any
     """Whether the steps are so short that the method follows the motion; else errors are chance."""
+    stalled: Any = False
+    """Whether steps that adapt fell below the resolution of the time: tighter tolerances only come there by more."""
 
 
 Attempt = Callable[[Any, Any, bool], Tried]
@@ -152,7 +154,7 @@ class Search:
         # No steps would do for bodies whose floor is above the tolerance: they need not be followed to the end.
         follows = tried.follows | (ATTAINED * tried.floor > self.rtol)
         history.add(which, self.steps(level), tried._replace(follows=follows))
-        late = which[~self._enough(which, tried)]
+        late = which[~(self._enough(which, tried) | tried.stalled)]
         if late.size:
             late = self._go_on(late, level, to_round_off)
         self.active[which] = False  # not before: an interruption must not make them look finished

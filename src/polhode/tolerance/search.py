@@ -107,6 +107,10 @@ class RoundOffGrows(Exception):
     """The motion makes a change of the last digit grow above the tolerance: shorter steps would not lower that."""
 
 
+class Stalled(Exception):
+    """Steps that adapt fell below the resolution of the time: tighter tolerances only come there by more steps."""
+
+
 class Stiff(Exception):
     """The problem turned out to be stiff on the way."""
 
@@ -156,8 +160,8 @@ class OneBody:
         """The failure of the last run that failed."""
 
     def _refine(self, candidate: Candidate) -> None:
-        """Refines the steps of a candidate until that has helped, or round-off is seen to grow."""
-        with suppress(RoundOffGrows):
+        """Refines the steps of a candidate until that has helped, or is seen to be in vain."""
+        with suppress(RoundOffGrows, Stalled):
             self.refine(candidate)
 
     def refine(self, candidate: Candidate) -> None:
@@ -186,6 +190,8 @@ class OneBody:
             self.failed = problem
             if self.may_be_stiff and (problem.status == Status.STIFF or problem.stopped.is_stiff_here()):
                 raise Stiff from None
+            if problem.status == Status.STALLED:
+                raise Stalled from None
             return math.inf, 0.0
 
     def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
