@@ -293,8 +293,8 @@ def scaling_tables(found: Record) -> str:
         "Speed with two threads over that with one:",
         markdown(threads),
         "What digits cost: `simulate(rtol=)` of the asymmetric top of the map, 10,000 radians, with its estimate, the "
-        "quickest of the rounds. A thousandth of the error takes more steps as the order of the method says, 1.54 times as "
-        "many for the sixteenth of `G8`, unless the longest step is the limit, as it is for large errors:",
+        "quickest of the rounds. A thousandth of the error takes more steps as the order of the method says, 1.54 "
+        "times as many for the sixteenth of `G8`, unless the longest step is the limit, as it is for large errors:",
         markdown(digits),
         f"The memory of a body in an ensemble, most of it the start and the rows, of seven numbers each: {memory}.",
         f"{many['bodies']:,} bodies, {many['steps']:,} steps of {many['method']}, {many['threads']} threads: "
