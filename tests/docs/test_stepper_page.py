@@ -26,7 +26,7 @@ def example(name: str) -> Any:
 def test_the_page() -> None:
     names: dict[str, Any] = {"__name__": "stepper"}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     for block in blocks:
         exec(compile(block, "stepper.md", "exec"), names)
     s, there, crowd = names["s"], names["there"], names["crowd"]
