@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from types import FrameType
@@ -194,12 +195,30 @@ def _after_fork() -> None:
     while _held:
         _held.pop().release()
     if _stopped_by:
-        import ctypes
-
-        given = ctypes.c_ulong(_thread.get_ident()), ctypes.py_object(type(_stopped_by[0]))
+        kind = type(_stopped_by[0])
         _stopped_by.clear()
-        # In a moment, from another thread: what is raised before this function has returned is ignored, too.
-        threading.Timer(0.01, ctypes.pythonapi.PyThreadState_SetAsyncExc, given).start()
+        forker = sys._getframe().f_back
+        _thread.start_new_thread(_raise_beyond, (forker, forker and forker.f_lasti, _thread.get_ident(), kind))
+
+
+def _raise_beyond(forker: FrameType | None, at: int | None, thread: int, kind: type[BaseException]) -> None:
+    """Raises an exception in a thread once it has left the instruction that forks, at this place of its frame.
+
+    In what runs before, which is `_after_fork` and the like of others, it would be ignored.
+    """
+    import ctypes
+
+    while forker is not None and forker.f_lasti == at and _is_running(forker, thread):
+        time.sleep(0.001)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))
+
+
+def _is_running(frame: FrameType, thread: int) -> bool:
+    """Whether a thread is in this frame, or in what it has called."""
+    here = sys._current_frames().get(thread)
+    while here is not None and here is not frame:
+        here = here.f_back
+    return here is not None
 
 
 def _after_fork_in_child() -> None:

@@ -1,5 +1,6 @@
 """Signals, forks and passing failures while something is compiled; and what is said meanwhile."""
 
+import _thread
 import os
 import signal
 import sys
@@ -287,7 +288,16 @@ def test_a_fork_waits_for_the_compiler(empty_cache: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_an_interrupt_before_a_fork_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seconds", [0.0, 0.2])
+def test_an_interrupt_before_a_fork_comes_after_it(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """However long what runs after the fork takes, as on a busy machine: there it would be ignored."""
+    start = _thread.start_new_thread
+
+    def slow(*given: Any) -> None:
+        start(*given)
+        time.sleep(seconds)
+
+    monkeypatch.setattr(_thread, "start_new_thread", slow)
     held, wanted = threading.Event(), threading.Event()
 
     def hold() -> None:

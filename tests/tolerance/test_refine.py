@@ -159,3 +159,24 @@ def test_a_body_whose_steps_stall_is_not_refined() -> None:
     Search(PROBLEM, CANDIDATE, 1e-4, 2).run(attempt)
     assert tries.count(0) == 1
     assert tries.count(1) > 1
+
+
+def test_nothing_is_foreseen_from_bodies_that_were_given_up() -> None:
+    search, tried = Search(PROBLEM, CANDIDATE, 1e-7, 1), list[float]()
+
+    def attempt(which: Any, level: int, to_round_off: bool) -> Tried:
+        tried.append(search.steps(level))
+        small = np.array([1e-15])
+        return Tried(np.array([2.0 if len(tried) == 2 else 3.0]), small, small, small, np.array([True]))
+
+    search.run(attempt)
+    assert search.history.given_up.all()
+    assert search.history.needed(1e-7, 4.0) == tried[1]  # its best
+
+
+def test_bodies_that_are_all_given_up_end_soon() -> None:
+    """Equal bodies that nobody can follow: no number of steps is foreseen from their errors."""
+    start: dict[str, Any] = {"omega": np.tile([1e-12, 0.0, 1e-13], (37, 1)), "t_span": (0, 30), "t_eval": [15, 30]}
+    with pytest.warns(ph.ToleranceNotReached, match="37 of 37 bodies"):
+        made = ph.ensemble(ph.Body([1, 2, 2.8]), ph.HeavyTop(20), rtol=1e-6, **start)  # upright, all but at rest
+    assert (made.steps < 100_000).all()

@@ -155,8 +155,11 @@ class Search:
         follows = tried.follows | (ATTAINED * tried.floor > self.rtol)
         history.add(which, self.steps(level), tried._replace(follows=follows))
         late = which[~(self._enough(which, tried) | tried.stalled)]
+        history.given_up[which] = False
+        history.given_up[late] = True
         if late.size:
             late = self._go_on(late, level, to_round_off)
+            history.given_up[late] = False
         self.active[which] = False  # not before: an interruption must not make them look finished
         self.active[late] = True
 
@@ -221,6 +224,8 @@ class History:
         """The least that the last estimate could have been."""
         self.rounded = np.zeros(count, dtype=bool)
         """Whether the last estimate may be made of round-off."""
+        self.given_up = np.zeros(count, dtype=bool)
+        """Whether more steps were in vain."""
 
     def add(self, which: Any, steps: float, tried: Tried) -> None:
         """Adds one more try of some bodies."""
@@ -263,7 +268,8 @@ class History:
         """Returns the steps that would do, as far as the tries show; NaN where nothing is known.
 
         Where the tolerance lies between the last two, they do. Else both errors may have been round-off, and nothing is
-        foreseen but what the order of the method allows; from round-off itself nothing at all.
+        foreseen but what the order of the method allows; from round-off itself nothing at all. A body that was given up
+        needs no more than the steps of its best try.
         """
         last = np.where(np.isfinite(self.error[-1]), self.error[-1], np.nan)
         seen = self.order(slice(None), order)
@@ -275,4 +281,12 @@ class History:
         with np.errstate(invalid="ignore"):
             from_below = np.where(above < 0.1, most * (above / (WANTED * rtol)) ** (1 / max(order, 1.0)), np.inf)
         needed = np.where(self.rounded, np.minimum(needed, np.where(most > 0.0, from_below, 0.0)), needed)
-        return np.asarray(np.maximum(needed, np.maximum(LONGEST_DESCENT * self.steps[-1], 1.05 * most)))
+        needed = np.maximum(needed, np.maximum(LONGEST_DESCENT * self.steps[-1], 1.05 * most))
+        return np.asarray(np.where(self.given_up, self._best_steps(), needed))
+
+    def _best_steps(self) -> Floats:
+        """Returns the steps of the best try of each body; NaN if all have failed."""
+        error = np.where(np.isfinite(self.error), self.error, np.inf)
+        best = error.argmin(axis=0)[None]
+        found, steps = (np.take_along_axis(x, best, axis=0)[0] for x in (error, self.steps))
+        return np.where(np.isfinite(found), steps, np.nan)
