@@ -59,6 +59,35 @@ def test_a_run_in_adapting_steps_goes_on_as_accurate_as_before() -> None:
         ph.resume_system(first, 7.0, every=3)
 
 
+@pytest.mark.parametrize(
+    ("eccentricity", "phase", "turns", "rtol"),
+    [
+        (0.99, 4.5, 10, 1e-6),
+        (0.95, math.pi, 5, 1e-6),
+        (0.999, 0.0, 1, 1e-4),
+        (0.999, 0.0, 2, 1e-4),
+        (0.999, 0.0, 5, 1e-4),
+    ],
+)
+def test_coarse_runs_that_are_near_each_other_do_not_end_the_search(
+    eccentricity: float, phase: float, turns: int, rtol: float
+) -> None:
+    """Close encounters, which the first two runs miss alike: a warning would be an error here."""
+    b, far = math.sqrt(1 - eccentricity**2), 1 - eccentricity * math.cos(phase)
+    x = np.array([math.cos(phase) - eccentricity, b * math.sin(phase), 0.0])
+    v = np.array([-math.sin(phase), b * math.cos(phase), 0.0]) / far
+    pair = ph.System(ph.Body([1, 1, 1]), mass=1.0, position=[x / 2, -x / 2], velocity=[v / 2, -v / 2])
+    span = 2 * math.pi * turns
+    gravity = ph.pairs(half_inverse, [ph.systems.Site((0, 0, 0), 1.0)])
+    s = ph.simulate_system(pair, gravity, t_span=(0, span), rtol=rtol, t_eval=np.linspace(0, span, 11))
+    assert s.error_estimate is not None
+    assert s.error_estimate <= rtol
+
+
+def half_inverse(r: float, a: Any, b: Any) -> float:
+    return -0.5 / r
+
+
 @pytest.mark.usefixtures("plain")
 def test_an_interrupted_search_keeps_the_whole_run_before() -> None:
     def impatient(done: int, steps: int) -> None:

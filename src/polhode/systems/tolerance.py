@@ -52,6 +52,9 @@ ALIKE = 0.1
 """Two runs whose steps do not suggest that errors fall at least by this factor are too much alike: then the estimate is
 ALIKE_SHARE times their distance."""
 ALIKE_SHARE = 3.0
+IN_VAIN = 2
+"""Distances in turn that have hardly fallen, after which more accurate steps are not expected to help. One is chance:
+the first two runs through a close encounter are so coarse that they may be near each other, and far from the truth."""
 NUDGE = 15.0 * 2.0**-53
 """Every other run starts this far off, times the root of its radians over ten: so the distance of two runs also shows
 how much round-off has grown, even that which both share."""
@@ -216,7 +219,7 @@ class Pursuit:
         before, hinted = self.attempt(aim, off), run.suggested
         run.progress = question.progress
         best: tuple[float, Any] | None = None
-        apart = math.inf
+        apart, in_vain, was_finest = math.inf, 0, False
         for k in range(MOST_RUNS):
             aim = max(aim / SHARPER, LEAST_AIM)
             known = best or (None, before)
@@ -228,8 +231,10 @@ class Pursuit:
             before, hinted = fine, run.suggested
             if best is None or estimate < best[0]:
                 best = estimate, fine
-            if estimate <= question.rtol or aim <= LEAST_AIM or apart > 0.5 * earlier:
+            in_vain = in_vain + 1 if apart > 0.5 * earlier else 0
+            if estimate <= question.rtol or was_finest or in_vain == IN_VAIN:
                 break  # it is reached, or more accurate steps no longer help
+            was_finest = aim <= LEAST_AIM  # the distance is the error of the run before: another shows that of this one
             aim *= max(min(1.0, 30.0 * question.rtol / estimate), 1e-6)
         assert best is not None
         return self.solution(*best)
