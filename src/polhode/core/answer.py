@@ -51,6 +51,8 @@ class Rules(NamedTuple):
     first_stop: float
     rests_from: float
     """The torque ratio from which on a torque may bring the body to rest."""
+    least_growing: float
+    """The least tolerance for such a torque: below it, sums that are not compensated do not do."""
     close: float
     target: float
     least_factor: float
@@ -164,7 +166,8 @@ def answerer(rules: Rules) -> Callable[..., int]:
         s = load_state(start, 0)
         c, spent = look(torque, body, values, count[AT.values], tables, given, looks, t0, t1 - t0, s.m, timed, rated)
         turn = c.rate * abs(t1 - t0)
-        if not c.fit or not turn <= r.most_turn:
+        grown = c.torque_ratio > r.rests_from and rtol < r.least_growing
+        if not c.fit or grown or not turn <= r.most_turn:
             return ELSEWHERE
         n = max(3.0, turn / _first_turn(r, c, turn, rtol))
         before, fewer, solved = math.inf, 0.0, rtol

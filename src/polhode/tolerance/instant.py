@@ -67,6 +67,8 @@ METHOD = "G8"
 """The method of short motions, without compensation: they make too few steps for round-off to add up."""
 LEAST_TOLERANCE = 1e-11
 """Smaller tolerances want compensated sums."""
+LEAST_GROWING_TOLERANCE = 1e-10
+"""The same for torques that may bring the body to rest, where round-off grows."""
 MOST_TURN = 3000.0
 """The longest motion, in radians, for which a call costs more than what another method would save."""
 MOST_SPIN = 800.0
@@ -83,8 +85,6 @@ TRIES = 4
 LESS_SOLVED = 3.0
 """What the iterations of a companion may leave, over that of its run. With 5, as in longer runs, estimates would be a
 third larger."""
-TIGHTER = 1e-3
-"""What iterations may leave after a try that failed, over what they might before: three more of ten."""
 WORTH_A_PROGRAM = 1000
 """The calls in plain Python after which the program that answers is compiled, which takes seconds."""
 KEPT = 64
@@ -108,10 +108,11 @@ def _rules() -> Rules:
         checking=estimate.COARSER**estimate.CHECKING, iteration_share=choice.ITERATION_SHARE,
         less_solved=LESS_SOLVED, worth_allowing=choice.WORTH_ALLOWING, unstable_growth=choice.UNSTABLE_GROWTH,
         worth_a_grid=choice.WORTH_A_GRID, first_stop=estimate.FIRST_STOP, rests_from=choice.BRINGS_TO_REST_RATIO,
+        least_growing=LEAST_GROWING_TOLERANCE,
         close=estimate.CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,
         least_factor_in_doubt=refine.LEAST_FACTOR_IN_DOUBT, most_factor=refine.MOST_FACTOR,
         share_of_order=refine.LEAST_SHARE_OF_ORDER, small_rise=refine.SMALL_RISE,
-        after_failure=refine.FINER**refine.RISE_AFTER_FAILURE, far=refine.FAR, tighter=TIGHTER,
+        after_failure=refine.FINER**refine.RISE_AFTER_FAILURE, far=refine.FAR, tighter=refine.TIGHTER,
         uneven=UNEVEN,
         out_of_reach=OUT_OF_REACH, stiff_radians=STIFF_RADIANS, difference=DIFFERENCE, most_turn=MOST_TURN,
         most_steps=MOST_STEPS, most_rows=MOST_ROWS_AT_STEPS, checks=estimate.CHECKS, tries=TRIES,

@@ -45,6 +45,9 @@ LEAST_SHARE_OF_ORDER, SMALL_RISE = 0.25, 1.5
 believed: the phase, or terms that cancel, may have the same effect."""
 TARGET = 0.5
 """The part of the tolerance that the next try aims at."""
+TIGHTER = 1e-3
+"""What iterations may leave after a try that failed, over what they might before: three more of ten. What they left may
+be what the motion has made grow."""
 FAR = 30.0
 """Errors of this many tolerances and more let the next try solve its iterations to round-off: a motion that makes the
 error grow so far does the same to what iterations leave."""

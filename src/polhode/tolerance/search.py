@@ -49,7 +49,7 @@ from polhode.tolerance.estimate import (
     nudged,
 )
 from polhode.tolerance.pair import Run, available_cores, both
-from polhode.tolerance.refine import LEAST_SHARE_OF_ORDER, Search, Tried
+from polhode.tolerance.refine import LEAST_SHARE_OF_ORDER, TIGHTER, Search, Tried
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
@@ -196,7 +196,8 @@ class OneBody:
 
     def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Makes a run and its companions, and keeps the best run; returns its error and the rounding in it."""
-        solved, asked = 0.0 if to_round_off else self.rtol, self.problem
+        solved, asked = self.rtol if self.tried is None else TIGHTER * self.rtol, self.problem
+        solved = 0.0 if to_round_off else solved
         plan, *coarser = (candidate.plan(asked, n, solved, coarser=k) for k in range(1 + self.companions))
         shown, rows = asked, None
         if asked.times is not None:
