@@ -204,7 +204,7 @@ def strang(body: Any, momenta: Any, h: float) -> Any:
 
 def saba8(body: Any, momenta: Any, h: float) -> Any:
     """Returns the loop of SABA8: nine drifts, eight kicks."""
-    stages = find("SABA8").scheme.stages
+    stages = find("SABA8").scheme.without_veers().stages
     drifts = np.array([s.fraction for s in stages if s.flow is not kick])
     kicks = np.array([s.fraction for s in stages if s.flow is kick])
     fine = _prepared(body, momenta, h * float(np.abs(drifts).max()))
