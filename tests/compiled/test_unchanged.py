@@ -82,6 +82,20 @@ def test_every_change_is_noticed(what: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert name_now(f) == name_now(f) == named(f) != before
 
 
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_every_function_may_read_other_names_of_one_module(name: str) -> None:
+    """A module was once looked at with the names of the function that came to it first."""
+    library = types.ModuleType("library")
+    inner = types.ModuleType("inner")
+    library.a, library.b, library.inner, inner.c = 1.0, 2.0, inner, 3.0  # type: ignore[attr-defined]
+    deep = made("def f(x): return lib.inner.c * x", lib=library)
+    helper = made("def f(x): return lib.b * deep(x)", lib=library, deep=deep)
+    f = made("def f(x): return lib.a * helper(x)", lib=library, helper=helper)
+    before = name_now(f)
+    setattr(inner if name == "c" else library, name, 7.0)
+    assert name_now(f) == named(f) != before
+
+
 def test_a_variable_without_a_value_is_noticed() -> None:
     f = made(NESTED)
     before = name_now(f)

@@ -159,9 +159,9 @@ class Reader:
             ours = value.__name__.partition(".")[0] == "polhode"
             if hasattr(value, "__getattr__") and not ours:  # it may have any names
                 raise Unknown
-            if id(value) not in self.seen:
-                self.seen.add(id(value))
-                for name in attributes:
+            for name in attributes:
+                if (id(value), name) not in self.seen:  # each function may use other names of the same module
+                    self.seen.add((id(value), name))
                     getattr(value, name, None)  # some of ours are there once they have been asked for
                     self.value(self.name(vars(value), name), attributes)
         else:
