@@ -4,15 +4,13 @@ from typing import Any, final
 
 import numpy as np
 
-from polhode._arrays import Floats
 from polhode._simulate import checked_goal, say_what_it_costs
 from polhode.body import Body
 from polhode.compiled import announced_once
-from polhode.core.ops import read_only
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, scales_of
 from polhode.integration.loop import solve
 from polhode.integration.quick import QuickRuns, are_equal, may_be_quick
-from polhode.integration.trial import size_at_start
+from polhode.integration.trial import size_where_it_begins
 from polhode.integration.variable import steps_of
 from polhode.methods import Method
 from polhode.problem import Plan, Problem
@@ -155,7 +153,8 @@ class Prepared:
             return free.answer(problem, wanted, None, self._on_compile)
         plan, runs = wanted, self._only
         if runs is None and self._is_quick:
-            plan = plan.replace(torque_size=self._size_at_start(problem, values))
+            p = np.array(problem.torque.parameters(self.body), dtype=np.float64) if values is None else values
+            plan = plan.replace(torque_size=size_where_it_begins(problem, p))
             runs = self._runs_of(problem, plan)
         found = None if runs is None else runs.solution(problem, plan, values)
         return solve(problem, wanted, None, None, self._on_compile) if found is None else found
@@ -173,13 +172,6 @@ class Prepared:
             binding = Binding(problem, plan, NO_OTHERS, steps.driver)
             found = self._runs[deciding] = QuickRuns(self._problem, plan, steps, binding, self._on_compile)
         return found
-
-    def _size_at_start(self, problem: Problem, values: Floats | None) -> float:
-        """Returns the size of the torque at the start; raises a ValueError that says what is wrong with it."""
-        torque = problem.torque
-        p = np.array(torque.parameters(problem.body), dtype=np.float64) if values is None else values
-        q, w = tuple(problem.quaternion_start.tolist()), tuple(problem.omega_start.tolist())
-        return size_at_start(torque, read_only(p), problem.t_start, problem.t_start, q, w, ())
 
     def _other_torque(self, parameters: Any, torque: Torque | None) -> Torque:
         """Returns the torque of one call, checked: the program has to serve for it."""

@@ -191,3 +191,15 @@ def test_resolution_follows_the_step() -> None:
     assert len({r.nodes for r in chosen}) > 3
     assert needed(Scales(body, (0.5, 0.2, 0.84), 1e3), 1.0)[0] == finest()
     assert exact.resolution(0.0, 0.0).nodes == min(NODES)
+
+
+def test_shared_resolutions_are_few_and_fine_enough() -> None:
+    """Whatever a run needs, one of five programs does at least as much."""
+    draw, found = np.random.default_rng(3), set()
+    for turn, series in zip(draw.uniform(0.0, 3.2, 500), 10.0 ** draw.uniform(-7, 0, 500), strict=True):
+        fine = resolution(turn, series)
+        shared = exact.shared_resolution(fine)
+        assert shared.longest_series >= fine.longest_series
+        assert shared.longest_turn >= fine.longest_turn
+        found.add(shared)
+    assert len(found) == len(exact.SHARED)

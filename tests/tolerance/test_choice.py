@@ -177,3 +177,16 @@ def test_companions_solve_their_equations_less_well() -> None:
 
     assert left(1e-6, 1) > 3.0 * left(1e-6, 0) > 0.0
     assert left(0.0, 1) == left(0.0, 0) == 0.0
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-5, 1e-7, 1e-9])
+def test_a_run_and_its_companion_share_a_program(rtol: float) -> None:
+    """Their flows are prepared for one step, that of the companion, which is longer."""
+    problem, _ = checked_arguments(
+        BODY, TOP, omega=[0.3, 0.2, 1.0], t_span=(0.0, 1000.0), t_eval=[1000.0], rtol=rtol, method="Strang"
+    )
+    for n in np.geomspace(500, 5000, 40):
+        chosen = choice.candidate(find("Strang(corrector=17)"), GENERIC, rtol)
+        run, companion = (chosen.plan(problem, float(n), rtol, coarser=k) for k in (0, 1))
+        assert run.longest_step == companion.longest_step
+        assert abs(companion.longest_step or 0.0) >= 0.99 * abs(companion.step)

@@ -14,7 +14,7 @@ from polhode._arrays import Floats
 from polhode.compiled import KernelRaised, address_of, at_addresses, compiles
 from polhode.core.drive import AT
 from polhode.core.gyrostat import body_of
-from polhode.core.ops import internal, is_gyrostat, read_only
+from polhode.core.ops import internal, is_gyrostat
 from polhode.core.states import STATE
 from polhode.core.status import OK, Status
 from polhode.integration.binding import NO_OTHERS, Beside, Binding, ById, OnCompile, triple
@@ -24,7 +24,7 @@ from polhode.integration.frame import Frame
 from polhode.integration.grid import Segment
 from polhode.integration.loop import CHUNK_SECONDS, Integration, as_kernels_see, first_chunk, setting_of
 from polhode.integration.nudge import Nudged
-from polhode.integration.trial import size_at_start
+from polhode.integration.trial import size_where_it_begins
 from polhode.integration.variable import Steps, steps_of
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
@@ -200,10 +200,7 @@ def made_at_once(problem: Problem, plan: Plan, on_compile: OnCompile = None) -> 
         return None
     given = list(torque.parameters(problem.body))
     values = np.array(_check.numbers("parameters", given, len(given)))
-    a, b, c, d = problem.quaternion_start.tolist()
-    z = tuple(problem.state_start.tolist())
-    t, w = problem.t_start, triple(problem.omega_start)
-    plan = plan.replace(torque_size=size_at_start(torque, read_only(values), t, t, (a, b, c, d), w, z))
+    plan = plan.replace(torque_size=size_where_it_begins(problem, values))
     runs = quick_runs(problem, plan, Binding(problem, plan, NO_OTHERS, driver_of), None, on_compile)
     return None if runs is None else runs.solution(problem, plan, values)
 

@@ -12,8 +12,10 @@ from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.compiled import is_from_callback
 from polhode.compiled.explain import WRITES
 from polhode.core.flows import principal_torque
+from polhode.core.ops import read_only
 from polhode.core.types import CarriedState, Depends, Params, Quat, Rotor, Scales, State, UserTorque, Vec3
 from polhode.methods import Method
+from polhode.problem import Problem
 from polhode.torques import Torque
 from polhode.torques._returned import no_real_number, plain_item, size_of
 
@@ -49,6 +51,14 @@ def size_at_start(
         if part is torque:
             return size
     return size_of(torque.name, torque.called(t_seen, q, w, values, z), t)
+
+
+def size_where_it_begins(problem: Problem, values: Floats) -> float:
+    """Returns the size of the torque with these values at the start of a problem, or raises as `size_at_start` does."""
+    a, b, c, d = problem.quaternion_start.tolist()
+    x, y, z = problem.omega_start.tolist()
+    t, carried = problem.t_start, tuple(problem.state_start.tolist())
+    return size_at_start(problem.torque, read_only(values), t, t, (a, b, c, d), (x, y, z), carried)
 
 
 def _remedy(problem: Exception, values: Floats) -> str:
