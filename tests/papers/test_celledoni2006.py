@@ -12,8 +12,8 @@ from tests.papers.glance import all_finite, drawn, glanced
 STUDIES = {study.name: study for study in chosen(["celledoni2006"])}
 
 AT_ONCE = {
-    "energy": [Verdict.REPRODUCED] * 2 + [Verdict.UNDER_A_READING, Verdict.REPRODUCED, Verdict.UNDER_A_READING],
-    "fig1": [Verdict.REPRODUCED] * 2 + [Verdict.UNDER_A_READING, Verdict.REPRODUCED],
+    "energy": [Verdict.REPRODUCED] * 2 + [Verdict.UNDER_A_READING, Verdict.NOT, Verdict.UNDER_A_READING],
+    "fig1": [Verdict.NOT, Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.REPRODUCED],
     "fig2": [Verdict.REPRODUCED] * 2,
     "fig3": [Verdict.REPRODUCED, Verdict.UNDER_A_READING, Verdict.REPRODUCED],
     "fig4": [Verdict.REPRODUCED, Verdict.NOT_JUDGED],
@@ -21,6 +21,7 @@ AT_ONCE = {
     "fig6": [Verdict.NOT_JUDGED] * 2,
     "fig7": [Verdict.NOT_JUDGED, Verdict.REPRODUCED],
     "fig8": [Verdict.NOT_JUDGED, Verdict.REPRODUCED],
+    "formulas": [Verdict.UNDER_A_READING] * 3 + [Verdict.REPRODUCED],
     "ordering": [Verdict.NOT_JUDGED] * 3,
     "symmetry": [Verdict.REPRODUCED] * 4,
 }

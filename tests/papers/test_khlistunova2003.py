@@ -9,7 +9,7 @@ import pytest
 from polhode import simulate
 from polhode.papers._study import Data, Size, Study, Verdict, chosen, named
 from polhode.papers.khlistunova2003 import closed_matrices, operations
-from polhode.papers.khlistunova2003._common import BODY, OMEGA, decade
+from polhode.papers.khlistunova2003._common import BODY, OMEGA
 from polhode.papers.khlistunova2003._momentum import Step, Vector, leapfrog, runge_kutta, short, simpson
 from tests.papers.glance import all_finite, drawn, glanced
 
@@ -107,7 +107,3 @@ def test_closed_matrices_with_a_slip_are_noticed() -> None:
     product = closed_matrices.leapfrog_product(0.3, 0.4)
     assert np.abs(closed_matrices.leapfrog_matrix(0.3, 0.4) - product).max() < 1e-15
     assert np.abs(closed_matrices.leapfrog_matrix(0.3, -0.4) - product).max() > 0.1
-
-
-def test_decade() -> None:
-    assert [decade(x) for x in (1e-6, 4e-7, 3e-7, 2e-6)] == [-6, -6, -7, -6]

@@ -16,7 +16,7 @@ from polhode.io import netcdf
 from polhode.papers import _study
 from polhode.papers._reproduce import reproduce
 from polhode.papers._study import Data, Size, Study, Verdict, chosen, claim, named, studies
-from tests.views.page_tools import data_in, products  # noqa: F401
+from tests.views.page_tools import check_policy, data_in, products  # noqa: F401
 
 FIGURES = {"celledoni2006": 8, "khlistunova2003": 10, "krysl2004": 13, "vilmart2008": 2}
 
@@ -78,6 +78,7 @@ def test_files_and_report(tmp_path: Path) -> None:
     assert '<div class="wide"><table>' in page
     assert "papers/khlistunova2003/fig2.py" in page
     assert "A figure &lt;that&gt; fails" in page
+    check_policy(page)
     assert 'src="http' not in page
     kept = json.loads((tmp_path / "claims.json").read_text("utf-8"))
     assert len(kept["studies"]["khlistunova2003/fig2"]["claims"]) == len(good.claims)
@@ -91,6 +92,8 @@ def test_the_report_has_motions_to_look_at(tmp_path: Path) -> None:
     assert [run["name"] for run in data_in(inner)["runs"]] == ["exact", "leapfrog"]
     report = (tmp_path / "report.html").read_text("utf-8")
     assert html.escape(inner) in report
+    allowed, within = check_policy(report), check_policy(inner)  # what is shown in a frame is bound by both
+    assert all(set(within[name].split()) < set(allowed[name].split()) for name in ("script-src", "style-src"))
     (again,) = reproduce(chosen(["khlistunova2003/fig1"]), tmp_path, Size.QUICK, go_on=True)
     assert again.files == outcome.files
     assert html.escape(inner) in (tmp_path / "report.html").read_text("utf-8")

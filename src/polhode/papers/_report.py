@@ -12,6 +12,7 @@ from pathlib import Path
 from polhode import __version__
 from polhode.papers._reproduce import Outcome
 from polhode.papers._study import Size, Verdict
+from polhode.views.page_html import policy
 
 COLOURS = {
     Verdict.REPRODUCED: ("#d8efe6", "#00573f"),
@@ -34,7 +35,7 @@ code { background: #f3f3f3; padding: 0 0.2rem; }
 iframe { width: 100%; height: 48rem; border: 1px solid #ccc; }
 summary { cursor: pointer; font-weight: 600; }
 .verdict { white-space: nowrap; font-weight: 600; padding: 0.1rem 0.4rem; border-radius: 0.3rem; }
-"""
+""" + "\n".join(f".{v.name} {{ background: {back}; color: {text}; }}" for v, (back, text) in COLOURS.items())
 
 OPENING = """
 for (const details of document.querySelectorAll("details")) {
@@ -52,11 +53,13 @@ def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
     counts = ", ".join(
         f"{sum(o.count(v) for o in outcomes)} {v.value}" for v in Verdict if any(o.count(v) for o in outcomes)
     )
+    motions = [f.read_text("utf-8") for o in outcomes if not o.problem for f in o.files if f.suffix == ".html"]
     rest = f" {unfinished} figures are still to come." if unfinished else ""
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+            policy(OPENING, STYLE, motions),
             "<title>Five papers on rigid bodies, reproduced</title>",
             f"<style>{STYLE}</style></head><body>",
             "<h1>Five papers on the rotation of rigid bodies, reproduced</h1>",
@@ -86,8 +89,7 @@ def _claims(outcomes: Sequence[Outcome]) -> str:
 
 
 def _badge(verdict: Verdict) -> str:
-    background, text = COLOURS[verdict]
-    return f'<span class="verdict" style="background:{background};color:{text}">{verdict.value}</span>'
+    return f'<span class="verdict {verdict.name}">{verdict.value}</span>'
 
 
 def _figure(outcome: Outcome) -> str:

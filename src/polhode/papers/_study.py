@@ -58,6 +58,18 @@ class Claim:
     """The reason of the verdict, in a sentence: the inequality that was tested, the reading, or what differs."""
 
 
+ABOUT = 10**0.5
+"""A number reproduces another if neither is more than this factor above the other: both have the same order."""
+
+
+def about(value: float, printed: float) -> bool:
+    """Whether a measured number has the order of a printed one: the rule for all papers, in both directions.
+
+    An error that is much smaller than the printed one does not reproduce it, unless a computed reason explains it.
+    """
+    return bool(printed / ABOUT < value < printed * ABOUT)
+
+
 def claim(
     says: str,
     *,
@@ -72,6 +84,9 @@ def claim(
 ) -> Claim:
     """Returns a claim with its verdict, which follows from what was measured.
 
+    One rule holds for all papers. Sizes are compared in both directions (`about`). A reading is one for the whole
+    paper, or its claim lists what each reading gives; no reading is chosen claim by claim. Every test can fail:
+    `tests/papers/test_verdicts.py` changes the data of each study, and expects other verdicts.
     `holds` is the outcome of `test`, an inequality in words, for the claim as it is printed. If it fails,
     `holds_when_read_so` is the outcome under a `reading`, which says what was understood differently. `otherwise` says
     what is known about a claim that fails.

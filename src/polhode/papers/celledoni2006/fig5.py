@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.papers._measure import integrate
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Claim, Data, Size, about, claim, named, not_judged
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, energy_change, track, vertical
 from polhode.papers.celledoni2006.fig4 import SAME, STEPS
 
@@ -49,7 +49,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             source=WHERE,
             paper="1e-4",
             measured=f"{ratio[-1]:.2e} ({data['sej_energy'][-1]:.2e} J against {worst[-1]:.1f} J)",
-            holds=bool(10**-4.5 < ratio[-1] < 10**-3.5),
+            holds=about(ratio[-1], 1e-4),
             test="1e-4 is the nearest power of ten to the ratio of the largest errors",
         ),
         claim(
@@ -86,7 +86,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             source=WHERE,
             paper="O(1e-1)",
             measured=f"{apart:.3f}",
-            holds=10**-1.5 < apart < 10**-0.5,
+            holds=about(apart, 0.1),
             test="0.1 is the nearest power of ten",
         ),
         claim(

@@ -76,11 +76,6 @@ def each_second(t: Floats, *rows: Floats) -> tuple[Floats, ...]:
     return t[::stride], *(r[::stride] for r in rows)
 
 
-def decade(x: float) -> int:
-    """Returns what the paper calls the order of a number: the nearest power of ten, on the logarithmic scale."""
-    return round(float(np.log10(x)))
-
-
 def judged(size: Size, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
     """Judges a claim about runs of 100 minutes, at the full size only."""
     if size.quick:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polhode.papers._figure import COLOURS, panels
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.khlistunova2003._common import against_runge_kutta, decade, each_second, judged, largest
+from polhode.papers._study import Claim, Data, Size, about, named
+from polhode.papers.khlistunova2003._common import against_runge_kutta, each_second, judged, largest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,11 +41,11 @@ def check(data: Data, size: Size) -> list[Claim]:
             paper="smaller by about 10",
             measured=f"SS smaller than LS by {leapfrog / double:.2f} if it advances 2h at once, "
             f"by {leapfrog / single:.2f} if h",
-            holds=decade(leapfrog / double) == 1,
+            holds=about(leapfrog / double, 10),
             test="10 is the power of ten next to the ratio of the largest errors, of the schemes as they are printed",
             reading=f"if SS advances h at once: then it is smaller by {leapfrog / single:.1f}. As it is printed it "
             f"advances 2h, and is smaller by {leapfrog / double:.1f} only",
-            holds_when_read_so=decade(leapfrog / single) == 1,
+            holds_when_read_so=about(leapfrog / single, 10),
         )
     ]
 

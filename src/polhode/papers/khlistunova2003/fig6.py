@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.khlistunova2003._common import decade, drawn_errors, error_over_time, judged, small_at_first
+from polhode.papers._study import Claim, Data, Size, about
+from polhode.papers.khlistunova2003._common import drawn_errors, error_over_time, judged, small_at_first
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             paper="1e-7",
             measured=f"largest {whole:.2e} deg/s if SS advances 2h at once, {single:.1e} if h; divided by |omega| "
             f"{np.array([whole, single]).max() / np.sqrt(101.0):.1e}",
-            holds=decade(whole) == BAND,
+            holds=about(whole, 10.0**BAND),
             test="1e-7 is the power of ten next to the largest absolute error, of the scheme as it is printed",
         ),
         small_at_first("SS", 6, BAND, data, size),

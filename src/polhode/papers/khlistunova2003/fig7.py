@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.khlistunova2003._common import COMPARED, decade, drawn_over_time, judged, over_time
+from polhode.papers._study import Claim, Data, Size, about, named
+from polhode.papers.khlistunova2003._common import COMPARED, drawn_over_time, judged, over_time
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             source="sec. 4, on fig. 7",
             paper="hundred times",
             measured=f"{ls / double:.0f} times (2h at once), {ls / single:.0f} times (h): {sizes}",
-            holds=decade(ls / double) == 2,
+            holds=about(ls / double, 100),
             test="100 is the power of ten next to the ratio, of the scheme as it is printed",
         ),
         judged(

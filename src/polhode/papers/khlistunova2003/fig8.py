@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from polhode.papers._study import Claim, Data, Size, named
+from polhode.papers._study import Claim, Data, Size, about, named
 from polhode.papers.khlistunova2003._common import (
     COMPARED,
     LABELS,
@@ -47,8 +47,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             source="sec. 4, on fig. 8",
             paper="1e-13",
             measured=f"{told} kg m^2/s; LS1 and SS1, which the figure does not have, {short}",
-            holds=bool((worst < 1e-12).all()),
-            test="all of them a few 1e-13: below 1e-12, for RK and for both meanings of the step of SS",
+            holds=all(about(v, 1e-13) for v in worst),
+            test="1e-13 is the nearest power of ten for RK, LS and both meanings of the step of SS",
         )
     ]
 

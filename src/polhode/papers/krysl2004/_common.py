@@ -15,6 +15,7 @@ from polhode.core.types import Quat, Vec3
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, style
 from polhode.papers._measure import integrate, matrix, pose, reference, slope
 from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers.krysl2004._literal_midpoint import LITERAL, SpatialTorque, end_state
 from polhode.problem import Problem
 from polhode.solution import Solution
 from polhode.torques import Torque
@@ -91,18 +92,28 @@ def legend_beside(axes: Any) -> None:
 # --- errors against the step: figures 4, 5, 10, 11, 13
 
 
-def convergence(problem: Problem, methods: Sequence[str], steps: Sequence[float], t_end: float) -> Data:
-    """Returns the errors at the end, in the 2-norms of the paper; NaN where a run failed."""
+def convergence(
+    problem: Problem, methods: Sequence[str], steps: Sequence[float], t_end: float, literal: SpatialTorque | None = None
+) -> Data:
+    """Returns the errors at the end, in the 2-norms of the paper; NaN where a run failed.
+
+    With the spatial torque `literal`, the literal midpoint rule is one more method.
+    """
     momentum, attitude = reference(problem, t_end)
+    methods = [*methods, *([LITERAL] if literal else [])]
     errors = np.full((2, len(methods), len(steps)), np.nan)
     for i, method in enumerate(methods):
         for j, h in enumerate(steps):
-            try:
-                last = integrate(problem, method, t_end, h, t_eval=[t_end])
-            except SimulationFailed:
-                continue
-            errors[0, i, j] = np.linalg.norm(last.momentum[-1] - momentum)
-            errors[1, i, j] = np.linalg.norm(matrix(last) - attitude, ord=2)
+            if literal and method == LITERAL:
+                m, R = end_state(problem, literal, h, t_end)
+            else:
+                try:
+                    last = integrate(problem, method, t_end, h, t_eval=[t_end])
+                except SimulationFailed:
+                    continue
+                m, R = last.momentum[-1], matrix(last)
+            errors[0, i, j] = np.linalg.norm(m - momentum)
+            errors[1, i, j] = np.linalg.norm(R - attitude, ord=2)
     return Data(
         method=named("method", methods, "method"),
         step=named("step", steps, "step", "s"),
