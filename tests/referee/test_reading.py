@@ -13,7 +13,7 @@ import polhode as ph
 from polhode.io.netcdf import BadFile
 from polhode.referee.names import recognised
 from polhode.referee.reading import read_log
-from tests.referee.histories import Made, free_motion
+from tests.referee.motions import Made, free_motion
 
 
 @pytest.fixture(scope="module")
@@ -217,19 +217,41 @@ def test_reflections_are_refused(made: Made) -> None:
 
 
 def test_arguments_are_checked(made: Made) -> None:
-    history: dict[str, Any] = made.history()
+    log: dict[str, Any] = made.log()
     with pytest.raises(TypeError, match=r"body must be a polhode\.Body"):
-        ph.check(history, body=[1, 2, 3])  # type: ignore[arg-type]
+        ph.check(log, body=[1, 2, 3])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'upside down' must be a sequence such as ZYX, or one of body to space"):
-        ph.check(history, body=made.body, convention="upside down")
+        ph.check(log, body=made.body, convention="upside down")
     with pytest.raises(ValueError, match="'ned' does not apply"):
-        ph.check(history, body=made.body, convention="ned")
+        ph.check(log, body=made.body, convention="ned")
     with pytest.raises(ValueError, match="tolerance must be positive"):
-        ph.check(history, body=made.body, tolerance=-1.0)
+        ph.check(log, body=made.body, tolerance=-1.0)
     with pytest.raises(ValueError, match=r"omega must have the shape \(60, 3\)"):
-        ph.check(history | {"omega": made.w[:-1]}, body=made.body)
-    with pytest.raises(TypeError, match="a history must be the path of a file"):
+        ph.check(log | {"omega": made.w[:-1]}, body=made.body)
+    with pytest.raises(TypeError, match="a log must be the path of a file"):
         ph.check(3.0, body=made.body)
+
+
+@pytest.mark.parametrize(
+    ("lost", "words"),
+    [
+        ("qz", "of a quaternion there are only the columns 'qw', 'qx', 'qy': add the missing one, or name all"),
+        ("wy", "of a rate there are only the columns 'wx', 'wz': add the missing one"),
+    ],
+)
+def test_a_column_that_is_missing_is_named(made: Made, lost: str, words: str) -> None:
+    """Else the rest would be judged alone, and nobody would know."""
+    import pandas
+
+    named = dict(zip(("qw", "qx", "qy", "qz", "wx", "wy", "wz"), np.hstack([made.q, made.w]).T, strict=True))
+    table = pandas.DataFrame({"time": made.t} | {k: v for k, v in named.items() if k != lost})
+    with pytest.raises(ValueError, match=words):
+        ph.check(table, body=made.body)
+
+
+def test_a_torque_that_needs_attitudes_is_not_judged_without(made: Made) -> None:
+    with pytest.raises(ValueError, match="has no attitudes, but HeavyTop depends on them: add their columns"):
+        ph.check({"t": made.t, "omega": made.w}, body=made.body, torque=ph.HeavyTop(weight=1.0))
 
 
 @pytest.mark.evidence
@@ -264,7 +286,7 @@ def test_a_number_that_is_cut_off_is_noted(made: Made, tmp_path: Path) -> None:
 
 def test_numbers_that_no_motion_has_are_refused(made: Made, tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"row \d+: the rate has \d.*e\+2\d\d: no motion does"):
-        ph.check(made.history(omega=made.w * np.array([1e280, 1.0, 1.0])), body=made.body)
+        ph.check(made.log(omega=made.w * np.array([1e280, 1.0, 1.0])), body=made.body)
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04" + bytes(300))
     with pytest.raises(BadFile, match=r"cut.npz is cut short or damaged .*: write it again"):
         ph.check(tmp_path / "cut.npz", body=made.body)

@@ -1,4 +1,4 @@
-"""Causes of errors, each with a few parameters, which are fitted to a history.
+"""Causes of errors, each with a few parameters, which are fitted to a log.
 
 A free motion is computed anew for each trial, from the first row to the last. Under a torque the rows are compared
 with what the rows before them lead to, which takes no run.
@@ -14,9 +14,10 @@ import numpy as np
 
 from polhode._arrays import Floats, lengths
 from polhode.core.types import Depends
-from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, angles, conjugated, product, turn_vectors
+from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, angles, turn_vectors
 from polhode.referee.reading import Log
 from polhode.referee.truth import Limits, Model, States, fitted, thinned
+from polhode.vectors import quaternion_conjugate, quaternion_product
 
 FIT_ROWS = 150
 """Causes are fitted to about this many rows."""
@@ -27,12 +28,18 @@ EXPLAINED = 0.03
 FIRST_ROW_LEFT = 0.1
 """Rates of another time explain the first row if they leave less than this share of its error."""
 
+NEARLY_ALL = 1e-3
+"""A cause that leaves less than this share of an error leaves next to nothing: no error of integration does that."""
+
+FAR_BEYOND = 30.0
+"""An error is far beyond rounding if it is this many times what rounding can make."""
+
 LOCAL_TURN = 0.2
 """Rows are compared with rows before them over about this angle, in rad."""
 
 
-class Case(NamedTuple):
-    """A history under its convention, beside the truth."""
+class Trial(NamedTuple):
+    """A log under its convention, beside the truth."""
 
     log: Log
     model: Model
@@ -73,23 +80,25 @@ class Cause(NamedTuple):
     """The same of the rates alone."""
     is_local: bool = False
     """Whether the error is that from some rows to others, not from the start."""
+    is_exact: bool = False
+    """Whether it leaves next to nothing of an error that is far beyond rounding."""
 
 
 FAIR = 1.5
 """An error is beyond rounding if it is this many times what rounding can make."""
 
 
-def beyond(case: Case) -> Any:
+def beyond(trial: Trial) -> Any:
     """Returns the rows whose errors rounding cannot explain."""
-    attitude, rate = case.errors()
-    return (attitude > FAIR * case.limits.attitude) | (rate > FAIR * case.limits.rate)
+    attitude, rate = trial.errors()
+    return (attitude > FAIR * trial.limits.attitude) | (rate > FAIR * trial.limits.rate)
 
 
-def explanation(case: Case) -> Cause | None:
+def explanation(trial: Trial) -> Cause | None:
     """Returns the cause that explains the error, the simplest if several do."""
-    found = [*_from_the_start(case)]
-    if not case.model.is_free:
-        found += _from_row_to_row(case)
+    found = [*_from_the_start(trial)]
+    if not trial.model.is_free:
+        found += _from_row_to_row(trial)
     found.sort(key=lambda c: (round(c.left, 3), _COMPLEXITY[c.kind]))
     good = [c for c in found if c.left < EXPLAINED]
     if good:
@@ -97,95 +106,112 @@ def explanation(case: Case) -> Cause | None:
     return next((c for c in found if c.kind in ("lag", "shift") and c.rate_left < EXPLAINED), None)
 
 
-def _from_the_start(case: Case) -> Iterator[Cause]:
+def _from_the_start(trial: Trial) -> Iterator[Cause]:
     """Yields causes fitted to the whole motion."""
-    attitude, rate = case.errors()
-    rows = thinned(case.t.size, FIT_ROWS)
+    attitude, rate = trial.errors()
+    rows = thinned(trial.t.size, FIT_ROWS)
     raw = np.hypot(attitude[rows], rate[rows])
     close = np.flatnonzero(raw > 0.5)
     first = int(close[0]) if close.size else rows.size
     windows = sorted({max(8, min(first, rows.size)), max(8, min(2 * first, rows.size)), rows.size})
     size = float(np.sqrt(np.mean(raw**2)))
     rate_size = float(np.sqrt(np.mean(rate[rows] ** 2)))
-    allowed = 2.0 * float(np.hypot(case.limits.attitude[rows], case.limits.rate[rows]).max())
-    allowed_rate = 2.0 * float(case.limits.rate[rows].max())
-    for kind, scales, model in _causes(case, rows):
+    allowed = 2.0 * float(np.hypot(trial.limits.attitude[rows], trial.limits.rate[rows]).max())
+    allowed_rate = 2.0 * float(trial.limits.rate[rows].max())
+    for kind, scales, model in _causes(trial, rows):
         begin = 1 if kind == "start" else 0  # a first row that is off stays off
 
         def residual(p: Floats, count: int, model: Any = model, begin: int = begin) -> Floats:
             q, w = model(p)
-            return _difference(case, rows, q, w)[begin:count].ravel()
+            return _difference(trial, rows, q, w)[begin:count].ravel()
 
         try:
             p = fitted(residual, scales, windows)
-            left = _difference(case, rows, *model(p))[begin:]
+            left = _difference(trial, rows, *model(p))[begin:]
         except (ValueError, np.linalg.LinAlgError):
             continue  # no such body
-        if kind == "lag" and not _explains_first_row(case, p, left[0]):
+        if kind == "lag" and not _explains_first_row(trial, p, left[0]):
             continue
         rms = float(np.sqrt(np.mean((left**2).sum(axis=1))))
         rates = float(np.sqrt(np.mean((left[:, 3:] ** 2).sum(axis=1))))
         share = 0.0 if rms <= allowed else rms / size
         shown = rate_size > allowed_rate
-        yield Cause(kind, p, share, (0.0 if rates <= allowed_rate else rates / rate_size) if shown else 1.0)
+        rate_share = (0.0 if rates <= allowed_rate else rates / rate_size) if shown else 1.0
+        yield Cause(kind, p, share, rate_share, is_exact=share < NEARLY_ALL and size > FAR_BEYOND * allowed)
 
 
-def _explains_first_row(case: Case, p: Floats, left: Floats) -> bool:
+def _explains_first_row(trial: Trial, p: Floats, left: Floats) -> bool:
     """Whether rates of another time lead to the rate of the first row, which is then another one than at the start."""
-    changed = lengths(p[None, 1:])[0] / case.size
-    return bool(lengths(left[None, 3:])[0] <= FIRST_ROW_LEFT * changed + 2.0 * case.limits.rate[0])
+    changed = lengths(p[None, 1:])[0] / trial.size
+    return bool(lengths(left[None, 3:])[0] <= FIRST_ROW_LEFT * changed + 2.0 * trial.limits.rate[0])
 
 
-_COMPLEXITY = {"axes": 1, "offset": 1, "shift": 1, "torque": 2, "clock": 2, "moments": 3, "lag": 3, "start": 4}
+_COMPLEXITY = {
+    "axes": 1, "offset": 1, "shift": 1, "torque": 2, "clock": 2, "moments": 3, "lag": 3, "start": 4, "rates": 4,
+    "turned": 4,
+}  # fmt: skip
 """Of causes that explain an error as well, the simplest is named."""
 
 
-def _difference(case: Case, rows: Any, q: Floats, w: Floats) -> Floats:
-    """Returns how far the history is from a motion at some rows: turns in rad, rates relative to the largest."""
+def _difference(trial: Trial, rows: Any, q: Floats, w: Floats) -> Floats:
+    """Returns how far the log is from a motion at some rows: turns in rad, rates relative to the largest."""
     none = np.zeros((rows.size, 3))
-    turned = none if case.q is None else turn_vectors(q, case.q[rows])
-    rates = none if case.w is None else (case.w[rows] - w) / case.size
+    turned = none if trial.q is None else turn_vectors(q, trial.q[rows])
+    rates = none if trial.w is None else (trial.w[rows] - w) / trial.size
     return np.concatenate([turned, rates], axis=1)
 
 
 Attempt = tuple[str, Floats, Callable[[Floats], tuple[Floats, Floats]]]
 
 
-def _causes(case: Case, rows: Any) -> Iterator[Attempt]:
+def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
     """Yields causes: a name, the scales of their parameters, and the motion with these."""
-    model = case.model
-    t, q0, w0 = case.t[rows], case.true.q[0], case.true.w[0]
+    model = trial.model
+    t, q0, w0 = trial.t[rows], trial.true.q[0], trial.true.w[0]
     span = float(t[-1] - t[0])
-    size, step = case.size, span / max(1, case.t.size - 1)
-    base = States(case.true.q[rows], case.true.w[rows], 0.0)
-    if case.q is not None:
+    size, step = trial.size, span / max(1, trial.t.size - 1)
+    base = States(trial.true.q[rows], trial.true.w[rows], 0.0)
+    if trial.q is not None:
         yield (
             "axes",
             np.full(3, 1.0 / abs(span)),
-            lambda p: (product(turns((t - t[0])[:, None] * p), base.q), base.w),
+            lambda p: (quaternion_product(turns((t - t[0])[:, None] * p), base.q), base.w),
         )
 
     def lagging(p: Floats) -> tuple[Floats, Floats]:
         m = model.motion(t, q0, w0 + p[1:])
-        return m.q, ahead(model.body, model.torque, t, m.q, m.w, np.full(t.size, p[0]), 2, case.carried)[1]
+        return m.q, ahead(model.body, model.torque, t, m.q, m.w, np.full(t.size, p[0]), 2, trial.carried)[1]
 
     def shifted(p: Floats) -> tuple[Floats, Floats]:
         # Attitudes that follow rates of a time p later: R(t) = R(0) R*(p)^-1 R*(t + p), with R* the true motion.
-        q, w = ahead(model.body, model.torque, t, base.q, base.w, np.full(t.size, p[0]), 2, case.carried)
-        back = product(base.q[:1], conjugated(q[:1]))
-        q, w = product(np.broadcast_to(back, q.shape), q), w.copy()
+        q, w = ahead(model.body, model.torque, t, base.q, base.w, np.full(t.size, p[0]), 2, trial.carried)
+        back = quaternion_product(base.q[:1], quaternion_conjugate(q[:1]))
+        q, w = quaternion_product(np.broadcast_to(back, q.shape), q), w.copy()
         q[0], w[0] = base.q[0], base.w[0]
         return q, w
 
-    if case.w is not None:
+    def turned(p: Floats) -> tuple[Floats, Floats]:
+        q = quaternion_product(quaternion_product(turns(p[None, :3]), base.q), turns(p[None, 3:]))
+        q[0] = base.q[0]
+        return q, base.w
+
+    def changed_rates(p: Floats) -> tuple[Floats, Floats]:
+        w = base.w * (1.0 + p[:3]) + size * p[3:]
+        w[0] = base.w[0]
+        return base.q, w
+
+    if trial.w is not None:
         yield "shift", np.array([step]), shifted
+        yield "rates", np.ones(6), changed_rates
+    if trial.q is not None:
+        yield "turned", np.ones(6), turned
     if not model.is_free:
         return
-    if case.w is not None:
+    if trial.w is not None:
         yield "lag", np.array([step, *([size] * 3)]), lagging
 
     def started(p: Floats) -> tuple[Floats, Floats]:
-        turned = product(q0[None, :], turns(p[None, :3]))[0]
+        turned = quaternion_product(q0[None, :], turns(p[None, :3]))[0]
         m = model.motion(t, turned, w0 + p[3:])
         return m.q, m.w
 
@@ -213,19 +239,19 @@ def turns(vectors: Floats) -> Floats:
     return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors], axis=1)
 
 
-def _from_row_to_row(case: Case) -> Iterator[Cause]:
+def _from_row_to_row(trial: Trial) -> Iterator[Cause]:
     """Yields causes fitted to how rows follow from rows a little before them."""
-    if case.q is None or case.w is None:
+    if trial.q is None or trial.w is None:
         return
-    model, n = case.model, case.t.size
-    lag = int(np.clip(round(LOCAL_TURN / max(case.row_angle, 1e-300)), 1, max(1, n // 4)))
+    model, n = trial.model, trial.t.size
+    lag = int(np.clip(round(LOCAL_TURN / max(trial.row_angle, 1e-300)), 1, max(1, n // 4)))
     begin = thinned(n - lag, FIT_ROWS)
-    end, steps = begin + lag, min(16, max(2, math.ceil(2 * lag * case.row_angle / STEP_ANGLE)))
-    t, q, w = case.t[begin], case.q[begin], case.w[begin]
-    dt, goal_q, goal_w = case.t[end] - t, case.q[end], case.w[end]
+    end, steps = begin + lag, min(16, max(2, math.ceil(2 * lag * trial.row_angle / STEP_ANGLE)))
+    t, q, w = trial.t[begin], trial.q[begin], trial.w[begin]
+    dt, goal_q, goal_w = trial.t[end] - t, trial.q[end], trial.w[end]
 
     def led(model: Model, q: Floats, w: Floats, offset: float = 0.0, scale: float = 1.0) -> tuple[Floats, Floats]:
-        return ahead(model.body, model.torque, t + offset, q, w, dt, steps, case.carried, scale)
+        return ahead(model.body, model.torque, t + offset, q, w, dt, steps, trial.carried, scale)
 
     def moments(p: Floats) -> tuple[Floats, Floats]:
         return led(model.with_moments(np.exp(p)), q, w)
@@ -238,14 +264,14 @@ def _from_row_to_row(case: Case) -> Iterator[Cause]:
 
     def lagging(p: Floats) -> tuple[Floats, Floats]:
         back = np.full(t.size, -p[0])
-        earlier = ahead(model.body, model.torque, t, q, w, back, 2, case.carried)[1]
+        earlier = ahead(model.body, model.torque, t, q, w, back, 2, trial.carried)[1]
         q1, w1 = led(model, q, earlier)
-        return q1, ahead(model.body, model.torque, case.t[end], q1, w1, -back, 2, case.carried)[1]
+        return q1, ahead(model.body, model.torque, trial.t[end], q1, w1, -back, 2, trial.carried)[1]
 
     def difference(made: tuple[Floats, Floats]) -> Floats:
-        return np.concatenate([turn_vectors(made[0], goal_q), (goal_w - made[1]) / case.size], axis=1)
+        return np.concatenate([turn_vectors(made[0], goal_q), (goal_w - made[1]) / trial.size], axis=1)
 
-    span = abs(float(case.t[-1] - case.t[0]))
+    span = abs(float(trial.t[-1] - trial.t[0]))
     step = span / (n - 1)
     listed: list[tuple[str, Floats, Any, list[float]]] = [
         ("moments", np.ones(3), moments, [0.0]),
@@ -255,7 +281,7 @@ def _from_row_to_row(case: Case) -> Iterator[Cause]:
     if Depends.TIME in model.torque.depends:
         listed.append(("offset", np.array([span / 10]), offset, [0.0, span / 30, -span / 30, span / 8, -span / 8]))
     size = float(np.sqrt(np.mean(difference(led(model, q, w)) ** 2)))
-    allowed = case.limits.attitude[0] + 2.0 * case.limits.rate[0] * (1.0 + lag * case.row_angle) + 1e-9
+    allowed = trial.limits.attitude[0] + 2.0 * trial.limits.rate[0] * (1.0 + lag * trial.row_angle) + 1e-9
     if size <= allowed:
         return  # from row to row there is nothing to be explained
     for kind, scales, cause, starts in listed:

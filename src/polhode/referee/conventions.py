@@ -1,6 +1,6 @@
-"""What the numbers of a history mean: every convention is tried, and the motion decides.
+"""What the numbers of a log mean: every convention is tried, and the motion decides.
 
-From rows of the history the motion is computed a little ahead, once under each convention, and compared with later
+From rows of the log the motion is computed a little ahead, once under each convention, and compared with later
 rows. Under the right convention the difference is small, even if the simulator is not accurate; under a wrong one it is
 as large as the motion itself.
 """
@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, columns, dots, lengths, to_space
+from polhode._arrays import Floats, dots, lengths
 from polhode.attitudes import quaternion_from_euler, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.ops import read_only
-from polhode.core.quat import multiply
 from polhode.core.types import Depends
 from polhode.referee.reading import Log, Raw
 from polhode.torques import Torque
+from polhode.vectors import quaternion_conjugate, quaternion_product, to_body
 
 PAIRS = 24
 """The number of rows from which the motion is computed ahead."""
@@ -56,7 +56,7 @@ SEQUENCES = tuple("".join(s) for s in itertools.product("XYZ", repeat=3) if s[0]
 
 
 class Meaning(NamedTuple):
-    """One reading of the numbers. Empty texts: the history has nothing of the kind."""
+    """One reading of the numbers. Empty texts: the log has nothing of the kind."""
 
     direction: str = ""
     """"body to space" or "space to body"."""
@@ -91,7 +91,7 @@ class Meaning(NamedTuple):
 
 @dataclass(frozen=True)
 class Convention:
-    """What the numbers of a history were found to mean, and how sure that is."""
+    """What the numbers of a log were found to mean, and how sure that is."""
 
     meaning: Meaning
     certainty: str
@@ -113,7 +113,7 @@ class Convention:
 
 
 def candidates(log: Log, words: str | None) -> list[Meaning]:
-    """Returns all readings of a history that the user's words allow, the least surprising first."""
+    """Returns all readings of a log that the user's words allow, the least surprising first."""
     attitudes: list[Meaning] = [Meaning()]
     if (a := log.attitude) is not None:
         orders, sequences, units = [""], [""], [""]
@@ -154,7 +154,7 @@ _WORDS = {
     "deg/s": ("unit", "deg"), "rad/s": ("unit", "rad"),
     "ned": ("frame", "ned"), "inertial": ("frame", ""), "deg": ("angle_unit", "deg"), "rad": ("angle_unit", "rad"),
 }  # fmt: skip
-"""What a user can say of the conventions of a history."""
+"""What a user can say of the conventions of a log."""
 
 
 def _allowed(found: list[Meaning], words: str | None) -> list[Meaning]:
@@ -167,7 +167,7 @@ def _allowed(found: list[Meaning], words: str | None) -> list[Meaning]:
             raise ValueError(f"convention: {word!r} must be a sequence such as ZYX, or one of {', '.join(_WORDS)}")
         kept = [m for m in found if getattr(m, key) == value]
         if not kept:
-            raise ValueError(f"convention: {word!r} does not apply to this history, or contradicts the names in it")
+            raise ValueError(f"convention: {word!r} does not apply to this log, or contradicts the names in it")
         found = kept
     return found
 
@@ -191,9 +191,9 @@ def quaternions(raw: Raw, m: Meaning, t: Floats, place: Floats | None) -> Floats
         values = raw.values[:, ::-1] if m.sequence == "ZXZ" and raw.hint == "ZYX or ZXZ" else raw.values
         q = quaternion_from_euler(m.sequence, values, degrees=m.angle_unit == "deg")
     if m.direction == "space to body":
-        q = conjugated(q)
+        q = quaternion_conjugate(q)
     if m.frame and place is not None:
-        q = product(north_east_down(t, place), q)
+        q = quaternion_product(north_east_down(t, place), q)
     return np.asarray(q)
 
 
@@ -204,26 +204,16 @@ def north_east_down(t: Floats, place: Floats) -> Floats:
 
 
 def relative_to_place(log: Log, m: Meaning, t: Floats, q: Floats) -> Floats:
-    """Returns attitudes against the axes that the history has them against, at times within it."""
+    """Returns attitudes against the axes that the log has them against, at times within it."""
     if not m.frame or log.place is None:
         return q
     place = np.stack([np.interp(t, log.t, x) for x in log.place.T], axis=-1)
-    return product(conjugated(north_east_down(t, place)), q)
-
-
-def conjugated(q: Floats) -> Floats:
-    """Returns the inverse turns."""
-    return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0]))
-
-
-def product(a: Floats, b: Floats) -> Floats:
-    """Returns the products of quaternions, row by row."""
-    return np.stack(multiply(columns(a), columns(b)), axis=-1)
+    return np.asarray(quaternion_product(quaternion_conjugate(north_east_down(t, place)), q))
 
 
 def turn_vectors(a: Floats, b: Floats) -> Floats:
     """Returns the turns from attitudes a to b as vectors in the body axes of a: log(a* b)."""
-    d = product(conjugated(a), b)
+    d = quaternion_product(quaternion_conjugate(a), b)
     d = np.where(d[:, :1] < 0.0, -d, d)
     size = lengths(d[:, 1:])
     angle = 2.0 * np.arctan2(size, d[:, 0])
@@ -235,16 +225,16 @@ def rates(raw: Raw, m: Meaning, q: Floats | None) -> Floats:
     """Returns rates in body axes in rad/s under a reading."""
     w = raw.values * (m.sign * TO_RADIANS[m.unit])
     if m.axes == "space" and q is not None:
-        w = to_space(conjugated(q), w)
+        w = to_body(q, w)
     return np.asarray(w)
 
 
-def differentiated(t: Floats, q: Floats, at: Any) -> Floats:
-    """Returns rates in body axes at some rows from the attitudes around them, by polynomials of degree six."""
+def differentiated(t: Floats, q: Floats, at: Any, width: int = 7) -> Floats:
+    """Returns rates in body axes at some rows from the attitudes around them, by polynomials through `width` rows."""
     made = np.empty((len(at), 3))
     for out, k in zip(made, at, strict=True):
-        first = min(max(0, k - 3), max(0, len(t) - 7))
-        near = np.arange(first, min(first + 7, len(t)))
+        first = min(max(0, k - width // 2), max(0, len(t) - width))
+        near = np.arange(first, min(first + width, len(t)))
         angle = turn_vectors(np.broadcast_to(q[k], (near.size, 4)), q[near])
         out[:] = _weights(t[near] - t[k]) @ angle
     return made
@@ -283,7 +273,7 @@ def ahead(
 
     def slope(t: Floats, q: Floats, m: Floats) -> tuple[Floats, Floats]:
         w = body.rate(m)
-        dq = 0.5 * product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
+        dq = 0.5 * quaternion_product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
         return dq, np.cross(m, w) + scale * torque_rows(torque, body, t, q, w, carried)
 
     with np.errstate(over="ignore", invalid="ignore"):  # under wrong readings anything may happen
@@ -321,7 +311,7 @@ def _lag(log: Log) -> int:
 def find_convention(
     log: Log, body: Body, torque: Torque, words: str | None, noise: float, carried: Any = ()
 ) -> Convention:
-    """Returns the reading of a history under which its rows follow from each other best."""
+    """Returns the reading of a log under which its rows follow from each other best."""
     listed = candidates(log, words)
     lag = _lag(log)
     count = PAIRS if torque.depends is Depends.NOTHING else TORQUED_PAIRS
@@ -431,11 +421,11 @@ def _attitudes_at(log: Log, m: Meaning, rows: Any) -> Floats:
 
 
 def quaternions_of(log: Log, m: Meaning) -> Floats | None:
-    """Returns all attitudes of a history under a reading; None if it has none."""
+    """Returns all attitudes of a log under a reading; None if it has none."""
     return None if log.attitude is None else quaternions(log.attitude, m, log.t, log.place)
 
 
 def angles(a: Floats, b: Floats) -> Floats:
     """Returns the angles between attitudes."""
-    d = product(conjugated(a), b)
+    d = quaternion_product(quaternion_conjugate(a), b)
     return np.asarray(2.0 * np.arctan2(np.sqrt(dots(d[:, 1:], d[:, 1:])), np.abs(d[:, 0])))

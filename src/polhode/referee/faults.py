@@ -1,6 +1,6 @@
-"""What may be wrong with a history: each cause is tried, and one that makes the error vanish is named.
+"""What may be wrong with a log: each cause is tried, and one that makes the error vanish is named.
 
-A cause has a few parameters, such as other ratios of the moments. They are fitted to the history; if what is left of
+A cause has a few parameters, such as other ratios of the moments. They are fitted to the log; if what is left of
 the error is a small share of it, the cause explains it. The error of an integrator can look like a small change of the
 moments or of the clock: such changes are held against a simulator only if they are larger than that.
 """
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths, to_space
+from polhode._arrays import lengths, to_space
 from polhode.attitudes import euler, quaternion_from_euler
 from polhode.core.types import Depends
-from polhode.referee.causes import EXPLAINED, FAIR, Case, Cause, beyond, explanation
+from polhode.referee.causes import EXPLAINED, FAIR, Cause, Trial, beyond, explanation
 from polhode.referee.conventions import (
     EARTH_RATE,
     MOST_STEPS,
@@ -25,11 +25,10 @@ from polhode.referee.conventions import (
     relative_to_place,
     turn_vectors,
 )  # fmt: skip
-from polhode.referee.growth import growth
-from polhode.referee.truth import limits
+from polhode.referee.rows import APART, Break, conventions_of_parts, find_break, find_rate_map, rates_wrong_since
 
-GROSS = 0.1
-"""An error of this many radians, or of this share of the rate, is a fault of its own."""
+LARGE_JUMP = 0.2
+"""A jump by this share of the motion from row to row is none between two steps of an integrator."""
 
 LEAST_ERROR = 1e-9
 """Smaller errors are those of a good integration, whatever they look like."""
@@ -37,20 +36,11 @@ LEAST_ERROR = 1e-9
 LEAST_OFFSET = 0.01
 """A torque that acts at another time does so by this share of a row at least."""
 
-JUMP = 30.0
-"""A row that is this many times farther than usual from where the one before leads has jumped."""
-
 PURE = 0.05
 """Axes that turn leave the rates alone: errors of rates stay below this share of the turning."""
 
 LEAST_TURNING = 1e-8
 """Axes that turn more slowly than this, relative to the body, cannot be told from an error of integration."""
-
-LEAST_NOISY_ROWS = 32
-"""Noise is looked for in histories with this many rows at least."""
-
-MOST_DEVIATIONS = 4.0
-"""Noise is at most this many standard deviations."""
 
 MOST_APART = 0.3
 """A torque that changes the momentum changes the rates from row to row: both show the same one, up to this share."""
@@ -58,147 +48,131 @@ MOST_APART = 0.3
 STANDSTILL = 0.1
 """A clock that is this slow, or slower, is none: the motion stands still."""
 
-MOST_TORQUED_ROWS = 20_000
-"""Jumps of torqued bodies are looked for in up to this many rows: the torque is called in plain Python."""
-
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is wrong with a history."""
+    """Something that is wrong with a log."""
 
     kind: str
     sentence: str
     certainty: str = "certain"
     """"certain", or "possible" if an inaccurate integration looks the same."""
+    since: int | None = None
+    """The row with which it begins, if it does not concern all rows."""
 
     def __str__(self) -> str:
         return self.sentence
 
 
-def find_faults(case: Case) -> tuple[Fault, ...]:
-    """Returns what is wrong with a history; nothing if its errors are those of a good integration, or of rounding."""
-    if not beyond(case).any():
-        return ()
-    if (jumps := _jumps(case)) is not None:
-        return (jumps,)
-    attitude, rate = case.errors()
-    is_large = max(attitude.max(), rate.max()) > LEAST_ERROR
-    if is_large and (noise := _noise(case)) is not None:
-        return (noise,)
-    cause = explanation(case) if is_large else None
-    fault = None if cause is None else _fault(case, cause)
-    found = [] if fault is None else [fault]
-    if any(f.certainty == "certain" for f in found):
-        return tuple(f for f in found if f.certainty == "certain")
-    if (kinematic := _kinematic(case)) is not None:
-        return (kinematic,)
-    torque = _hidden_torque(case)
-    if torque is not None:
-        found.append(torque)
-    if not any(f.certainty == "certain" for f in found) and (attitude.max() > GROSS or rate.max() > GROSS):
-        found.insert(0, _gross(case, attitude, rate))
-    return tuple(found)
+def find_faults(trial: Trial, words: str | None = None) -> tuple[Fault, ...]:
+    """Returns what is wrong with a log; nothing if its errors are those of a good integration, or of rounding.
 
-
-def _gross(case: Case, attitude: Floats, rate: Floats) -> Fault:
-    curve = attitude if attitude.max() > rate.max() else rate
-    small = np.flatnonzero(curve < 1.0)[-1] + 1 if (curve < 1.0).any() else curve.size
-    kind = growth(case.t[:small], curve[:small], 0.0)[0]
-    words = {
-        "linear": ", in proportion to time",
-        "quadratic": ", as the square of time",
-        "exponential": ", exponentially",
-    }
-    worst = f"{attitude.max():.2g} rad" if attitude.max() > rate.max() else f"{rate.max():.2g} of the largest rate"
-    return Fault(
-        "accuracy",
-        f"The error grows to {worst}{words.get(kind, '')}: the integration is not accurate, or body, torque and axes "
-        "are not those of the simulation.",
-    )
-
-
-# --- noise ---------------------------------------------------------------------------------------------------------
-
-
-def _noise(case: Case) -> Fault | None:
-    """Finds noise, as measurements have it, if that in the first row and in each other explains the whole error."""
-    gaps = np.diff(case.t)
-    if case.t.size < LEAST_NOISY_ROWS or np.ptp(gaps) > 0.01 * abs(float(gaps[0])):
-        return None
-    none = np.zeros((case.t.size, 3))
-    turn = _scatter(none if case.q is None else turn_vectors(case.true.q, case.q))
-    rate = _scatter(none if case.w is None else (case.w - case.true.w) / case.size)
-    if not (turn > 2.0 * case.limits.attitude[0] or rate > 2.0 * case.limits.rate[0]):
-        return None
-    most = MOST_DEVIATIONS * rate * case.size
-    bound = limits(
-        case.model, case.t, case.true, max(MOST_DEVIATIONS * turn, float(case.limits.attitude[0])),
-        np.full(case.t.size, most), 0.0, start_rate=np.full(3, most),
-    )  # fmt: skip
-    if beyond(case._replace(limits=bound)).any():
-        return None
-    parts = [
-        f"{name} by {size:.1e} {unit}"
-        for name, size, unit in (("attitudes", turn, "rad"), ("rates", rate, "of the largest")) if size > 0.0
-    ]  # fmt: skip
-    return Fault(
-        "noise",
-        f"Rows scatter at random, {' and '.join(parts)}: so much noise in the first row explains the whole error. "
-        "The motion behind noisy rows is found by polhode.fit.",
-        "possible",
-    )
-
-
-def _scatter(values: Floats) -> float:
-    """Returns the standard deviation of white noise in values that else are smooth; 0: there is none to be seen.
-
-    Third differences of white noise have 20 times its variance, and each has a correlation of -0.75 with the next.
+    `words` are what the user says of the conventions.
     """
-    d = np.diff(values, 3, axis=0)
-    power = float((d * d).sum())
-    if power == 0.0 or float((d[1:] * d[:-1]).sum()) > -0.6 * power:
-        return 0.0
-    return math.sqrt(power / (20.0 * d.size))
+    place = find_break(trial)
+    broken = None if place is None else _broken(trial, place, words)
+    if broken is not None and broken.certainty == "certain" and broken.since != 1:
+        return (broken,)
+    if not beyond(trial).any():
+        return ()
+    attitude, rate = trial.errors()
+    cause = explanation(trial) if max(attitude.max(), rate.max()) > LEAST_ERROR else None
+    fault = None if cause is None else _fault(trial, cause)
+    for one in (fault, broken):
+        if one is not None and one.certainty == "certain":
+            return (one,)
+    found = [one for one in (fault, broken) if one is not None]
+    if (rule := find_rate_map(trial)) is not None:
+        clock = ": the rates or the clock are wrong" if rule.words.endswith(" times those") else ""
+        sentence = f"The rates are {rule.words} with which the attitudes turn, {100 * rule.change:.2g} % off{clock}"
+        found.append(_unless_small("rates", sentence, rule.change, trial.row_angle**2 / 4.0))
+        if found[-1].certainty == "certain":
+            return (found[-1],)
+    for search in (_wrong_rates, _kinematic):
+        if (certain := search(trial)) is not None:
+            return (certain,)
+    torque = _hidden_torque(trial)
+    return (*found, torque) if torque is not None else tuple(found)
 
 
-# --- jumps ---------------------------------------------------------------------------------------------------------
+# --- places --------------------------------------------------------------------------------------------------------
 
 
-def _jumps(case: Case) -> Fault | None:
-    """Finds rows at which the history leaves its own motion."""
-    if case.w is None or (not case.model.is_free and case.t.size > MOST_TORQUED_ROWS):
+def _broken(trial: Trial, place: Break, words: str | None) -> Fault:
+    """Returns a place where the log leaves its own motion, in words."""
+    k, row = place.row, trial.log.row
+    at = f"(t = {trial.t[k]:.6g} s)"
+    if place.rows is None:
+        rows = place.size / max(trial.row_angle, 1e-300)
+        if (back := place.back) is not None:
+            which = f"Row {k} is" if trial.log.lines is None else f"The row in {row(k)} is"
+            which = which if back == k + 1 else f"The rows from {row(k)} to {row(back - 1)} are"
+            more = f" ({place.places} such places)" if back == k + 1 and place.places > 2 else ""
+            return Fault("jump", f"{which} not on the motion of the others {at}{more}.", since=k)
+        lost = f", about as much as {rows:.2g} rows" if 0.5 < rows < 1000 else ""
+        more = f" ({place.places} such places)" if place.places > 1 else ""
+        certain = place.is_clean or rows > LARGE_JUMP
+        return Fault(
+            "jump",
+            f"The motion jumps between {row(k - 1)} and {row(k)} {at}{lost}{more}: rows are missing or were changed "
+            f"there, or the times do not belong to them{'' if certain else ', or an integrator changed its step'}.",
+            "certain" if certain else "possible",
+            since=k,
+        )
+    if (parts := conventions_of_parts(trial, k, words)) is not None:
+        before, after = parts
+        return Fault(
+            "mixed conventions",
+            f"The convention changes at {row(k)} {at}: before, it is {before}; from there on, {after}. Write all rows "
+            "in one convention.",
+            since=k,
+        )
+    is_late = place.rows.start is not None
+    where = f"From {row(k)} on {at}" if is_late else f"Up to {row(k - 1)} (t = {trial.t[k - 1]:.6g} s)"
+    since = k if is_late else 0
+    if (rule := find_rate_map(trial, place.rows)) is not None:
+        said = f"{where} the rates are {rule.words} with which the attitudes turn, {100 * rule.change:.2g} % off."
+        return Fault("rates", said, since=since)
+    attitude, rate = (e[place.rows] for e in trial.errors())
+    if is_late and trial.q is not None:
+        if rates_wrong_since(trial) is not None:
+            said = f"{where} the rates are not those of the attitudes: they are up to {100 * rate.max():.2g} % off."
+            return Fault("rates", said, since=since)
+        led = FAIR * trial.limits.attitude[k:] + APART * rate.max() * trial.size * abs(trial.t[-1] - trial.t[k])
+        if (attitude > led).any() and attitude[0] > max(
+            0.3 * float(np.median(attitude)), trial.errors()[0][k - 1] * 2.0
+        ):
+            said = f"{where} the attitudes are not those of the motion: they are up to {_degrees(attitude.max())} off."
+            return Fault("rows", said, since=since)
+    said = f"{where} rows do not follow from the rows before them, or an integrator takes other steps."
+    return Fault("rows", said, "possible", since)
+
+
+def _wrong_rates(trial: Trial) -> Fault | None:
+    """Finds rates that are wrong, since the attitudes are right."""
+    if (k := rates_wrong_since(trial)) is None:
         return None
-    q = case.true.q if case.q is None else case.q
-    steps = min(MOST_STEPS, max(1, math.ceil(case.row_angle / STEP_ANGLE)))
-    model = case.model
-    q1, w1 = ahead(model.body, model.torque, case.t[:-1], q[:-1], case.w[:-1], np.diff(case.t), steps, case.carried)
-    grown = lengths(w1 - case.w[1:]) / case.size
-    if case.q is not None:
-        grown = np.hypot(grown, angles(q1, case.q[1:]))
-    usual = float(np.median(grown))
-    noise = 4.0 * (case.limits.attitude[0] + case.limits.rate[0])
-    bad = np.flatnonzero((grown > JUMP * usual) & (grown > noise) & (grown > 1e-3 * case.row_angle))
-    bad = bad[bad > 0]  # the first step of a multistep method is its own
-    if not bad.size or bad.size > max(3, 0.02 * grown.size):
-        return None
-    k = int(bad[0])
-    rows = grown[k] / max(case.row_angle, 1e-300)
-    lost = f", about as much as {rows:.2g} rows" if 0.5 < rows < 1000 else ""
-    more = f" ({bad.size} such places)" if bad.size > 1 else ""
+    attitude, rate = trial.errors()
     return Fault(
-        "jump",
-        f"The motion jumps between {case.log.row(k)} and {case.log.row(k + 1)} (t = {case.t[k + 1]:.6g} s){lost}{more}"
-        ": rows are missing or were changed there, or the times do not belong to them.",
+        "rates",
+        f"The rates are not those of the attitudes: the attitudes are right to {_degrees(attitude.max())}, but the "
+        f"rates are up to {100 * rate.max():.2g} % of the largest off, since {trial.log.row(k)} "
+        f"(t = {trial.t[k]:.6g} s).",
+        since=k,
     )
+
+
+def _degrees(angle: float) -> str:
+    return f"{math.degrees(angle):.2g} degrees"
 
 
 # --- causes in words -----------------------------------------------------------------------------------------------
 
 
-def _fault(case: Case, cause: Cause) -> Fault | None:
+def _fault(trial: Trial, cause: Cause) -> Fault | None:
     """Returns a cause in words."""
-    p, second = cause.p, case.row_angle**2 / 4.0
-    attitude, rate = case.errors()
+    p, second = cause.p, trial.row_angle**2 / 4.0
+    attitude, rate = trial.errors()
     gone = f"with this the error of {max(attitude.max(), rate.max()):.1e} falls to {_percent(cause.left)}"
     if cause.is_local:
         gone = f"with this the differences from row to row fall to {_percent(cause.left)}"
@@ -206,15 +180,15 @@ def _fault(case: Case, cause: Cause) -> Fault | None:
         speed = float(np.sqrt((p**2).sum()))
         axis = ", ".join(f"{x:.4g}" for x in p / (speed or 1.0))
         earth = abs(speed / EARTH_RATE - 1.0) < 5e-3
-        if case.w is not None and rate.max() > max(PURE * speed / case.size, FAIR * float(case.limits.rate.max())):
+        if trial.w is not None and rate.max() > max(PURE * speed / trial.size, FAIR * float(trial.limits.rate.max())):
             return None  # rates that are off as well do so because of the integration
-        if not earth and speed < case.size * LEAST_TURNING:
+        if not earth and speed < trial.size * LEAST_TURNING:
             return None
         who = ", as the Earth does" if earth else ""
         sentence = f"The attitudes are against axes that turn, at {speed:.5g} rad/s about ({axis}){who}: {gone}"
-        return Fault("axes", f"{sentence}.") if earth else _unless_small("axes", sentence, speed / case.size, second)
+        return Fault("axes", f"{sentence}.") if earth else _unless_small("axes", sentence, speed / trial.size, second)
     if cause.kind in ("lag", "shift"):
-        step = float(np.median(np.abs(np.diff(case.t))))
+        step = float(np.median(np.abs(np.diff(trial.t))))
         shift = abs(float(p[0]))
         rows = f" ({shift / step:.3g} of a row)" if shift > 0.01 * step else ""
         when = "later" if p[0] > 0 else "earlier"
@@ -227,31 +201,45 @@ def _fault(case: Case, cause: Cause) -> Fault | None:
             f"{what} falls to {left}. A method that computes rates half a step aside writes such rows.",
         )
     if cause.kind == "start":
-        turn, change = float(lengths(p[None, :3])[0]), float(lengths(p[None, 3:])[0]) / case.size
+        turn, change = float(lengths(p[None, :3])[0]), float(lengths(p[None, 3:])[0]) / trial.size
         return Fault(
             "start",
             f"The first row is not on the motion of the others: it is off by {turn:.2g} rad in attitude and by "
             f"{change:.2g} of the rate; {gone}.",
-            "certain" if max(turn, change) > 4.0 * second else "possible",
+            "certain" if cause.is_exact or max(turn, change) > 4.0 * second else "possible",
         )
     if cause.kind == "moments":
         factors = np.exp(np.append(p, 0.0) if p.size == 2 else p)
-        moments = case.model.body.moments * factors
+        moments = trial.model.body.moments * factors
         change = float(np.ptp(np.log(factors))) if p.size == 2 else float(np.abs(p).max())
         shown = ", ".join(f"{x:.6g}" for x in moments)
         unsaid = " (their scale cannot be told from a free motion)" if p.size == 2 else ""
         fell = gone.removeprefix("with this ")
         sentence = f"The body is another one: {fell} with the principal moments {shown}{unsaid}"
         return _unless_small("moments", sentence, change, second)
+    if cause.kind in ("rates", "turned"):
+        if cause.kind == "rates":
+            rule = find_rate_map(trial, np.s_[1:])
+            gains, added = (", ".join(f"{x:.4g}" for x in part) for part in (1.0 + p[:3], trial.size * p[3:]))
+            what = f"those times ({gains}) plus ({added}) rad/s" if rule is None else rule.words
+            sentence = f"The rates are {what} of the motion, but in the first row: {gone}"
+        else:
+            sentence = f"The attitudes but the first are turned, the second by {_degrees(attitude[1])}: {gone}"
+        if cause.is_exact:
+            return Fault(cause.kind, f"{sentence}.", since=1)
+        return _unless_small(cause.kind, sentence, float(np.abs(p).max()), second)
     if cause.kind == "clock":
         if abs(1.0 + p[0]) < STANDSTILL:
             return None
         fell = gone.removeprefix("with this ")
         how = "fast" if p[0] > 0 else "slow"
-        sentence = f"The motion is {abs(p[0]):.3%} too {how}: {fell} when times are multiplied by {1 + p[0]:.6g}"
+        sentence = (
+            f"The motion is {abs(p[0]):.3%} too {how} for its rates, by a wrong clock or wrong rates: {fell} when "
+            f"times are multiplied by {1 + p[0]:.6g}"
+        )
         return _unless_small("clock", sentence, abs(float(p[0])), second)
     if cause.kind == "offset":
-        if abs(float(p[0])) < LEAST_OFFSET * float(np.median(np.abs(np.diff(case.t)))):
+        if abs(float(p[0])) < LEAST_OFFSET * float(np.median(np.abs(np.diff(trial.t)))):
             return None
         return Fault("offset", f"The torque acts {abs(p[0]):.4g} s too {'early' if p[0] > 0 else 'late'}: {gone}.")
     scale = 1.0 + float(p[0])
@@ -270,7 +258,7 @@ def _unless_small(kind: str, sentence: str, change: float, bound: float) -> Faul
     return Fault(
         kind,
         f"{sentence}. So small a change may as well be the error of a method of second order with steps as long as the "
-        "rows: a second history with other steps tells.",
+        "rows: a second log with other steps tells.",
         "possible",
     )
 
@@ -281,19 +269,19 @@ def _percent(share: float) -> str:
     return f"{share:.1%} of that" if share > 1e-3 else f"{share:.0e} of that"
 
 
-def _kinematic(case: Case) -> Fault | None:
+def _kinematic(trial: Trial) -> Fault | None:
     """Finds attitudes that do not follow from the rates beside them."""
-    if case.q is None or case.w is None:
+    if trial.q is None or trial.w is None:
         return None
-    attitude, rate = case.errors()
-    gaps = np.abs(np.diff(case.t))
-    allowed = np.concatenate([[0.0], np.cumsum(rate[1:] * case.size * gaps)]) + case.limits.attitude
+    attitude, rate = trial.errors()
+    gaps = np.abs(np.diff(trial.t))
+    allowed = np.concatenate([[0.0], np.cumsum(rate[1:] * trial.size * gaps)]) + trial.limits.attitude
     worst = int(np.argmax(attitude))
     if attitude[worst] < 10.0 * allowed[worst] or attitude[worst] < 1e-6:
         return None
-    speed = attitude[worst] / abs(case.t[worst] - case.t[0])
-    how = _by_eulers_method(case, float(attitude[worst]))
-    if not how and speed < case.size * case.row_angle**2 / 4.0:
+    speed = attitude[worst] / abs(trial.t[worst] - trial.t[0])
+    how = _by_eulers_method(trial, float(attitude[worst]))
+    if not how and speed < trial.size * trial.row_angle**2 / 4.0:
         return None  # a method of second order with steps as long as the rows may do that
     unknown = "The attitude is integrated less accurately than the rate, or against axes that turn."
     return Fault(
@@ -309,17 +297,19 @@ EULER_STEPS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 40, 50, 100)
 MOST_EULER_STEPS = 100_000
 
 
-def _by_eulers_method(case: Case, error: float) -> str:
+def _by_eulers_method(trial: Trial, error: float) -> str:
     """Returns a sentence if attitudes turn away as Euler's method for Euler angles makes them, else nothing."""
-    raw, even = case.log.attitude, np.ptp(np.diff(case.t)) < 1e-6 * abs(case.t[1] - case.t[0])
-    if raw is None or raw.kind != "euler" or case.meaning.sequence != "ZYX" or not even or case.q is None:
+    raw, even = trial.log.attitude, np.ptp(np.diff(trial.t)) < 1e-6 * abs(trial.t[1] - trial.t[0])
+    if raw is None or raw.kind != "euler" or trial.meaning.sequence != "ZYX" or not even or trial.q is None:
         return ""
     best, steps = math.inf, 0
     for count in EULER_STEPS:
-        if count * (case.t.size - 1) > MOST_EULER_STEPS:
+        if count * (trial.t.size - 1) > MOST_EULER_STEPS:
             break
-        fine = np.interp(np.arange(count * (case.t.size - 1) + 1) / count, np.arange(case.t.size), case.t)
-        q = relative_to_place(case.log, case.meaning, fine, case.model.motion(fine, case.true.q[0], case.true.w[0]).q)
+        fine = np.interp(np.arange(count * (trial.t.size - 1) + 1) / count, np.arange(trial.t.size), trial.t)
+        q = relative_to_place(
+            trial.log, trial.meaning, fine, trial.model.motion(fine, trial.true.q[0], trial.true.w[0]).q
+        )
         turns = turn_vectors(q[:-1], q[1:])
         yaw, pitch, roll = euler(q[:1], "ZYX")[0].tolist()
         rows = [(yaw, pitch, roll)]
@@ -335,43 +325,43 @@ def _by_eulers_method(case: Case, error: float) -> str:
         if not np.isfinite(rows).all():
             continue
         made = quaternion_from_euler("ZYX", rows)
-        theirs = relative_to_place(case.log, case.meaning, case.t, case.q)
+        theirs = relative_to_place(trial.log, trial.meaning, trial.t, trial.q)
         left = float(angles(made, theirs).max())
         if left < best:
             best, steps = left, count
     if best > 0.1 * error:
         return ""
-    step = abs(case.t[1] - case.t[0]) / steps
+    step = abs(trial.t[1] - trial.t[0]) / steps
     return (
         "They are what Euler's method of first order makes of the equations for the Euler angles with steps of "
         f"{step:.3g} s: with this the error falls to {best / error:.1%} of that."
     )
 
 
-def _hidden_torque(case: Case) -> Fault | None:
-    """Finds a torque that acts in the history, where none was given."""
-    if case.model.torque.depends is not Depends.NOTHING or case.q is None or case.w is None:
+def _hidden_torque(trial: Trial) -> Fault | None:
+    """Finds a torque that acts in the log, where none was given."""
+    if trial.model.torque.depends is not Depends.NOTHING or trial.q is None or trial.w is None:
         return None
-    body = case.model.body
-    L = to_space(case.q, body.momentum(case.w))
+    body = trial.model.body
+    L = to_space(trial.q, body.momentum(trial.w))
     size = float(lengths(L[:1])[0])
-    x = (case.t - case.t[0])[:, None]
+    x = (trial.t - trial.t[0])[:, None]
     slope = (x * (L - L[0])).sum(axis=0) / float((x * x).sum())
     left = float(np.sqrt(np.mean(((L - L[0]) - x * slope) ** 2)))
     total = float(np.sqrt(np.mean((L - L[0]) ** 2)))
     if total < 1e-6 * size:
         return None
-    steps = min(MOST_STEPS, max(1, math.ceil(case.row_angle / STEP_ANGLE)))
-    gaps = np.diff(case.t)
-    w1 = ahead(body, case.model.torque, case.t[:-1], case.q[:-1], case.w[:-1], gaps, steps)[1]
-    pushes = body.momentum(case.w[1:]) - body.momentum(w1)
+    steps = min(MOST_STEPS, max(1, math.ceil(trial.row_angle / STEP_ANGLE)))
+    gaps = np.diff(trial.t)
+    w1 = ahead(body, trial.model.torque, trial.t[:-1], trial.q[:-1], trial.w[:-1], gaps, steps)[1]
+    pushes = body.momentum(trial.w[1:]) - body.momentum(w1)
     pushed = lengths(pushes)
-    mean = to_space(case.q[1:], pushes).sum(axis=0) / float(case.t[-1] - case.t[0])
+    mean = to_space(trial.q[1:], pushes).sum(axis=0) / float(trial.t[-1] - trial.t[0])
     # Axes that turn change the momentum as well, but not the rates.
     if left < 0.1 * total and lengths((mean - slope)[None])[0] < MOST_APART * lengths(slope[None])[0]:
         shown = ", ".join(f"{v:.4g}" for v in slope)
         return Fault("hidden torque", f"The momentum changes as if a torque ({shown}) acted, constant in space axes.")
-    if float(np.median(pushed)) < case.row_angle**2 * size:  # which steps as long as the rows may do
+    if float(np.median(pushed)) < trial.row_angle**2 * size:  # which steps as long as the rows may do
         return None
     torque = float(np.sqrt(np.mean((pushed / gaps) ** 2)))
     return Fault(

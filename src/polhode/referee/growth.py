@@ -19,7 +19,7 @@ FOLDS = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """How a conserved quantity changes in a history, beyond what the true motion does."""
+    """How a conserved quantity changes in a log, beyond what the true motion does."""
 
     name: str
     t: Floats
@@ -30,7 +30,7 @@ class Drift:
     slope: float
     """The mean change in a second; of a vector the mean growth of its deviation."""
     noise: float
-    """The change that rounding in the history can make."""
+    """The change that rounding in the log can make."""
     rate: float = math.nan
     """Of an exponential growth: the rate in 1/s."""
 

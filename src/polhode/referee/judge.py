@@ -1,4 +1,4 @@
-"""check(...) -> Verdict: a history that another simulator made, compared with the true motion from its first row."""
+"""check(...) -> Verdict: a log that another simulator made, compared with the true motion from its first row."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, dots, lengths, to_space
+from polhode._arrays import Floats, lengths, to_space
 from polhode.body import Body
 from polhode.compiled import announced_once
-from polhode.core.ops import read_only
 from polhode.core.types import Depends
 from polhode.problem import checked_state
-from polhode.referee.causes import FAIR, Case
+from polhode.referee.causes import FAIR, Trial
+from polhode.referee.conserved import column_faults, kinetic_energy, potential_energy
 from polhode.referee.conventions import (
     TO_RADIANS,
     Convention,
@@ -27,6 +27,7 @@ from polhode.referee.conventions import (
 )  # fmt: skip
 from polhode.referee.faults import Fault, find_faults
 from polhode.referee.growth import Drift, drift_of
+from polhode.referee.noise import find_noise
 from polhode.referee.reading import read_log
 from polhode.referee.rounding import Precision, precision
 from polhode.referee.truth import Model, fitted, limits, thinned
@@ -43,7 +44,7 @@ GAP = 1.5
 
 @announced_once
 def check(
-    history: Any,
+    log: Any,
     *others: Any,
     body: Body,
     torque: Torque | None = None,
@@ -57,19 +58,19 @@ def check(
     """Compares a motion that another simulator computed with the true one that begins with its first row.
 
     The truth of a free body is its closed form; that of a torqued one is integrated, and its error stated. The
-    conventions of the history are found out by trying them. `print` the verdict to read it.
+    conventions of the log are found out by trying them. `print` the verdict to read it.
 
     Parameters
     ----------
-    history
+    log
         The path of a file: a table (CSV or other text, Parquet, .npz), a CCSDS AEM, or a result of polhode. In Python
         also a DataFrame, a Dataset, a `Solution`, what `read_aem` returns, a recorder of Basilisk, or a dict of arrays:
         `t` with `quaternion`, `matrix`, `mrp` or `euler_deg(ZYX)`, and `omega`, of which one may be missing, or `qpos`
         and `qvel` of MuJoCo.
     others
-        Histories of the same motion with other steps: the order of the method is told from them.
+        Logs of the same motion with other steps: the order of the method is told from them.
     body, torque
-        What turns and what turns it, in the body axes of the history; without a torque the body is free.
+        What turns and what turns it, in the body axes of the log; without a torque the body is free.
     columns
         Which columns of a table hold what, if their names do not say it: `{"t": "T", "omega_deg": ["P", "Q", "R"]}`.
     convention
@@ -77,13 +78,14 @@ def check(
         "deg/s", "ZYX", "ned" (against north-east-down axes at the latitude and longitude in the table). Everything
         else is tried.
     tolerance
-        The error that is accepted: of the attitude in rad, and of the rate relative to the largest.
+        The error that is accepted: of the attitude in rad, and of the rate relative to the largest. Default: 1 degree,
+        and 1 % of the largest rate.
     steps
-        The steps behind all histories, in s. Default: the distances of their rows.
+        The steps behind all logs, in s. Default: the distances of their rows.
     state
         For a torque that carries numbers of its own along: their values at the start.
     rtol
-        The error of the truth of a torqued body. Default: a hundredth of what the digits of the history can show.
+        The error of the truth of a torqued body. Default: a hundredth of what the digits of the log can show.
 
     Examples
     --------
@@ -99,10 +101,20 @@ def check(
         raise TypeError(f"body must be a polhode.Body, not {body!r}: write Body({body!r})")
     acting = Free() if torque is None else checked(torque)
     accepted = None if tolerance is None else _check.number("tolerance", tolerance, positive=True)
-    found = [_examined(h, body, acting, columns, convention, state, rtol) for h in (history, *others)]
+    found = [_examined(h, body, acting, columns, convention, state, rtol) for h in (log, *others)]
     first = found[0]
     order = _order(found, steps) if others else None
-    faults = list(find_faults(first.case))
+    noise = None if first.errors.is_rounding else find_noise(first.trial)
+    faults: list[Fault] = []
+    if noise is None:
+        faults += find_faults(first.trial, convention)
+    elif noise.time:
+        rows = noise.time / abs(float(np.median(np.diff(first.trial.t))))
+        scatter = f"by {noise.time:.2g} s ({rows:.0%} of a row)"
+        said = f"The times scatter, {scatter}: each row is on the motion, but at another time than stands beside it."
+        faults.append(Fault("times", said))
+        noise = None
+    faults += column_faults(first.trial, noise)
     faults += [Fault("names", text) for text in first.convention.surprises]
     drift = _drifts(first)
     if (norm := drift.get("|q|")) is not None and norm.kind != "none" and norm.largest > 1e-6:
@@ -114,7 +126,7 @@ def check(
                 "certain" if norm.largest > first.errors.worst else "possible",  # as the error of the integration is
             )
         )
-    if first.convention.certainty == "none fits":
+    if first.convention.certainty == "none fits" and not any(f.since is not None for f in faults):
         left = f"{min(1.0, first.convention.unexplained):.0%}"
         faults.insert(
             0,
@@ -127,26 +139,31 @@ def check(
     if order is not None and any(f.certainty == "possible" for f in faults):
         faults = [f for f in faults if f.certainty == "certain"] + _judged_by_order(faults, order)
     return Verdict(
-        first.case.log.source, body, acting, first.case.t.size, first.convention, first.errors, drift, order,
-        tuple(faults), tuple(_notes(first)), accepted, first.precision.words,
+        first.trial.log.source, body, acting, first.trial.t.size, first.convention, first.errors, drift, order,
+        tuple(faults), tuple(_notes(first)), noise, accepted, first.precision.words,
     )  # fmt: skip
 
 
 class _Examined(NamedTuple):
-    case: Case
+    trial: Trial
     convention: Convention
     precision: Precision
     errors: Errors
     norm: Floats | None
-    """The lengths of the quaternions, as they stand in the history."""
+    """The lengths of the quaternions, as they stand in the log."""
     notes: tuple[str, ...]
 
 
 def _examined(
-    history: Any, body: Body, torque: Torque, columns: Mapping[str, Any] | None, words: str | None, state: Any,
+    source: Any, body: Body, torque: Torque, columns: Mapping[str, Any] | None, words: str | None, state: Any,
     rtol: float | None,
 ) -> _Examined:  # fmt: skip
-    log = read_log(history, columns)
+    log = read_log(source, columns)
+    if log.attitude is None and torque.depends is not Depends.NOTHING and torque.reads_attitude:
+        raise ValueError(
+            f"{log.source} has no attitudes, but {type(torque).__name__} depends on them: add their columns, or name "
+            "them, as in --columns quaternion=q0,q1,q2,q3 (in Python: columns={'quaternion': ['q0', ...]})"
+        )
     digits = precision(log.t, log.attitude, log.omega)
     size = float(np.abs(log.omega.values).max()) if log.omega is not None else 1.0
     rough = max(digits.attitude, float(digits.rate.of(np.array(size))) / (size or 1.0))
@@ -178,14 +195,14 @@ def _examined(
             at_start = np.full(3, float(np.sqrt((at_start**2).sum())) + digits.attitude * float(lengths(w[:1])[0]))
     true = model.motion(log.t, q0, w0)
     bound = limits(model, log.t, true, digits.attitude, own, digits.time, start_rate=at_start)
-    case = Case(log, model, log.t, q, w, true, bound, m, carried)
-    attitude, rate = case.errors()
+    trial = Trial(log, model, log.t, q, w, true, bound, m, carried)
+    attitude, rate = trial.errors()
     errors = Errors(
         log.t, None if q is None else attitude, None if w is None else rate, bound.attitude, bound.rate, model.words,
         float(np.max(true.error)),
     )  # fmt: skip
     norm = lengths(log.attitude.values) if log.attitude is not None and log.attitude.kind == "quaternion" else None
-    return _Examined(case, found, digits, errors, norm, notes)
+    return _Examined(trial, found, digits, errors, norm, notes)
 
 
 def _first_rate(model: Model, t: Floats, q: Floats, noise: float) -> tuple[Floats, float, int]:
@@ -206,72 +223,65 @@ def _first_rate(model: Model, t: Floats, q: Floats, noise: float) -> tuple[Float
 
 def _drifts(found: _Examined) -> dict[str, Drift]:
     """Returns the drifts of energy, momentum and length, beyond what the true motion does."""
-    case = found.case
-    rows = thinned(case.t.size, DRIFT_ROWS)
-    t, body, torque = case.t[rows], case.model.body, case.model.torque
+    trial = found.trial
+    rows = thinned(trial.t.size, DRIFT_ROWS)
+    t, body, torque = trial.t[rows], trial.model.body, trial.model.torque
     made: dict[str, Drift] = {}
-    if case.w is not None:
-        w, true_w = case.w[rows], case.true.w[rows]
+    if trial.w is not None:
+        w, true_w = trial.w[rows], trial.true.w[rows]
         unit = found.convention.meaning.unit
-        assert case.log.omega is not None
-        off = found.precision.rate.of(case.log.omega.values[rows]) * TO_RADIANS[unit]
-        share = 2.0 * float((off.max(axis=1) / max(case.size, 1e-300)).max()) * math.sqrt(3.0)
+        assert trial.log.omega is not None
+        off = found.precision.rate.of(trial.log.omega.values[rows]) * TO_RADIANS[unit]
+        share = 2.0 * float((off.max(axis=1) / max(trial.size, 1e-300)).max()) * math.sqrt(3.0)
         share += found.precision.attitude if found.convention.meaning.axes == "space" else 0.0
-        kinetic = 0.5 * dots(w, body.momentum(w) - body.rotor)
-        true_kinetic = 0.5 * dots(true_w, body.momentum(true_w) - body.rotor)
+        kinetic, true_kinetic = kinetic_energy(body, w), kinetic_energy(body, true_w)
         gained = kinetic - true_kinetic
         scale = float(true_kinetic.max()) or 1.0
         name = "energy"
-        if torque.potential_kernel is not None and torque.depends is not Depends.NOTHING and case.q is not None:
-            V, true_V = (_potential(torque, body, t, q) for q in (case.q[rows], case.true.q[rows]))
+        V = None if trial.q is None else potential_energy(torque, body, t, trial.q[rows])
+        true_V = potential_energy(torque, body, t, trial.true.q[rows])
+        if V is not None and true_V is not None:
             gained, scale = gained + V - true_V, scale + float(np.abs(true_V).max())
-        limit = np.interp(t, case.t, case.limits.rate) if t[-1] > t[0] else case.limits.rate[rows]
-        free = case.model.is_free and not body.has_rotor
+        limit = np.interp(t, trial.t, trial.limits.rate) if t[-1] > t[0] else trial.limits.rate[rows]
+        free = trial.model.is_free and not body.has_rotor
         noise = 2.0 * share + 1e-15 if free else 2.0 * share + 4.0 * float(np.max(limit))
         made[name] = drift_of(name, t, gained / scale, noise)
-        if case.q is not None:
-            L = to_space(case.q[rows], body.momentum(w))
-            true_L = to_space(case.true.q[rows], body.momentum(true_w))
+        if trial.q is not None:
+            L = to_space(trial.q[rows], body.momentum(w))
+            true_L = to_space(trial.true.q[rows], body.momentum(true_w))
             size = float(lengths(true_L).max()) or 1.0
-            noise += 2.0 * (found.precision.attitude if free else float(np.max(case.limits.attitude)))
+            noise += 2.0 * (found.precision.attitude if free else float(np.max(trial.limits.attitude)))
             made["momentum"] = drift_of("momentum", t, lengths(L - true_L) / size, noise)
     if found.norm is not None:
-        assert case.log.attitude is not None
+        assert trial.log.attitude is not None
         noise = 2.0 * found.precision.attitude + 1e-15
         made["|q|"] = drift_of("|q|", t, found.norm[rows] - 1.0, noise)
     return made
 
 
-def _potential(torque: Torque, body: Body, t: Floats, q: Floats) -> Floats:
-    kernel = torque.potential_kernel
-    assert kernel is not None
-    p = read_only(np.array(torque.parameters(body), dtype=np.float64))
-    return np.array([kernel(x, tuple(y), p) for x, y in zip(t.tolist(), q.tolist(), strict=True)])
-
-
 def _order(found: list[_Examined], steps: Sequence[float] | None) -> Order:
-    """Returns the order from the histories with the two shortest steps whose errors are beyond rounding."""
+    """Returns the order from the logs with the two shortest steps whose errors are beyond rounding."""
     if steps is None:
-        sizes = [abs(float(np.median(np.diff(f.case.t)))) for f in found]
+        sizes = [abs(float(np.median(np.diff(f.trial.t)))) for f in found]
         if max(sizes) < 1.01 * min(sizes):
             raise ValueError(
-                f"all histories have rows {sizes[0]:g} s apart: say how long the steps behind them are, as in "
+                f"all logs have rows {sizes[0]:g} s apart: say how long the steps behind them are, as in "
                 "--step 0.1 --step 0.05 (in Python: steps=[0.1, 0.05])"
             )
     else:
         sizes = [_check.number("steps", h, positive=True) for h in steps]
         if len(sizes) != len(found):
-            raise ValueError(f"steps must have one step for each of the {len(found)} histories, not {len(sizes)}")
+            raise ValueError(f"steps must have one step for each of the {len(found)} logs, not {len(sizes)}")
         if max(sizes) == min(sizes):
-            raise ValueError(f"steps must differ, but all are {sizes[0]:g}: give histories with different steps")
+            raise ValueError(f"steps must differ, but all are {sizes[0]:g}: give logs with different steps")
     listed = sorted(zip(sizes, found, strict=True), key=lambda pair: -pair[0])
-    end = min(abs(float(f.case.t[-1] - f.case.t[0])) for f in found) * (1 + 1e-9)
+    end = min(abs(float(f.trial.t[-1] - f.trial.t[0])) for f in found) * (1 + 1e-9)
 
     def worst(f: _Examined, name: str) -> tuple[float, bool]:
         error, limit = getattr(f.errors, name), getattr(f.errors, f"{name}_limit")
         if error is None:
             return math.nan, False
-        inside = np.abs(f.case.t - f.case.t[0]) <= end
+        inside = np.abs(f.trial.t - f.trial.t[0]) <= end
         k = int(np.argmax(np.where(inside, error, -1.0)))
         return float(error[k]), bool(error[k] > 2.0 * FAIR * limit[k] and error[k] < 1.0)
 
@@ -302,8 +312,8 @@ def _judged_by_order(faults: list[Fault], order: Order) -> list[Fault]:
 
 
 def _notes(found: _Examined) -> list[str]:
-    case, notes = found.case, [*found.case.log.notes, *found.notes]
-    gaps = np.abs(np.diff(case.t))
+    trial, notes = found.trial, [*found.trial.log.notes, *found.notes]
+    gaps = np.abs(np.diff(trial.t))
     usual = float(np.median(gaps))
     wide = np.flatnonzero(gaps > GAP * usual)
     even = np.quantile(gaps, 0.9) < 1.01 * usual
@@ -312,12 +322,6 @@ def _notes(found: _Examined) -> list[str]:
         missing = round(float(gaps[wide].sum()) / usual) - wide.size
         more = f" and {wide.size - 1} more places" if wide.size > 1 else ""
         notes.append(
-            f"About {missing} rows are missing, after {case.log.row(k)}{more}: times are kept, so nothing is lost."
-        )
-    far = case.limits.attitude[-1] if case.q is not None else case.limits.rate[-1]
-    if far > 0.1:
-        notes.append(
-            "The digits of the first row do not determine the motion up to the end: errors later than "
-            f"t = {case.t[int(np.argmax(case.limits.attitude > 0.1))]:.4g} s mean little. Write more digits."
+            f"About {missing} rows are missing, after {trial.log.row(k)}{more}: times are kept, so nothing is lost."
         )
     return notes

@@ -20,6 +20,9 @@ ANGLE_WORDS = {"deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "
 
 _TIME = {"t", "time", "times", "simtime", "elapsed", "elapsedtime", "timestamp", "tspan", "timesec", "missiontime"}
 _RATE = re.compile(r"(omega|qvel|angvel|angularvelocit(y|ies)|angularrates?|gyro|avel|bodyrates?|rates?)")
+ENERGY = re.compile(r"(total|kinetic|rotational)*energy")
+MOMENTUM = re.compile(r"(body|space|spatial)?ang(ular)?mom(entum)?(body|space|spatial)?")
+"""Names, in lower case and without anything but letters, of the energy and of the angular momentum."""
 _SPACE_WORDS = ("spatial", "space", "inertial", "world", "global", "omegan", "omegabnn", "eci")
 _QUATERNION = re.compile(r"(.*quat.*|.*orientation.*|q|q[a-z]{1,4}|.*attitude)")
 _MATRIX = re.compile(r"(.*dcm|.*rotmat|.*matrix|.*rotation|r|c|a|m|bn|nb|cbn|cnb|rbn|rnb|.*tmat)")
@@ -56,11 +59,14 @@ class Layout(NamedTuple):
     omega: Found | None
     place: tuple[int, int] | None = None
     """The columns of latitude and longitude in degrees, if the table has them."""
+    conserved: tuple[Found, ...] = ()
+    """The columns of the energy and of the angular momentum, if the table has them."""
 
     @property
     def columns(self) -> set[int]:
         """The numbers of all these columns."""
-        found = {c for part in (self.time, self.attitude, self.omega) if part is not None for c in part.columns}
+        parts = (self.time, self.attitude, self.omega, *self.conserved)
+        found = {c for part in parts if part is not None for c in part.columns}
         return found | set(self.place or ())
 
 
@@ -118,12 +124,35 @@ def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | No
     attitude = next((given[kind] for kind in KINDS if kind in given), None)
     if attitude is None:
         attitude = _attitude(names, plain, [k for k in free if omega is None or k not in omega.columns])
+    if mapping is None:
+        _check_complete(names, plain, free, where, has_attitude=attitude is not None, has_rates=omega is not None)
     if attitude is None and omega is None:
         raise ValueError(
             f"{where}: no columns are an attitude or a rate; there are {_listed(names)}: name them, as in "
             "--columns omega=wx,wy,wz --columns quaternion=q0,q1,q2,q3 (in Python: columns={'omega': ['wx', ...]})"
         )
-    return Layout(time, attitude, omega, _place(plain))
+    return Layout(time, attitude, omega, _place(plain), _conserved(plain, free))
+
+
+def _check_complete(
+    names: Sequence[str], plain: Sequence[_Name], free: Sequence[int], where: str, *, has_attitude: bool,
+    has_rates: bool,
+) -> None:  # fmt: skip
+    """Raises an error if one column of a quaternion or of a rate is missing, which else would not be looked at."""
+    for stem, parts in _groups(plain, free).items():
+        wanted: Iterable[Sequence[str]] = ()
+        if not has_rates and (_RATE.search(stem) or stem == "w") and "euler" not in stem and "momentum" not in stem:
+            what, example, wanted = "rate", "omega=wx,wy,wz", _THREES
+        elif not has_attitude and _QUATERNION.fullmatch(stem):
+            what, example, wanted = "quaternion", "quaternion=q0,q1,q2,q3", _FOURS
+        for listed in wanted:
+            there = [names[parts[n]] for n in listed if n in parts]
+            if len(there) == len(listed) - 1:
+                shown = ", ".join(repr(n) for n in there)
+                raise ValueError(
+                    f"{where}: of a {what} there are only the columns {shown}: add the missing one, or name all, as in "
+                    f"--columns {example} (in Python: columns=)"
+                )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -284,6 +313,13 @@ def _euler(names: Sequence[str], plain: Sequence[_Name], free: Sequence[int]) ->
             columns = tuple(numbered[n] for n in three)
             return Found("euler", columns, _common(plain[c].unit for c in columns), "any")
     return None
+
+
+def _conserved(plain: Sequence[_Name], free: Sequence[int]) -> tuple[Found, ...]:
+    energy = [Found("energy", (k,)) for k in free if ENERGY.fullmatch(plain[k].plain)]
+    groups = [parts for stem, parts in _groups(plain, free).items() if MOMENTUM.fullmatch(stem)]
+    threes = [[parts[n] for n in three] for parts in groups for three in _THREES if all(n in parts for n in three)]
+    return (*energy[:1], *(Found("momentum", tuple(columns)) for columns in threes[:1]))
 
 
 def _place(plain: Sequence[_Name]) -> tuple[int, int] | None:

@@ -5,25 +5,24 @@ Nothing is converted here but the unit of time: what the numbers mean is found o
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, lengths
 from polhode.io.netcdf import BadFile
+from polhode.io.tables import read_npz, read_parquet
 from polhode.io.text_tables import read_text_table
-from polhode.referee.names import KINDS, Found, Layout, recognised
+from polhode.referee.names import ENERGY, KINDS, MOMENTUM, Found, Layout, recognised
 
 LEAST_ROWS = 4
-"""A history has at least this many rows: with fewer there is nothing to be seen of a motion."""
+"""A log has at least this many rows: with fewer there is nothing to be seen of a motion."""
 
 LENGTHS = (0.5, 2.0)
 """Quaternions with a length outside of this are not quaternions, or not in these columns."""
@@ -37,7 +36,7 @@ _NO_NAMES = {4: "t omega", 5: "t quaternion", 8: "t quaternion omega", 13: "t ma
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """The numbers of one thing in a history, as they stand in it."""
+    """The numbers of one thing in a log, as they stand in it."""
 
     kind: str
     values: Floats
@@ -48,7 +47,7 @@ class Raw:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """A history of a motion, before it is known what its numbers mean."""
+    """A log of a motion, before it is known what its numbers mean."""
 
     source: str
     t: Floats
@@ -59,6 +58,8 @@ class Log:
     lines: Any = None
     """The line of the file in which each row stands; None: it is not a text file."""
     notes: tuple[str, ...] = ()
+    conserved: tuple[Raw, ...] = ()
+    """The energy and the angular momentum, if the log has them."""
     is_settled: bool = False
     """Whether the conventions are known to be polhode's: its own files, and messages that state theirs."""
 
@@ -72,7 +73,7 @@ class Log:
 
 
 def read_log(source: Any, columns: Mapping[str, Any] | None = None) -> Log:
-    """Returns the history that a file, a table or an object of another simulator holds, checked row by row."""
+    """Returns the log that a file, a table or an object of another simulator holds, checked row by row."""
     if isinstance(source, Log):
         return source
     log = _from_path(source, columns) if isinstance(source, str | os.PathLike) else _from_object(source, columns)
@@ -94,21 +95,14 @@ def _from_path(path: str | os.PathLike[str], columns: Mapping[str, Any] | None) 
 
         return replace(_of_solution(Solution.load(path)), source=name)
     if data[:4] == b"PAR1":
-        import pandas
-
-        return replace(_of_frame(pandas.read_parquet(path), columns, name), source=name)
+        return replace(_of_frame(read_parquet(path), columns, name), source=name)
     if data[:4] == b"PK\x03\x04" and ending == ".npz":
-        try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as kept:
-                arrays = {k: kept[k] for k in kept.files}
-        except (BadZipFile, ValueError, EOFError, OSError) as problem:
-            raise BadFile(f"{name} is cut short or damaged ({problem}): write it again") from None
-        return replace(_of_mapping(arrays, columns, name), source=name)
+        return replace(_of_mapping(read_npz(path), columns, name), source=name)
     head = data[:4000]
     if b"CCSDS_AEM_VERS" in head or b"CCSDS_ACM_VERS" in head or b"<aem" in head or b"<acm" in head:
         from polhode.io.ccsds import read_aem
 
-        return replace(_of_history(read_aem(path)), source=name)
+        return replace(_of_aem(read_aem(path)), source=name)
     return _of_text(name, data, columns)
 
 
@@ -155,7 +149,8 @@ def _arranged(name: str, header: Sequence[str], values: Floats, layout: Layout, 
 
     place = None if layout.place is None else np.radians(values[:, layout.place])
     t = values[:, layout.time.columns[0]] * float(layout.time.unit)
-    return Log(name, t, raw(layout.attitude), raw(layout.omega), place, lines, tuple(notes))
+    conserved = tuple(part for found in layout.conserved if (part := raw(found)) is not None)
+    return Log(name, t, raw(layout.attitude), raw(layout.omega), place, lines, tuple(notes), conserved)
 
 
 # --- objects in memory ---------------------------------------------------------------------------------------------
@@ -168,7 +163,7 @@ def _from_object(given: Any, columns: Mapping[str, Any] | None) -> Log:
     if isinstance(given, Solution):
         return _of_solution(given)
     if isinstance(given, AttitudeHistory):
-        return _of_history(given)
+        return _of_aem(given)
     if hasattr(given, "sigma_BN") and hasattr(given, "times"):  # a recorder of Basilisk
         found = {"t": np.asarray(given.times()) * 1e-9, "sigma_BN": given.sigma_BN, "omega_BN_B": given.omega_BN_B}
         return _of_mapping(found, columns, "the recorder")
@@ -183,8 +178,7 @@ def _from_object(given: Any, columns: Mapping[str, Any] | None) -> Log:
     if hasattr(given, "t") and hasattr(given, "omega"):  # FreeState, EventRows, and the like
         return _of_mapping({"t": given.t, "quaternion": given.quaternion, "omega": given.omega}, columns, "the state")
     raise TypeError(
-        "a history must be the path of a file, a table, a solution or a dict with t, quaternion and omega, not "
-        f"{given!r}"
+        f"a log must be the path of a file, a table, a solution or a dict with t, quaternion and omega, not {given!r}"
     )
 
 
@@ -195,11 +189,11 @@ def _of_solution(solution: Any) -> Log:
     )  # fmt: skip
 
 
-def _of_history(history: Any) -> Log:
-    omega = None if history.omega is None else Raw("omega", history.omega, "rad")
-    notes = (f"{history.version}: from {history.frames[1]} to {history.frames[0]}.",)
+def _of_aem(log: Any) -> Log:
+    omega = None if log.omega is None else Raw("omega", log.omega, "rad")
+    notes = (f"{log.version}: from {log.frames[1]} to {log.frames[0]}.",)
     return Log(
-        f"the {history.version}", history.t, Raw("quaternion", history.quaternion, "", "body to space"), omega,
+        f"the {log.version}", log.t, Raw("quaternion", log.quaternion, "", "body to space"), omega,
         notes=notes, is_settled=True,
     )  # fmt: skip
 
@@ -228,7 +222,7 @@ _ALIASES = {
 
 
 def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, name: str) -> Log:
-    """Returns a history given as arrays: of several columns each, or one array for each column."""
+    """Returns a log given as arrays: of several columns each, or one array for each column."""
     several = {k: v for k, v in given.items() if str(k).lower() in _ALIASES or str(k).startswith("euler")}
     stacked = any(_has_columns(v) for v in several.values())
     if not stacked:
@@ -256,7 +250,13 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
             omega = Raw("omega", _shaped(str(label), rates, (t.size, 3)), unit, hint, (str(label),))
     if attitude is None and omega is None:
         raise ValueError(f"{name}: there is neither quaternion nor omega, only {', '.join(map(str, given))}")
-    return Log(name, t, attitude, omega)
+    conserved = []
+    for key, value in given.items():
+        for kind, pattern, size in (("energy", ENERGY, 1), ("momentum", MOMENTUM, 3)):
+            if pattern.fullmatch(str(key).lower().replace("_", "")):
+                numbers = _check.floats(str(key), value, f"hold {size} numbers in each row").reshape(t.size, -1)
+                conserved.append(Raw(kind, _shaped(str(key), numbers, (t.size, size)), names=(str(key),)))
+    return Log(name, t, attitude, omega, conserved=tuple(conserved))
 
 
 def _has_columns(value: Any) -> bool:
@@ -286,9 +286,10 @@ def _shaped(name: str, values: Floats, shape: tuple[int, int]) -> Floats:
 
 
 def _checked(log: Log) -> Log:
-    """Returns the history without repeated rows; raises an error for what cannot be a history."""
+    """Returns the log without repeated rows; raises an error for what cannot be a log."""
     parts = {"time": log.t, **({"attitude": log.attitude.values} if log.attitude else {}),
-             **({"rate": log.omega.values} if log.omega else {})}  # fmt: skip
+             **({"rate": log.omega.values} if log.omega else {}),
+             **{raw.kind: raw.values for raw in log.conserved}}  # fmt: skip
     for name, values in parts.items():
         good = np.isfinite(values).reshape(len(log.t), -1).all(axis=1)
         if not good.all():
@@ -299,7 +300,7 @@ def _checked(log: Log) -> Log:
             raise log.bad(k, f"the {name} has {large:.3g}: no motion does; correct the row, or the columns")
     log = _without_repeated(log)
     if log.t.size < LEAST_ROWS:
-        raise BadFile(f"{log.source} has {log.t.size} rows, and {LEAST_ROWS} are needed: give a longer one")
+        raise BadFile(f"{log.source}: there are {log.t.size} rows, and {LEAST_ROWS} are needed: give a longer history")
     if log.attitude is not None:
         _check_attitude(log, log.attitude)
     return log
@@ -334,6 +335,7 @@ def _without_repeated(log: Log) -> Log:
     return replace(
         log, t=log.t[keep], attitude=kept(log.attitude), omega=kept(log.omega),
         place=None if log.place is None else log.place[keep],
+        conserved=tuple(replace(raw, values=raw.values[keep]) for raw in log.conserved),
         lines=None if log.lines is None else log.lines[keep], notes=(*log.notes, note),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""How many digits the numbers of a history have, so that rounding in a file is not taken for an error."""
+"""How many digits the numbers of a log have, so that rounding in a file is not taken for an error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS = ((1.0, ""), (math.pi / 180.0, " (as radians)"), (180.0 / math.pi, " (as
 
 
 class Rounding(NamedTuple):
-    """How far a number in a history may be from the one that was computed."""
+    """How far a number in a log may be from the one that was computed."""
 
     absolute: float
     relative: float
@@ -80,19 +80,19 @@ def rounding_of(values: Floats) -> Rounding | None:
 
 
 class Precision(NamedTuple):
-    """What the digits of a history allow to say."""
+    """What the digits of a log allow to say."""
 
     attitude: float
     """The largest angle by which rounding may turn an attitude, in rad."""
     rate: Rounding
-    """In the unit of the history."""
+    """In the unit of the log."""
     time: float
     """The largest error of a time, in s."""
     words: str
 
 
 def precision(t: Floats, attitude: Raw | None, omega: Raw | None) -> Precision:
-    """Returns the precision of a history: of columns that hardly change it is that of the others."""
+    """Returns the precision of a log: of columns that hardly change it is that of the others."""
     exact = Rounding(FLOAT_ERROR, 0.0, "all digits of a double")
     rates = rounding_of(omega.values) if omega is not None else None
     turns = rounding_of(attitude.values) if attitude is not None else None

@@ -1,4 +1,4 @@
-"""The true motion from the first row of a history, and how much of it the digits of that row determine."""
+"""The true motion from the first row of a log, and how much of it the digits of that row determine."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from polhode._simulate import simulate
 from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.free import EPSILON, FreeMotion, has_closed_form
-from polhode.referee.conventions import angles, product
-from polhode.tolerance.search import ToleranceNotReached
+from polhode.referee.conventions import angles
+from polhode.tolerance.policy import ToleranceNotReached
 from polhode.torques import Torque
+from polhode.vectors import quaternion_product
 
 FEW_ROWS = 400
 """Sensitivities are computed at about this many rows, and drawn straight between them."""
@@ -84,7 +85,7 @@ def thinned(rows: int, most: int = FEW_ROWS) -> Any:
 
 
 class Limits(NamedTuple):
-    """The errors that the digits of a history can hide, at each row."""
+    """The errors that the digits of a log can hide, at each row."""
 
     attitude: Floats
     rate: Floats
@@ -119,7 +120,7 @@ def limits(
         for k in range(3):
             turn = np.zeros(4)
             turn[0], turn[k + 1] = 1.0, 0.5 * TORQUED_NUDGE
-            turned = product(base.q[:1], (turn / np.sqrt((turn**2).sum()))[None, :])[0]
+            turned = quaternion_product(base.q[:1], (turn / np.sqrt((turn**2).sum()))[None, :])[0]
             add(model.motion(at, turned, base.w[0]), attitude / TORQUED_NUDGE)
 
     def everywhere(values: Floats) -> Floats:
@@ -149,12 +150,14 @@ def fitted(
             J = np.stack(columns, axis=1)
             if not np.isfinite(J).all():
                 break
+            unit = np.sqrt(np.maximum((J * J).sum(axis=0), 1e-300))  # of columns of different size, as of noise and not
+            J = J / unit
             A = J.T @ J
             moved = False
             for _ in range(6):
-                delta = np.linalg.lstsq(A + damping * np.diag(np.diag(A) + 1e-300), -J.T @ r, rcond=1e-13)[0]
-                tried = residual(p + delta * scales, rows)
-                with np.errstate(over="ignore"):  # a step much too far
+                delta = np.linalg.lstsq(A + damping * np.eye(scales.size), -J.T @ r, rcond=1e-13)[0] / unit
+                with np.errstate(over="ignore", invalid="ignore"):  # a step much too far
+                    tried = residual(p + delta * scales, rows)
                     better = np.isfinite(tried).all() and float(tried @ tried) < cost
                 if better:
                     moved = True

@@ -20,7 +20,7 @@ class Made(NamedTuple):
     spatial: Floats
     """The rates in space axes."""
 
-    def history(self, **changed: Any) -> dict[str, Any]:
+    def log(self, **changed: Any) -> dict[str, Any]:
         return {"t": self.t, "quaternion": self.q, "omega": self.w} | changed
 
 

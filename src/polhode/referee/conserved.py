@@ -1,0 +1,87 @@
+"""Energy and angular momentum of the rows of a log, and the columns in which a log states them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from polhode._arrays import Floats, dots, to_space
+from polhode.body import Body
+from polhode.core.ops import read_only
+from polhode.core.types import Depends
+from polhode.referee.causes import Trial
+from polhode.referee.faults import Fault
+from polhode.referee.noise import Noise
+from polhode.referee.truth import thinned
+from polhode.torques import Torque
+
+LEAST_DIFFERENCE = 1e-3
+"""Columns of energy or momentum are wrong if they differ from those of their rows by more than this share."""
+
+CHECKED_ROWS = 4000
+"""Energies and momenta are compared in about this many rows."""
+
+
+def kinetic_energy(body: Body, w: Floats) -> Floats:
+    """Returns the kinetic energy of the rotation in each row."""
+    return 0.5 * dots(w, body.momentum(w) - body.rotor)
+
+
+def potential_energy(torque: Torque, body: Body, t: Floats, q: Floats) -> Floats | None:
+    """Returns the potential energy in each row; None: the torque has no potential."""
+    kernel = torque.potential_kernel
+    if kernel is None or torque.depends is Depends.NOTHING:
+        return None
+    p = read_only(np.array(torque.parameters(body), dtype=np.float64))
+    return np.array([kernel(x, tuple(y), p) for x, y in zip(t.tolist(), q.tolist(), strict=True)])
+
+
+def column_faults(trial: Trial, noise: Noise | None) -> Iterator[Fault]:
+    """Yields columns of energy or momentum that are not those of the rows; a constant factor may be another unit."""
+    if trial.w is None or not trial.log.conserved:
+        return
+    rows = thinned(trial.t.size, CHECKED_ROWS)
+    body, w, q = trial.model.body, trial.w[rows], None if trial.q is None else trial.q[rows]
+    T, L = kinetic_energy(body, w)[:, None], body.momentum(w)
+    V = None if q is None else potential_energy(trial.model.torque, body, trial.t[rows], q)
+    made = {
+        "energy": [T] if V is None else [T, T + V[:, None]],
+        "momentum": [L] if q is None else [L, to_space(q, L)],
+    }
+    allowed = max(LEAST_DIFFERENCE, 0.0 if noise is None else 20.0 * (noise.rate + noise.attitude))
+    for raw in trial.log.conserved:
+        stated, name = raw.values[rows], ", ".join(raw.names)
+        left, factor, off = min((_compared(stated, one, raw.kind == "energy") for one in made[raw.kind]), key=_left)
+        if left > allowed:
+            k = int(rows[np.argmax(off > allowed)])
+            yield Fault(
+                raw.kind,
+                f"The column {name} is not the {raw.kind} of its rows: it differs by up to {off.max():.2%}, since "
+                f"{trial.log.row(k)} (t = {trial.t[k]:.6g} s).",
+                since=k,
+            )
+        elif abs(factor - 1.0) > allowed and (V is None or raw.kind == "momentum"):
+            sentence = f"The column {name} is {factor:.5g} times the {raw.kind} of its rows: its unit is another, or"
+            yield Fault(raw.kind, f"{sentence} it is wrong.", "possible")
+
+
+def _norms(x: Floats) -> Floats:
+    return np.asarray(np.sqrt((x * x).sum(axis=1)))
+
+
+def _left(found: tuple[float, float, Floats]) -> float:
+    return found[0]
+
+
+def _compared(stated: Floats, made: Floats, may_be_shifted: bool) -> tuple[float, float, Floats]:
+    """Returns what the best factor (and shift) leaves, this factor, and the differences as they stand; all relative."""
+    size = float(_norms(made).max()) or 1.0
+    factor = float((stated * made).sum()) / (float((made * made).sum()) or 1.0)
+    left = _norms(stated - factor * made)
+    off = _norms(stated - made)
+    if may_be_shifted:
+        basis = np.hstack([made, np.ones_like(made)])
+        left = _norms(stated - basis @ np.linalg.lstsq(basis, stated, rcond=1e-9)[0])
+        off = _norms(stated - made - (stated[0] - made[0]))
+    return float(left.max()) / (abs(factor) * size or 1.0), factor, off / size
