@@ -325,6 +325,57 @@ def test_a_segment_ends_at_every_breakpoint(plain: None, tmp_path: Path) -> None
         assert error <= made.bound <= 1e-7
 
 
+def brake(t: float, q: Any, w: Any, p: Any) -> Any:
+    return -0.02 * w[0] - 0.05 * q[1], -0.02 * w[1] - 0.05 * q[2], -0.02 * w[2] - 0.05 * q[3]
+
+
+@pytest.fixture
+def sampled(plain: None) -> Solution:
+    """A motion of a hundred bends, most of which are weak."""
+    law = ph.Sampled(0.5, brake, compiled=False)
+    return ph.simulate(
+        ph.Body([1, 2, 2.8]), law, omega=[0.1, 0.3, 0.2], t_span=(0, 50), method="RK4", step=0.125, every=4
+    )
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "interpolation", "segments"),
+    [(1e-3, "LAGRANGE", 1), (1e-4, "LAGRANGE", 1), (1e-3, "LINEAR", 1), (1e-9, "LAGRANGE", 100)],
+)
+def test_a_segment_goes_on_over_weak_bends(
+    sampled: Solution, tmp_path: Path, tolerance: float, interpolation: str, segments: int
+) -> None:
+    made = sampled.to_aem(tmp_path / "a.aem", tolerance=tolerance, interpolation=interpolation, **ABOUT)
+    assert made.segments == segments
+    assert made.bound is not None
+    assert made.bound <= tolerance
+    for k in range(0, segments, 7):
+        part = ph.read_aem(tmp_path / "a.aem", segment=k)
+        t = np.sort(np.random.default_rng(k).uniform(0.0, part.t[-1], 40 if segments > 1 else 2000))
+        assert part.interpolation is not None
+        assert worst(by_polynomials(part, t, part.interpolation[1]), sampled.at(0.5 * k + t).attitude) <= made.bound
+
+
+def test_strong_bends_end_segments_and_weak_ones_do_not(plain: None, tmp_path: Path) -> None:
+    pushes = [(float(k), (1e-7, 0.0, 1e-7 * (-1) ** k)) for k in range(1, 20)]
+    pushes[9] = (10.0, (2.0, 0.0, 0.0))
+    torque = ph.PiecewiseTorque(tuple(pushes))
+    s = ph.simulate(ph.Body([1, 2, 2.8]), torque, omega=[0.1, 0.4, 0.2], t_span=(0, 19), method="RK4", step=0.05)
+    s.to_aem(tmp_path / "a.aem", tolerance=1e-6, **ABOUT)
+    h = ph.read_aem(tmp_path / "a.aem")
+    starts = {float(h.t[k]) for k in h.segment_starts}
+    assert {0.0, 9.0, 10.0} <= starts <= {0.0, 8.0, 9.0, 10.0, 11.0}  # and perhaps the neighbours
+
+
+def test_rows_between_weak_bends_are_one_segment(sampled: Solution, tmp_path: Path) -> None:
+    made = sampled.to_aem(tmp_path / "a.aem", tolerance=None, **ABOUT)
+    assert (made.rows, made.segments) == (sampled.t.size, 1)
+    assert made.bound is not None
+    t = np.linspace(0.0, 50.0, 1777)
+    h = ph.read_aem(tmp_path / "a.aem")
+    assert worst(by_polynomials(h, t, 7), sampled.at(t).attitude) <= made.bound < 1e-4
+
+
 def test_rows_as_they_are(plain: None, tmp_path: Path) -> None:
     torque = ph.PiecewiseTorque(((1.0, (0.5, 0.0, 0.0)),))
     s = ph.simulate(ph.Body([1, 2, 2.8]), torque, omega=[0.1, 0.4, 0.2], t_span=(2, 0), method="MR2", step=-0.125)

@@ -19,7 +19,7 @@ from polhode.methods import Method
 from polhode.tolerance.choice import Candidate
 from polhode.tolerance.estimate import Factors
 
-FORMAT, FORMAT_VERSION = "polhode plan", 1
+FORMAT, FORMAT_VERSION = "polhode plan", 2
 """The name and the version of the format."""
 LIBRARIES = ("numpy", "numba", "llvmlite")
 """The packages whose versions may change bits: NumPy draws samples, the others make machine code."""
@@ -68,7 +68,7 @@ class Manifest:
         """Returns a manifest with its digest."""
         contents = {"format": FORMAT, "format_version": FORMAT_VERSION, **contents}
         contents = json.loads(json.dumps(contents))  # as it will be read
-        return cls({**contents, "digest": _digest(contents)})
+        return cls({**contents, "digest": json_digest(contents)})
 
     def text(self) -> str:
         """Returns the manifest as JSON, for people to read."""
@@ -84,10 +84,10 @@ class Manifest:
             raise PlanError(f"the manifest of {where} is damaged: delete the store, and plan anew") from None
         if contents.get("format") != FORMAT or contents.get("format_version") != FORMAT_VERSION:
             raise PlanError(
-                f"{where} is no plan that this version of polhode reads: it says it is a "
-                f"{contents.get('format')!r}, version {contents.get('format_version')!r}"
+                f"{where} is no plan that this version of polhode reads: it says it is a {contents.get('format')!r}, "
+                f"version {contents.get('format_version')!r}; make a new plan with another store"
             )
-        if digest != _digest(contents):
+        if digest != json_digest(contents):
             raise PlanError(
                 f"the manifest of {where} was changed after it was written, and parts that are there belong to the old "
                 "one: undo the change, or make a new plan with another store"
@@ -119,7 +119,8 @@ def versions() -> dict[str, str]:
     return {"polhode": __version__, "python": platform.python_version(), **found}
 
 
-def _digest(contents: dict[str, Any]) -> str:
+def json_digest(contents: dict[str, Any]) -> str:
+    """Returns the SHA-256 of what can be written as JSON."""
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 

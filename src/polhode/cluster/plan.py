@@ -16,7 +16,7 @@ from polhode.cluster.crew import Crew, Progressed, ProgressOfPlan, few_of
 from polhode.cluster.decide import create_arrays, decided
 from polhode.cluster.manifest import Manifest, PlanError
 from polhode.cluster.question import question_of
-from polhode.cluster.store import MANIFEST, Store, fingerprint
+from polhode.cluster.store import MANIFEST, REMEDY, Store
 from polhode.cluster.worker import Engine, Task
 from polhode.compiled import announced_once
 from polhode.ensembles.ensemble import Asked
@@ -125,13 +125,19 @@ def plan_ensemble(
 
 
 def _wait_for_arrays(asked: Asked, manifest: Manifest, store: Store) -> None:
-    """Waits until the process that made the plan has made its arrays; makes them, if it was killed before."""
+    """Waits until the process that made the plan has made its arrays, or makes those that are missing or damaged."""
     began = time.monotonic()
-    while store.attributes().get("plan") != manifest.digest:
-        if time.monotonic() - began > ARRAYS_SECONDS:
-            create_arrays(store, manifest, Engine.of(asked, manifest, 1))
-        else:
+    while True:
+        try:
+            if store.attributes().get("plan") == manifest.digest:
+                return
+            waits = time.monotonic() - began <= ARRAYS_SECONDS
+        except PlanError:  # a damaged file; unfinished ones do not appear
+            waits = False
+        if waits:
             time.sleep(0.1)
+        else:
+            create_arrays(store, manifest, Engine.of(asked, manifest, 1))
 
 
 # --- the plan ------------------------------------------------------------------------------------------------------
@@ -205,7 +211,7 @@ class EnsemblePlan:
 
     def status(self) -> Progressed:
         """Returns how far the plan is, by the receipts in the store, whoever works on it; the rate is that of late."""
-        receipts = [found for part in sorted(self.store.done()) if (found := self.store.receipt(part)) is not None]
+        receipts = [self._receipt(part) for part in sorted(self.store.done())]
         bodies = sum(r["beyond"] - r["first"] for r in receipts)
         rate = 0.0
         if len(receipts) > 1:
@@ -270,7 +276,7 @@ class EnsemblePlan:
         attributes = self.store.attributes()
         if not attributes.get("finished") or attributes.get("plan") != self.manifest.digest:
             self._join()
-        return self.store.dataset()
+        return self.store.dataset(self.manifest)
 
     def _join(self) -> None:
         """Joins what all parts add to reductions, and writes it, with a digest of all bits."""
@@ -287,14 +293,14 @@ class EnsemblePlan:
             if over_bodies:
                 dims = {name: tuple(receipt["dims"][name]) for name in over_bodies}
                 count = receipt["beyond"] - receipt["first"]
-                joined.join(self.store.states(part), dims, count, receipt["failed"], stats)
+                joined.join(self.store.states(part, receipt), dims, count, receipt["failed"], stats)
             failed, steps = failed + receipt["failed"], steps + receipt["steps"]
             late, worst, unknown = receipt["missed"]
             missed = Missed(missed.bodies + late, max(missed.worst, worst), missed.unknown + unknown)
         table = dict(joined.result(asked.problem, self._times()).table()) if over_bodies else {}
         plan = self.manifest["plan"]
         self.store.finish(
-            table,
+            table, self.manifest.count, self.manifest.part_bodies,
             {
                 **({} if plan is None else {"method": plan["method"], "step": plan["step"]}),
                 "torque": asked.problem.torque.name, "bodies": self.manifest.count, "failed": failed,
@@ -311,13 +317,7 @@ class EnsemblePlan:
         return Engine.of(self.asked, self.manifest, 1).t if times is None else times
 
     def _receipt(self, part: int) -> dict[str, Any]:
-        found = self.store.receipt(part)
-        if found is None or found.get("plan") != self.manifest.digest:
-            raise PlanError(
-                f"part {part} in {self.store.path} was made by another plan, or is missing: call verify(), and run the "
-                "plan again"
-            )
-        return found
+        return self.store.receipt(part, self.manifest.digest)
 
     @property
     def sha256(self) -> str:
@@ -339,25 +339,25 @@ class EnsemblePlan:
 
         What has no receipt, arrays that all bodies share and what parts add up to, is made and written again.
         """
-        damaged, was_finished = [], self.store.attributes().get("finished")
+        try:
+            was_finished = self.store.attributes().get("finished")
+        except PlanError:
+            was_finished = False
+        damaged = self.missing if was_finished else []
         create_arrays(self.store, self.manifest, Engine.of(self.asked, self.manifest, 1))
         for part in sorted(self.store.done()):
             try:
                 receipt = self._receipt(part)
-                arrays = self.store.chunks(self.manifest.bodies(part), self.manifest["arrays"])
-                has_states = any(
-                    wanted.over_bodies is not None for wanted in (self.asked.reductions or {}).values()
-                )  # fmt: skip
-                states = self.store.states(part) if has_states else {}
-                good = fingerprint(arrays, states) == receipt["sha256"]
-            except Exception:  # whatever reading damaged files raises
-                good = False
-            if not good:
+                for name in self.manifest["arrays"]:
+                    self.store.rows(name, part, self.manifest.bodies(part), receipt)
+                if receipt["digests"]["states"]:
+                    self.store.states(part, receipt)
+            except PlanError:
                 damaged.append(part)
                 self.store.forget(part)
-        if was_finished and not damaged:
+        if not self.missing:
             self._join()
-        return damaged
+        return sorted(damaged)
 
 
 def load_store(path: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> Dataset:
@@ -365,7 +365,9 @@ def load_store(path: str | os.PathLike[str], options: Mapping[str, Any] | None =
     store = Store(path, options)
     raw = store.read(MANIFEST)
     if raw is None:
-        raise PlanError(f"{store.path} is no store of polhode: there is no {MANIFEST} in it")
+        raise PlanError(
+            f"{store.path} is no store of polhode: there is no {MANIFEST} in it; give the store of a plan, or a file"
+        )
     manifest = Manifest.read(raw, store.path)
     done = store.done()
     missing = [part for part in range(manifest.parts) if part not in done]
@@ -375,9 +377,12 @@ def load_store(path: str | os.PathLike[str], options: Mapping[str, Any] | None =
             f"{len(missing):,} of {manifest.parts:,} parts of {store.path} are missing ({few_of(missing)}): run the "
             f"plan again, or the job; {see}"
         )
-    if not store.attributes().get("finished"):
+    attributes = store.attributes()
+    if attributes.get("plan", manifest.digest) != manifest.digest:
+        raise PlanError(f"the arrays of {store.path} belong to another plan than {MANIFEST}: {REMEDY}")
+    if not attributes.get("finished"):
         raise PlanError(
             f"all parts of {store.path} are there, but they are not joined yet: run the plan or the job once more; "
             f"{see}"
         )
-    return store.dataset()
+    return store.dataset(manifest)

@@ -8,6 +8,10 @@
 
 Every file appears whole or not at all, on a disk and in an object store alike. A part that is written twice, because
 two workers had it, has the same bits twice.
+
+Nothing is believed unread. Chunks have a CRC-32C, so that any reader of Zarr notices a changed bit; a receipt has a
+digest of itself, and one of each array of its part, with which rows are compared when they are read; the attribute
+`checksum` of the group covers all attributes, the shapes of all arrays, and the values of those without bodies.
 """
 
 from __future__ import annotations
@@ -26,8 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polhode.cluster.manifest import PlanError
+from polhode.cluster.manifest import Manifest, PlanError, json_digest
 from polhode.io.atomic import whole_file
+from polhode.io.checksum import NAME as CHECKSUM
+from polhode.io.checksum import Checksum
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -37,6 +43,8 @@ PARTS_TOGETHER = 1000
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """The errors of a disk that no repetition mends."""
 MANIFEST = "polhode/manifest.json"
+REMEDY = "call verify() of its plan and then run(), or polhode ensemble JOB.toml --verify and then the job again"
+"""What to do about a damaged store."""
 NEEDED = "pip install 'polhode[cluster]'"
 
 Table = Mapping[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]]
@@ -57,7 +65,7 @@ class Store:
             raise ValueError(f"storage_options are for remote stores such as s3://bucket/x.zarr, not for {self.path}")
         if not self.is_remote and os.path.lexists(self.path) and not os.path.isdir(self.path):
             raise PlanError(f"the store {self.path} is a file: a store is a directory, choose another name")
-        self._arrays: dict[str, Any] = {}
+        self._arrays: dict[tuple[str, str], Any] = {}
 
     def __repr__(self) -> str:
         return f"Store({self.path!r})"
@@ -121,13 +129,9 @@ class Store:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Says of a full disk, or of a damaged store, what to do."""
+        """Says of a full disk what to do."""
         try:
             yield
-        except json.JSONDecodeError as problem:
-            raise PlanError(
-                f"a file zarr.json in {self.path} is damaged ({problem}): delete the store, and plan anew"
-            ) from None
         except OSError as problem:
             if problem.errno not in FULL:
                 raise
@@ -158,19 +162,20 @@ class Store:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def receipt(self, part: int) -> dict[str, Any] | None:
-        """Returns what a part says about itself; None if it is not done."""
-        raw = self.read(_key("parts", part, "json"))
+    def receipt(self, part: int, plan: str) -> dict[str, Any]:
+        """Returns what a part says about itself; raises PlanError unless it is whole, and was made by this plan."""
+        raw, what = self.read(_key("parts", part, "json")), f"the receipt of part {part} in {self.path}"
         if raw is None:
-            return None
+            raise PlanError(f"{what} is missing: run the plan again")
         try:
             found: dict[str, Any] = json.loads(raw)
-            if not {"first", "beyond", "finished"} <= found.keys():
-                raise ValueError("something is missing")
-        except (ValueError, AttributeError):
-            raise PlanError(
-                f"the receipt of part {part} in {self.path} is damaged: call verify() of the plan"
-            ) from None
+            whole = found.pop("digest") == json_digest(found)
+        except (ValueError, KeyError, AttributeError, TypeError):
+            whole = False
+        if not whole:
+            raise PlanError(f"{what} is damaged: {REMEDY}")
+        if (found["plan"], found["part"]) != (plan, part):
+            raise PlanError(f"{what} belongs to another plan or part: {REMEDY}")
         return found
 
     def write_part(self, part: int, bodies: range, arrays: Table, states: Mapping[str, Any], about: Any) -> None:
@@ -182,26 +187,41 @@ class Store:
                 file = io.BytesIO()
                 np.savez(file, **dict(flattened(states)))
                 self.write(_key("partial", part, "npz"), file.getvalue())
-            self.write(_key("parts", part, "json"), json.dumps(about).encode())
+            self.write(_key("parts", part, "json"), json.dumps({**about, "digest": json_digest(about)}).encode())
 
-    def states(self, part: int) -> dict[str, Any]:
-        """Returns what a part adds to reductions over bodies."""
-        raw = self.read(_key("partial", part, "npz"))
+    def states(self, part: int, receipt: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns what a part adds to reductions over bodies; raises PlanError unless it is what the receipt says."""
+        raw, what = self.read(_key("partial", part, "npz")), f"the partial results of part {part} of {self.path}"
         if raw is None:
-            raise PlanError(
-                f"part {part} of {self.path} is marked as done, but its partial results are missing: call verify() of "
-                "the plan, and run it again"
-            )
+            raise PlanError(f"{what} are missing: {REMEDY}")
         states: dict[str, Any] = {}
-        with np.load(io.BytesIO(raw), allow_pickle=False) as file:
-            for key in file.files:
-                name, _, item = key.rpartition("/")
-                states.setdefault(name, {})[item] = file[key]
+        try:
+            with np.load(io.BytesIO(raw), allow_pickle=False) as file:
+                for key in file.files:
+                    name, _, item = key.rpartition("/")
+                    states.setdefault(name, {})[item] = file[key]
+            whole = digests(dict(flattened(states))) == receipt["digests"]["states"]
+        except Exception:  # whatever NumPy makes of a damaged file
+            whole = False
+        if not whole:
+            raise PlanError(f"{what} are damaged: {REMEDY}")
         return states
 
-    def chunks(self, bodies: range, names: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the rows of some bodies, of the named arrays."""
-        return {name: self.array(name)[bodies.start : bodies.stop] for name in names}
+    def rows(self, name: str, part: int, bodies: range, receipt: Mapping[str, Any]) -> Any:
+        """Returns the rows of a part, of one array; raises PlanError unless they are what the receipt says."""
+        array = self.array(name, "r")
+        try:
+            found = np.asarray(array[bodies.start : bodies.stop])
+            why = (
+                ""
+                if digest_of(found) == receipt["digests"]["arrays"].get(name)
+                else "it differs from the receipt of the part"
+            )
+        except Exception as problem:  # whatever Zarr and its codecs make of a damaged chunk
+            why = f"{type(problem).__name__}: {problem}"
+        if why:
+            raise PlanError(f"part {part} of {self.path} is damaged in the array {name} ({why}): {REMEDY}")
+        return found
 
     def forget(self, part: int) -> None:
         """Removes the receipt of a part, which will be run again."""
@@ -218,35 +238,35 @@ class Store:
             return self.path
         return self._zarr.storage.FsspecStore.from_url(self.path, storage_options=self.options)
 
-    def array(self, name: str) -> Any:
+    def array(self, name: str, mode: str = "r+") -> Any:
         """Returns one of the arrays, opened once."""
-        if name not in self._arrays:
+        if (name, mode) not in self._arrays:
             # An all-NaN chunk is written, too: it must not look like one that was never made.
-            try:
-                array = self._zarr.open_array(self._place(), path=name, mode="r+")
-            except (ValueError, KeyError, FileNotFoundError) as problem:
-                what = f"the array {name} of {self.path} is missing or damaged ({problem})"
-                raise PlanError(f"{what}: delete the store, and plan anew") from None
-            self._arrays[name] = array.with_config({"write_empty_chunks": True})
-        return self._arrays[name]
+            with self._described(f"the array {name}"):
+                array = self._zarr.open_array(self._place(), path=name, mode=mode)
+                self._arrays[name, mode] = array.with_config({"write_empty_chunks": True})
+        return self._arrays[name, mode]
+
+    @contextmanager
+    def _described(self, what: str) -> Iterator[None]:
+        """Says what to do about a missing or damaged file zarr.json, or a damaged array that all bodies share."""
+        try:
+            yield
+        except PlanError:
+            raise
+        except Exception as problem:  # whatever Zarr and xarray make of it
+            why = f"{type(problem).__name__}: {problem}"
+            raise PlanError(f"{what} of {self.path} is missing or damaged ({why}): {REMEDY}") from None
 
     def create(self, table: Table, count: int, part_bodies: int, attributes: Mapping[str, Any]) -> None:
-        """Makes the group and its arrays: those over bodies have room for all, with one chunk for each part."""
-        with self.explained():
-            if not self.is_remote:
-                os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
-            root = self._zarr.open_group(self._place(), mode="a", zarr_format=3)
-            root.require_group("polhode")
-            self._put(root, table, count, part_bodies, attributes)
+        """Writes the group and its arrays: those over bodies have room for all, with one chunk for each part.
 
-    def finish(self, table: Table, attributes: Mapping[str, Any]) -> None:
-        """Writes what was made of all parts, arrays without bodies, and the last attributes."""
-        with self.explained():
-            self._put(self._zarr.open_group(self._place(), mode="r+", zarr_format=3), table, 0, 0, attributes)
-
-    def _put(self, root: Any, table: Table, count: int, part_bodies: int, attributes: Mapping[str, Any]) -> None:
-        from zarr.errors import ContainsArrayError
-
+        Parts that are there already, by another process that makes the same, are kept.
+        """
+        files: dict[str, Any] = {}
+        staged = self._zarr.storage.MemoryStore(files)
+        root = self._zarr.create_group(staged, zarr_format=3)
+        root.create_group("polhode")
         for name, (dims, data, about) in table.items():
             given = np.asarray(data)
             of_bodies = bool(dims) and dims[0] == "body"
@@ -254,35 +274,99 @@ class Store:
             chunks = (min(part_bodies, count), *given.shape[1:]) if of_bodies else given.shape
             kind = "string" if given.dtype.kind == "U" else (given := stored(given)).dtype
             empty: Any = {"U": "", "i": -1, "u": 0}.get(given.dtype.kind, np.nan)
-            wanted = {
-                "shape": shape, "chunks": tuple(max(1, n) for n in chunks), "dtype": kind, "fill_value": empty,
-                "dimension_names": dims, "attributes": dict(about), "config": {"write_empty_chunks": True},
-            }  # fmt: skip
-            try:
-                array = root.create_array(name, **wanted)
-            except ContainsArrayError:  # by another process that makes the same, and may have put parts there already
-                array = self.array(name)
-                if (array.shape, array.chunks) != (shape, wanted["chunks"]):  # of a plan whose manifest was deleted
-                    array = root.create_array(name, **wanted, overwrite=True)
+            array = root.create_array(
+                name, shape=shape, chunks=tuple(max(1, n) for n in chunks), dtype=kind, fill_value=empty,
+                compressors=[self._zarr.codecs.ZstdCodec(), self._zarr.codecs.Crc32cCodec()],
+                dimension_names=dims, attributes=dict(about), config={"write_empty_chunks": True},
+            )  # fmt: skip
             if not of_bodies:
                 array[...] = given
         root.attrs.update(attributes)
+        root.attrs[CHECKSUM] = _checksum(self._opened(staged, consolidated=False))
+        self._consolidate(staged)
+        with self.explained():
+            for key, contents in sorted(files.items(), reverse=True):  # the group, zarr.json, is the last one
+                if self.read(key) != (raw := contents.to_bytes()):
+                    self.write(key, raw)
+        self._arrays.clear()
+
+    def finish(self, table: Table, count: int, part_bodies: int, attributes: Mapping[str, Any]) -> None:
+        """Adds what was made of all parts, arrays without bodies, and the last attributes."""
+        before = self._group()
+        kept = {
+            str(name): (
+                tuple(map(str, x.dims)),
+                np.empty((1, *x.shape[1:]), x.dtype) if _of_bodies(x) else _plain(x),
+                x.attrs,
+            )
+            for name, x in before.variables.items()
+        }
+        self.create({**kept, **table}, count, part_bodies, {**before.attrs, **attributes})
+
+    def _consolidate(self, place: Any) -> None:
         with warnings.catch_warnings():  # that version 3 of the format does not speak of it yet
             warnings.simplefilter("ignore")
-            self._zarr.consolidate_metadata(self._place())
+            self._zarr.consolidate_metadata(place)
 
     def attributes(self) -> dict[str, Any]:
         """Returns the attributes of the group; none if it is not there yet."""
         if self.read("zarr.json") is None:
             return {}
-        return dict(self._zarr.open_group(self._place(), mode="r").attrs)
+        with self._described("the description (zarr.json)"):
+            return dict(self._zarr.open_group(self._place(), mode="r").attrs)
 
-    def dataset(self) -> Dataset:
-        """Opens everything as an xarray Dataset, whose arrays are read when they are needed."""
+    def _opened(self, place: Any, **options: Any) -> Dataset:
         from xarray import open_zarr
 
-        found: Dataset = open_zarr(self.path, chunks={}, storage_options=self.options or None)
+        found: Dataset = open_zarr(place, chunks={}, **options)
         return found
+
+    def _group(self) -> Dataset:
+        """Opens the group; raises PlanError unless its attributes, shapes and shared values have their checksum."""
+        with self._described("the description (zarr.json), or an array without bodies,"):
+            found = self._opened(self.path, storage_options=self.options or None)
+            if found.attrs.get(CHECKSUM) != _checksum(found):
+                raise ValueError("the checksum does not fit")
+        return found
+
+    def dataset(self, manifest: Manifest) -> Dataset:
+        """Opens everything as an xarray Dataset, whose rows are read, and compared, when they are needed."""
+        import dask.array
+
+        found = self._group()
+        for name, x in found.variables.items():
+            if _of_bodies(x):
+                rows = dask.array.map_blocks(  # type: ignore[no-untyped-call]
+                    _block, self, manifest, str(name), chunks=x.chunks, dtype=x.dtype,
+                    meta=np.empty((0,) * x.ndim, x.dtype),
+                )  # fmt: skip
+                found[name] = (x.dims, rows, x.attrs)
+        return found
+
+
+def _block(store: Store, manifest: Manifest, name: str, block_id: tuple[int, ...]) -> Any:
+    part = block_id[0]
+    return store.rows(name, part, manifest.bodies(part), store.receipt(part, manifest.digest))
+
+
+def _of_bodies(x: Any) -> bool:
+    return bool(x.dims[:1] == ("body",))
+
+
+def _plain(x: Any) -> Any:
+    """Returns the values of an array without bodies; text as NumPy has it."""
+    values = np.asarray(x)
+    return np.array(values.tolist(), dtype=str) if values.dtype.kind in "OT" else values
+
+
+def _checksum(group: Dataset) -> str:
+    """Returns the checksum of all but the rows of bodies, of which there are the shape and the type."""
+    total = Checksum()
+    total.add_attributes(group.attrs)
+    for name, x in group.variables.items():
+        data = np.array([f"{x.shape} {x.dtype.str} {x.chunks}"]) if _of_bodies(x) else _plain(x)
+        total.add_variable(str(name), map(str, x.dims), data, x.attrs)
+    return total.text()
 
 
 def stored(data: Any) -> Any:
@@ -312,11 +396,14 @@ def flattened(states: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, An
             yield f"{name}/{item}", np.asarray(x)
 
 
-def fingerprint(arrays: Mapping[str, Any], states: Mapping[str, Mapping[str, Any]]) -> str:
-    """Returns the SHA-256 of all bits of a part: of its arrays, and of what it adds to reductions."""
-    total = hashlib.sha256()
-    for name, x in sorted([*arrays.items(), *flattened(states)], key=lambda item: item[0]):
-        data = np.ascontiguousarray(x)
-        total.update(f"{name} {data.dtype.str} {data.shape}\n".encode())
-        total.update(data.data if data.size else b"")
+def digests(arrays: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the SHA-256 of every array."""
+    return {name: digest_of(x) for name, x in arrays.items()}
+
+
+def digest_of(x: Any) -> str:
+    """Returns the SHA-256 of an array: of its type, its shape and all its bits."""
+    data = np.ascontiguousarray(x)
+    total = hashlib.sha256(f"{data.dtype.str} {data.shape}\n".encode())
+    total.update(data.data if data.size else b"")
     return total.hexdigest()

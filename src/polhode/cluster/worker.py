@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode.cluster.manifest import Manifest, PlanError, read_found, read_survey
+from polhode.cluster.manifest import Manifest, PlanError, json_digest, read_found, read_survey
 from polhode.cluster.memory import keep_freed_memory
-from polhode.cluster.store import Store, Table, fingerprint, stored
+from polhode.cluster.store import Store, Table, digests, flattened, stored
 from polhode.core.status import Status
 from polhode.ensembles.ensemble import Asked, batch_size
 from polhode.ensembles.initial import Bodies, Starts
@@ -95,9 +95,15 @@ class Made(NamedTuple):
     stats: Stats
 
     @property
+    def digests(self) -> dict[str, dict[str, str]]:
+        """The SHA-256 of each array, and of what each reduction adds."""
+        arrays = {name: data for name, (_, data, _) in self.arrays.items()}
+        return {"arrays": digests(arrays), "states": digests(dict(flattened(self.states)))}
+
+    @property
     def fingerprint(self) -> str:
         """The SHA-256 of all bits."""
-        return fingerprint({name: data for name, (_, data, _) in self.arrays.items()}, self.states)
+        return json_digest(self.digests)
 
 
 class Engine:
@@ -266,13 +272,14 @@ def run_part(task: Task, part: int, starts: Starts | None = None) -> dict[str, A
     engine, before = _admitted(task, starts), time.time()
     bodies, missed = task.manifest.bodies(part), engine.missed
     made = engine.run(bodies, starts)
-    now = engine.missed
+    now, found = engine.missed, made.digests
     receipt = {
         "part": part,
         "plan": task.manifest.digest,
         "first": bodies.start,
         "beyond": bodies.stop,
-        "sha256": made.fingerprint,
+        "sha256": json_digest(found),
+        "digests": found,
         "dims": {name: list(dims) for name, dims in made.dims.items()},
         "failed": made.failed,
         "messages": {str(k): text for k, text in made.messages.items()},

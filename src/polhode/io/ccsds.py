@@ -559,8 +559,8 @@ def _interpolation(message: Message, meta: Block) -> tuple[str, int] | None:
         return None
     if degree is None:
         raise message.bad(method.line, "INTERPOLATION_DEGREE is missing beside INTERPOLATION_METHOD: add it")
-    if not degree.value.isdecimal():
-        raise message.bad(degree.line, f"INTERPOLATION_DEGREE = {degree.value!r} is not a whole number")
+    if not degree.value.isdecimal() or len(degree.value) > 3:
+        raise message.bad(degree.line, f"INTERPOLATION_DEGREE = {degree.value[:30]!r} is not a whole number below 1000")
     return method.value.upper(), int(degree.value)
 
 

@@ -224,6 +224,9 @@ BLOCK_OF = {
 }
 """The names that XML elements have as blocks of KVN."""
 
+DEEPEST = 32
+"""Elements of messages are not within more others than this."""
+
 
 @dataclass
 class _Node:
@@ -296,6 +299,8 @@ def _parsed(message: Message, raw: bytes) -> _Node:
     stack = [top]
 
     def start(tag: str, attributes: dict[str, str]) -> None:
+        if len(stack) > DEEPEST:
+            raise message.bad(parser.CurrentLineNumber, f"<{tag}> is within {DEEPEST} others: no message is so deep")
         node = _Node(tag, attributes, parser.CurrentLineNumber)
         stack[-1].children.append(node)
         stack.append(node)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode.io.netcdf import BadFile
 
 AnyPath = str | os.PathLike[str]
 
@@ -32,7 +33,11 @@ STL_HEADER, STL_TRIANGLE = 84, 50
 """The bytes of a binary STL file before the triangles, with their number at the end, and of each triangle."""
 
 
-class BadMesh(ValueError):
+FARTHEST = 1e100
+"""Coordinates are smaller, and extents are larger than one over this, so that a volume is a number."""
+
+
+class BadMesh(BadFile):
     """The file holds no mesh that can be shown."""
 
 
@@ -69,7 +74,7 @@ class Mesh:
         if self._is_closed and abs(float(volume.sum())) > 1e-9 * size**3:
             offset = (volume[:, None] * (a + b + c) / 4.0).sum(axis=0) / volume.sum()
         else:
-            offset = (area[:, None] * (a + b + c) / 3.0).sum(axis=0) / area.sum()
+            offset = (area[:, None] * (a + b + c) / 3.0).sum(axis=0) / (area.sum() or 1.0)  # 0: of lines and points
         found: Floats = middle + offset
         return found
 
@@ -122,6 +127,12 @@ def _checked(path: str, positions: Floats, triangles: NDArray[np.int64]) -> Mesh
     used = positions[np.unique(triangles)]
     if not np.ptp(used, axis=0).max() > 0.0:
         raise BadMesh(f"{path} has no extent: all its corners are the same point")
+    farthest, extent = float(np.abs(used).max()), float(np.ptp(used, axis=0).max())
+    if not (farthest < FARTHEST and extent > 1.0 / FARTHEST):
+        raise BadMesh(
+            f"{path} extends over {extent:.3g}, up to {farthest:.3g} from the origin: give it in a unit in which both "
+            f"are between {1.0 / FARTHEST:g} and {FARTHEST:g}"
+        )
     return Mesh(positions, triangles.astype(np.int64))
 
 

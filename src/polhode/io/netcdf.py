@@ -46,7 +46,20 @@ _CHAR, _INT, _DOUBLE = 2, 4, 6
 
 
 class BadFile(ValueError):
-    """The file cannot be read: it is of another kind, cut short or damaged."""
+    """The file cannot be read: it is of another kind, cut short or damaged. The message names it, and what to do.
+
+    Examples
+    --------
+    >>> with open("notes.txt", "w") as file:
+    ...     print("no numbers", file=file)
+    ...
+    >>> try:
+    ...     ph.load("notes.txt")
+    ... except ph.BadFile as problem:
+    ...     print(problem)
+    ...
+    notes.txt is not a NetCDF-3 file, as results are that polhode saves
+    """
 
 
 class TooLarge(ValueError):

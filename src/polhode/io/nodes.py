@@ -3,17 +3,23 @@
 Along the shortest arc between two attitudes (slerp) the error is at most h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), where h
 is the distance of the nodes. A reader that interpolates the components of quaternions instead goes along the same arc,
 but at another pace, which is added. For Lagrange interpolation of degree 7 the error is measured: at the midpoints of
-all intervals, and at three places in those near the ends, where it is largest.
+all intervals, and at three places in those near the ends, where it is largest, and near bends.
+
+A torque that jumps bends the rate, and no polynomial follows a bend: near one the error falls with h^2 only. A segment
+goes on over a bend as long as more nodes cost less than a new segment. The error is then measured at the bend itself,
+and in the middle of what it divides; for arcs, dw/dt is taken on each side of it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polhode._arrays import Floats, dots, lengths
 from polhode.io.epochs import PS, picoseconds
@@ -36,12 +42,18 @@ MOST_NODES = 20_000_000
 NEAR_ENDS = 3
 """Intervals at each end in which Lagrange interpolation has no nodes on one side, and is checked more closely."""
 
+REACH = (DEGREE + 1) // 2
+"""The intervals on each side of a bend in which Lagrange interpolation feels it."""
+
+SEGMENT_ROWS = 20
+"""The rows that a new segment costs: its head, and the nodes that it needs for its degree."""
+
 _TRIES = 30
 
 
 @dataclass
 class Segment:
-    """A stretch of the motion without a breakpoint, with its nodes."""
+    """A stretch of the motion with its nodes."""
 
     picoseconds: list[int]
     """The times of the nodes, in picoseconds."""
@@ -61,8 +73,12 @@ class _Trial:
     start: int
     end: int
     count: int
+    inner: list[int]
+    """The breakpoints between start and end, in picoseconds."""
     best: Segment | None = None
     done: bool = False
+    cuts: list[int] = field(default_factory=list)
+    """Those breakpoints at which it is to be divided, because nodes enough to go over them would cost more."""
 
 
 def choose(solution: Solution, tolerance: float, linear: bool, *, chords: bool = True) -> list[Segment]:
@@ -82,6 +98,9 @@ def choose(solution: Solution, tolerance: float, linear: bool, *, chords: bool =
         if rows > MOST_NODES:
             raise ValueError(f"the tolerance {tolerance:g} needs more than {rows:,} rows: allow a larger error")
         _try(solution, open_trials, tolerance, linear, chords)
+        trials = [
+            part for trial in trials for part in (_parts(trial, tolerance, fastest, linear) if trial.cuts else [trial])
+        ]
     found = [trial.best for trial in trials if trial.best is not None]
     if len(found) < len(trials):
         raise ValueError(
@@ -94,23 +113,27 @@ def _trials(solution: Solution, tolerance: float, fastest: float, linear: bool) 
     low, high = sorted((solution.problem.t_start, solution.t_last))
     inner = [t for t in solution.torque.breakpoints if low < t < high]
     unit = 1000 if high - low > 1e-5 * (1 + len(inner)) else 1
-    ends = [-(-picoseconds(low) // unit) * unit]  # inwards, as there are no states outside of the run
-    ends += [(2 * picoseconds(t) + unit) // (2 * unit) * unit for t in inner]
-    ends.append(picoseconds(high) // unit * unit)
-    ends = sorted(set(ends))
-    if len(ends) < 2:
+    start = -(-picoseconds(low) // unit) * unit  # inwards, as there are no states outside of the run
+    end = picoseconds(high) // unit * unit
+    bends = sorted({(2 * picoseconds(t) + unit) // (2 * unit) * unit for t in inner})
+    if start >= end:
         raise ValueError(
             f"the run from {low!r} to {high!r} s is too short for a file, which has times to the picosecond"
         )
-    turn = 2.0 * tolerance ** (1 / (DEGREE + 1))  # a first guess of the angle from node to node
-    trials = []
-    for start, end in pairwise(ends):
-        angle = fastest * (end - start) / PS
-        count = 2 + math.ceil(angle / (0.5 if linear else turn))
+    return _parts(_Trial(start, end, 0, [t for t in bends if start < t < end]), tolerance, fastest, linear)
+
+
+def _parts(trial: _Trial, tolerance: float, fastest: float, linear: bool) -> list[_Trial]:
+    """Returns the trial, divided where it is to be, with a first guess of the nodes of each part."""
+    turn = 0.5 if linear else 2.0 * tolerance ** (1 / (DEGREE + 1))  # the angle from node to node
+    parts = []
+    for start, end in pairwise([trial.start, *trial.cuts, trial.end]):
+        inner = trial.inner[bisect_right(trial.inner, start) : bisect_left(trial.inner, end)]
+        count = 2 + math.ceil(fastest * (end - start) / PS / turn)
         if not linear and count < DEGREE + 1:
-            count = 4 if len(ends) > 2 else DEGREE + 1
-        trials.append(_Trial(start, end, count))
-    return trials
+            count = 4 if trial.cuts and not inner else DEGREE + 1
+        parts.append(_Trial(start, end, count, inner))
+    return parts
 
 
 def _spread(start: int, end: int, count: int) -> list[int]:
@@ -126,7 +149,8 @@ def _try(solution: Solution, trials: list[_Trial], tolerance: float, linear: boo
     """Tries the nodes of all trials in one call of `at`, and says what to try next."""
     nodes = [_spread(trial.start, trial.end, trial.count) for trial in trials]
     times = [np.array(part) / PS for part in nodes]
-    checks = [_between(t, linear) for t in times]
+    bends = [np.array(trial.inner) / PS for trial in trials]
+    checks = [_between(t, x, linear) for t, x in zip(times, bends, strict=True)]
     sizes = [x.size for pair in zip(times, checks, strict=True) for x in pair]
     low, high = sorted((solution.problem.t_start, solution.t_last))
     asked = np.clip(np.concatenate([x for pair in zip(times, checks, strict=True) for x in pair]), low, high)
@@ -137,24 +161,38 @@ def _try(solution: Solution, trials: list[_Trial], tolerance: float, linear: boo
     for k, trial in enumerate(trials):
         q_nodes = with_continuous_signs(qs[2 * k])
         degree = 1 if linear else min(DEGREE, trial.count - 1)
-        measured = float(errors(times[k], q_nodes, checks[k], qs[2 * k + 1], degree, linear).max(initial=0.0))
+        found = errors(times[k], q_nodes, checks[k], qs[2 * k + 1], degree, linear)
+        each = _by_interval(times[k], checks[k], found)
+        measured = float(found.max(initial=0.0))
         if linear:
-            bound = max(arc_bound(times[k], ws[2 * k], ws[2 * k + 1]), measured)
+            each = np.maximum(each, arc_bounds(times[k], ws[2 * k], checks[k], ws[2 * k + 1]))
             if chords:
                 fastest = float(lengths(np.concatenate([ws[2 * k], ws[2 * k + 1]])).max())
-                bound += _pace(fastest * float(np.diff(times[k]).max()))
+                each += _pace(fastest * float(np.diff(times[k]).max()))
         else:
-            bound = MEASURED_MARGIN * measured
-        made = Segment(nodes[k], q_nodes, ws[2 * k], degree, bound, measured)
-        _judge(trial, made, tolerance, linear)
+            each *= MEASURED_MARGIN
+        made = Segment(nodes[k], q_nodes, ws[2 * k], degree, float(each.max()), measured)
+        _judge(trial, made, each, times[k], bends[k], tolerance, linear)
 
 
-def _judge(trial: _Trial, made: Segment, tolerance: float, linear: bool) -> None:
-    """Keeps what is good enough, and says how many nodes to try next."""
+def _by_interval(t: Floats, at: Floats, values: Floats) -> Floats:
+    """Returns the largest value in each interval between nodes; each of them has a place at least."""
+    return np.asarray(np.maximum.reduceat(values, np.searchsorted(at, t[:-1])))
+
+
+def _judge(
+    trial: _Trial, made: Segment, each: Floats, t: Floats, bends: Floats, tolerance: float, linear: bool
+) -> None:  # fmt: skip
+    """Keeps what is good enough, and says how many nodes to try next, or where to divide the trial."""
     assert made.bound is not None
-    order = 2 if linear else made.degree + 1
     intervals = trial.count - 1
-    wanted = max(1, math.ceil(intervals * (made.bound / (0.8 * tolerance)) ** (1 / order)))
+    reach = 0 if linear else REACH
+    holder = np.searchsorted(t, bends, side="right") - 1
+    bent = np.zeros(intervals + 1)
+    np.add.at(bent, np.maximum(holder - reach, 0), 1)
+    np.add.at(bent, np.minimum(holder + reach + 1, intervals), -1)
+    order = np.where(np.cumsum(bent[:-1]) > 0, 2, 2 if linear else made.degree + 1)
+    wanted = max(1, math.ceil(intervals * float(((each / (0.8 * tolerance)) ** (1 / order)).max())))
     if made.bound <= tolerance:
         better = trial.best is None or trial.count < len(trial.best.picoseconds)
         first = trial.best is None
@@ -169,19 +207,33 @@ def _judge(trial: _Trial, made: Segment, tolerance: float, linear: bool) -> None
         trial.done = True
     elif not linear and trial.count < DEGREE + 1:
         trial.count += 2
+    elif (cuts := _cuts(trial, each > tolerance, holder, reach)) and wanted - intervals > SEGMENT_ROWS * len(cuts):
+        trial.cuts = cuts
     else:
         trial.count = 1 + max(min(wanted, 4 * intervals), intervals + 1 + intervals // 20)
 
 
-def _between(t: Floats, linear: bool) -> Floats:
-    """Returns the places where an interpolation is checked."""
-    middle = (t[:-1] + t[1:]) / 2
+def _cuts(trial: _Trial, fails: NDArray[np.bool_], holder: NDArray[np.int64], reach: int) -> list[int]:
+    """Returns the breakpoints that are felt in intervals where the error is too large."""
+    before = np.concatenate([[0], np.cumsum(fails)])
+    low, high = np.maximum(holder - reach, 0), np.minimum(holder + reach + 1, fails.size)
+    return [trial.inner[k] for k in np.flatnonzero(before[high] > before[low])]
+
+
+def _between(t: Floats, bends: Floats, linear: bool) -> Floats:
+    """Returns the places where an interpolation is checked: between nodes, and between nodes and bends."""
+    whole = np.union1d(t, bends)
+    middle = (whole[:-1] + whole[1:]) / 2
+    if bends.size:
+        middle = np.sort(np.concatenate([middle, np.setdiff1d(bends, t)]))
     if linear or t.size < 3:
-        return middle
+        return np.asarray(middle)
     near = np.r_[0 : min(NEAR_ENDS, t.size - 1), max(0, t.size - 1 - NEAR_ENDS) : t.size - 1]
-    near = np.unique(near)
+    holder = np.searchsorted(t, bends, side="right") - 1
+    around = (holder[:, None] + np.arange(-REACH, REACH + 1)).reshape(-1)
+    near = np.unique(np.concatenate([near, np.clip(around, 0, t.size - 2)]))
     step = np.diff(t)[near]
-    return np.sort(np.concatenate([middle, t[near] + 0.25 * step, t[near] + 0.75 * step]))
+    return np.unique(np.concatenate([middle, t[near] + 0.25 * step, t[near] + 0.75 * step]))
 
 
 def errors(t: Floats, q: Floats, at: Floats, truth: Floats, degree: int, linear: bool) -> Floats:
@@ -224,15 +276,27 @@ def slerp(t: Floats, q: Floats, at: Floats) -> Floats:
 
 
 def arc_bound(t: Floats, w: Floats, w_between: Floats) -> float:
-    """Returns the bound of the error along arcs, h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), of all intervals.
+    """Returns the bound of the error along arcs between nodes, from the rates there and at the midpoints."""
+    return float(arc_bounds(t, w, (t[:-1] + t[1:]) / 2, w_between).max())
 
-    dw/dt comes from the rates at nodes and midpoints: its mean in both halves, and the change between them.
+
+def arc_bounds(t: Floats, w: Floats, at: Floats, w_between: Floats) -> Floats:
+    """Returns the bound of the error along arcs, h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), of each interval.
+
+    Between nodes there are rates at bends, if there are any, and in the middle of what nodes and bends divide. dw/dt is
+    its mean in both halves of that, and the change between them.
     """
-    h = np.diff(t)
-    first, second = 2.0 * (w_between - w[:-1]) / h[:, None], 2.0 * (w[1:] - w_between) / h[:, None]
+    order = np.argsort(np.concatenate([t, at]), kind="stable")
+    times, rates = np.concatenate([t, at])[order], np.concatenate([w, w_between])[order]
+    ends, begin, middle = times[::2], rates[:-1:2], rates[1::2]
+    part = np.diff(ends)[:, None]
+    first, second = 2.0 * (middle - begin) / part, 2.0 * (rates[2::2] - middle) / part
     steepest = np.maximum(lengths(first), lengths(second)) + 0.75 * lengths(second - first)
-    fastest = np.maximum(np.maximum(lengths(w[:-1]), lengths(w[1:])), lengths(w_between))
-    return float((h**2 / 8 * steepest * (1.0 + (fastest * h) ** 2 / 30)).max())
+    fastest = np.maximum(np.maximum(lengths(begin), lengths(rates[2::2])), lengths(middle))
+    owner = np.searchsorted(ends, t[:-1])
+    steepest, fastest = np.maximum.reduceat(steepest, owner), np.maximum.reduceat(fastest, owner)
+    h = np.diff(t)
+    return np.asarray(h**2 / 8 * steepest * (1.0 + (fastest * h) ** 2 / 30))
 
 
 def _pace(angle: float) -> float:
@@ -264,26 +328,39 @@ def rows(solution: Solution, linear: bool) -> list[Segment]:
     if (np.diff(t) <= 0).any():
         raise ValueError(f"the time {t[int(np.argmin(np.diff(t) > 0))]!r} stands there twice: ask for each time once")
     q = with_continuous_signs(q / lengths(q)[:, None])
-    cuts = [int(np.searchsorted(t, x)) for x in solution.torque.breakpoints if t[0] < x < t[-1]]
+    bends = np.array([x for x in solution.torque.breakpoints if t[0] < x < t[-1]])
+    whole = _rows_between(solution, t, q, w, [], bends, linear)
+    if not bends.size or whole[0].bound is None:
+        return whole
+    cuts = sorted({int(np.searchsorted(t, x)) for x in bends})
+    divided = _rows_between(solution, t, q, w, cuts, bends, linear)
+    return min(whole, divided, key=lambda made: max(segment.bound or math.inf for segment in made))
+
+
+def _rows_between(
+    solution: Solution, t: Floats, q: Floats, w: Floats, cuts: list[int], bends: Floats, linear: bool
+) -> list[Segment]:  # fmt: skip
     segments = list[Segment]()
     first = 0
-    for cut in [*sorted(set(cuts)), t.size - 1]:
-        last = cut if cut == t.size - 1 or t[cut] in solution.torque.breakpoints else cut - 1
+    known = set(bends.tolist())
+    for cut in [*cuts, t.size - 1]:
+        last = cut if cut == t.size - 1 or t[cut] in known else cut - 1
         if last > first or t.size == 1:
             here = slice(first, last + 1)
             degree = max(1, min(1 if linear else DEGREE, last - first))
-            bound, measured = _measured(solution, t[here], q[here], degree, linear)
+            inside = bends[(t[first] < bends) & (bends < t[last])]
+            bound, measured = _measured(solution, t[here], q[here], inside, degree, linear)
             segments.append(Segment([picoseconds(x) for x in t[here]], q[here], w[here], degree, bound, measured))
         first = cut
     return segments
 
 
 def _measured(
-    solution: Solution, t: Floats, q: Floats, degree: int, linear: bool
+    solution: Solution, t: Floats, q: Floats, bends: Floats, degree: int, linear: bool
 ) -> tuple[float | None, float | None]:  # fmt: skip
     if t.size < 2:
         return None, None
-    checks = _between(t, linear)
+    checks = _between(t, bends, linear)
     try:
         answer = solution.at(checks)
     except ValueError:  # the file of a solution keeps no function, or the torque was changed
@@ -294,5 +371,6 @@ def _measured(
     if linear:
         low, high = sorted((solution.problem.t_start, solution.t_last))
         w = solution.at(np.clip(t, low, high)).omega
-        bound = max(measured, arc_bound(t, w, answer.omega)) + _pace(float(lengths(w).max() * np.diff(t).max()))
+        arc = float(arc_bounds(t, w, checks, answer.omega).max())
+        bound = max(measured, arc) + _pace(float(lengths(w).max() * np.diff(t).max()))
     return bound, measured

@@ -1,4 +1,4 @@
-"""Tables of named columns with units: as a pandas DataFrame, as CSV and as Parquet."""
+"""Tables of named columns with units: as a pandas DataFrame, as CSV and as Parquet; arrays of others as .npz."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode.io.atomic import AnyPath, whole_file
+from polhode.io.netcdf import BadFile
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROWS_AT_ONCE = 10_000
 """Rows of a CSV file that are in memory as text at the same time."""
+
+MOST_BYTES = 2**30
+"""The numbers of a compressed file, at most, when they are unpacked: a small file can state any size."""
 
 FORMATS = ("nc", "csv", "parquet")
 """The endings of the files that results can be saved as."""
@@ -115,6 +120,45 @@ def write_parquet(
     table = pyarrow.Table.from_arrays(arrays, schema=schema)
     with whole_file(path, overwrite=overwrite) as file:
         parquet.write_table(table, file)
+
+
+def read_parquet(path: AnyPath) -> DataFrame:
+    """Reads a Parquet file; raises BadFile if it is damaged, or too large when it is unpacked."""
+    _, parquet = _pyarrow()
+    from pandas import read_parquet
+
+    with _unpacked(path):
+        stated = parquet.read_metadata(path)
+        _check_size(path, 8 * stated.num_rows * stated.num_columns)
+        return read_parquet(path)
+
+
+def read_npz(path: AnyPath) -> dict[str, Any]:
+    """Reads the arrays of an .npz file; raises BadFile if it is damaged, or too large when it is unpacked."""
+    with _unpacked(path), open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+        _check_size(path, sum(entry.file_size for entry in file.zip.infolist()))
+        return {name: file[name] for name in file.files}
+
+
+def _check_size(path: AnyPath, size: int) -> None:
+    if size > MOST_BYTES:
+        raise BadFile(
+            f"{path} states {size / 2**30:.3g} GiB of numbers, and {MOST_BYTES >> 30} GiB are read: is it damaged? If "
+            "not, write fewer rows, or give arrays in Python"
+        )
+
+
+@contextmanager
+def _unpacked(path: AnyPath) -> Iterator[None]:
+    """Says of a file that a library cannot unpack what to do."""
+    try:
+        yield
+    except (BadFile, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except MemoryError:
+        raise BadFile(f"{path} is damaged: it states more numbers than fit into memory. Write it again") from None
+    except Exception as problem:  # whatever NumPy, zipfile, pandas and pyarrow make of damage
+        raise BadFile(f"{path} is cut short or damaged ({problem}): write it again") from None
 
 
 def _pyarrow() -> tuple[Any, Any]:
