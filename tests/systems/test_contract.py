@@ -36,7 +36,7 @@ class Map:
 
     def __call__(self, y: Any, h: float | None = None) -> Any:
         run = self.run
-        run.y[:], run.heat[0] = y, 0.0
+        run.y[:], run.memory[0] = y, 0.0
         run.count[AT.done] = run.count[AT.known] = run.count[AT.row] = 0
         run.plan = run.plan._replace(step=h or self.h)
         run.last = h or self.h

@@ -34,8 +34,18 @@ POINTS = ((0.1, 0.0, 0.2), (0.0, -0.2, 0.1))
 FORCES: dict[str, Any] = {
     "pairs": interaction(),
     "pairs with a cutoff in a box": ph.pairs(charged, SITES, cutoff=2.4, box=(5.0, 5.5, 6.0)),
+    "pairs that are switched off": ph.pairs(charged, SITES, cutoff=2.4, box=(5.0, 5.5, 6.0), cut="sites"),
+    "bodies that are switched off": ph.pairs(charged, SITES, cutoff=2.25, box=(4.5, 5.5, 6.0), cut="bodies"),
+    "damped charges": ph.pairs(lambda r, a, b: a[0] * b[0] / r, SITES, cutoff=2.4, box=(5.0, 5.5, 6.0)),
     "dipoles": ph.pairs(dipoles, [ph.systems.Site((0.1, 0.0, 0.0), 0.7, axis=(0.5, 0.2, 1.0))]),
     "dipoles with a cutoff": ph.pairs(dipoles, [ph.systems.Site((0.1, 0, 0), 0.7, axis=(0.5, 0.2, 1.0))], cutoff=2.2),
+    "dipoles of bodies that are switched off": ph.pairs(
+        dipoles,
+        [ph.systems.Site((0.1, 0, 0), 0.7, axis=(0.5, 0.2, 1.0))],
+        cutoff=2.25,
+        box=(4.5, 5.5, 6.0),
+        cut="bodies",
+    ),
     "springs": ph.systems.Springs([ph.systems.Spring(0, 1, POINTS, 1.3, 0.4), ph.systems.Spring(2, None, POINTS, 0.7)]),
     "gravity": ph.systems.UniformGravity((0.3, 0.0, -1.0)),
     "central body": ph.systems.CentralBody(0.8, (-3.0, 0.5, 0.0)),
@@ -57,6 +67,7 @@ def energy(system: ph.System, forces: Any) -> Any:
 
 
 @pytest.mark.usefixtures("plain")
+@pytest.mark.filterwarnings("ignore::polhode.systems.forces.CutoffJump")
 @pytest.mark.parametrize("name", FORCES)
 @pytest.mark.parametrize("tilted", [False, True], ids=["aligned", "tilted"])
 def test_forces_are_gradients(name: str, tilted: bool) -> None:
@@ -146,6 +157,7 @@ def test_functions_of_numpy_and_of_c_agree() -> None:
 
 
 @pytest.mark.evidence
+@pytest.mark.filterwarnings("ignore::polhode.systems.forces.CutoffJump")
 def test_compiled_functions_agree_with_plain_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [ph.forces(pulled, parameters=[1.3, 0.4]), ph.forces(pulled, parameters=[1.3, 0.4], compiled=False)]
     found = [last_state(run(f, every=4)) for f in (*given, *FORCES.values())]
@@ -378,6 +390,34 @@ def test_events() -> None:
     assert touch.t_last == pytest.approx(1.0, abs=1e-14)
     assert touch.t[-1] == touch.t_last
     assert touch.position[-1, 1] == pytest.approx([-1.0, 0.5, 0.0])
+
+
+@pytest.mark.usefixtures("plain")
+def test_zeros_between_looks_and_those_that_are_touched_are_found() -> None:
+    """The finder of one body: a sign that changes twice within a step, and a function that only touches zero."""
+    system = ph.System(ph.Body([1.0, 1.0, 1.0]), mass=1.0, position=[[0, 0, 0]], velocity=[[1.0, 0, 0]])
+
+    def twice(t: float, x: Any, q: Any, v: Any, w: Any) -> Any:
+        return (x[0, 0] - 1.03) * (x[0, 0] - 1.17)
+
+    def touches(t: float, x: Any, q: Any, v: Any, w: Any) -> Any:
+        return (x[0, 0] - 2.05) ** 2
+
+    s = ph.simulate_system(system, t_span=(0, 3), step=0.3, events=[twice, touches])
+    assert s.events[0].t == pytest.approx([1.03, 1.17], abs=1e-13)
+    assert s.events[1].t == pytest.approx([2.05], abs=1e-7)
+
+
+@pytest.mark.usefixtures("plain")
+def test_an_event_that_ended_a_run_does_not_end_it_again() -> None:
+    system = ph.System(
+        ph.Body([1.0, 1.0, 1.0]), mass=1.0, position=[[0, 0, 0], [-2, 0.5, 0]], velocity=[[0, 0, 0], [1, 0, 0]]
+    )
+    touch = ph.systems.contact(0, 1, 1.1)
+    first = ph.simulate_system(system, t_span=(0, 3), step=0.3, events=touch)
+    whole = ph.resume_system(first, 3.0, events=touch)
+    assert whole.t_last == 3.0
+    assert [e.t.tolist() for e in whole.events] == [first.events[0].t.tolist()]
 
 
 # --- heat

@@ -6,7 +6,7 @@ work)`. What differs from system to system is data in p, so that one program ser
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import sqrt
+from math import erfc, exp, pi, sqrt
 from typing import Any
 
 from polhode.core.bodies import Energy, Forces, add_vector, put_vector, quaternion_at, vector_at
@@ -18,15 +18,21 @@ from polhode.core.vec import combine, cross, dot
 
 # --- pairs of sites
 
-PAIRS_HEAD = 8
-"""Numbers in front of the sites: their number, numbers of each, where switching begins, the cutoff, box 3, free."""
+PAIRS_HEAD = 11
+"""Numbers in front of the sites: their number, numbers of each, where switching begins, the cutoff, box 3, damping, the
+number of kinds of sites, where their table begins, and the energy that bodies have by themselves."""
 SITE = 8
-"""Numbers of a site before the user's: its body, the first site of the next body, position 3, axis 3."""
+"""Numbers of a site before the user's: its body, the first site of the next body, position 3, axis 3. A site without an
+axis has its kind there."""
+
+
+TO_WHOLE = 1.5 * 2.0**52
+"""A number of less than 2^51 becomes whole when this is added and taken off again: faster than `round`."""
 
 
 def nearest(d: float, side: float) -> float:
     """Returns a component of the vector to the nearest image in a periodic box."""
-    return d - side * float(round(d / side))
+    return d - side * (d * (1.0 / side) + TO_WHOLE - TO_WHOLE)
 
 
 @lru_cache(maxsize=2)
@@ -53,6 +59,101 @@ def switch(r: float, begin: float, end: float) -> tuple[float, float]:
     if s >= 1.0:
         return 0.0, 0.0
     return 1.0 - s * s * s * (10.0 - s * (15.0 - 6.0 * s)), -30.0 * s * s * (1.0 - s) * (1.0 - s) / (end - begin)
+
+
+@lru_cache(maxsize=64)
+def switched(value: Callable[..., Any], slope: Callable[..., Any]) -> tuple[Any, Any]:
+    """Returns V(r) and V with its derivative, taken to zero by `switch`."""
+
+    def switched_value(r: float, p: Any, a: int, b: int) -> float:
+        return float(value(r, p, a, b) * switch(r, p[2], p[3])[0])
+
+    def switched_slope(r: float, p: Any, a: int, b: int) -> tuple[float, float]:
+        (v, dv), (factor, change) = slope(r, p, a, b), switch(r, p[2], p[3])
+        return v * factor, dv * factor + v * change
+
+    return switched_value, switched_slope
+
+
+@lru_cache(maxsize=64)
+def switched_directed(value: Callable[..., Any], slope: Callable[..., Any]) -> tuple[Any, Any]:
+    """Returns V(d, u, w) and V with its derivatives, taken to zero by `switch`."""
+
+    def switched_value(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> float:
+        return float(value(d, u, w, p, a, b) * switch(sqrt(dot(d, d)), p[2], p[3])[0])
+
+    def switched_slope(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> Any:
+        r = sqrt(dot(d, d))
+        v, vd, vu, vw = slope(d, u, w, p, a, b)
+        factor, change = switch(r, p[2], p[3])
+        c = v * change / r
+        vd = (factor * vd[0] + c * d[0], factor * vd[1] + c * d[1], factor * vd[2] + c * d[2])
+        vu = (factor * vu[0], factor * vu[1], factor * vu[2])
+        return v * factor, vd, vu, (factor * vw[0], factor * vw[1], factor * vw[2])
+
+    return switched_value, switched_slope
+
+
+@lru_cache(maxsize=64)
+def damped(value: Callable[..., Any], slope: Callable[..., Any]) -> tuple[Any, Any]:
+    """Returns V(r) erfc(k r) with the damping k, and the same with its derivative.  [wolf1999]"""
+
+    def damped_value(r: float, p: Any, a: int, b: int) -> float:
+        return float(value(r, p, a, b) * erfc(p[7] * r))
+
+    def damped_slope(r: float, p: Any, a: int, b: int) -> tuple[float, float]:
+        (v, dv), x = slope(r, p, a, b), p[7] * r
+        factor = erfc(x)
+        return v * factor, dv * factor - v * (TWO_OVER_ROOT_PI * p[7] * exp(-x * x))
+
+    return damped_value, damped_slope
+
+
+TWO_OVER_ROOT_PI = 2.0 / sqrt(pi)
+
+
+@lru_cache(maxsize=64)
+def shifted(value: Callable[..., Any], slope: Callable[..., Any]) -> tuple[Any, Any]:
+    """Returns V(r) - V(c) - (r - c) V'(c) with the cutoff c: neither energy nor force jumps there. [fennell2006]
+
+    V(c) and V'(c) are in the table, for every pair of kinds of sites.
+    """
+
+    def at_cutoff(p: Any, a: int, b: int) -> int:
+        return int(p[9] + 2.0 * (p[8] * p[a - 3] + p[b - 3]))
+
+    def shifted_value(r: float, p: Any, a: int, b: int) -> float:
+        k = at_cutoff(p, a, b)
+        return float(value(r, p, a, b) - p[k] - (r - p[3]) * p[k + 1])
+
+    def shifted_slope(r: float, p: Any, a: int, b: int) -> tuple[float, float]:
+        (v, dv), k = slope(r, p, a, b), at_cutoff(p, a, b)
+        return v - p[k] - (r - p[3]) * p[k + 1], dv - p[k + 1]
+
+    return shifted_value, shifted_slope
+
+
+@lru_cache(maxsize=64)
+def along_line(value: Callable[..., Any]) -> Callable[..., float]:
+    """Returns a potential of the distance with the arguments of one of directions."""
+
+    def directed_value(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> float:
+        return float(value(sqrt(dot(d, d)), p, a, b))
+
+    return directed_value
+
+
+@lru_cache(maxsize=64)
+def slope_along_line(slope: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the same with its derivatives."""
+
+    def directed_slope(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> Any:
+        r = sqrt(dot(d, d))
+        v, dv = slope(r, p, a, b)
+        c, none = dv / r, (0.0, 0.0, 0.0)
+        return v, (c * d[0], c * d[1], c * d[2]), none, none
+
+    return directed_slope
 
 
 def place_sites(n: int, x: Any, q: Any, p: Any, work: Any, directed: bool) -> None:
@@ -92,7 +193,7 @@ def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> For
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
         count, stride = int(p[0]), SITE + int(p[1])
-        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
+        cutoff, side = p[3], vector_at(p, 4)
         place_sites(n, x, q, p, work, False)
         for a in range(count):
             k = PAIRS_HEAD + stride * a
@@ -101,11 +202,7 @@ def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> For
                 d, r = apart(xa, vector_at(work, 3 * b), side)
                 if cut and r >= cutoff:
                     continue
-                value, dv = slope(r, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
-                if cut:
-                    factor, change = switch(r, begin, cutoff)
-                    dv = dv * factor + value * change
-                c = dv / r
+                c = slope(r, p, k + SITE, PAIRS_HEAD + stride * b + SITE)[1] / r
                 f = (c * d[0], c * d[1], c * d[2])
                 fa = (fa[0] + f[0], fa[1] + f[1], fa[2] + f[2])
                 add_vector(work, 3 * (count + b), (-f[0], -f[1], -f[2]))
@@ -116,36 +213,13 @@ def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> For
 
 
 @lru_cache(maxsize=64)
-def radial_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -> Energy:
-    """Returns the energy of the same: `potential(r, p, a, b)`."""
-    apart = separation(periodic=periodic)
-
-    def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
-        count, stride = int(p[0]), SITE + int(p[1])
-        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
-        place_sites(n, x, q, p, work, False)
-        total = 0.0
-        for a in range(count):
-            k = PAIRS_HEAD + stride * a
-            for b in range(int(p[k + 1]), count):
-                r = apart(vector_at(work, 3 * a), vector_at(work, 3 * b), side)[1]
-                if cut and r >= cutoff:
-                    continue
-                value = potential(r, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
-                total += value * switch(r, begin, cutoff)[0] if cut else value
-        return total
-
-    return energy
-
-
-@lru_cache(maxsize=64)
 def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> Forces:
     """Returns the forces between sites with axes: `slope(d, u, w, p, a, b)` is V and its derivatives by d, u and w."""
     apart = separation(periodic=periodic)
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
         count, stride = int(p[0]), SITE + int(p[1])
-        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
+        cutoff, side = p[3], vector_at(p, 4)
         place_sites(n, x, q, p, work, True)
         for a in range(count):
             k = PAIRS_HEAD + stride * a
@@ -155,13 +229,7 @@ def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> F
                 if cut and r >= cutoff:
                     continue
                 w = vector_at(work, 3 * (2 * count + b))
-                value, vd, vu, vw = slope(d, u, w, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
-                if cut:
-                    factor, change = switch(r, begin, cutoff)
-                    c = value * change / r
-                    vd = (factor * vd[0] + c * d[0], factor * vd[1] + c * d[1], factor * vd[2] + c * d[2])
-                    vu = (factor * vu[0], factor * vu[1], factor * vu[2])
-                    vw = (factor * vw[0], factor * vw[1], factor * vw[2])
+                _, vd, vu, vw = slope(d, u, w, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
                 add_vector(work, 3 * (count + a), vd)
                 add_vector(work, 3 * (count + b), (-vd[0], -vd[1], -vd[2]))
                 add_vector(work, 3 * (3 * count + a), (-vu[0], -vu[1], -vu[2]))
@@ -172,24 +240,86 @@ def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> F
 
 
 @lru_cache(maxsize=64)
-def directed_energy(potential: Callable[..., Any], *, cut: bool, periodic: bool) -> Energy:
-    """Returns the energy of the same: `potential(d, u, w, p, a, b)`."""
+def pairs_of_bodies(slope: Callable[..., Any], *, directed: bool, periodic: bool) -> Forces:
+    """Returns the forces between all sites of two bodies, if their centres of mass are nearer than the cutoff.
+
+    With E, the sum of `slope(d, u, w, p, a, b)[0]` over the sites of two bodies, and S, the factor that switches them
+    off at the distance r of their centres, the energy is S(r) E: sites are pushed by S grad E, centres by E grad S. All
+    sites of a body belong to the image whose centre is nearest.
+    """
+    apart = separation(periodic=periodic)
+
+    def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
+        count, stride = int(p[0]), SITE + int(p[1])
+        cutoff, side = p[3], vector_at(p, 4)
+        place_sites(n, x, q, p, work, directed)
+        first = 0
+        while first < count:
+            k = PAIRS_HEAD + stride * first
+            i, other = int(p[k]), int(p[k + 1])
+            beyond, here = other, vector_at(x, 3 * i)
+            while other < count:
+                m = PAIRS_HEAD + stride * other
+                j, begin, end = int(p[m]), other, int(p[m + 1])
+                other = end
+                there = vector_at(x, 3 * j)
+                d, r = apart(here, there, side)
+                if r >= cutoff:
+                    continue
+                factor, change = switch(r, p[2], cutoff)
+                image = (here[0] + d[0] - there[0], here[1] + d[1] - there[1], here[2] + d[2] - there[2])
+                total = 0.0
+                for a in range(first, beyond):
+                    xa = combine(image, -1.0, vector_at(work, 3 * a))
+                    u = vector_at(work, 3 * (2 * count + a)) if directed else image
+                    for b in range(begin, end):
+                        w = vector_at(work, 3 * (2 * count + b)) if directed else image
+                        at = PAIRS_HEAD + stride * a + SITE, PAIRS_HEAD + stride * b + SITE
+                        v, vd, vu, vw = slope(combine(xa, 1.0, vector_at(work, 3 * b)), u, w, p, at[0], at[1])
+                        total += v
+                        push = (factor * vd[0], factor * vd[1], factor * vd[2])
+                        add_vector(work, 3 * (count + a), push)
+                        add_vector(work, 3 * (count + b), (-push[0], -push[1], -push[2]))
+                        if directed:
+                            turn = (-factor * vu[0], -factor * vu[1], -factor * vu[2])
+                            add_vector(work, 3 * (3 * count + a), turn)
+                            turn = (-factor * vw[0], -factor * vw[1], -factor * vw[2])
+                            add_vector(work, 3 * (3 * count + b), turn)
+                c = total * change / r
+                add_vector(g, 3 * i, (c * d[0], c * d[1], c * d[2]))
+                add_vector(g, 3 * j, (-c * d[0], -c * d[1], -c * d[2]))
+            first = beyond
+        collect_sites(n, q, p, work, g, directed)
+
+    return forces
+
+
+@lru_cache(maxsize=64)
+def pair_energy(potential: Callable[..., Any], *, directed: bool, by_body: bool, cut: bool, periodic: bool) -> Energy:
+    """Returns the energy of all pairs, by `potential(d, u, w, p, a, b)`; it is that of the forces of the same kind."""
     apart = separation(periodic=periodic)
 
     def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
         count, stride = int(p[0]), SITE + int(p[1])
-        begin, cutoff, side = p[2], p[3], vector_at(p, 4)
-        place_sites(n, x, q, p, work, True)
-        total = 0.0
+        cutoff, side = p[3], vector_at(p, 4)
+        place_sites(n, x, q, p, work, directed)
+        total = float(p[10])
         for a in range(count):
             k = PAIRS_HEAD + stride * a
             for b in range(int(p[k + 1]), count):
+                m, factor = PAIRS_HEAD + stride * b, 1.0
                 d, r = apart(vector_at(work, 3 * a), vector_at(work, 3 * b), side)
+                if by_body:
+                    here, there = vector_at(x, 3 * int(p[k])), vector_at(x, 3 * int(p[m]))
+                    away, r = apart(here, there, side)
+                    from_here, from_there = combine(vector_at(work, 3 * a), -1.0, here), combine(there, -1.0, away)
+                    d = combine(combine(vector_at(work, 3 * b), -1.0, from_there), -1.0, from_here)
+                    factor = switch(r, p[2], cutoff)[0]
                 if cut and r >= cutoff:
                     continue
-                u, w = vector_at(work, 3 * (2 * count + a)), vector_at(work, 3 * (2 * count + b))
-                value = potential(d, u, w, p, k + SITE, PAIRS_HEAD + stride * b + SITE)
-                total += value * switch(r, begin, cutoff)[0] if cut else value
+                u = vector_at(work, 3 * (2 * count + a)) if directed else d
+                w = vector_at(work, 3 * (2 * count + b)) if directed else d
+                total += factor * potential(d, u, w, p, k + SITE, m + SITE)
         return total
 
     return energy

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from polhode.systems.events import closest_approach as closest_approach
     from polhode.systems.events import contact as contact
     from polhode.systems.forces import CentralBody as CentralBody
+    from polhode.systems.forces import CutoffJump as CutoffJump
     from polhode.systems.forces import Site as Site
     from polhode.systems.forces import Spring as Spring
     from polhode.systems.forces import Springs as Springs
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "CentralBody": "forces",
+    "CutoffJump": "forces",
     "Site": "forces",
     "Spring": "forces",
     "Springs": "forces",

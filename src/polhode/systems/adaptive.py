@@ -88,10 +88,10 @@ class AdaptiveRun(SystemRun):
         """Goes back to the start, or to another state there, for a run with this accuracy."""
         self.level = level
         self.y[:] = self.start if start is None else start
-        heat, count, n = self.heat, self.count, self.n
-        heat[: nodes.HEAD] = 0.0
-        heat[nodes.LEFT], heat[nodes.RATE], heat[nodes.TIME] = level.left, 1.0, self.plan.t_start
-        heat[nodes.NEXT] = self.first_step * level.step_error ** (1 / nodes.ORDER)
+        memory, count, n = self.memory, self.count, self.n
+        memory[: nodes.HEAD] = 0.0
+        memory[nodes.LEFT], memory[nodes.RATE], memory[nodes.TIME] = level.left, 1.0, self.plan.t_start
+        memory[nodes.NEXT] = self.first_step * level.step_error ** (1 / nodes.ORDER)
         count[_COUNTS] = 0
         count[AT.rows] = len(self.t)
         self.seconds, self.stopped = 0.0, None
@@ -124,11 +124,11 @@ class AdaptiveRun(SystemRun):
     @property
     def suggested(self) -> float:
         """The sum of the errors that the polynomials of all steps suggest."""
-        return float(self.heat[nodes.SUGGESTED])
+        return float(self.memory[nodes.SUGGESTED])
 
     def solution_as(self, made: "Made", status: Status, **remarks: Any) -> SystemSolution:
         """Returns the solution of a whole run that was made before, with what else is known of it."""
-        self.level, self.y[:], self.heat[nodes.TIME] = made.level, made.last, self.plan.t_end
+        self.level, self.y[:], self.memory[nodes.TIME] = made.level, made.last, self.plan.t_end
         self.count[AT.done], self.count[AT.evaluations] = made.steps, made.evaluations
         return self.solution_of(status, np.array(self.t), made.rows, **remarks)
 
@@ -137,7 +137,7 @@ class AdaptiveRun(SystemRun):
 
     def _call(self, drive: Callable[..., int], stop: int, last: float | None = None) -> int:
         return drive(
-            self.setting, self.values, _NO_NUMBERS, self.heat, self.y, self.g, self.before, self.work,
+            self.setting, self.values, _NO_NUMBERS, self.memory, self.y, self.g, self.before, self.work,
             self.out.reshape(-1), self.t, _NO_KINDS, self.count, self.plan.t_end, self.span, self.level.step_error,
             stop,
         )  # fmt: skip
@@ -145,7 +145,7 @@ class AdaptiveRun(SystemRun):
     def advance(self, drive: Callable[..., int], target: int) -> Status:
         """Makes steps up to the end, or up to this number, in chunks."""
         chunk = 1 if self.progress else self.chunk
-        while (done := int(self.count[AT.done])) < target and self.heat[nodes.TIME] != self.plan.t_end:
+        while (done := int(self.count[AT.done])) < target and self.memory[nodes.TIME] != self.plan.t_end:
             stop = min(target, done + chunk)
             clock = time.perf_counter()
             try:
@@ -162,48 +162,48 @@ class AdaptiveRun(SystemRun):
                 return Status(status)
             chunk = max(1, int((stop - done) * min(GROWTH, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
-                part = abs(self.heat[nodes.TIME] - self.plan.t_start) / abs(self.span)
+                part = abs(self.memory[nodes.TIME] - self.plan.t_start) / abs(self.span)
                 self.progress(int(part * REPORTED_PARTS), REPORTED_PARTS)
         return Status.OK
 
     def _undo_step(self) -> None:
         """Goes back to before the step in which an exception came, which then has no polynomial."""
         self.y[:] = self.before[: ROW * self.n]
-        self.heat[nodes.KNOWN] = 0.0
+        self.memory[nodes.KNOWN] = 0.0
 
-    def each_step(self) -> Iterator[Step]:
+    def each_steps(self) -> Iterator[list[Step]]:
         """Makes one step after the other, and yields where each begins and ends."""
         drive = self.loop()
         self.count[AT.rows] = 0  # who looks at every step also keeps the rows
-        while (t := float(self.heat[nodes.TIME])) != self.plan.t_end:
+        while (t := float(self.memory[nodes.TIME])) != self.plan.t_end:
             state, done = np.array(self.y), int(self.count[AT.done])
             status = self.advance(drive, done + 1)
             if status != Status.OK:
-                yield Step(t, state, t, state, done, status)
+                yield [Step(t, state, t, state, done, status)]
                 return
-            new = float(self.heat[nodes.TIME])
-            yield Step(t, state, new, np.array(self.y), done, inside=self._at_nodes(new - t))
+            new = float(self.memory[nodes.TIME])
+            yield [Step(t, state, new, np.array(self.y), done, inside=self._at_nodes(new - t))]
 
     def _at_nodes(self, h: float) -> tuple[tuple[float, Floats], ...]:
         """Returns the nodes of the last step, and the states there."""
         n = self.n
-        rows = self.heat[nodes.HEAD : nodes.HEAD + nodes.NODES * nodes.ROWS * n].reshape(-1, nodes.NODES)
+        rows = self.memory[nodes.HEAD : nodes.HEAD + nodes.NODES * nodes.ROWS * n].reshape(-1, nodes.NODES)
         order = np.r_[13 * n : 20 * n, 10 * n : 13 * n, 20 * n : 23 * n]  # positions, attitudes, velocities, momenta
         return tuple((c * h, np.array(y)) for c, y in zip(nodes.PLACES, rows[order].T, strict=True))
 
     def within(self, step: Step, length: float) -> Floats:
         """Returns the state after a part of the step that was made last, which changes nothing else."""
-        heat, count = self.heat, self.count
-        kept = [np.array(a) for a in (self.y, heat[: nodes.HEAD], count)]
+        memory, count = self.memory, self.count
+        kept = [np.array(a) for a in (self.y, memory[: nodes.HEAD], count)]
         self.y[:] = step.before
         self.t, t, self.out, out = np.array([step.t + length]), self.t, np.empty((1, self.y.size)), self.out
         # The step is made again with an output time in it: the loop then makes a step aside, by the same polynomial.
-        heat[nodes.TIME], heat[nodes.NEXT] = step.t, step.t_new - step.t
+        memory[nodes.TIME], memory[nodes.NEXT] = step.t, step.t_new - step.t
         count[AT.rows], count[AT.row] = 1, 0
         status = self._call(self.loop(), int(count[AT.done]) + 1)
         found = np.array(self.out[0])
         evaluations = int(count[AT.evaluations])
-        for a, b in zip((self.y, heat[: nodes.HEAD], count), kept, strict=True):
+        for a, b in zip((self.y, memory[: nodes.HEAD], count), kept, strict=True):
             a[:] = b
         count[AT.evaluations], self.t, self.out = evaluations, t, out
         if status != 0:
@@ -215,7 +215,7 @@ class AdaptiveRun(SystemRun):
     @property
     def t_reached(self) -> float:
         """The time that was reached."""
-        return float(self.heat[nodes.TIME]) if self.stopped is None else self.stopped
+        return float(self.memory[nodes.TIME]) if self.stopped is None else self.stopped
 
     def assembled(self, status: Status) -> SystemSolution:
         """Returns a solution of what there is."""
@@ -229,7 +229,7 @@ class AdaptiveRun(SystemRun):
         remarks = {"stats": Stats(done, int(self.count[AT.evaluations]), self.seconds)} | remarks
         return SystemSolution(
             system=self.system, forces=self.forces, method=plan.method.name,
-            step=(reached - self.t_begin) / done if done else float(self.heat[nodes.NEXT]), t=t, position=x,
+            step=(reached - self.t_begin) / done if done else float(self.memory[nodes.NEXT]), t=t, position=x,
             quaternion=q, velocity=v, momentum=m, status=status, message=self._message(status),
             t_span=(self.t_begin, plan.t_end), t_last=reached, last=np.array(self.y), grid=(reached, 0),
             step_error=self.level.step_error, **remarks,

@@ -3,23 +3,26 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from polhode import _check
-from polhode._arrays import Floats
-from polhode.core.bodies import ROW
+from polhode import _check, _watch
+from polhode._arrays import Floats, lengths
+from polhode._watch import ROUND_OFF, Between, Earlier, Evaluator, Hit, Looks, Row, Values, warn_of_unresolved
+from polhode.core.bodies import AT, ROW
 from polhode.core.status import Status
-from polhode.systems.forces import Forces, Pairs
+from polhode.systems.forces import Forces, box_of
 from polhode.systems.run import Step, SystemRun, outward
 from polhode.systems.solution import SystemSolution
+from polhode.systems.system import System
 
 WIDER = 1e-3
 """The part of a long step by which the bracket of a zero inside it is widened."""
-MOST_LOOKS = 60
-"""Looks at an event function for one zero: bisection alone would need as many."""
+EPSILON, NOISE_DRAWS = 2.0**-52, 4
+"""By what part all numbers of a state are changed, with signs that are drawn so many times, to see what round-off does
+to a function."""
+NOTHING = np.zeros((1, 0))
 
 EventFunction = Callable[[float, Floats, Floats, Floats, Floats], float]
 """`g(t, x, q, v, w)`: positions, quaternions, velocities and rates of all bodies, one row for each."""
@@ -31,7 +34,7 @@ class SystemEvent:
 
     The function takes the time and arrays with a row for each body: positions, quaternions (scalar first), velocities
     in space and rates in body axes. It is looked at after every step, and with `rtol`, where steps are long, at eight
-    times within each; a sign that changes twice between two looks is not seen.
+    times within each; then more often, where its curve suggests zeros between looks. Under a heat bath it is not.
     """
 
     function: EventFunction
@@ -126,18 +129,133 @@ def _in_box(event: SystemEvent, function: Approach | Gap, bodies: int, forces: F
             raise IndexError(f"the event {event.name}: {i!r} is no body; there are bodies 0 to {bodies - 1}")
     if apart.first == apart.second:
         raise ValueError(f"the event {event.name}: these are the same body")
-    boxes = {p.box for p in forces.parts if isinstance(p, Pairs) and p.box is not None}
-    if len(boxes) > 1:
-        raise ValueError(f"the event {event.name}: the forces have boxes of different sides, {sorted(boxes)}")
-    return replace(function, apart=replace(apart, box=next(iter(boxes), None)))
+    try:
+        return replace(function, apart=replace(apart, box=box_of(forces)))
+    except ValueError as problem:
+        raise ValueError(f"the event {event.name}: {problem}") from None
+
+
+class SystemEvaluator(Evaluator):
+    """The function of an event of a system. States are rows of all numbers, as the loop has them, in `z`."""
+
+    event: SystemEvent  # type: ignore[assignment]
+
+    def check(self, start: Row) -> None:
+        """Takes all functions."""
+
+    def values(self, looks: Looks, body: System) -> Values:
+        """Returns the values at states given by rows."""
+        x, q, v, m = outward(body, looks.z)
+        w = np.stack([b.rate(m[:, i]) for i, b in enumerate(body.bodies)], axis=1)
+        g = np.empty(looks.t.size)
+        for k, t in enumerate(looks.t.tolist()):
+            try:
+                g[k] = float(self.event.function(t, x[k], q[k], v[k], w[k]))
+                if not math.isfinite(g[k]):
+                    raise ValueError(f"the event {self.event.name} is {g[k]} at t = {t:.12g}")
+            except IndexError as problem:
+                last = len(body) - 1
+                return Values(
+                    g[:k], IndexError(f"the event {self.event.name}: {problem}; there are bodies 0 to {last}")
+                )
+            except BaseException as problem:  # by the user's function, or by Ctrl-C
+                return Values(g[:k], problem)
+        return Values(g)
+
+    def value(self, row: Row, body: System) -> float:
+        """Returns the value at one state."""
+        found = self.values(Looks(np.array([row.t]), row.q[None], row.m[None], row.z[None]), body)
+        if found.problem is not None:
+            raise found.problem
+        return float(found.g[0])
+
+    def noise(self, row: Row, body: System, g: Floats) -> float:
+        """Returns what changes of the last digits of time and state, or of values like these, do to the function."""
+        here, most = self.value(row, body), EPSILON * float(np.abs(g).max())
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(NOISE_DRAWS, row.z.size))
+        for sign in signs:
+            near = row._replace(t=row.t + math.ulp(row.t), z=row.z * (1.0 + EPSILON * sign))
+            most = max(most, abs(self.value(near, body) - here))
+        return ROUND_OFF * most
+
+
+class Finder(_watch.Watch):
+    """The events of a system: the finder of one body, with states of all bodies."""
+
+    def __init__(self, run: SystemRun, events: tuple[SystemEvent, ...], earlier: Earlier | None) -> None:
+        self.run, self.steps = run, list[Step]()
+        start = Row(run.t_begin, NOTHING[0], NOTHING[0], np.array(run.y))
+        evaluators = [SystemEvaluator(e) for e in events]  # type: ignore[arg-type]
+        super().__init__(
+            events, evaluators, run.system, start, math.copysign(1.0, run.plan.t_end - run.t_begin), earlier
+        )
+
+    def look_at(self, steps: list[Step]) -> Hit | None:
+        """Notes the events along steps that were made; returns the terminal one, if there was one."""
+        self.steps = steps
+        looks = [look for s in steps for look in (*((s.t + at, y) for at, y in s.inside), (s.t_new, s.after))]
+        none = np.zeros((len(looks), 0))
+        return self.look(
+            Looks(np.array([t for t, _ in looks]), none, none, np.array([y for _, y in looks])), self.between
+        )
+
+    def step_at(self, t: float) -> Step:
+        """Returns the step within which a time lies, or at whose end."""
+        ends = [self.sign * s.t_new for s in self.steps]
+        return self.steps[min(int(np.searchsorted(ends, self.sign * t)), len(ends) - 1)]
+
+    def between(self, t: float, q: Floats, m: Floats, z: Floats, times: Floats) -> tuple[Floats, Floats, Floats]:
+        """Returns the states at times within the last steps, by steps aside."""
+        none = np.zeros((times.size, 0))
+        return none, none, np.array([self.state_at(at) for at in times.tolist()])
+
+    def state_at(self, t: float) -> Floats:
+        """Returns the state at a time within the last steps."""
+        step = self.step_at(t)
+        if t in (step.t, step.t_new):
+            return np.array(step.before if t == step.t else step.after)
+        return self.run.within(step, t - step.t)
+
+    def _parts(self, looks: Looks) -> Any:
+        """Returns the number of parts into which intervals are to be cut, by the turn of the fastest body.
+
+        Steps that adapt are looked at at their nodes, which are as near to each other as the motion asks for.
+        """
+        if any(s.inside for s in self.steps):
+            return np.ones(looks.t.size - 1, dtype=np.int64)
+        n, setting = self.run.n, self.run.setting.reshape(self.run.n, -1)
+        w = (looks.z[:, 10 * n :].reshape(-1, n, 3) - setting[:, 10:13]) * setting[:, 3:6]
+        rate = lengths(w).max(axis=1)
+        return self._parts_of(looks.t, np.abs(np.diff(looks.t)) * np.maximum(rate[1:], rate[:-1]))
+
+    def _followed(
+        self, which: int, before_t: Floats, before_g: Floats, looks: Looks, g: Floats, between: Between
+    ) -> tuple[Looks, Floats]:
+        """Returns looks and values as they are where a heat bath makes the motion rough: no curve describes it."""
+        if self.run.plan.heat is not None:
+            return looks, g
+        return super()._followed(which, before_t, before_g, looks, g, between)
+
+    def _located(self, which: int, a: Row, b: Row, ga: float, gb: float, between: Between) -> Row:
+        """Returns the zero between two rows. States at nodes are not quite those of the motion: others are taken."""
+        step = self.step_at(b.t)
+        if step.inside:
+            margin, rows = WIDER * (step.t_new - step.t), list[Row]()
+            for t in (a.t - margin, b.t + margin):
+                t = self.sign * min(max(self.sign * t, self.sign * step.t), self.sign * step.t_new)
+                rows.append(a._replace(t=t, z=self.state_at(t)))
+            u, v = (self.evaluators[which].value(row, self.body) for row in rows)
+            if (u < 0.0) != (v < 0.0):
+                a, b, ga, gb = rows[0], rows[1], u, v
+        return super()._located(which, a, b, ga, gb, between)
 
 
 class Watch:
     """A run that looks for events after every step."""
 
-    def __init__(self, run: SystemRun, events: tuple[SystemEvent, ...]) -> None:
-        self.run, self.events = run, events
-        self.found: list[list[tuple[float, Floats]]] = [[] for _ in events]
+    def __init__(self, run: SystemRun, events: tuple[SystemEvent, ...], earlier: Earlier | None = None) -> None:
+        self.run, self.events, self.earlier = run, events, earlier
+        self.finder: Finder | None = None
         self.rows: list[tuple[float, Floats]] = []
         self.due = [] if run.plan.times is None else run.plan.times.tolist()
 
@@ -146,80 +264,35 @@ class Watch:
         return self.run.guarded(self._run, self._assembled)
 
     def _run(self) -> Status:
-        begin, start = self.run.t_begin, np.array(self.run.y)
-        self._note(begin, start, 0)
-        values = self._look(begin, start)
-        for step in self.run.each_step():
-            if step.status != Status.OK:
-                return step.status
-            new = self._look(step.t_new, step.after)
-            if (end := self._look_between(step, values, new)) is not None:
-                self._end_at(*end)
-                return Status.OK
-            values = new
-            self._note(step.t_new, step.after, step.number + 1)
+        self._note(self.run.t_begin, np.array(self.run.y), 0)
+        finder = self.finder = Finder(self.run, self.events, self.earlier)
+        for steps in self.run.each_steps():
+            made = [s for s in steps if s.status == Status.OK]
+            if made:
+                hit = None
+                try:
+                    hit = finder.look_at(made)
+                finally:
+                    self._keep(made, finder.last.t if hit is None else hit.row.t, finder)
+                if hit is not None:
+                    self._end_at(finder.step_at(hit.row.t), hit.row)
+                    return Status.OK
+            if len(made) < len(steps):
+                return steps[-1].status
         return Status.OK
 
-    def _look(self, t: float, state: Floats) -> list[float]:
-        system = self.run.system
-        x, q, v, m = (a[0] for a in outward(system, state[None, :]))
-        w = np.array([b.rate(m[k]) for k, b in enumerate(system.bodies)])
-        out = []
-        for e in self.events:
-            try:
-                value = float(e.function(t, x, q, v, w))
-            except IndexError as problem:
-                last = len(system) - 1
-                raise IndexError(f"the event {e.name}: {problem}; there are bodies 0 to {last}") from problem
-            if not np.isfinite(value):
-                raise ValueError(f"the event {e.name} is {value} at t = {t:.12g}")
-            out.append(value)
-        return out
-
-    def _look_between(self, step: Step, values: list[float], new: list[float]) -> tuple[float, Floats] | None:
-        """Notes the zeros within a step, and output times before a terminal one; returns where the run ends."""
-        looks = [(0.0, values), *((at, self._look(step.t + at, y)) for at, y in step.inside)]
-        looks.append((step.t_new - step.t, new))
-        zeros = []
-        for (low, before), (high, after) in pairwise(looks):
-            for k, (e, a, b) in enumerate(zip(self.events, before, after, strict=True)):
-                rises = a < 0.0 <= b
-                falls = a > 0.0 >= b
-                if (rises and e.direction >= 0) or (falls and e.direction <= 0):
-                    zeros.append((*self._zero(step, k, low, high, a, b), k))
-        zeros.sort(key=lambda z: abs(z[0] - step.t))
-        for t, state, k in zeros:
-            self.found[k].append((t, state))
-            if self.events[k].terminal:
-                self._note_times(step, t)
-                return t, state
-        self._note_times(step, step.t_new, open_end=True)
-        return None
-
-    def _zero(self, step: Step, k: int, low: float, high: float, a: float, b: float) -> tuple[float, Floats]:
-        """Returns time and state of a zero within a part of a step, by secants kept within a shrinking bracket."""
-        h, t0, state = step.t_new - step.t, step.t, step.after
-        if step.inside:  # states inside a step are not quite those of the motion: the bracket is widened, and looked at
-            margin = WIDER * h
-            x, y = (min(max(z / h, 0.0), 1.0) * h for z in (low - margin, high + margin))
-            u, v = (self._look(t0 + z, self.run.within(step, z))[k] if z else a for z in (x, y))
-            if (u < 0.0) != (v < 0.0):
-                low, high, a, b = x, y, u, v
-        resolution, last = 4e-16 * max(abs(t0), abs(h)), math.inf
-        for _ in range(MOST_LOOKS):
-            x = high - b * (high - low) / (b - a) if b != a else 0.5 * (low + high)
-            if not min(low, high) < x < max(low, high):
-                x = 0.5 * (low + high)
-            state = self.run.within(step, x)
-            value = self._look(t0 + x, state)[k]
-            if value == 0.0 or min(abs(high - low), abs(x - last)) <= resolution:
-                return t0 + x, state
-            last = x
-            if (value < 0.0) == (a < 0.0):
-                low, a, b = x, value, 0.5 * b  # Illinois: the other end counts half
-            else:
-                high, b, a = x, value, 0.5 * a
-        return t0 + x, state
+    def _keep(self, steps: list[Step], end: float, finder: Finder) -> None:
+        """Keeps rows of output in steps up to a time."""
+        sign = finder.sign
+        for step in steps:
+            while self.due and sign * self.due[0] <= sign * min(end, step.t_new, key=lambda t: sign * t):
+                if self.run.is_at(self.due[0], step.t_new):
+                    break
+                t = self.due.pop(0)
+                self.rows.append((t, finder.state_at(t)))
+            if sign * step.t_new > sign * end:
+                return
+            self._note(step.t_new, step.after, step.number + 1)
 
     def _note(self, t: float, state: Floats, i: int) -> None:
         """Keeps a row of output at the end of a step."""
@@ -231,30 +304,24 @@ class Watch:
         while self.due and self.run.is_at(self.due[0], t):
             self.rows.append((self.due.pop(0), np.array(state)))
 
-    def _note_times(self, step: Step, end: float, *, open_end: bool = False) -> None:
-        """Keeps rows at output times within a step."""
-        forward = 1.0 if self.run.plan.step > 0 else -1.0
-        while self.due and forward * self.due[0] <= forward * end:
-            if open_end and self.run.is_at(self.due[0], end):
-                return
-            t = self.due.pop(0)
-            self.rows.append((t, self.run.within(step, t - step.t) if t != step.t else np.array(step.before)))
-
-    def _end_at(self, t: float, state: Floats) -> None:
+    def _end_at(self, step: Step, row: Row) -> None:
         """Ends the run at a terminal event, which has a row."""
         run = self.run
-        run.y[:], run.stopped = state, t
-        if not self.rows or self.rows[-1][0] != t:
-            self.rows.append((t, np.array(state)))
+        run.y[:], run.stopped, run.count[AT.done] = row.z, row.t, step.number + 1
+        if not self.rows or self.rows[-1][0] != row.t:
+            self.rows.append((row.t, np.array(row.z)))
 
     def _assembled(self, status: Status) -> SystemSolution:
-        run = self.run
-        times = np.array([t for t, _ in self.rows])
-        states = np.array([y for _, y in self.rows]).reshape(-1, ROW * run.n)
-        whole = run.solution_of(status, times, states)
+        finder = self.finder
+        whole = self._solution_of(status, self.rows)
         events = []
-        for e, found in zip(self.events, self.found, strict=True):
-            rows = np.array([y for _, y in found]).reshape(-1, ROW * run.n)
-            at = run.solution_of(status, np.array([t for t, _ in found]), rows)
-            events.append(at.having(metadata={"event": e.name}))
+        for k, e in enumerate(self.events):
+            found = [(hit.row.t, hit.row.z) for hit in (finder.hits if finder else ()) if hit.which == k]
+            events.append(self._solution_of(status, found).having(metadata={"event": e.name}))
+        if finder is not None:
+            warn_of_unresolved([(self.events[k].name, t) for k, t in finder.unresolved.items()])
         return whole.having(events=tuple(events))
+
+    def _solution_of(self, status: Status, rows: list[tuple[float, Floats]]) -> SystemSolution:
+        states = np.array([y for _, y in rows]).reshape(-1, ROW * self.run.n)
+        return self.run.solution_of(status, np.array([t for t, _ in rows]), states)

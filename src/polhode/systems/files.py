@@ -59,7 +59,7 @@ def _labels() -> dict[str, Variable]:
     }
 
 
-def _arrays(s: SystemSolution) -> dict[str, Variable]:
+def table_of(s: SystemSolution) -> dict[str, Variable]:
     """Returns everything that has a row for each time."""
     out = _labels()
     for name, (dimensions, long_name, units) in _NAMES.items():
@@ -73,7 +73,7 @@ def dataset(s: SystemSolution) -> Dataset:
     """Returns a solution as an xarray Dataset."""
     from xarray import Dataset
 
-    arrays = _arrays(s)
+    arrays = table_of(s)
     for name, errors in s.invariant_errors.items():
         note = {"long_name": f"relative change of the {name} since the start", "units": "1"}
         arrays[f"{name.replace(' ', '_')}_error"] = Variable(("time",), errors, note)
@@ -100,7 +100,7 @@ def _attributes(s: SystemSolution) -> dict[str, Any]:
 def save(s: SystemSolution, path: AnyPath, *, overwrite: bool) -> None:
     """Writes a solution to a file that appears whole or not at all."""
     system, n = s.system, len(s.system)
-    arrays = _arrays(s)
+    arrays = table_of(s)
     start = {
         "mass": system.mass, "inertia": np.array([b.tensor.ravel() for b in system.bodies]),
         "rotor": np.array([b.rotor for b in system.bodies]), "position_start": system.position,

@@ -3,6 +3,7 @@
 import ctypes
 import inspect
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats
+from polhode._arrays import Floats, lengths
 from polhode.compiled import Trampoline, forces_callback, program
 from polhode.compiled.derive import CannotDerive, gradient_of
 from polhode.core import bodies
 from polhode.core import pairs as kernels
 from polhode.core.outside import HALF_BITS
+from polhode.core.quat import to_space
 from polhode.core.types import Depends
+from polhode.integration.short_steps import levels_of_polhode
 from polhode.systems.system import System
 from polhode.torques import Torque
 
@@ -200,13 +203,41 @@ class Site:
         return f"Site({self.position}{''.join(f', {x:g}' for x in self.numbers)}{axis})"
 
 
+ORIGIN = (0.0, 0.0, 0.0)
+CUTS = ("shifted force", "sites", "bodies")
+"""How a cutoff ends a potential."""
 SWITCH_PART = 0.1
-"""The last part of the cutoff in which potentials are taken smoothly to zero."""
+"""The last part of the cutoff in which potentials are switched off, where they are."""
+DAMPING = 2.4
+"""The damping of charges times the cutoff: 0.2 per Angstrom where that is 12 Angstrom, as in fennell2006."""
+JUMP = 0.01
+"""A cutoff may take away this part of kT from the energy of two sites or bodies; more is warned of."""
+TRIED_TURNS = 24
+"""Orientations of two bodies at which their energy at the cutoff is computed."""
+TRIED_KINDS = 8
+"""Kinds of sites or bodies among which it is."""
+
+
+class CutoffJump(RuntimeWarning):
+    """A cutoff takes away energy that is not small beside kT.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> two = ph.System([ph.Body([1, 1, 0.5])] * 2, mass=1.0, position=[[0, 0, 0], [3, 0, 0]], velocity=[0, 0, 1])
+    >>> cut = ph.pairs(lambda r, a, b: 1 / r**3, [ph.systems.Site()], cutoff=2.0)
+    >>> with warnings.catch_warnings(record=True) as noted:
+    ...     warnings.simplefilter("always", ph.systems.CutoffJump)
+    ...     run = ph.simulate_system(two, cut, t_span=(0, 1), step=0.1)
+    ...
+    >>> print(str(noted[0].message).split(":")[0])
+    pairs(<lambda>) is cut off at the distance 2, where the energy of two sites is up to 0.125
+    """
 
 
 def pairs(
     potential: Callable[..., Any], sites: Any, *, cutoff: float | None = None, box: Any = None,
-    derivative: Callable[..., Any] | None = None,
+    derivative: Callable[..., Any] | None = None, cut: str | None = None, damping: float | None = None,
 ) -> "Pairs":  # fmt: skip
     """Makes forces of a potential between the sites of different bodies; forces and torques are derived from it.
 
@@ -220,14 +251,26 @@ def pairs(
     sites
         A list of `Site`, which every body has, or a list with a list for each body, which may be empty.
     cutoff
-        The distance of two sites beyond which they do not act on each other. In the last tenth of it, the potential is
-        taken to zero smoothly, so that energy is conserved. Without one, all pairs act.
+        The distance beyond which two sites, or two bodies, do not act on each other. Without one, all pairs act.
     box
         The sides of a periodic box; sites act on the nearest image of others. It needs a cutoff of at most half a side.
     derivative
         For a potential that cannot be differentiated automatically: `dV/dr(r, a, b)`, or for sites with axes a
         function of the same arguments that returns the derivatives by d, u and w, each three numbers. It is compared
         with the potential at the start of a run.
+    cut
+        How the cutoff c ends the potential. Forces are the gradient of the energy in all of them.
+
+        - "shifted force": two sites have the energy V(r) - V(c) - (r - c) V'(c). The default for potentials that fall
+          as 1/r, which are those of charges: whole charges may not be cut off. Not for sites with axes.
+        - "sites": in the last tenth of the cutoff, the potential of two sites is switched off. The default for others.
+        - "bodies": the same for all sites of two bodies together, by the distance of their centres of mass.
+
+        A run warns with `systems.CutoffJump` if a potential that is switched off is larger than kT / 100 at the cutoff.
+    damping
+        For charges, V = a b / r, with the shifted force: V is multiplied by erfc(damping r) before, as Fennell and
+        Gezelter (2006) do. Default: 2.4 / cutoff; 0 damps nothing. The energy then has a constant for each body, that
+        of its own charges and of what neutralises them at the cutoff, as Wolf and others (1999) have it.
 
     Examples
     --------
@@ -240,7 +283,7 @@ def pairs(
     >>> bool(run.velocity[-1, 0, 0] < 0)
     True
     """
-    return Pairs(potential, sites, cutoff, box, derivative)
+    return Pairs(potential, sites, cutoff, box, derivative, cut, damping)
 
 
 class Pairs(Forces):
@@ -250,7 +293,7 @@ class Pairs(Forces):
 
     def __init__(
         self, potential: Callable[..., Any], sites: Any, cutoff: float | None, box: Any,
-        derivative: Callable[..., Any] | None,
+        derivative: Callable[..., Any] | None, cut: str | None = None, damping: float | None = None,
     ) -> None:  # fmt: skip
         if not callable(potential):
             raise TypeError(f"the potential of pairs must be a function V(r, a, b), not {potential!r}")
@@ -265,7 +308,7 @@ class Pairs(Forces):
         if odd := [s for s in every if len(s.numbers) != self.count]:
             raise ValueError(f"all sites of a potential have as many numbers: {odd[0]} has not {self.count}")
         self.cutoff = None if cutoff is None else _check.number("cutoff", cutoff, positive=True)
-        self.box = None if box is None else _box(box)
+        self.box = None if box is None else sides_of(box)
         if self.box is not None:
             if self.cutoff is None:
                 raise ValueError(f"a box needs a cutoff, of at most half its least side: {min(self.box) / 2:g}")
@@ -290,18 +333,150 @@ class Pairs(Forces):
                     f"the potential {_name_of(potential)} cannot be differentiated automatically: {why}; or pass "
                     "derivative="
                 ) from None
+        self.kinds = {numbers: k for k, numbers in enumerate(dict.fromkeys(s.numbers for s in every))}
+        """The numbers that sites have, each once, in their order."""
+        self._choose_cut(cut, damping)
+
+    def _choose_cut(self, cut: str | None, damping: float | None) -> None:
+        """Sets how the potential ends at the cutoff, and the functions that do so."""
+        if cut is not None and cut not in CUTS:
+            raise ValueError(f"cut must be {', '.join(map(repr, CUTS[:-1]))} or {CUTS[-1]!r}, not {cut!r}")
+        if self.cutoff is None and (cut is not None or damping is not None):
+            raise ValueError("cut and damping say how a potential ends at a cutoff: give cutoff, too")
+        charges = self.cutoff is not None and not self.directed and self._falls_as_charges()
+        self.cut = None if self.cutoff is None else cut or ("shifted force" if charges else "sites")
+        if self.cut == "shifted force" and self.directed:
+            raise ValueError("the shifted force is for potentials of the distance: sites with axes need another cut")
+        pure = self.cut == "shifted force" and charges and self._is_of_charges()
+        if damping and not pure:
+            raise ValueError(
+                f"damping is for charges, V = a b / r, with the shifted force, and not for {self.name} with "
+                f"cut={self.cut!r}: make pairs of the charges alone, and add those of the rest"
+            )
+        self.damping = 0.0
+        if pure:
+            assert self.cutoff is not None
+            self.damping = DAMPING / self.cutoff if damping is None else _check.number("damping", damping)
+        if self.damping < 0.0:
+            raise ValueError(f"damping must not be negative, not {self.damping:g}")
+        if self.damping:
+            self.value, self.slope = kernels.damped(self.value, self.slope)
+        self._table: list[float] = []
+        self.own_energies: list[float] = [0.0] * len(self.sites)
+        """The constant energy of the bodies that have these sites."""
+        if self.cut == "shifted force":
+            self._table = [x for a in self.kinds for b in self.kinds for x in self._at_cutoff(a, b)]
+            if pure:
+                self.own_energies = [self._own_energy(own) for own in self.sites]
+            self.value, self.slope = kernels.shifted(self.value, self.slope)
+        elif self.cut == "sites":
+            switched = kernels.switched_directed if self.directed else kernels.switched
+            self.value, self.slope = switched(self.value, self.slope)
+
+    def _products(self, distances: Sequence[float]) -> Floats:
+        """Returns r V(r) at distances, over the cutoff, for kinds of sites and pairs of some; NaN: V has no value."""
+        numbers = [np.array(x) for x in self.kinds]
+        some = numbers[:: -(-len(numbers) // TRIED_KINDS) or 1]
+        tried = [*zip(numbers, numbers, strict=True), *((a, b) for a in some for b in some)]
+        out = []
+        for r in (self.cutoff * x for x in distances if self.cutoff):
+            try:
+                out.append([r * float(self.potential(r, a, b)) for a, b in tried])
+            except (ArithmeticError, ValueError):
+                out.append([math.nan] * len(tried))
+        return np.array(out)
+
+    def _falls_as_charges(self) -> bool:
+        """Whether the energy of some sites falls as 1/r far beyond the cutoff."""
+        far, farther = self._products((1e3, 1e4))
+        return bool((np.abs(farther - far) < 1e-3 * np.abs(far)).any())
+
+    def _is_of_charges(self) -> bool:
+        """Whether r V(r) is the same at all distances."""
+        found = self._products((0.05, 0.3, 1.0, 7.0))
+        return bool((np.abs(found - found[0]) <= 1e-12 * np.abs(found[0])).all())
+
+    def _at_cutoff(self, a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, float]:
+        """Returns the potential of two kinds of sites at the cutoff, damped as it may be, and its derivative."""
+        assert self.cutoff is not None
+        p = np.array([0.0] * 7 + [self.damping] + [0.0] * (kernels.PAIRS_HEAD - 8) + [*a, *b])
+        value, slope = self.slope(self.cutoff, p, kernels.PAIRS_HEAD, kernels.PAIRS_HEAD + self.count)
+        return float(value), float(slope)
+
+    def _own_energy(self, own: list[Site]) -> float:
+        """Returns half the sum of the energies of charges in a body as they are cut, less those of whole charges."""
+        total, cutoff = 0.0, self.cutoff or math.inf
+        for s in own:
+            for other in own:
+                k = 2 * (len(self.kinds) * self.kinds[s.numbers] + self.kinds[other.numbers])
+                v, dv = self._table[k : k + 2]
+                r = math.dist(s.position, other.position)
+                product = cutoff * float(self.potential(cutoff, np.array(s.numbers), np.array(other.numbers)))
+                part = math.erf(self.damping * r) / r if r > 0.0 else 2.0 * self.damping / math.sqrt(math.pi)
+                total += 0.5 * (-product * part - v - (r - cutoff) * dv)
+        return total
+
+    def warn_of_jump(self, kT: float, whose: str) -> None:
+        """Warns if what is switched off at the cutoff is not small beside kT; `whose` says where kT is from."""
+        jump = self.jump
+        if jump > JUMP * kT:
+            other = "" if self.directed else "take cut='shifted force', or "
+            warnings.warn(
+                f"{self.name} is cut off at the distance {self.cutoff:g}, where the energy of two {self.cut} is up to "
+                f"{jump:.3g}: more than a hundredth of kT = {kT:.3g}, {whose}. What is switched off there acts as a "
+                f"wall: {other}take a longer cutoff",
+                CutoffJump,
+                stacklevel=levels_of_polhode(),
+            )
+
+    @cached_property
+    def jump(self) -> float:
+        """The largest energy of two sites or bodies at the cutoff, of those that were tried."""
+        groups = self.sites
+        if self.cut == "sites":
+            lone = dict.fromkeys((s.numbers, s.axis) for own in self.sites for s in own)
+            groups = [[Site(ORIGIN, *numbers, axis=axis)] for numbers, axis in lone]
+        some = [own for own in groups[:: -(-len(groups) // TRIED_KINDS) or 1] if own]
+        tried = TRIED_TURNS if self.cut == "bodies" or self.directed else 1
+        turns = np.random.default_rng(0).normal(size=(tried, 2, 4))
+        turns /= lengths(turns)[..., None]
+        away, most = np.array([self.cutoff, 0.0, 0.0]), 0.0
+        for k, one in enumerate(some):
+            for other in some[k:]:
+                for p, q in turns.tolist():
+                    total = 0.0
+                    for s in one:
+                        for z in other:
+                            d = away + to_space(q, z.position) - np.array(to_space(p, s.position))
+                            axes = to_space(p, s.axis or ORIGIN), to_space(q, z.axis or ORIGIN)
+                            total += self._energy_of(s, z, d, *axes)
+                    most = max(most, abs(total))
+        return most
+
+    def _energy_of(self, s: Site, other: Site, d: Any, u: Any, w: Any) -> float:
+        one, two = np.array(s.numbers), np.array(other.numbers)
+        if self.directed:
+            return float(self.potential(tuple(d), tuple(u), tuple(w), one, two))
+        return float(self.potential(math.hypot(*d), one, two))
 
     @property
     def kernel(self) -> bodies.Forces:
-        """The loop over pairs of sites."""
+        """The loop over pairs of sites, or of bodies."""
+        periodic = self.box is not None
+        if self.cut == "bodies":
+            slope = self.slope if self.directed else kernels.slope_along_line(self.slope)
+            return kernels.pairs_of_bodies(slope, directed=self.directed, periodic=periodic)
         made = kernels.directed_pairs if self.directed else kernels.radial_pairs
-        return made(self.slope, cut=self.cutoff is not None, periodic=self.box is not None)
+        return made(self.slope, cut=self.cutoff is not None, periodic=periodic)
 
     @property
     def energy_kernel(self) -> bodies.Energy:
         """The same for the energy."""
-        made = kernels.directed_energy if self.directed else kernels.radial_energy
-        return made(self.value, cut=self.cutoff is not None, periodic=self.box is not None)
+        value = self.value if self.directed else kernels.along_line(self.value)
+        return kernels.pair_energy(
+            value, directed=self.directed, by_body=self.cut == "bodies", cut=self.cutoff is not None,
+            periodic=self.box is not None,
+        )  # fmt: skip
 
     def sites_of(self, system: System) -> list[list[Site]]:
         """Returns the sites of each body."""
@@ -316,14 +491,17 @@ class Pairs(Forces):
         listed = self.sites_of(system)
         total = sum(map(len, listed))
         cutoff = math.inf if self.cutoff is None else self.cutoff
-        out = [float(total), float(self.count), (1.0 - SWITCH_PART) * cutoff, cutoff]
-        out += [*(self.box or (1.0, 1.0, 1.0)), 0.0]
+        table = kernels.PAIRS_HEAD + (kernels.SITE + self.count) * total
+        constant = math.fsum(self.own_energies) * (len(system) if self.shared else 1)
+        out = [float(total), float(self.count), (1.0 - SWITCH_PART) * cutoff, cutoff, *(self.box or (1.0, 1.0, 1.0))]
+        out += [self.damping, float(len(self.kinds)), float(table), constant]
         following = 0
         for i, own in enumerate(listed):
             following += len(own)
             for s in own:
-                out += [float(i), float(following), *s.position, *(s.axis or (0.0, 0.0, 0.0)), *s.numbers]
-        return out
+                axis = s.axis or (float(self.kinds[s.numbers]), 0.0, 0.0)
+                out += [float(i), float(following), *s.position, *axis, *s.numbers]
+        return out + self._table
 
     def room(self, system: System) -> int:
         """Returns room for positions and forces of sites, and for their axes."""
@@ -335,7 +513,7 @@ class Pairs(Forces):
 
         turns = Rotation.from_quat(q, scalar_first=True)
         return [
-            (i, s, x[i] + turns[i].apply(s.position), turns[i].apply(s.axis or (0.0, 0.0, 0.0)))
+            (i, s, x[i] + turns[i].apply(s.position), turns[i].apply(s.axis or ORIGIN))
             for i, own in enumerate(self.sites_of(system))
             for s in own
         ]
@@ -401,7 +579,16 @@ def _site_lists(sites: Any) -> tuple[list[list[Site]], bool]:
     )
 
 
-def _box(box: Any) -> tuple[float, float, float]:
+def box_of(forces: Forces) -> tuple[float, float, float] | None:
+    """Returns the sides of the periodic box that the forces have; None: there is none."""
+    boxes = {p.box for p in forces.parts if isinstance(p, Pairs) and p.box is not None}
+    if len(boxes) > 1:
+        raise ValueError(f"the forces have boxes of different sides, {sorted(boxes)}")
+    return next(iter(boxes), None)
+
+
+def sides_of(box: Any) -> tuple[float, float, float]:
+    """Returns the three sides of a box that is given by one or three."""
     sides = _check.floats("box", box, "be one side or three")
     if sides.shape not in ((), (1,), (3,)):
         raise ValueError(f"box must be one side or three, not of the shape {sides.shape}")

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,21 +14,14 @@ from polhode._interrupts import is_from_handler
 from polhode.compiled import CompilationFailed, compiles, is_from_callback, program
 from polhode.core import bodies
 from polhode.core.bodies import AT, COUNTERS, ROW, SETTING
+from polhode.core.nodes import KNOWN
 from polhode.core.status import Status
 from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.frame import Frame
-from polhode.integration.loop import (
-    CHUNK_SECONDS,
-    FROM_HANDLER,
-    KEPT,
-    Progress,
-    SimulationFailed,
-    SimulationInterrupted,
-)
+from polhode.integration.loop import CHUNK_SECONDS, Progress, SimulationFailed, keeping
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Stats
-from polhode.solution import Solution
 from polhode.systems.forces import Forces, Pairs
 from polhode.systems.solution import SystemSolution
 from polhode.systems.steps import Langevin, compiled_method
@@ -167,10 +160,11 @@ class SystemRun:
             plan.method, self.system, self.forces.kernel, plan.step, plan.heat, any_turn=plan.any_turn, force_room=room
         )
         self.made = made
-        self.heat = _aligned_zeros(max(made.room, 4))
+        self.memory = _aligned_zeros(max(made.room, 4))
+        """What the steps of the method keep: numbers of a heat bath, or the last polynomials and the step control."""
         self.count[AT.room] = room
         if plan.heat is not None:
-            self.heat[:3] = plan.heat.numbers
+            self.memory[:3] = plan.heat.numbers
             self.count[AT.seed], self.count[AT.seed_high] = plan.heat.seed & 0xFFFFFFFF, plan.heat.seed >> 32
 
     def _make_rows(self, plan: SystemPlan) -> None:
@@ -218,22 +212,10 @@ class SystemRun:
 
     def complete(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> None:
         """Makes a run; whatever ends it before has what was computed as its `solution`."""
-        try:
+        with keeping(self, assembled):
             status = run()
-        except KeyboardInterrupt:
-            raise SimulationInterrupted(cast(Solution, assembled(Status.INTERRUPTED))) from None
-        except BaseException as problem:
-            if not hasattr(problem, "solution"):
-                if is_from_handler(problem):
-                    problem.solution = assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
-                    problem.add_note(FROM_HANDLER)
-                elif is_from_callback(problem):
-                    self.raised = f"{type(problem).__name__}: {problem}"
-                    problem.solution = assembled(Status.RAISED)  # type: ignore[attr-defined]
-                    problem.add_note(KEPT)
-            raise
         if status != Status.OK:
-            raise SimulationFailed(cast(Solution, assembled(status)))
+            raise SimulationFailed(assembled(status))
 
     def _run(self) -> Status:
         drive = self.loop()
@@ -265,19 +247,19 @@ class SystemRun:
 
     def _aside(self, drive: Callable[..., int], offset: float) -> Floats | Status:
         """Returns the state after a step aside, which changes nothing."""
-        kept = [np.array(a) for a in (self.y, self.g, self.heat, self.count)]
+        kept = [np.array(a) for a in (self.y, self.g, self.memory, self.count)]
         done = int(self.count[AT.done])
         self.count[AT.every], self.count[AT.steps] = 0, done + 1
         status = self._call(drive, done + 1, last=offset)
         found = np.array(self.y)
         evaluations = int(self.count[AT.evaluations])
-        for a, b in zip((self.y, self.g, self.heat, self.count), kept, strict=True):
+        for a, b in zip((self.y, self.g, self.memory, self.count), kept, strict=True):
             a[:] = b
         self.count[AT.evaluations] = evaluations
         return found if status == 0 else Status(status)
 
-    def each_step(self) -> Iterator[Step]:
-        """Makes steps, some at a time, and yields where each begins and ends.
+    def each_steps(self) -> Iterator[list[Step]]:
+        """Makes steps, some at a time, and yields where each of these begins and ends.
 
         What ends the run, a status or an exception, comes after the steps before it.
         """
@@ -293,17 +275,20 @@ class SystemRun:
             except BaseException as problem:
                 raised = problem
             states = np.array(self.out[: int(self.count[AT.done]) - i])
-            held = [np.array(a) for a in (self.y, self.g, self.heat, self.count)]
+            held = [np.array(a) for a in (self.y, self.g, self.memory, self.count)]
+            made = list[Step]()
             for k, after in enumerate(states, start=i):
-                yield Step(self.time_of(k), state, self.time_of(k + 1), after, k)
+                made.append(Step(self.time_of(k), state, self.time_of(k + 1), after, k))
                 state = after
-            for a, b in zip((self.y, self.g, self.heat, self.count), held, strict=True):
+            if status != Status.OK:
+                t, done = self.t_reached, int(self.count[AT.done])
+                made.append(Step(t, state, t, state, done, status))
+            yield made
+            for a, b in zip((self.y, self.g, self.memory, self.count), held, strict=True):
                 a[:] = b
             if raised is not None:
                 raise raised
             if status != Status.OK:
-                t, done = self.t_reached, int(self.count[AT.done])
-                yield Step(t, state, t, state, done, status)
                 return
             i = stop
 
@@ -313,16 +298,18 @@ class SystemRun:
 
     def within(self, step: Step, length: float) -> Floats:
         """Returns the state after a part of a step, which changes nothing else that the run needs."""
-        self.y[:], self.heat[0] = step.before, 0.0 if self.made.evaluations is None else self.heat[0]
+        self.y[:] = step.before
+        if self.made.evaluations is None:  # of collocation, whose last polynomial is not that of this step
+            self.memory[KNOWN] = 0.0
         self.count[AT.done], self.count[AT.known] = step.number, 0
         found = self._aside(self.loop(), length)
         if isinstance(found, Status):
             raise self.failed(found)
         return found
 
-    def failed(self, status: Status) -> SimulationFailed:
+    def failed(self, status: Status) -> SimulationFailed[SystemSolution]:
         """Returns the exception of a run that cannot go on, with what there is."""
-        return SimulationFailed(cast(Solution, self.assembled(status)))
+        return SimulationFailed(self.assembled(status))
 
     def is_at(self, t: float, point: float) -> bool:
         """Whether a time is that of a grid point."""
@@ -331,7 +318,7 @@ class SystemRun:
     def _call(self, drive: Callable[..., int], stop: int, last: float | None = None) -> int:
         plan = self.plan
         return drive(
-            self.setting, self.values, self.made.ops, self.heat, self.y, self.g, self.before, self.work,
+            self.setting, self.values, self.made.ops, self.memory, self.y, self.g, self.before, self.work,
             self.out.reshape(-1), self.made.kinds, self.count, plan.t_start, plan.step,
             self.last if last is None else last, self.first, stop,
         )  # fmt: skip
@@ -395,8 +382,7 @@ class SystemRun:
         if self.stopped is not None or (done >= self.steps and self.last != plan.step):
             grid = (self.t_reached, 0)
             if plan.heat is not None:  # steps are counted on, so that no random number comes twice
-                number = self.first + done + int(self.stopped is not None)
-                grid = (self.t_reached - number * plan.step, number)
+                grid = (self.t_reached - (self.first + done) * plan.step, self.first + done)
         return SystemSolution(
             system=self.system, forces=self.forces, method=plan.method.name, step=plan.step,
             stats=Stats(done, int(self.count[AT.evaluations]), self.seconds), t=t, position=x, quaternion=q,

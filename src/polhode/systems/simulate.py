@@ -1,22 +1,27 @@
 """simulate_system(...) -> SystemSolution: bodies that act on each other, with a given step or a given error."""
 
 import math
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
 from polhode import _check
+from polhode._arrays import Floats, lengths
+from polhode._interrupts import is_from_handler
+from polhode._watch import Earlier
 from polhode.compiled import announced_once
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Progress
+from polhode.integration.short_steps import say_steps_are_long
 from polhode.methods import Method
 from polhode.problem import checked_times
 from polhode.systems.adaptive import AdaptiveRun
 from polhode.systems.events import Watch, listed_events
 from polhode.systems.files import UnknownForces
-from polhode.systems.forces import checked_forces
-from polhode.systems.run import SystemPlan, SystemRun
-from polhode.systems.solution import SystemSolution
+from polhode.systems.forces import Pairs, checked_forces
+from polhode.systems.run import SystemPlan, SystemRun, outward
+from polhode.systems.solution import SystemSolution, kinetic_temperature
 from polhode.systems.steps import Langevin, system_method
 from polhode.systems.system import System
 from polhode.systems.tolerance import DEFAULT_ROWS, Question, accurate
@@ -96,9 +101,12 @@ def simulate_system(
     times = None if t_eval is None else checked_times(t_eval, t0, t1)
     if t_eval is not None and every is not None:
         raise ValueError("give either t_eval or every, not both")
-    if heat is not None and not isinstance(heat, Langevin):
-        raise TypeError(f"heat must be a polhode.Langevin, not {heat!r}")
+    _checked_heat(heat)
     acting.try_on(system, t0)
+    if ended := [p for p in acting.parts if isinstance(p, Pairs) and p.cut in ("sites", "bodies")]:
+        known = _thermal_energy(system, heat)
+        for part in ended:
+            part.warn_of_jump(*known)
     if rtol is not None:
         if heat is not None:
             raise ValueError("a heat bath is random, and has no error to be held: give step, not rtol")
@@ -111,19 +119,44 @@ def simulate_system(
     stride = None if times is not None else _check.count("every", 1 if every is None else every, " of steps")
     plan = SystemPlan(chosen or system_method("Strang"), h, t0, t1, every=stride, times=times, heat=heat)
     run = SystemRun(system, acting, plan, None, progress, on_compile)
-    return Watch(run, watched).solution() if watched else run.solution()
+    made = Watch(run, watched).solution() if watched else run.solution()
+    if made.t.size:
+        rates = float(lengths(made.omega[0]).max()), float(lengths(made.omega[-1]).max())
+        drift = "energy", _energy_drift(made)
+        say_steps_are_long(plan.method, min(abs(h), abs(t1 - t0)), rates, drift, "the fastest body")
+    return made
+
+
+def _energy_drift(made: SystemSolution) -> float:
+    """Returns the relative change of the energy in the last row; 0 if it is not conserved, or not known."""
+    rows = {name: getattr(made, name)[-1:] for name in ("t", "position", "quaternion", "velocity", "momentum")}
+    end = made.having(**rows, saved_potential=None)
+    try:
+        change = float(end.invariant_errors.get("energy", np.zeros(1))[0])
+    except Exception as problem:  # the potential is the user's code
+        if is_from_handler(problem):
+            raise
+        return 0.0
+    return change if math.isfinite(change) else 0.0
 
 
 @announced_once
 def resume_system(
     solution: SystemSolution, t_end: float, *, forces: Any = None, t_eval: Any = None, every: int | None = None,
-    events: Any = None, progress: Progress | None = None, on_compile: OnCompile = None,
+    events: Any = None, heat: Langevin | EllipsisType | None = ..., progress: Progress | None = None,
+    on_compile: OnCompile = None,
 ) -> SystemSolution:  # fmt: skip
     """Goes on from where a solution of a system ended, with the same method and step; returns the whole motion.
 
     A run that is cut and goes on has the bits of one that was not, if the cut is at a grid point (with G8, up to
     round-off). A solution from a file needs its `forces` again. A solution that was asked for with a tolerance goes on
     with steps as accurate as before; its estimate holds for the first part only, and the whole has none.
+
+    Events that were watched before, by their names, go on in one list of rows each, and one that has ended the first
+    part does not happen there again.
+
+    A heat bath goes on as before. With another `heat`, or with `heat=None`, which takes it away, another motion begins
+    at the end of this one: what is returned begins there, and so do its errors.
 
     Examples
     --------
@@ -140,32 +173,74 @@ def resume_system(
     acting = solution.forces if forces is None else checked_forces(forces)
     if isinstance(acting, UnknownForces):
         raise ValueError(f"a file does not keep forces: pass those that {acting.name!r} stands for as forces=")
-    acting.numbers(solution.system)
+    bath = _checked_heat(solution.heat if isinstance(heat, EllipsisType) else heat)
+    system = solution.system if bath == solution.heat else _system_at_end(solution)
+    acting.numbers(system)
     begin, first = solution.grid
-    watched = listed_events(events, len(solution.system), acting)
+    watched = listed_events(events, len(system), acting)
     times = None if t_eval is None else checked_times(t_eval, solution.t_last, end)
     method = system_method(solution.method)
     run: SystemRun
     if solution.step_error is not None:
         if every is not None:
             raise ValueError("the steps of this solution adapt to the motion: give output times as t_eval, not every")
+        if bath is not None:
+            raise ValueError("the steps of this solution adapt to the motion, which a heat bath does not allow")
         times = np.linspace(solution.t_last, end, DEFAULT_ROWS) if times is None else times
         plan = SystemPlan(method, 1.0, solution.t_last, end, times=times, step_error=solution.step_error)
-        run = AdaptiveRun(solution.system, acting, plan, solution.last, progress, on_compile)
+        run = AdaptiveRun(system, acting, plan, solution.last, progress, on_compile)
     else:
         stride = None if times is not None else _check.count("every", 1 if every is None else every, " of steps")
-        plan = SystemPlan(method, solution.step, begin, end, first, stride, times, solution.heat)
-        run = SystemRun(solution.system, acting, plan, solution.last, progress, on_compile)
-    new = Watch(run, watched).solution() if watched else run.solution()
+        plan = SystemPlan(method, solution.step, begin, end, first, stride, times, bath)
+        run = SystemRun(system, acting, plan, solution.last, progress, on_compile)
+    again = [e.metadata.get("event") for e in solution.events] == [e.name for e in watched]
+    at_end = [k for k, e in enumerate(solution.events) if again and e.t.size and e.t[-1] == solution.t_last]
+    new = Watch(run, watched, Earlier(at_end)).solution() if watched else run.solution()
+    if bath != solution.heat:
+        return new
     skip = int(bool(new.t.size and solution.t.size and run.is_at(new.t[0], solution.t[-1])))
-    joined = {
-        name: np.concatenate([getattr(solution, name), getattr(new, name)[skip:]])
+    events = (*solution.events, *new.events)
+    if again:  # the same events: one list of rows for each
+        both = zip(solution.events, new.events, strict=True)
+        events = tuple(b.having(**_joined(a, b, 0), metadata=a.metadata, saved_potential=None) for a, b in both)
+    return new.having(
+        **_joined(solution, new, skip), stats=solution.stats + new.stats, t_span=(solution.t_span[0], end),
+        events=events, metadata=solution.metadata, saved_potential=None,
+    )  # fmt: skip
+
+
+def _joined(first: SystemSolution, second: SystemSolution, skip: int) -> dict[str, Floats]:
+    """Returns the rows of two solutions, of the second without the first few."""
+    return {
+        name: np.concatenate([getattr(first, name), getattr(second, name)[skip:]])
         for name in ("t", "position", "quaternion", "velocity", "momentum")
     }
-    return new.having(
-        **joined, stats=solution.stats + new.stats, t_span=(solution.t_span[0], end),
-        events=(*solution.events, *new.events), metadata=solution.metadata, saved_potential=None,
-    )  # fmt: skip
+
+
+def _checked_heat(heat: Any) -> Langevin | None:
+    if heat is not None and not isinstance(heat, Langevin):
+        raise TypeError(f"heat must be a polhode.Langevin, or None, not {heat!r}")
+    return heat
+
+
+def _system_at_end(solution: SystemSolution) -> System:
+    """Returns the system with the state at the end of a solution."""
+    x, q, v, m = (a[0] for a in outward(solution.system, solution.last[None]))
+    omega = [b.rate(one) for b, one in zip(solution.system.bodies, m, strict=True)]
+    return solution.system.replace(position=x, attitude=q, velocity=v, omega=omega)
+
+
+KT_OF_300_K = 1.380649e-23 * 300.0
+"""In J: what energies are compared with where no temperature is known."""
+
+
+def _thermal_energy(system: System, heat: Langevin | None) -> tuple[float, str]:
+    """Returns kT of the heat bath, or of the motion at the start, or of 300 K, and says which."""
+    if heat is not None and heat.kT > 0.0:
+        return heat.kT, "that of the heat bath"
+    if (kT := kinetic_temperature(system)) > 0.0:
+        return kT, "that of the motion at the start"
+    return KT_OF_300_K, "that of 300 K in J, as the bodies are at rest and there is no heat bath"
 
 
 def _span(t_span: Any) -> tuple[float, float]:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polhode import _check
 from polhode._arrays import Floats, dots, lengths, to_space
 from polhode.core.status import Status
 from polhode.problem import Stats
-from polhode.systems.forces import Forces, energies_of
+from polhode.systems.forces import Forces, box_of, energies_of, sides_of
 from polhode.systems.steps import Langevin
 from polhode.systems.system import System
 
 if TYPE_CHECKING:
-    import os
+    from pathlib import Path
 
+    from matplotlib.figure import Figure
     from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
@@ -172,6 +175,51 @@ class SystemSolution:
         """Boltzmann's constant times the kinetic temperature, in J: twice the kinetic energy over 6 n."""
         return 2.0 * self.kinetic_energy / (6 * len(self.system))
 
+    def radial_distribution(
+        self, first: Any = (0.0, 0.0, 0.0), second: Any = None, *, bins: int = 100, r_max: float | None = None,
+        box: Any = None, bodies: Any = None,
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Returns distances, and how dense points of other bodies are there: 1 where they are spread evenly.
+
+        `first` is a point in body axes, by default the centre of mass; `second` is that of the other body, by default
+        the same. The mean is over all rows and all pairs of `bodies`, by their numbers, by default all. Distances are
+        those of nearest images, in `bins` parts up to `r_max`, by default half the least side of the box: that of the
+        forces, or `box`.
+
+        Examples
+        --------
+        >>> draw = np.random.default_rng(1)
+        >>> gas = ph.System(ph.Body([1, 2, 2.8]), mass=1, position=draw.uniform(0, 5, (200, 3)))
+        >>> run = ph.simulate_system(gas, t_span=(0, 1), step=1.0)
+        >>> r, g = run.radial_distribution(box=5.0, bins=4)
+        >>> r.tolist(), bool(abs(g - 1).max() < 0.5)
+        ([0.3125, 0.9375, 1.5625, 2.1875], True)
+        """
+        given = box_of(self.forces) if box is None else sides_of(box)
+        if given is None:
+            raise ValueError("a radial distribution needs a density, and so a box: give its sides as box=")
+        side, count = np.array(given), _check.count("bins", bins)
+        reach = side.min() / 2 if r_max is None else _check.number("r_max", r_max, positive=True)
+        if reach > side.min() / 2:
+            raise ValueError(f"r_max must be at most half the least side of the box, {side.min() / 2:g}, not {reach:g}")
+        which = np.arange(len(self.system)) if bodies is None else np.unique(np.asarray(bodies, dtype=np.intp))
+        if which.size < 2 or which[0] < 0 or which[-1] >= len(self.system):
+            raise ValueError(f"bodies must be two or more of the numbers 0 to {len(self.system) - 1}, not {bodies!r}")
+        if not self.t.size:
+            raise ValueError("there are no rows to count distances in")
+        edges, x, q = np.linspace(0.0, reach, count + 1), self.position[:, which], self.quaternion[:, which]
+        points = [
+            x + _turned(q, np.broadcast_to(_check.vector("a point", p), x.shape))
+            for p in ((first,) if second is None else (first, second))
+        ]
+        i, j = np.nonzero(~np.eye(which.size, dtype=bool)) if second is not None else np.triu_indices(which.size, 1)
+        found = np.zeros(count)
+        for k in range(self.t.size):
+            d = points[-1][k, j] - points[0][k, i]
+            found += np.histogram(lengths(d - side * np.round(d / side)), edges)[0]
+        shells = 4.0 / 3.0 * np.pi * np.diff(edges**3)
+        return 0.5 * (edges[1:] + edges[:-1]), found / (self.t.size * i.size) * side.prod() / shells
+
     @cached_property
     def invariant_errors(self) -> dict[str, Floats]:
         """Errors of what the forces conserve, relative to the start, by name.
@@ -215,16 +263,72 @@ class SystemSolution:
 
     def __repr__(self) -> str:
         errors = ", ".join(f"{k} {float(e.max(initial=0.0)):.1e}" for k, e in self.invariant_errors.items())
+        steps = f"step {self.step:.6g} s"
+        if self.step_error is not None and self.stats.steps:
+            steps = f"steps of {abs(self.t_last - self.t_span[0]) / self.stats.steps:.3g} s on average"
         lines = [
             ("system", repr(self.system)),
             ("forces", self.forces.name),
-            ("method", f"{self.method}, step {self.step:.6g} s"),
+            ("method", f"{self.method}, {steps}"),
             ("time", f"{self.t_span[0]:.6g} to {self.t_last:.6g} s, {self.stats.steps:,} steps, {self.t.size:,} rows"),
             ("status", self.message),
             *([] if self.error_estimate is None else [("estimate", f"error at most {self.error_estimate:.1e}")]),
             ("errors", f"{errors} (relative, largest)"),
         ]
         return "\n".join(["SystemSolution", *(f"  {name:<9} {value}" for name, value in lines)])
+
+    # --- pictures
+
+    def plot(
+        self, *what: str | os.PathLike[str], path: str | os.PathLike[str] | None = None
+    ) -> Figure:  # fmt: skip
+        """Draws the motion over time as a Matplotlib figure; events are marked.
+
+        By default there are panels for the energies, the temperature and the errors of what should be conserved. `what`
+        chooses among them, "energies", "temperature" and "errors", and what `to_xarray` has over time, such as
+        `plot("position", "omega")`: of many bodies the median and bands of a half and of nine tenths. With a path,
+        which may come first, the figure is saved there, too, as PNG, SVG or PDF.
+        """
+        from polhode.systems.files import table_of
+        from polhode.views.plot import finished, is_path
+        from polhode.views.plot_many import draw_system
+
+        if what and path is None and is_path(what[0]):
+            path, *what = what  # type: ignore[assignment]
+        figure = draw_system(self, table_of(self), [os.fspath(name) for name in what])
+        return finished(figure, *(() if path is None else (path,)))
+
+    def animate(
+        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
+        fps: int = 15, overwrite: bool = False,
+    ) -> Path:  # fmt: skip
+        """Writes a moving picture of all bodies, as GIF or MP4 by the ending of the name, and returns its place.
+
+        Bodies are boxes of their mass and moments, at their places; between rows they turn on arcs. It lasts `seconds`,
+        in which the time goes through `t_span`, by default all times. MP4 needs ffmpeg.
+        """
+        from polhode.views.page_data import BodyRun
+        from polhode.views.plot_moving import animate_bodies
+
+        runs = [BodyRun(self, i, t_span) for i in range(len(self.system))]
+        return animate_bodies(runs, self.system.mass, path, seconds=seconds, fps=fps, overwrite=overwrite)
+
+    def view(
+        self, path: str | os.PathLike[str] | None = None, *, bodies: Any = None,
+        t_span: tuple[float, float] | None = None, title: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Shows bodies turning side by side, with their curves: in a notebook as a widget, else in the browser.
+
+        `bodies` are their numbers, by default the first twelve. With a path the page is written there instead, as one
+        HTML file that needs no network. Between rows bodies turn on arcs: take rows near enough.
+        """
+        from polhode.views.page_data import MOST_RUNS, BodyRun
+        from polhode.views.page_show import made_page, shown
+
+        which = range(min(len(self.system), MOST_RUNS)) if bodies is None else np.atleast_1d(bodies).tolist()
+        if wrong := [i for i in which if not 0 <= i < len(self.system)]:
+            raise IndexError(f"{wrong[0]} is no body; there are bodies 0 to {len(self.system) - 1}")
+        return shown(made_page([BodyRun(self, i, t_span) for i in which], title=title), path)
 
     # --- files and tables
 
@@ -280,6 +384,12 @@ def _rotation(system: System, momentum: Floats) -> Floats:
     for i, b in enumerate(system.bodies):
         total += dots(b.rate(momentum[:, i]), b.own_momentum(momentum[:, i])) / 2
     return total
+
+
+def kinetic_temperature(system: System) -> float:
+    """Returns kT of the motion at the start: twice the kinetic energy over 6 n."""
+    kinetic = _flight(system, system.velocity[None])[0] + _rotation(system, system.momentum[None])[0]
+    return float(kinetic) / (3 * len(system))
 
 
 def _angular(system: System, x: Floats, q: Floats, v: Floats, m: Floats, centre: tuple[float, ...]) -> Floats:

@@ -1,10 +1,9 @@
 """A tolerance in, a method and its steps out: runs of a system in pairs, whose distance estimates the error."""
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,7 +15,6 @@ from polhode.core.nodes import largest_difference
 from polhode.core.status import Status
 from polhode.integration.binding import OnCompile
 from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
-from polhode.integration.short_steps import levels_of_polhode
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Stats
@@ -27,7 +25,7 @@ from polhode.systems.forces import Forces
 from polhode.systems.run import SystemPlan, SystemRun, inward, setting_of
 from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
-from polhode.tolerance.search import ToleranceNotReached
+from polhode.tolerance.policy import POLICY, next_factor, warn_not_reached
 
 MOST_RUNS = 14
 """Pairs of runs before the search gives up."""
@@ -191,12 +189,8 @@ def nudged(run: AdaptiveRun, turn: float) -> Floats:
     off = NUDGE * math.sqrt(1.0 + turn / 10.0)
     sizes = np.maximum.reduceat(np.abs(y), (0, 3 * n, 7 * n, 10 * n))
     sizes[1] = 0.5  # of quaternions: half the angle
-    return np.asarray(y + off * np.repeat(sizes, (3 * n, 4 * n, 3 * n, 3 * n)) * _directions(n))
-
-
-@lru_cache(maxsize=16)
-def _directions(n: int) -> Floats:
-    return np.asarray(np.cos(np.arange(1.0, ROW * n + 1.0) ** 2))  # neither equal nor even nor odd
+    directions = np.cos(np.arange(1.0, ROW * n + 1.0) ** 2)  # neither equal nor even nor odd
+    return np.asarray(y + off * np.repeat(sizes, (3 * n, 4 * n, 3 * n, 3 * n)) * directions)
 
 
 class Pursuit:
@@ -298,8 +292,8 @@ def searched(question: Question, method: Method, times: Floats) -> SystemSolutio
     rows = compared_rows(times.size)
     steps = max(LEAST_STEPS, math.ceil(question.turn / FIRST_TURN))
     best: SystemSolution | None = None
-    failure: SimulationFailed | None = None
-    before, spent = math.inf, Stats()
+    failure: SimulationFailed[SystemSolution] | None = None
+    before, spent, tried = math.inf, Stats(), (math.inf, 0)
     for _ in range(MOST_RUNS):
         try:
             with keeping(best):
@@ -318,7 +312,8 @@ def searched(question: Question, method: Method, times: Floats) -> SystemSolutio
             break
         stuck = estimate > 0.3 * before and estimate < 1e-6
         before = estimate
-        more = math.ceil(steps * min(max((2.0 * estimate / rtol) ** (1.0 / order), 1.2), 4.0))
+        more = math.ceil(steps * next_factor(POLICY, order, rtol, estimate, steps, *tried, False))
+        tried = (estimate, steps)
         if more > MOST_STEPS or (stuck and steps > 4 * LEAST_STEPS):
             break
         steps = more
@@ -338,10 +333,7 @@ def accurate(question: Question, method: Method | None) -> SystemSolution:
         best = searched(question, method, times)
     reached = best.error_estimate or 0.0
     if reached > rtol:
-        warnings.warn(
-            f"the tolerance {rtol:g} was not reached: the error is estimated as {reached:.2g}, and more steps do not "
-            "reduce it; the motion may be chaotic, or the tolerance below round-off",
-            ToleranceNotReached,
-            stacklevel=levels_of_polhode(),
+        warn_not_reached(
+            rtol, reached, "shorter steps do not lower it; the motion may be chaotic, or the tolerance below round-off"
         )
     return best
