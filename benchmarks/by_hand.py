@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from polhode.compiled.link import link
+from polhode.compiled.link import dispatcher_of
 from polhode.core import trig
 from polhode.core.exact import increment, momentum_increment, needed
 from polhode.core.flows import HEADROOM, kick
@@ -184,7 +184,7 @@ def _turned(q0, q1, q2, q3, e, v):
 def strang(body: Any, momenta: Any, h: float) -> Any:
     """Returns the loop of Strang's splitting for runs like this one."""
     fine = _prepared(body, momenta, h)
-    move = link(increment(fine.nodes, fine.terms, fine.longest_turn), runtime=False)
+    move = dispatcher_of(increment(fine.nodes, fine.terms, fine.longest_turn))
 
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
@@ -208,7 +208,7 @@ def saba8(body: Any, momenta: Any, h: float) -> Any:
     drifts = np.array([s.fraction for s in stages if s.flow is not kick])
     kicks = np.array([s.fraction for s in stages if s.flow is kick])
     fine = _prepared(body, momenta, h * float(np.abs(drifts).max()))
-    move = link(increment(fine.nodes, fine.terms, fine.longest_turn), runtime=False)
+    move = dispatcher_of(increment(fine.nodes, fine.terms, fine.longest_turn))
 
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):
@@ -229,7 +229,7 @@ def saba8(body: Any, momenta: Any, h: float) -> Any:
 def sej(body: Any, momenta: Any, h: float) -> Any:
     """Returns the loop of SEJ: exact momentum, attitude by the rate at the middle of the step."""
     fine = _prepared(body, momenta, h)
-    move = link(momentum_increment(fine.terms, 0.0), runtime=False)
+    move = dispatcher_of(momentum_increment(fine.terms, 0.0))
 
     @njit(**OPTIONS)
     def loop(i1, i2, i3, r, f, q0, q1, q2, q3, m1, m2, m3, h, steps):

@@ -19,12 +19,12 @@ import numpy as np
 import polhode as ph
 from benchmarks.motions import Floats, Motion
 from polhode._simulate import checked_arguments
+from polhode.core.judge import COARSER
 from polhode.integration.loop import solve
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan
 from polhode.tolerance import character, choice
-from polhode.tolerance.estimate import COARSER
 
 Run = Callable[[], Floats]
 """Rows of quaternion and rate at the output times."""

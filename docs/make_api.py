@@ -22,7 +22,7 @@ GROUPS = {
     "Files": "load read_aem read_apm",
     "What can go wrong": (
         "SimulationFailed SimulationInterrupted EnsembleInterrupted ComparisonInterrupted ToleranceNotReached "
-        "EventsUnresolved ShortSteps LongRun ScaledQuaternion"
+        "EventsUnresolved ShortSteps LongSteps LongRun ScaledQuaternion BadFile"
     ),
 }
 """Which names stand together; a public name in none of them stands under "More"."""

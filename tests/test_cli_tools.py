@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from polhode import Body, FreeMotion
+from polhode.cli import doctor
 from polhode.cli._terminal import BAD_INPUT, FAILED
 from polhode.scenario import load_scenario
 from polhode.torques import catalogue
@@ -37,6 +39,11 @@ def test_free_in_degrees(call: Call) -> None:
     degrees = call("free", "--body", "book", "--degrees", "--omega", *map(repr, rate.tolist()), "--at", "5")[1]
     shown = [float(x) for x in degrees.splitlines()[-2].split()]
     np.testing.assert_allclose(shown[1:4], np.rad2deg(radians["states"][0]["omega"]), rtol=1e-11)  # 12 digits printed
+    assert re.search(r"omega   \(.*\) deg/s at t = 0 s", degrees)
+    assert "rad/s" not in degrees
+    given = ("free", "--body", "book", "--degrees", "--json", "--omega", *map(repr, rate.tolist()), "--at", "5")
+    as_json = json.loads(call(*given)[1])
+    np.testing.assert_allclose(as_json["states"][0]["omega"], np.rad2deg(radians["states"][0]["omega"]), rtol=1e-13)
 
 
 def test_a_sphere_has_no_period(call: Call) -> None:
@@ -142,3 +149,9 @@ def test_doctor(tmp_path: Path) -> None:
     ill = subprocess.run([*POLHODE, "doctor"], env=setting, capture_output=True, text=True, check=False)
     assert ill.returncode == FAILED
     assert f"PROBLEM: compiled programs cannot be kept in {file}: File exists" in ill.stdout
+
+
+def test_doctor_names_a_numba_that_was_not_tried(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "last one tried" not in call("doctor")[1]
+    monkeypatch.setattr(doctor, "NUMBA_TRIED", (0, 60))
+    assert "newer than 0.60, the last one tried" in call("doctor")[1]

@@ -19,9 +19,10 @@ from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode import free
-from polhode.core.closed_form import DIRECT, DUAL, STEADY, evaluate_rows, set_up_rows
+from polhode.compiled import native, program
+from polhode.core.closed_form import DIRECT, DUAL, STEADY
 from polhode.free import HUGE_PAGE_BYTES, MOST_RATIO, FreeMotion
-from tests.authorities import Case, free_motion, paper_case, paper_records
+from tests.authorities import Case, free_motion, free_regimes, paper_case, paper_records
 
 Floats = NDArray[np.float64]
 EPSILON = 2.0**-52
@@ -160,6 +161,8 @@ rates = st.tuples(*[st.one_of(st.just(0.0), st.floats(-3.0, 3.0), st.sampled_fro
 @settings(max_examples=150, deadline=None)
 @example((2.0, 1.5, 1.5), (5e-324, 0.0, 0.25), 1.0)
 @example((1.5, 1.5, 2.0), (0.0, 1.0, 2.2250738585e-313), 1.0)
+@example((2.0, 1.5, 1.5), (1.9853310101387396e-245, 1.0, 0.0), 0.0)
+@example((1.0, 1.5, 1.5), (1.985e-245, 1.0, 0.5), 1.0)
 @given(moments, rates, st.floats(-1e3, 1e3))
 def test_any_motion_keeps_what_it_must(inertia: Any, omega: Any, t: float) -> None:
     motion = FreeMotion(ph.Body(inertia), omega)
@@ -231,82 +234,82 @@ def test_a_stack_is_its_motions(count: int) -> None:
     assert f"{len(MIXED)} motions" in repr(stack)
 
 
-@pytest.mark.parametrize("count", [1, 49, 50, 51, 500, 501])
-def test_the_way_a_motion_is_set_up_does_not_show(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets nothing be found in the cache."""
+    monkeypatch.setattr(free, "repaid_program", lambda *_, **__: None)
+
+
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has everything compiled, however small it is."""
+    monkeypatch.setattr(free, "repaid_program", lambda f, signature, **_: program(f, signature))
+
+
+def test_the_way_a_motion_is_set_up_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit in plain Python and compiled, so that the faster one may always be taken."""
-    rates = np.random.default_rng(count).normal(size=(count, 3))
-    turns = Rotation.random(count, random_state=count)
+    rates = np.random.default_rng(1).normal(size=(30, 3))
+    turns = Rotation.random(30, random_state=1)
     tilted = ph.Body(TILT @ BODY.tensor @ TILT.T)
-    monkeypatch.setattr(free, "_interpreted", {set_up_rows: free.MOST_INTERPRETED})
-    compiled = FreeMotion(tilted, rates, turns)._motions
-    few = rates[:20]
-    monkeypatch.setattr(free, "_interpreted", {})
-    assert FreeMotion(tilted, few, turns[:20])._motions.tobytes() == compiled[: len(few)].tobytes()
-    assert free._interpreted == {set_up_rows: len(few)}
+    in_plain_python(monkeypatch)
+    few = FreeMotion(tilted, rates, turns)._motions
+    near = [FreeMotion(ph.Body(p.inertia), p.omega)._motions for p in free_regimes.cases("near_separatrix", 20)]
+    compiled(monkeypatch)
+    assert FreeMotion(tilted, rates, turns)._motions.tobytes() == few.tobytes()
+    for p, constants in zip(free_regimes.cases("near_separatrix", 20), near, strict=True):
+        assert FreeMotion(ph.Body(p.inertia), p.omega)._motions.tobytes() == constants.tobytes()
 
 
 def test_the_way_a_state_is_evaluated_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit in plain Python and compiled, in all kinds of motion."""
     motions = [*MOVING.values(), SEPARATRIX, FreeMotion(BODY, [0.0, 1.3, 0.0], TILT)]
-    times = np.array([-1e9, -3.0, 0.0, 1e-9, 2.0, 77.7, 1e6])
-    monkeypatch.setattr(free, "_interpreted", {})
+    times = np.array([-1e18, -1e9, -3.0, 0.0, 1e-9, 2.0, 77.7, 1e6])
+    in_plain_python(monkeypatch)
     plain = [m._evaluated(times, 0.25) for m in motions]
-    assert free._interpreted == {evaluate_rows: len(motions) * len(times)}
-    monkeypatch.setattr(free, "_interpreted", {evaluate_rows: free.STATES_BEFORE_COMPILING})
-    compiled = [m._evaluated(times, 0.25) for m in motions]
-    for one, other in zip(plain, compiled, strict=True):
-        assert [x.tobytes() for x in one] == [x.tobytes() for x in other]
+    compiled(monkeypatch)
+    for m, one in zip(motions, plain, strict=True):
+        assert [x.tobytes() for x in one] == [x.tobytes() for x in m._evaluated(times, 0.25)]
     assert {m._c.kind[0] for m in motions} == {STEADY, DIRECT, DUAL}
 
 
-def test_states_are_evaluated_in_plain_python_until_a_program_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_thousandth_call_takes_the_way_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small call has nothing compiled, however many calls there were; a large one has."""
+    made: list[str] = []
+
+    def program(f: Any, signature: str, **_: Any) -> Any:
+        made.append(signature)
+        return lambda *_: 0
+
+    monkeypatch.setattr(native, "_repaid", {})
+    monkeypatch.setattr(native, "_missing", set())
+    monkeypatch.setattr(native, "kept_program", lambda f, signature: None)
+    monkeypatch.setattr(native, "program", program)
+    for _ in range(1000):
+        FreeMotion(BODY, [0.5, 1.2, 0.7])
+    SHORT.at(np.zeros(free.MOST_INTERPRETED_STATES))
+    assert made == []
+    SHORT.at(np.zeros(free.MOST_INTERPRETED_STATES + 1))
+    assert made == [free.EVALUATE]
+    FreeMotion(BODY, np.ones((free.MOST_INTERPRETED + 1, 3)))
+    assert made == [free.EVALUATE, free.SET_UP]
+
+
+def test_a_kept_program_is_taken_from_the_first_call_on(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[str] = []
-    there = False
 
-    def program(f: Any, signature: str) -> Any:
-        called.append(signature)
-        return f
+    def kept(f: Any, signature: str) -> Any:
+        return lambda *_: called.append(signature)
 
-    monkeypatch.setattr(free, "_program", program)
-    monkeypatch.setattr(free, "kept_program", lambda f, signature: f if there else None)
-    monkeypatch.setattr(free, "_interpreted", {})
-    SHORT.at(np.linspace(0, 1, free.STATES_BEFORE_LOADING))
+    monkeypatch.setattr(native, "_repaid", {})
+    monkeypatch.setattr(native, "_missing", set())
+    monkeypatch.setattr(native, "kept_program", kept)
     SHORT.at(0.5)
-    assert called == []  # nothing is kept: to compile would take longer
-    there = True
     SHORT.at(0.5)
-    assert called == [free.EVALUATE]
-    there = False
-    SHORT.at(0.5)
-    assert len(called) == 2  # from then on always
-    monkeypatch.setattr(free, "_interpreted", {})
-    SHORT.at(np.zeros(free.STATES_BEFORE_COMPILING + 1))
-    assert len(called) == 3
+    assert called == [free.EVALUATE] * 2
 
 
 @pytest.mark.usefixtures("plain")
-def test_many_motions_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(free, "_interpreted", {})
+def test_many_motions_where_nothing_is_compiled() -> None:
     stack = FreeMotion(BODY, np.full((free.MOST_INTERPRETED + 1, 3), [0.5, 1.2, 0.7]))
     assert stack[-1].period == SHORT.period
-
-
-def test_plain_python_sets_up_the_first_few_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """500 motions, and 500 times one, must not take the slow way: that was 66 times as long as 501."""
-    slow: list[int] = []
-
-    def counted(given: Any, motions: Any, count: int) -> int:
-        slow.append(count)
-        return set_up_rows(given, motions, count)
-
-    compiled = free._program(set_up_rows, "ppi")
-    monkeypatch.setattr(free, "_interpreted", {})
-    monkeypatch.setattr(free, "_program", lambda f, signature: compiled)
-    monkeypatch.setattr(free, "set_up_rows", counted)
-    for _ in range(2 * free.MOST_INTERPRETED):
-        FreeMotion(BODY, [0.5, 1.2, 0.7])
-    FreeMotion(BODY, np.ones((30, 3)))
-    assert sum(slow) <= free.MOST_INTERPRETED
 
 
 # --- the range -----------------------------------------------------------------------------------------------------
@@ -356,9 +359,9 @@ def test_moments_at_the_limit() -> None:
     # Relative to the greatest rate of the motion, which may be sqrt(1e14) times that at the start.
     c = stack._c
     ends = (
-        c.amplitude1 * c.response1,
-        c.amplitude2 * c.response2,
-        c.amplitude3 * c.response3,
+        c.A * c.i1,
+        c.B * c.i2,
+        c.C * c.i3,
         np.abs(rates).max(axis=1),
     )
     peak = np.maximum.reduce([np.abs(e) * (stack._scale if k < 3 else 1.0) for k, e in enumerate(ends)])
@@ -451,7 +454,7 @@ def test_lost_digits_are_told() -> None:
         s = SHORT.at([1.0, 1e16])
     assert np.isfinite(s.quaternion).all()
     with pytest.warns(UserWarning, match="about 0 digits"):
-        assert np.isfinite(SHORT.at(1e308).quaternion).all()
+        assert np.isfinite(SHORT.at(1e18).quaternion).all()
     with pytest.warns(UserWarning, match="of motion 1"):
         FreeMotion(BODY, [[1e-3, 0, 0], [1e9, 1e9, 1e9]]).at(1e9)
     with pytest.warns(UserWarning, match="digits"):
@@ -459,6 +462,15 @@ def test_lost_digits_are_told() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SHORT.at(1e10)
+
+
+def test_a_phase_that_rounding_takes_is_refused() -> None:
+    for answer in (SHORT.at, SHORT.at_checked):
+        for t in (1e20, np.array([0.0, -1e308])):
+            with pytest.raises(ValueError, match=r"beyond 1e\+19 rounding takes its digits: FreeMotion\.at"):
+                answer(np.asarray(t))
+    with pytest.raises(ValueError, match=r"at t = 1e\+18 the phase of motion 1 is 1e\+20 radians"):
+        FreeMotion(BODY, [[1.0, 0, 0], [100.0, 1, 1]]).at(1e18)
 
 
 @pytest.mark.parametrize("t", [0.1, 10.0, 1e5, 1e9])

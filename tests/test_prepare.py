@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import polhode as ph
+from polhode.environment import Orbit
+from polhode.torques.facets import Facets
 from polhode.torques.heavy_top import weight_torque
 
 BODY = ph.Body([1.0, 2.0, 2.5])
@@ -157,3 +159,16 @@ def test_a_prepared_run_goes_on_and_travels() -> None:
     whole = ph.simulate(BODY, TOP, omega=[0.1, 0.2, 1.0], method="Strang", step=0.1, t_span=(0.0, 2.0))
     np.testing.assert_array_equal(ph.resume(prepared([0.1, 0.2, 1.0]), 2.0).momentum, whole.momentum)
     assert repr(prepared) == "<prepared: Body([1.0, 2.0, 2.5]), HeavyTop, Strang with step 0.1 from 0 to 1>"
+
+
+def test_another_torque_is_made_for_the_span_as_the_first_one_was(plain: None) -> None:
+    """Else facets would not know their eclipses, and seem to need another program."""
+
+    def sail(area: float) -> Facets:
+        faces: dict[str, Any] = {"normals": [[1, 0, 0], [0, 1, 0]], "centres": [[0.1, 0, 0], [0, 0.2, 0.1]]}
+        return Facets((1.0, area), **faces, orbit=Orbit(semi_major_axis=6.9e6), sun=(1.0, 0.0, 0.0))
+
+    given: dict[str, Any] = {"t_span": (0.0, 8000.0), "method": "MR2", "step": 100.0}
+    found = ph.prepare(BODY, sail(2.0), **given)([1e-3, 2e-3, 1e-3], torque=sail(3.0))
+    assert found.problem.torque.breakpoints
+    assert (found.quaternion == ph.simulate(BODY, sail(3.0), omega=[1e-3, 2e-3, 1e-3], **given).quaternion).all()

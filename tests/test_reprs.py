@@ -42,3 +42,15 @@ def test_steps_of_ensembles_are_those_of_a_body(plain: None) -> None:
     assert "0 to 10 s in 100 steps and 2 rows a body" in repr(many)
     reduced = ph.ensemble(ph.Body([1, 2, 2.5]), **given, reduce={"rate": ph.quantity("omega").mean("body")})
     assert "500 of all bodies together" in repr(reduced)
+
+
+def test_steps_that_a_method_chooses_are_shown_by_their_mean(plain: None) -> None:
+    top, body = ph.HeavyTop(1.0), ph.Body([1, 2, 2.5])
+    run = ph.simulate(body, top, omega=[1, 2, 3], t_span=(0, 4), step=4.0, method="DOP853")
+    mean = f"steps of {4.0 / run.stats.steps:.3g} s on average"
+    assert f"method    {run.method}, {mean}" in repr(run)
+    assert "step 4 s" not in repr(run)
+    many = ph.ensemble(body, top, omega=[[1, 2, 3]] * 2, t_span=(0, 4), step=4.0, method="DOP853")
+    assert mean in repr(many)
+    fixed = ph.simulate(body, top, omega=[1, 2, 3], t_span=(0, 4), step=0.1, method="MR2")
+    assert "method    MR2, step 0.1 s" in repr(fixed)

@@ -366,7 +366,7 @@ RUN = GOOD["run"]
         # broken files
         ("[body]\nmoments = [1, 2\n[run]", "not valid TOML: Unclosed array (at line 3, column 1)"),
         ("[body]\nname = 'a'\nname = 'b'", "not valid TOML: Cannot overwrite a value"),
-        ("x = " + "1" * 5000, "not valid TOML: Exceeds the limit"),
+        ("x = " + "1" * 5000, "a whole number has thousands of digits"),
         ("x = " + "[" * 100_000, "nested too deeply"),
         ("x = " + "[" * 300 + "]" * 300, "nested too deeply"),
         (".".join("a" * 400_000) + " = 1", "nested too deeply"),  # parsed, it would take 600 GB

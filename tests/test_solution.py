@@ -156,8 +156,9 @@ def empty() -> Solution:
 
     with np.errstate(all="ignore"), pytest.raises(ph.SimulationFailed) as failure:
         run(explodes, t_eval=[1.0])
-    assert failure.value.solution.t.size == 0
-    return failure.value.solution
+    found: Solution = failure.value.solution
+    assert found.t.size == 0
+    return found
 
 
 def test_no_output_at_all(tmp_path: Path) -> None:

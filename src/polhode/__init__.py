@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from polhode import samples as samples
     from polhode import systems as systems
     from polhode import torques as torques
+    from polhode._check import LongSteps as LongSteps
     from polhode._check import ScaledQuaternion as ScaledQuaternion
     from polhode._compare import Comparison as Comparison
     from polhode._compare import ComparisonInterrupted as ComparisonInterrupted
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from polhode.integration.short_steps import ShortSteps as ShortSteps
     from polhode.io.ccsds import read_aem as read_aem
     from polhode.io.ccsds import read_apm as read_apm
+    from polhode.io.netcdf import BadFile as BadFile
     from polhode.referee.judge import check as check
     from polhode.referee.verdict import Verdict as Verdict
     from polhode.solution import Solution as Solution
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from polhode.systems.solution import SystemSolution as SystemSolution
     from polhode.systems.steps import Langevin as Langevin
     from polhode.systems.system import System as System
-    from polhode.tolerance.search import ToleranceNotReached as ToleranceNotReached
+    from polhode.tolerance.policy import ToleranceNotReached as ToleranceNotReached
     from polhode.torques import torque as torque
     from polhode.torques import torque_from_pointer as torque_from_pointer
     from polhode.torques._sampled import Sampled as Sampled
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from polhode.vectors import to_space as to_space
 
 _HOME = {
+    "BadFile": "io.netcdf",
     "Body": "body",
     "Comparison": "_compare",
     "ComparisonInterrupted": "_compare",
@@ -112,6 +115,7 @@ _HOME = {
     "Langevin": "systems.steps",
     "LinearDamping": "torques.damping",
     "LongRun": "integration.cost",
+    "LongSteps": "_check",
     "MagneticDipole": "torques.magnetic_dipole",
     "OrbitalGravityGradient": "torques.orbital_gravity_gradient",
     "PiecewiseTorque": "torques.piecewise",
@@ -129,7 +133,7 @@ _HOME = {
     "System": "systems.system",
     "SystemSolution": "systems.solution",
     "Table": "torques.table",
-    "ToleranceNotReached": "tolerance.search",
+    "ToleranceNotReached": "tolerance.policy",
     "Verdict": "referee.verdict",
     "check": "referee.judge",
     "clip": "vectors",

@@ -219,6 +219,21 @@ def quaternion(name: str, attitude: Any, *, again: bool = False) -> Floats:
     return _scaled(name, array(name, attitude, (4,)).tolist(), again=again)
 
 
+class LongSteps(UserWarning):
+    """Steps of the given length are too long for the method: what should be conserved is not, or it cannot turn so far.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always", ph.LongSteps)
+    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 20, 0], t_span=(0, 1), method="MR2", step=0.1)
+    ...
+    >>> print(said[0].message)  # doctest: +ELLIPSIS
+    steps of 0.1 s are too long for MR2: one turns the body by 2 rad...
+    """
+
+
 class ScaledQuaternion(UserWarning):
     """A quaternion was not of unit length, and was scaled to it.
 

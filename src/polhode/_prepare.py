@@ -8,10 +8,10 @@ from polhode._simulate import checked_goal, say_what_it_costs
 from polhode.body import Body
 from polhode.compiled import announced_once
 from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, scales_of
-from polhode.integration.loop import solve
-from polhode.integration.quick import QuickRuns, are_equal, may_be_quick
+from polhode.integration.fixed import driver_of
+from polhode.integration.grid import has_pieces
+from polhode.integration.loop import Integration, Kind, ReadyLoop, may_be_quick
 from polhode.integration.trial import size_where_it_begins
-from polhode.integration.variable import steps_of
 from polhode.methods import Method
 from polhode.problem import Plan, Problem
 from polhode.solution import Solution
@@ -82,15 +82,16 @@ class Prepared:
 
     def __init__(self, problem: Problem, wanted: Plan | Goal, on_compile: OnCompile = None) -> None:
         self._problem, self._wanted, self._on_compile = problem, wanted, on_compile
-        self._needed, self._parameters = _needs(problem.torque), len(problem.torque.parameters(problem.body))
-        self._runs: dict[object, QuickRuns] = {}
-        self._only: QuickRuns | None = None
-        """The runs, if one program serves for all starts."""
+        self._needed = _needs(problem.torque)
+        self._values = np.array(problem.torque.parameters(problem.body), dtype=np.float64)
+        self._loops: dict[object, ReadyLoop] = {}
+        self._only: ReadyLoop | None = None
+        """The loop, if one program serves for all starts."""
         self._is_quick = False
-        if isinstance(wanted, Plan) and may_be_quick(problem) and are_equal(steps_of(problem, wanted)):
-            self._is_quick = True
-            if wanted.method.ignores_scales:
-                self._only = self._runs_of(problem, wanted)
+        if isinstance(wanted, Plan) and may_be_quick(problem) and not has_pieces(problem.torque, wanted):
+            self._is_quick = not wanted.method.variable_steps
+            if self._is_quick and wanted.method.ignores_scales:
+                self._only = self._ready_for(problem, wanted)
 
     @property
     def body(self) -> Body:
@@ -142,35 +143,35 @@ class Prepared:
         torque
             Another torque of the same kind, such as `HeavyTop` with another weight: one that needs no other program.
         """
-        values = None
+        values = self._values
         if parameters is not None or torque is not None:
             torque = self._other_torque(parameters, torque)
             values = np.array(torque.parameters(self.body), dtype=np.float64)
-            if values.size != self._parameters:
-                raise ValueError(f"{self.torque.name} has {self._parameters} parameters, not {values.size}")
+            if values.size != self._values.size:
+                raise ValueError(f"{self.torque.name} has {self._values.size} parameters, not {values.size}")
         problem, wanted = self._problem.starting(omega, attitude, state, torque), self._wanted
         if not isinstance(wanted, Plan):
             return free.answer(problem, wanted, None, self._on_compile)
-        plan, runs = wanted, self._only
-        if runs is None and self._is_quick:
-            p = np.array(problem.torque.parameters(self.body), dtype=np.float64) if values is None else values
-            plan = plan.replace(torque_size=size_where_it_begins(problem, p))
-            runs = self._runs_of(problem, plan)
-        found = None if runs is None else runs.solution(problem, plan, values)
-        return solve(problem, wanted, None, None, self._on_compile) if found is None else found
+        plan, ready = wanted, self._only
+        if ready is None and self._is_quick:
+            plan = plan.replace(torque_size=size_where_it_begins(problem, values))
+            ready = self._ready_for(problem, plan)
+        found = None if ready is None else ready.solution(problem, plan, values)
+        if found is None:
+            found = Integration(problem, wanted, None, None, self._on_compile).solution()
+        return found
 
-    def _runs_of(self, problem: Problem, plan: Plan) -> QuickRuns:
-        """Returns the runs for starts of such a size."""
+    def _ready_for(self, problem: Problem, plan: Plan) -> ReadyLoop:
+        """Returns the loop for starts of such a size."""
         scales, prepared = scales_of(problem, plan), getattr(plan.method.scheme, "prepared_flows", None)
         deciding: object = scales if prepared is None else prepared(problem.torque.depends, scales)
-        found = self._runs.get(deciding)
+        found = self._loops.get(deciding)
         if found is None:
-            if len(self._runs) >= KEPT_PROGRAMS:
-                self._runs.clear()
-            steps = steps_of(problem, plan)
-            assert are_equal(steps)
-            binding = Binding(problem, plan, NO_OTHERS, steps.driver)
-            found = self._runs[deciding] = QuickRuns(self._problem, plan, steps, binding, self._on_compile)
+            if len(self._loops) >= KEPT_PROGRAMS:
+                self._loops.clear()
+            binding = Binding(problem, plan, NO_OTHERS, driver_of)
+            kind = Kind.of(problem, plan, binding, self._values.size, None, self._on_compile)
+            found = self._loops[deciding] = ReadyLoop(kind)
         return found
 
     def _other_torque(self, parameters: Any, torque: Torque | None) -> Torque:
@@ -185,8 +186,9 @@ class Prepared:
             return own.with_parameters(parameters)
         if parameters is not None:
             raise ValueError("give either parameters or torque, not both")
-        other = checked(torque)
-        other.check_span(self._problem.t_start, self._problem.t_end)
+        other, span = checked(torque), (self._problem.t_start, self._problem.t_end)
+        other.check_span(*span)
+        other = other.for_span(*span)
         other.check_body(self.body)
         if _needs(other) != self._needed:
             raise ValueError(

@@ -20,8 +20,7 @@ from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.cost import announce
 from polhode.integration.loop import Begin, Progress, SimulationFailed, SimulationInterrupted, solve
-from polhode.integration.quick import made_at_once
-from polhode.integration.short_steps import levels_of_polhode
+from polhode.integration.short_steps import levels_of_polhode, warn_of_long_steps
 from polhode.io.records import is_same_torque
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -29,6 +28,7 @@ from polhode.problem import NO_STATE, Plan, Problem, Stats, checked_state, check
 from polhode.solution import Solution
 from polhode.tolerance import free, search
 from polhode.tolerance.estimate import largest_rate
+from polhode.tolerance.policy import ToleranceNotReached
 from polhode.torques import Torque, checked
 
 
@@ -116,9 +116,11 @@ def simulate(
         if not goal.method.variable_steps:
             say_what_it_costs(problem, goal, shown=progress is not None)
         if watched:
-            return _events.with_events(problem, goal, watched, progress, on_compile)
-        found = made_at_once(problem, goal, on_compile) if progress is None else None
-        return solve(problem, goal, None, progress, on_compile) if found is None else found
+            found = _events.with_events(problem, goal, watched, progress, on_compile)
+        else:
+            found = solve(problem, goal, None, progress, on_compile)
+        warn_of_long_steps(found)
+        return found
     if watched:
         return _accurate_with_events(problem, goal, watched, progress, on_compile)
     return free.answer(problem, goal, progress, on_compile)
@@ -279,8 +281,12 @@ def resume(
     with _as_part_of(whole):
         if watched:
             earlier = _events.going_on(solution, watched)
-            return whole(_events.with_events(problem, plan, watched, progress, on_compile, begin, earlier))
-        return whole(solve(problem, plan, begin, progress, on_compile))
+            part = _events.with_events(problem, plan, watched, progress, on_compile, begin, earlier)
+        else:
+            part = solve(problem, plan, begin, progress, on_compile)
+        if solution.rtol is None:
+            warn_of_long_steps(part)
+        return whole(part)
 
 
 @contextmanager
@@ -478,6 +484,12 @@ def checked_goal(
     tolerance = _check.number("rtol", rtol)
     if not 0 < tolerance < 1:
         raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
+    if tolerance < LEAST_TOLERANCE:
+        warnings.warn(
+            f"rtol={tolerance:g} is below the last digit of numbers, and is taken as {LEAST_TOLERANCE:g}",
+            ToleranceNotReached,
+            stacklevel=_check.levels_of_polhode(),
+        )
     return search.Goal(max(tolerance, LEAST_TOLERANCE), chosen)
 
 
@@ -527,5 +539,5 @@ def _checked_step(step: Any, t0: float, t1: float) -> float:
             f"step {h:g} leads away from {t1:g}: from {t0:g} it must be {'positive' if t1 > t0 else 'negative'}"
         )
     if abs(h) <= 4 * math.ulp(max(abs(t0), abs(t1))):
-        raise ValueError(f"step {h:g} is lost in the round-off of the times {t0:g} to {t1:g}: take a longer step")
+        raise ValueError(f"step {h:g} is lost in the round-off of the times {t0!r} to {t1!r}: take a longer step")
     return h

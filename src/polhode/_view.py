@@ -54,7 +54,7 @@ def view(
     Examples
     --------
     >>> exact = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0])
-    >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.5)
+    >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.3)
     >>> ph.view(exact, rough, path="both.html").title
     'A rigid body: exact and RK4'
     """
@@ -95,7 +95,7 @@ def plot(
     Examples
     --------
     >>> exact = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0])
-    >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.5)
+    >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.3)
     >>> figure = ph.plot(exact, rough, path="both.png")
     """
     from polhode.views.plot import finished

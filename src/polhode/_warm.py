@@ -17,7 +17,7 @@ from polhode._simulate import simulate
 from polhode.body import Body
 from polhode.compiled import native
 from polhode.ensembles.ensemble import ensemble
-from polhode.free import STATES_BEFORE_COMPILING, FreeMotion
+from polhode.free import MOST_INTERPRETED, MOST_INTERPRETED_STATES, FreeMotion
 from polhode.tolerance import instant
 from polhode.tolerance.pair import available_cores
 from polhode.torques import Torque
@@ -101,8 +101,8 @@ def run_task(what: str) -> Warmed:
 
 
 def _free_motion() -> None:
-    motion = FreeMotion(BRICK, omega=[0.005, 5, 0])
-    motion.at(np.linspace(0.0, 1.0, STATES_BEFORE_COMPILING + 1))  # fewer would not need the program
+    motion = FreeMotion(BRICK, omega=np.tile([0.005, 5, 0], (MOST_INTERPRETED + 1, 1)))[0]  # fewer need no program
+    motion.at(np.linspace(0.0, 1.0, MOST_INTERPRETED_STATES + 1))
     motion.flip_times(10)
     simulate(BRICK, Free(), omega=[0.005, 5, 0], t_span=(0, 1), rtol=LOOSE)
 

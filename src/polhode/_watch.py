@@ -11,13 +11,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from polhode._arrays import Floats
 from polhode._interrupts import is_from_handler
-from polhode.body import Body
 from polhode.integration.short_steps import levels_of_polhode
 
 EventFunction = Callable[..., float]
@@ -158,9 +157,15 @@ class Evaluator:
         self.takes_arrays = True
         """Whether the function gives the same with arrays as with numbers, as far as it was tried."""
 
-    def values(self, t: Floats, q: Floats, w: Floats, z: Floats) -> Values:
+    def check(self, start: "Row") -> None:
+        """Refuses a function of numbers that the torque does not carry."""
+        if self.event.takes_state and not start.z.size:
+            raise ValueError(f"the event {self.event.name} is a function of (t, q, w, z), but the torque carries no z")
+
+    def values(self, looks: "Looks", body: Any) -> Values:
         """Returns the values at states given by rows; with arrays in one call, if the function can take them."""
-        q = q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None]
+        t, w, z = looks.t, body.rate(looks.m), looks.z
+        q = looks.q / np.sqrt(np.einsum("ij,ij->i", looks.q, looks.q))[:, None]
         if self.takes_arrays and t.size >= TOGETHER:
             g = self._together(t, q, w, z)
             if g is not None:
@@ -196,6 +201,38 @@ class Evaluator:
             return None
         g = found.astype(np.float64)
         return g if bool(close.all()) and not np.isnan(g).any() else None
+
+    def value(self, row: "Row", body: Any) -> float:
+        """Returns the value at one state."""
+        unit = row.q / math.sqrt(float(row.q @ row.q))
+        state = self.event.seen(unit, body.rate(row.m), row.z)
+        return self.event.value(row.t, *(tuple(x.tolist()) for x in state))
+
+    def noise(self, row: "Row", body: Any, g: Floats) -> float:
+        """Returns what changes of the last digits of time and state, or of values like these, do to a function."""
+        eps, event = 2.0**-52, self.event
+        q, w = row.q / math.sqrt(float(row.q @ row.q)), body.rate(row.m)
+        size = math.sqrt(float(w @ w))
+
+        def at(t: float, q: Floats, w: Floats, z: Floats) -> float:
+            return event.value(t, *(tuple(x.tolist()) for x in event.seen(q, w, z)))
+
+        here = at(row.t, q, w, row.z)
+        most = 0.0
+        for k in range(7):
+            dq, dw = np.zeros(4), np.zeros(3)
+            if k < 4:
+                dq[k] = eps
+            else:
+                dw[k - 4] = eps * size
+            most = max(most, abs(at(row.t, q + dq, w + dw, row.z) - here))
+        for k in range(row.z.size if event.takes_state else 0):
+            dz = np.zeros(row.z.size)
+            dz[k] = eps * abs(row.z[k])
+            most = max(most, abs(at(row.t, q, w, row.z + dz) - here))
+        later = at(row.t + math.ulp(row.t), q, w, row.z)
+        most = max(most, abs(later - here), eps * float(np.abs(g).max()))
+        return ROUND_OFF * most if math.isfinite(most) else 0.0
 
 
 # --- curves between looks ------------------------------------------------------------------------------------------
@@ -338,11 +375,27 @@ class _Crossed(Exception):
         self.t = t
 
 
+class Watched(Protocol):
+    """What a watch asks of an event; an evaluator knows its function."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def direction(self) -> int:
+        """1: only zeros at which the function rises, -1: only those at which it falls, 0: all."""
+
+    @property
+    def terminal(self) -> bool:
+        """Whether it ends the run."""
+
+
 class Watch:
-    """The events of one body: those seen so far, and the last looks at each function."""
+    """The events of a motion: those seen so far, and the last looks at each function."""
 
     def __init__(
-        self, events: tuple[Event, ...], evaluators: list[Evaluator], body: Body, start: Row, sign: float,
+        self, events: Sequence[Watched], evaluators: Sequence[Evaluator], body: Any, start: Row, sign: float,
         earlier: Earlier | None = None,
     ) -> None:  # fmt: skip
         """Looks at the start."""
@@ -355,10 +408,9 @@ class Watch:
         self.looks_together = FIRST_LOOKS if any(e.terminal for e in events) else MOST_LOOKS
         self.unresolved = dict[int, float]()
         """The first time at which functions changed too fast to be followed, by the number of their event."""
-        for event in events:
-            if event.takes_state and not start.z.size:
-                raise ValueError(f"the event {event.name} is a function of (t, q, w, z), but the torque carries no z")
-        values = [0.0 if k in happened else self._value(k, start) for k in range(len(events))]
+        for evaluator in evaluators:
+            evaluator.check(start)
+        values = [0.0 if k in happened else evaluators[k].value(start, body) for k in range(len(events))]
         self.seen = [(np.array([start.t]), np.array([g])) for g in values]
         """For each event the last few looks, and the values there."""
 
@@ -388,7 +440,7 @@ class Watch:
         problem: BaseException | None = None
         values = list[Floats]()
         for evaluator in self.evaluators:
-            found = evaluator.values(looks.t, looks.q, self.body.rate(looks.m), looks.z)
+            found = evaluator.values(looks, self.body)
             values.append(found.g)
             if found.problem is not None:
                 problem, looks = found.problem, looks.part(slice(0, found.g.size))
@@ -436,8 +488,12 @@ class Watch:
         lengths = np.sqrt(np.einsum("ij,ij->i", looks.q, looks.q))
         along = np.abs(np.einsum("ij,ij->i", looks.q[1:], looks.q[:-1])) / (lengths[1:] * lengths[:-1])
         angle = np.maximum(dt * np.maximum(rate[1:], rate[:-1]), 2.0 * np.arccos(np.minimum(along, 1.0)))
+        return self._parts_of(looks.t, angle)
+
+    def _parts_of(self, t: Floats, angle: Floats) -> Any:
+        """Returns the number of parts for intervals in which bodies turn by these angles."""
         parts = np.maximum(np.ceil(angle / FINEST_TURN_RADIANS * (1.0 - ALMOST)), 1.0)
-        parts[dt <= 16 * np.spacing(np.abs(looks.t[1:]))] = 1.0  # times that can hardly be told apart
+        parts[np.abs(np.diff(t)) <= 16 * np.spacing(np.abs(t[1:]))] = 1.0  # times that can hardly be told apart
         parts[~(parts <= MOST_PARTS)] = MOST_PARTS + 1  # also where a motion that blows up is no number any more
         return parts.astype(np.int64)
 
@@ -482,7 +538,7 @@ class Watch:
                 if not suspects.any():
                     return looks, g
                 if noise < 0.0:
-                    noise = self._noise(which, looks.row(int(np.argmin(np.abs(g)))), g)
+                    noise = self.evaluators[which].noise(looks.row(int(np.argmin(np.abs(g)))), self.body, g)
                 ga, gb = g[:-1], g[1:]
                 with np.errstate(all="ignore"):
                     points = np.stack([ga, c1, c2, gb])
@@ -513,7 +569,7 @@ class Watch:
         more = Looks(times, *(x[:0] for x in looks[1:]))
         if times.size:
             more = self._states(base, times, between)
-            found = self.evaluators[which].values(more.t, more.q, self.body.rate(more.m), more.z)
+            found = self.evaluators[which].values(more, self.body)
             if found.problem is not None:
                 raise found.problem
             values = found.g
@@ -557,7 +613,7 @@ class Watch:
             t = a.t + after
             if t not in known:
                 rows[t] = self._state(a, t, between)
-                known[t] = self._value(which, rows[t])
+                known[t] = self.evaluators[which].value(rows[t], self.body)
             if side * known[t] < 0.0:
                 raise _Crossed(t)
             return float(side * known[t])
@@ -569,38 +625,7 @@ class Watch:
         except _Crossed as crossed:
             return rows[crossed.t], known[crossed.t]
         t = min(known, key=lambda at: side * known[at])
-        return rows[t], 0.0 if abs(known[t]) <= self._noise(which, rows[t], g) else known[t]
-
-    def _noise(self, which: int, row: Row, g: Floats) -> float:
-        """Returns what changes of the last digits of time and state, or of values like these, do to a function."""
-        eps, event = 2.0**-52, self.events[which]
-        q, w = row.q / math.sqrt(float(row.q @ row.q)), self.body.rate(row.m)
-        size = math.sqrt(float(w @ w))
-
-        def at(t: float, q: Floats, w: Floats, z: Floats) -> float:
-            return event.value(t, *(tuple(x.tolist()) for x in event.seen(q, w, z)))
-
-        here = at(row.t, q, w, row.z)
-        most = 0.0
-        for k in range(7):
-            dq, dw = np.zeros(4), np.zeros(3)
-            if k < 4:
-                dq[k] = eps
-            else:
-                dw[k - 4] = eps * size
-            most = max(most, abs(at(row.t, q + dq, w + dw, row.z) - here))
-        for k in range(row.z.size if event.takes_state else 0):
-            dz = np.zeros(row.z.size)
-            dz[k] = eps * abs(row.z[k])
-            most = max(most, abs(at(row.t, q, w, row.z + dz) - here))
-        later = at(row.t + math.ulp(row.t), q, w, row.z)
-        most = max(most, abs(later - here), eps * float(np.abs(g).max()))
-        return ROUND_OFF * most if math.isfinite(most) else 0.0
-
-    def _value(self, which: int, row: Row) -> float:
-        unit, event = row.q / math.sqrt(float(row.q @ row.q)), self.events[which]
-        state = event.seen(unit, self.body.rate(row.m), row.z)
-        return event.value(row.t, *(tuple(x.tolist()) for x in state))
+        return rows[t], 0.0 if abs(known[t]) <= self.evaluators[which].noise(rows[t], self.body, g) else known[t]
 
     def _state(self, a: Row, t: float, between: Between) -> Row:
         q, m, z = between(a.t, a.q, a.m, a.z, np.array([t]))
@@ -617,7 +642,7 @@ class Watch:
         def value(t: float) -> float:
             if t not in seen:
                 row = self._state(a, t, between)
-                seen[t] = (row, self._value(which, row))
+                seen[t] = (row, self.evaluators[which].value(row, self.body))
             return seen[t][1]
 
         tiny = math.ulp(max(abs(a.t), abs(b.t)))

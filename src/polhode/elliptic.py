@@ -14,13 +14,14 @@ Examples
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from polhode import _check
-from polhode.compiled import compiles, program
+from polhode.compiled import repaid_program
 from polhode.core import elliptic as kernels
 
 __all__ = ["amplitude", "ellipe", "ellipe_inc", "ellipf", "ellipk", "ellippi", "ellippi_complete", "jacobi"]
@@ -29,8 +30,8 @@ Values = Any
 """A float if every argument is a number, else an array of float64."""
 
 MOST_INTERPRETED = 500
-"""Values of a function that a process computes in plain Python before it loads the program: at 2 to 35 us a value they
-take as long as that. From then on the program, which gives the same bits, computes all arrays."""
+"""Values up to which a call is computed in plain Python, at 2 to 35 us a value, if no compiled program is kept. The
+program gives the same bits."""
 
 FEW_VALUES = 4
 """Up to this many values at once are always computed in plain Python: to call the program takes as long."""
@@ -88,27 +89,21 @@ def ellippi_complete(nc: ArrayLike, mc: ArrayLike) -> Values:
 for _public in __all__:  # the compiler replaces each function by its kernel
     globals()[_public].py_func = getattr(kernels, _public)
 
-_rows: dict[tuple[str, bool], Callable[..., int]] = {}
-_interpreted: dict[tuple[str, bool], int] = {}
-"""The number of values of each function that were computed in plain Python."""
-
 
 def _each(kernel: Callable[..., Any], results: int, **arguments: ArrayLike) -> list[Values]:
     """Applies the kernel to every set of arguments, which broadcast."""
     arrays = np.broadcast_arrays(*(_numbers(name, value) for name, value in arguments.items()))
     shape, size = arrays[0].shape, arrays[0].size
-    name = (kernel.__name__, compiles())
-    before = _interpreted.get(name, 0)
-    if size > FEW_VALUES and before + size > MOST_INTERPRETED:
-        _interpreted[name] = MOST_INTERPRETED
-        columns = [np.ascontiguousarray(a).reshape(-1) for a in arrays]
+    rows = None
+    if size > FEW_VALUES:
+        signature, what = "p" * (len(arrays) + results) + "i", f"elliptic.{kernel.__name__}"
+        rows = repaid_program(
+            _loop(kernel, len(arrays), results), signature, is_large=size > MOST_INTERPRETED, what=what
+        )
+    if rows is not None:
         found = [np.empty(size) for _ in range(results)]
-        if name not in _rows:
-            signature = "p" * (len(columns) + results) + "i"
-            _rows[name] = program(_loop(kernel, len(columns), results), signature, what=f"elliptic.{kernel.__name__}")
-        _rows[name](*columns, *found, size)
+        rows(*(np.ascontiguousarray(a).reshape(-1) for a in arrays), *found, size)
     else:
-        _interpreted[name] = min(before + size, MOST_INTERPRETED)
         values = [kernel(*row) for row in zip(*(a.ravel().tolist() for a in arrays), strict=True)]
         found = list(np.array(values, dtype=np.float64).reshape(size, results).T)
     return [float(f[0]) if shape == () else np.ascontiguousarray(f).reshape(shape) for f in found]
@@ -118,6 +113,7 @@ def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return _check.floats(name, value, "be real numbers")
 
 
+@cache
 def _loop(kernel: Any, arguments: int, results: int) -> Any:
     """Returns the loop, to be compiled, that applies the kernel to rows of numbers."""
 

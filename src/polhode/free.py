@@ -7,9 +7,9 @@ import operator
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.attitudes import WithAttitudes
 from polhode.body import Body
-from polhode.compiled import compiles, kept_program, program
+from polhode.compiled import compiles, repaid_program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
 from polhode.core.fused import with_fused
 from polhode.core.quat import to_space
@@ -29,21 +29,16 @@ if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
     from polhode._tumbling import MomentumAngles
+    from polhode.proven import ProvenState
 
 EPSILON = 2.0**-52
 
 NEGLIGIBLE = 1e-302
 """A component of the rate smaller than this times the largest is replaced by zero: its inverse would overflow."""
 
-MOST_INTERPRETED = 50
-"""Motions that a process sets up in plain Python before it loads the compiled program: they take as long as that, some
-15 ms. From then on the program, which gives the same bits, sets up all others."""
-
-STATES_BEFORE_LOADING = 100
-"""States that a process evaluates in plain Python before it loads the compiled program, which gives the same bits."""
-
-STATES_BEFORE_COMPILING = 2000
-"""The same where the program would have to be compiled first: they take half a second, compilation takes some two."""
+MOST_INTERPRETED, MOST_INTERPRETED_STATES = 100, 1000
+"""The motions that a call sets up, and the states that it evaluates, in plain Python if no compiled program is kept:
+they take 0.1 s, compilation takes 1.5 s. The program gives the same bits."""
 
 HUGE_PAGE_BYTES = 2**21
 """Results at least this large begin on such a boundary. The system then gives memory in pages of this size, where it
@@ -57,6 +52,9 @@ SMALLEST_SIZE = 1e-306
 
 FEW_DIGITS = 2.0
 """If fewer digits of the phase are left, `at` warns."""
+
+MOST_RADIANS = 1e19
+"""The state is refused beyond this phase: the rates of the phases are two-doubles, which leave 1e-12 of it there."""
 
 Axis = Literal["short", "long"]
 Reference = Literal["short", "long", "x", "y", "z"]
@@ -135,7 +133,7 @@ class FreeMotion:
     below 4 eps (1 + s), where eps is 2.2e-16 and s is the greatest change of the state per relative change of any of
     the numbers given; for moments that no body has it is below 16 eps (1 + s). Where moments are far apart, errors of
     rates are relative to the greatest rate of the motion. Moments may be up to 1e14 apart.
-    (docs/understand/free_motion.md has the measurements.)
+    (docs/understand/free_motion.md has the measurements.) `at(t, proven=True)` has states with a proven bound.
 
     For many motions at once, give a list of bodies, or a stack of rates or attitudes, or several of these of one
     length. All results then have an axis of motions first, then the axes of the times, then components.
@@ -283,8 +281,8 @@ class FreeMotion:
         rates = np.where(np.abs(rates) < NEGLIGIBLE, 0.0, rates)
         self._moments, self._axes, self._scale = moments, axes, np.ldexp(1.0, speed)
         given = [inertia, rates, self._scale[:, None], self._quaternion, tilt, axes.reshape(count, 9)]
-        self._motions = _set_up(set_up_rows, np.concatenate(given, axis=1), MOTION, MOST_INTERPRETED)
-        self._norm = np.ldexp(np.ldexp(self._c.norm, size), speed)
+        self._motions = _set_up(set_up_rows, np.concatenate(given, axis=1), MOTION)
+        self._norm = np.ldexp(np.ldexp(self._c.G, size), speed)
         self._motions[:, -9:] *= self._norm[:, None]
 
     def _check_range(self, moments: Floats) -> None:
@@ -319,18 +317,47 @@ class FreeMotion:
 
     # --- the state at any time
 
-    def at(self, t: Any) -> FreeState:
+    @overload
+    def at(self, t: Any, *, proven: Literal[False] = False) -> FreeState: ...
+    @overload
+    def at(self, t: Any, *, proven: Literal[True]) -> ProvenState: ...
+    def at(self, t: Any, *, proven: bool = False) -> FreeState | ProvenState:
         """Returns the state at one or many times, in any order, before or after the start.
 
         The arrays of a state share one piece of memory, which is freed when none of them is used any more.
+
+        With `proven=True` the rate and the attitude have a radius each, within which the exact values lie: those of the
+        tensor, the rate, the quaternion and the times that the motion has, taken at their exact values. The radius is
+        below one unit in the last place. Times may also be integers, fractions or decimal texts such as "1e18". It
+        needs python-flint: `pip install 'polhode[proof]'`. Bodies with a rotor have no proven states.
         """
+        if proven:
+            return self._proven(t)
         times, earliest, latest = _times(t)
         if self._shape or max(latest - self.t0, self.t0 - earliest) > self._carefree:
+            self._refuse_too_many_turns(times)
             self._warn_of_lost_digits(times)
-        return self.at_checked(times)
+        return self._state(times)
+
+    def _proven(self, t: Any) -> ProvenState:
+        try:
+            from polhode.proven import proven_states
+        except ModuleNotFoundError as problem:
+            if problem.name != "flint":
+                raise
+            raise ModuleNotFoundError(
+                "proven states are computed by python-flint, which is not installed: pip install 'polhode[proof]'",
+                name="flint",
+            ) from None
+        tensors = [body.tensor for body in self._bodies]
+        return proven_states(tensors, self._omega, self._quaternion, t, self.t0, self._shape)
 
     def at_checked(self, times: Floats) -> FreeState:
         """Returns the state at times that are finite floats, without a warning: the numbers given are exact."""
+        self._refuse_too_many_turns(times)
+        return self._state(times)
+
+    def _state(self, times: Floats) -> FreeState:
         shape = (*self._shape, *times.shape)
         t, q, w, m = self._evaluated(times, self.t0)
         return FreeState(t.reshape(times.shape), q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
@@ -372,10 +399,10 @@ class FreeMotion:
             I1, I2, I3 = np.take_along_axis(self._moments, _labels(c), axis=1).T
             flat32, flat21 = np.abs(I3 - I2) / I3, np.abs(I2 - I1) / I2
             # k'^2 = P^2 - Q^2 with P = dn(u0): its relative change with the inputs shifts the times of the flips.
-            P2, difference = (c.y3 / c.amplitude3) ** 2, c.complement**2
+            P2, difference = (c.y3 / c.C) ** 2, c.kc**2
             Q2 = np.maximum(P2 - difference, 0.0)
-            slipping = (P2 / flat32 + np.where(flat21 > 0.0, Q2 / flat21, 0.0)) / (4.0 * c.quarter * difference)
-            slip = np.where(c.quarter > 0.0, slipping, np.inf)[:, None] * lam * time
+            slipping = (P2 / flat32 + np.where(flat21 > 0.0, Q2 / flat21, 0.0)) / (4.0 * c.K * difference)
+            slip = np.where(c.K > 0.0, slipping, np.inf)[:, None] * lam * time
             # Before the first flip, deviations grow away from the intermediate axis.
             growth = (np.hypot(c.y1, c.y3) / flat32)[:, None] * np.expm1(np.minimum(lam * time, 700.0))
             extra = np.where(lam > 0.0, lam * time / flat32[:, None] + np.fmin(growth, slip), 0.0)
@@ -388,6 +415,21 @@ class FreeMotion:
         time = np.logspace(-20, 40, 241) / max(float(self._column("spin").max()), 1e-200)
         few = (self._digits(time) < FEW_DIGITS + 1.0).any(axis=0)
         return float(time[max(0, int(np.argmax(few)) - 1)]) if few.any() else math.inf
+
+    def _refuse_too_many_turns(self, times: Floats) -> None:
+        """Raises an error where the phase is longer than the rates of the phases have digits for."""
+        if times.size == 0:
+            return
+        spin = self._column("spin")[:, 0]
+        worst, far = int(np.argmax(spin)), int(np.argmax(np.abs(times.reshape(-1) - self.t0)))
+        t = float(times.reshape(-1)[far])
+        if (radians := float(spin[worst]) * abs(t - self.t0)) > MOST_RADIANS:
+            raise ValueError(
+                f"at t = {t:g} the phase{self._of(worst)} is {radians:.2g} radians, and beyond {MOST_RADIANS:g} "
+                f"rounding takes its digits: {self._REMEDY_FOR_LONG_TIMES}"
+            )
+
+    _REMEDY_FOR_LONG_TIMES = "FreeMotion.at(t, proven=True) has the state of the very numbers given"
 
     def _warn_of_lost_digits(self, times: Floats) -> None:
         if times.size == 0:
@@ -443,20 +485,20 @@ class FreeMotion:
         rotor, and in `off-axis` mode if it does not.
         """
         c = self._c
-        modes = np.where(c.sense > 0, "short-axis", "long-axis")
-        modes[c.complement == 0.0] = "separatrix"
-        modes[(c.kind == STEADY) | (c.amplitude1 == 0.0)] = "steady"
+        modes = np.where(c.s > 0, "short-axis", "long-axis")
+        modes[c.kc == 0.0] = "separatrix"
+        modes[(c.kind == STEADY) | (c.A == 0.0)] = "steady"
         return self._shaped(modes)
 
     @property
     def modulus(self) -> Any:
         """k, the modulus of the elliptic functions: 0 for symmetric bodies and steady spin, 1 on the separatrix."""
-        return self._shaped(self._c.modulus)
+        return self._shaped(self._c.k)
 
     @property
     def complementary_modulus(self) -> Any:
         """k' = sqrt(1 - k^2), to full relative accuracy however near the separatrix is."""
-        return self._shaped(np.where(self._c.kind == STEADY, 1.0, self._c.complement))
+        return self._shaped(np.where(self._c.kind == STEADY, 1.0, self._c.kc))
 
     @property
     def separatrix_distance(self) -> Any:
@@ -476,7 +518,7 @@ class FreeMotion:
         """
         c = self._c
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            return self._shaped(np.where(c.quarter > 0.0, 4.0 * c.quarter / c.frequency / self._scale, np.inf))
+            return self._shaped(np.where(c.K > 0.0, 4.0 * c.K / c.lam / self._scale, np.inf))
 
     @property
     def mean_precession_rate(self) -> Any:
@@ -507,7 +549,7 @@ class FreeMotion:
         """
         wanted = _check.choice("reference axis", reference, ("long", "short"))
         c = self._c
-        circled = (c.sense > 0) == (wanted == "short")
+        circled = (c.s > 0) == (wanted == "short")
         with np.errstate(divide="ignore"):
             phi = 2.0 * math.pi / (np.where(circled, c.precession, c.transverse) * self._scale)
         return ObservedPeriods(self._shaped(phi), self.period)
@@ -522,17 +564,17 @@ class FreeMotion:
         steady = c.kind == STEADY
         circled = np.ones(len(steady), dtype=bool)
         if axis is not None:
-            circled = (c.sense > 0) == (_check.choice("axis", axis, ("long", "short")) == "short")
-        A, B, C = c.amplitude1, c.amplitude2, c.amplitude3
+            circled = (c.s > 0) == (_check.choice("axis", axis, ("long", "short")) == "short")
+        A, B, C = c.A, c.B, c.C
         least = np.where(circled, np.arctan2(A, C), np.arctan2(C, A))
-        greatest = np.where(circled, np.arctan2(B, C * c.complement), math.pi - least)
+        greatest = np.where(circled, np.arctan2(B, C * c.kc), math.pi - least)
         mean = np.where(circled, self._mean_nutation(), 0.5 * math.pi)
         if steady.any():
             y = np.stack([c.y1, c.y2, c.y3], axis=1)
             index = self._moments.argmin(axis=1) if axis == "long" else self._moments.argmax(axis=1)
             along = np.abs(np.take_along_axis(y, index[:, None], axis=1)[:, 0])
             across = np.sqrt(np.maximum(0.0, (y**2).sum(axis=1) - along**2))
-            fixed = np.where(c.norm > 0.0, np.arctan2(across, along), np.nan)
+            fixed = np.where(c.G > 0.0, np.arctan2(across, along), np.nan)
             least, mean, greatest = (np.where(steady, fixed, x) for x in (least, mean, greatest))
         return Nutation(*(self._shaped(x) for x in (least, mean, greatest)))
 
@@ -540,9 +582,9 @@ class FreeMotion:
         """Returns the mean angle of the circled axis, by the trapezoidal rule over a half period: it converges fast."""
         c = self._c
         out = np.full(len(c.kind), 0.5 * math.pi)
-        for i in np.flatnonzero(c.quarter > 0.0):
-            single, half = self._only(int(i)), 2.0 * c.quarter[i] / c.frequency[i] / self._scale[i]
-            points, before = 64 + 16 * int(c.quarter[i]), math.inf
+        for i in np.flatnonzero(c.K > 0.0):
+            single, half = self._only(int(i)), 2.0 * c.K[i] / c.lam[i] / self._scale[i]
+            points, before = 64 + 16 * int(c.K[i]), math.inf
             while abs(out[i] - before) > 1e-13 and points < 1_000_000:
                 y = single._relabelled(np.arange(points) * (half / points))
                 before, out[i] = out[i], np.arctan2(np.hypot(y[:, 0], y[:, 1]), y[:, 2]).mean()
@@ -559,14 +601,14 @@ class FreeMotion:
         n = _count("count", count, 0)
         c = self._c
         j = np.arange(n)[None, :]
-        moving = ((c.kind != STEADY) & (c.amplitude1 > 0.0))[:, None]
+        moving = ((c.kind != STEADY) & (c.A > 0.0))[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             # A flip is where u = u0 + s lam t is 2 K j.
-            ahead = -(c.sense * c.u0)[:, None]  # lam t at the flip nearest to the start
-            half = 2.0 * c.quarter[:, None]
+            ahead = -(c.s * c.u0)[:, None]  # lam t at the flip nearest to the start
+            half = 2.0 * c.K[:, None]
             first = np.where((ahead >= 0.0) | (half == 0.0), ahead, ahead + half)
             u = np.where(half > 0.0, first + j * half, np.where((j == 0) & (first >= 0.0), first, np.inf))
-            times = np.where(moving, self.t0 + u / (c.frequency * self._scale)[:, None], np.inf)
+            times = np.where(moving, self.t0 + u / (c.lam * self._scale)[:, None], np.inf)
         return self._shaped(times)  # type: ignore[no-any-return]
 
     # --- curves
@@ -580,13 +622,13 @@ class FreeMotion:
         c = self._c
         around = np.linspace(0.0, 2.0 * math.pi, n)
         across = np.linspace(-0.5 * math.pi, 0.5 * math.pi, n)
-        angle = np.where((c.complement == 0.0)[:, None], across, around)
+        angle = np.where((c.kc == 0.0)[:, None], across, around)
         sine, cosine = np.sin(angle), np.cos(angle)
         y = np.stack(
             [
-                c.amplitude1[:, None] * cosine,
-                c.amplitude2[:, None] * sine,
-                c.amplitude3[:, None] * np.hypot(cosine, c.complement[:, None] * sine),
+                c.A[:, None] * cosine,
+                c.B[:, None] * sine,
+                c.C[:, None] * np.hypot(cosine, c.kc[:, None] * sine),
             ],
             axis=2,
         )
@@ -702,15 +744,15 @@ class FreeMotion:
     def _column(self, name: Literal["spin", "lam"]) -> Floats:
         """Returns a rate of each motion in rad/s, as a column."""
         c = self._c
-        values = c.frequency if name == "lam" else np.maximum(c.precession, c.transverse)
+        values = c.lam if name == "lam" else np.maximum(c.precession, c.transverse)
         rate: Floats = (values * self._scale)[:, None]
         return rate
 
     def _relative_distance(self) -> Floats:
         c = self._c
-        energy = c.response1 * c.y1**2 + c.response2 * c.y2**2 + c.response3 * c.y3**2  # 2T / G
+        energy = c.i1 * c.y1**2 + c.i2 * c.y2**2 + c.i3 * c.y3**2  # 2T / G
         with np.errstate(divide="ignore", invalid="ignore"):
-            distance: Floats = c.sense * (c.complement * c.amplitude3) ** 2 * self._flatness() * c.response2 / energy
+            distance: Floats = c.s * (c.kc * c.C) ** 2 * self._flatness() * c.i2 / energy
         return np.where(c.kind == STEADY, 0.0, distance)
 
     def _flatness(self) -> Floats:
@@ -729,7 +771,7 @@ class FreeMotion:
     def _in_user_axes(self, y: Floats) -> Floats:
         """Returns rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
         c = self._c
-        signed = y * np.stack([c.response1 * c.sign1, c.response2 * c.sign2, c.response3 * c.sign3], axis=1)[:, None, :]
+        signed = y * np.stack([c.i1 * c.sign1, c.i2 * c.sign2, c.i3 * c.sign3], axis=1)[:, None, :]
         principal = np.empty_like(signed)
         np.put_along_axis(principal, _labels(c)[:, None, :], signed, axis=2)
         out: Floats = (principal * self._scale[:, None, None]) @ self._axes.transpose(0, 2, 1)
@@ -807,59 +849,38 @@ def _block(count: int) -> Floats:
     return room[first : first + 8 * count].view(np.float64)
 
 
-@cache
-def _kept(f: Callable[..., int], signature: str, compiled: bool) -> Callable[..., int]:
-    return program(f, signature, what="the motion of free bodies")
-
-
-def _program(f: Callable[..., int], signature: str) -> Callable[..., int]:
-    """Returns a compiled program, and remembers it: to find it again in the cache takes milliseconds."""
-    return _kept(f, signature, compiles())
-
-
-_interpreted: dict[Any, int] = {}
-"""The number of motions that were set up in plain Python, and of states that were evaluated, by each function."""
-
-
-def _set_up(f: Callable[..., int], given: Floats, width: int, most: int) -> Floats:
-    """Sets up all motions: the first few of a process in plain Python, all others by the compiled program."""
-    count, before = len(given), _interpreted.get(f, 0)
-    motions = np.empty((count, width))
-    if before + count > most:
-        _interpreted[f] = most
-        _program(f, "ppi")(given.reshape(-1), motions.reshape(-1), count)
-    else:
-        _interpreted[f] = before + count
-        numbers = [0.0] * motions.size
-        _in_plain_python(f)(given.reshape(-1).tolist(), numbers, count)
-        motions.reshape(-1)[:] = numbers
+def _set_up(f: Callable[..., int], given: Floats, width: int) -> Floats:
+    """Returns the constants of all motions."""
+    motions = np.empty((len(given), width))
+    _run(f, SET_UP, (given.reshape(-1),), (motions.reshape(-1),), (len(given),), len(given) > MOST_INTERPRETED)
     return motions
 
 
 def _evaluate(f: Callable[..., int], motions: Floats, arrays: tuple[Floats, ...], t0: float) -> None:
-    """Evaluates all motions at all times: the first states of a process in plain Python, others by the program."""
+    """Evaluates all motions at all times."""
     t, *out = arrays
-    states, before = len(motions) * t.size, _interpreted.get(f, 0)
-    most = STATES_BEFORE_COMPILING
-    is_there = before + states > STATES_BEFORE_LOADING and kept_program(f, EVALUATE) is not None
-    if is_there or before + states > most:
-        _interpreted[f] = most
-        _program(f, EVALUATE)(motions.reshape(-1), *arrays, t0, len(motions), t.size)
+    is_large = len(motions) * t.size > MOST_INTERPRETED_STATES
+    _run(f, EVALUATE, (motions.reshape(-1), t), tuple(out), (t0, len(motions), t.size), is_large)
+
+
+SET_UP, EVALUATE = "ppi", "pppppdii"
+"""The arguments of the programs that set up and that evaluate motions."""
+
+
+def _run(
+    f: Callable[..., int], signature: str, given: tuple[Floats, ...], out: tuple[Floats, ...],
+    numbers: tuple[float, ...], is_large: bool,
+) -> None:  # fmt: skip
+    """Runs a kernel: compiled if it is kept or if the call repays that, else in plain Python with the same bits."""
+    compiled = repaid_program(f, signature, is_large=is_large, what="the motion of free bodies")
+    if compiled is not None:
+        compiled(*given, *out, *numbers)
         return
-    _interpreted[f] = before + states
-    numbers = [[0.0] * x.size for x in out]
-    _in_plain_python(f)(motions.reshape(-1).tolist(), t.tolist(), *numbers, t0, len(motions), t.size)
-    for x, values in zip(out, numbers, strict=True):
+    kernel = with_fused(f) if compiles() else f
+    found = [[0.0] * x.size for x in out]
+    kernel(*(x.tolist() for x in given), *found, *numbers)
+    for x, values in zip(out, found, strict=True):
         x[:] = values
-
-
-EVALUATE = "pppppdii"
-"""The arguments of the programs that evaluate motions."""
-
-
-def _in_plain_python(f: Any) -> Any:
-    """Returns the function that has the bits of the program in plain Python, or those of what stands in its place."""
-    return with_fused(f) if compiles() else f
 
 
 def _labels(c: Constants) -> Any:

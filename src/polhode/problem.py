@@ -146,6 +146,12 @@ class Plan:
         """Returns the same plan with other values."""
         return frozen(Plan, self.__dict__ | changed)
 
+    def steps_in_words(self, length: float, steps: int) -> str:
+        """Returns how long steps are: as given, or on average where the motion decides it."""
+        if steps and (self.method.variable_steps or self.in_pieces is not None):
+            return f"steps of {abs(length) / steps:.3g} s on average"
+        return f"step {self.step:.6g} s"
+
 
 @dataclass(frozen=True)
 class Stats:
@@ -240,7 +246,7 @@ def _span(t_span: Any) -> tuple[float, float]:
     t0, t1 = _check.numbers("t_span", t_span, 2)
     if t0 == t1:
         raise ValueError(f"t_span must have a length: it starts and ends at {t0:g}")
-    return t0, t1
+    return t0 + 0.0, t1 + 0.0  # without the sign of a zero, by which equal spans would differ
 
 
 def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:

@@ -1123,8 +1123,10 @@ def _tree(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise _Problems("nested too deeply") from None
-    except ValueError as problem:
+    except tomllib.TOMLDecodeError as problem:
         raise _Problems(f"not valid TOML: {problem}") from None
+    except ValueError:  # of int()
+        raise _Problems("a whole number has thousands of digits: write it as 1e10") from None
 
 
 def _validated(kind: Any, tree: Any, *where: str) -> Any:

@@ -26,8 +26,10 @@ from polhode.body import Body
 from polhode.compiled import KernelRaised, all_rows_at_once, program
 from polhode.core.drive import potential_rows, torque_rows
 from polhode.core.ops import read_only
+from polhode.core.quat import to_space as rotated
 from polhode.core.status import Status
 from polhode.core.types import Depends
+from polhode.core.vec import dot
 from polhode.io.records import describe_torque, is_own, is_same_torque, read_method, read_torque, torque_record
 from polhode.io.tables import Column, columns_of, dataframe, without_repetition, write_csv, write_parquet
 from polhode.methods import Method
@@ -485,6 +487,11 @@ class Solution(WithAttitudes):
         rows = (f"<tr>{cell}{html.escape(k)}</td>{cell}{html.escape(v)}</td></tr>" for k, v in self._summary())
         return f"<table>{''.join(rows)}</table>"
 
+    @property
+    def steps_in_words(self) -> str:
+        """The length of the steps, or their mean length where the motion decides it, for people to read."""
+        return self.plan.steps_in_words(self.t_last - self.problem.t_start, self.stats.steps)
+
     def _summary(self) -> list[tuple[str, str]]:
         """Returns the lines of a short description, which must cost little."""
         steps = self.stats.steps
@@ -492,12 +499,44 @@ class Solution(WithAttitudes):
         return [
             ("body", repr(self.body)),
             ("torque", _shortened(describe_torque(self.torque))),
-            ("method", f"{self.method}, step {self.step:.6g} s"),
+            ("method", f"{self.method}, {self.steps_in_words}"),
             ("time", f"{self.problem.t_start:.6g} to {self.t_last:.6g} s in {steps:,} steps, {rows}"),
             ("status", self.message),
             *([] if self.error_estimate is None else [("estimate", f"error at most {self.error_estimate:.1e}")]),
             ("errors", self._worst()),
         ]
+
+    def drift(self) -> tuple[str, float]:
+        """Returns what the last row has least conserved of all that should be, and its relative change.
+
+        It is `invariant_errors` of one row, in little time, but relative to the larger of start and end: a body may
+        have begun nearly at rest.
+        """
+        problem, torque = self.problem, self.torque
+        if not self.t.size or self.torque_changed:
+            return "", 0.0
+        q = np.stack([problem.quaternion_start, self.quaternion[-1]])
+        m = np.stack([problem.momentum_start, self.momentum[-1]])
+        first, last = (rotated(tuple(a), tuple(b)) for a, b in zip(q.tolist(), m.tolist(), strict=True))
+        moved = last[0] - first[0], last[1] - first[1], last[2] - first[2]
+        size, changes = max(math.hypot(*row) for row in m.tolist()) or 1.0, dict[str, float]()
+        if torque.depends is Depends.NOTHING:
+            changes["spatial momentum"] = math.hypot(*moved) / size
+        elif torque.axis is not None:
+            changes["axial momentum"] = abs(dot(moved, torque.axis)) / size
+        if torque.conserves_energy or torque.turning is not None:
+            try:
+                v = self._potential(np.array([problem.t_start, self.t[-1]]), q)
+            except Exception as raised:  # the potential is the user's code
+                if is_from_handler(raised):
+                    raise
+                return "", 0.0
+            k, turning = self._kinetic(m), torque.turning or (0.0, 0.0, 0.0)
+            size = max(k[0] + abs(v[0]) + abs(dot(first, turning)), k[1]) or 1.0
+            changes["energy"] = float(abs(k[1] - k[0] + v[1] - v[0] - dot(moved, turning)) / size)
+        known = {name: change for name, change in changes.items() if math.isfinite(change)}
+        worst = max(known, key=lambda name: known[name], default="")
+        return worst, known.get(worst, 0.0)
 
     def _worst(self) -> str:
         """Returns the largest errors, or those in the last row where there are many rows."""
@@ -654,8 +693,9 @@ class Solution(WithAttitudes):
 
         Rows are chosen so that the interpolation, "LAGRANGE" of degree 7 or "LINEAR", errs by at most `tolerance`, in
         rad, which is checked between the rows; the bound stands in the file. With `tolerance=None` the rows are those
-        of the solution. A new segment begins at every breakpoint of the torque. `epoch` is the instant of t = 0, in
-        `time_system`, if it was not stored by `with_epoch`.
+        of the solution. A new segment begins at those breakpoints of the torque over which the interpolation would need
+        more rows than a segment has. `epoch` is the instant of t = 0, in `time_system`, if it was not stored by
+        `with_epoch`.
         """
         from polhode.io.ccsds_write import write_aem
 
@@ -797,6 +837,23 @@ class Solution(WithAttitudes):
             **{k: getattr(self, k) for k in ("message", "t_last", "last_quaternion", "last_momentum")},
             "memory": np.array(self.memory),
         }
+
+
+def assemble(
+    problem: Problem, plan: Plan, stats: Stats, rows: tuple[Floats, Floats, Floats, Floats],
+    end: tuple[float, Floats, Floats, Floats], status: Status, message: str, memory: tuple[float, ...] = (),
+    **remarks: Any,
+) -> Solution:  # fmt: skip
+    """Returns the solution that a run has made, by whatever way, or that a file has.
+
+    Rows and end are time, quaternion, momentum and carried numbers, in the user's axes. Remarks are other fields.
+    """
+    (t, q, m, z), (t_last, last_q, last_m, last_z) = rows, end
+    return frozen(Solution, {
+        "problem": problem, "plan": plan, "stats": stats, "t": t, "quaternion": q, "momentum": m, "status": status,
+        "message": message, "t_last": t_last, "last_quaternion": last_q, "last_momentum": last_m, "memory": memory,
+        "state": z, "last_state": last_z, "metadata": {}, **remarks,
+    })  # fmt: skip
 
 
 def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
@@ -958,18 +1015,18 @@ def _rebuilt(contents: Contents) -> Solution:
     potential = None
     if "potential_start" in a:
         potential = np.concatenate([[float(a["potential_start"])], _rows("potential_energy", contents, (t.size,))])
-    whole = Solution(
+    rows = (t, _rows("quaternion", contents, (t.size, 4)), _rows("momentum", contents, (t.size, 3)))
+    state = _rows("state", contents, (t.size, len(names))) if names else np.empty((t.size, 0))
+    last_state = _check.array("last_state", np.atleast_1d(a["last_state"]), (len(names),)) if names else NO_STATE
+    ends = [_check.array(f"last_{name}", a[f"last_{name}"], (n,)) for name, n in (("quaternion", 4), ("momentum", 3))]
+    whole = assemble(
         problem,
         plan,
         stats,
-        t,
-        _rows("quaternion", contents, (t.size, 4)),
-        _rows("momentum", contents, (t.size, 3)),
+        (*rows, state),
+        (float(a["t_last"]), ends[0], ends[1], last_state),
         Status(_whole("status", a["status"])),
         str(a["message"]),
-        float(a["t_last"]),
-        _check.array("last_quaternion", a["last_quaternion"], (4,)),
-        _check.array("last_momentum", a["last_momentum"], (3,)),
         tuple(np.atleast_1d(a.get("memory", ())).tolist()),
         metadata=dict(json.loads(a["metadata"])),
         saved_potential=potential,
@@ -977,8 +1034,6 @@ def _rebuilt(contents: Contents) -> Solution:
         rtol=float(a["rtol"]) if "rtol" in a else None,
         method_asked=read_method(a["method_asked"], False) if "method_asked" in a else None,
         torque_changed=bool(a.get("torque_changed", 0)),
-        state=_rows("state", contents, (t.size, len(names))) if names else np.empty((t.size, 0)),
-        last_state=_check.array("last_state", np.atleast_1d(a["last_state"]), (len(names),)) if names else NO_STATE,
     )
     return dataclasses.replace(whole, events=_events_of(whole, contents))
 

@@ -137,6 +137,14 @@ def airdrag(t: float, x: Vec3, y: Vec3, z: Vec3, w: Vec3, p: Any) -> Vec3:
     )
 
 
+def periodic(t: float, x: Vec3, y: Vec3, z: Vec3, w: Vec3, p: Any) -> Vec3:
+    """A saw tooth, stairs, and a pulse train of the time, each with a size that may be zero, and a weight."""
+    n = cross((p[0], p[1], p[2]), z)
+    on = 1.0 if t % p[6] < p[7] * p[6] else 0.0
+    size = p[8] * ((t % p[6]) / p[6]) + p[9] * math.floor(t / p[6]) + p[10] * on
+    return (n[0] + size * p[3], n[1] + size * p[4], n[2] + size * p[5])
+
+
 def _for_polhode(formula: Formula) -> Callable[[float, Quat, Vec3, Any], Vec3]:
     def kernel(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
         return formula(t, ph.to_body(q, X), ph.to_body(q, Y), ph.to_body(q, Z), w, p)
@@ -145,7 +153,8 @@ def _for_polhode(formula: Formula) -> Callable[[float, Quat, Vec3, Any], Vec3]:
     return kernel
 
 
-KERNELS: dict[Formula, Any] = {f: _for_polhode(f) for f in (smooth, thruster, facets, saturated, dead_band, airdrag)}
+FORMULAS = (smooth, thruster, facets, saturated, dead_band, airdrag, periodic)
+KERNELS: dict[Formula, Any] = {f: _for_polhode(f) for f in FORMULAS}
 
 
 # --- a case ----------------------------------------------------------------------------------------------------------
@@ -490,6 +499,17 @@ def _separatrix(d: Draw, eps: float) -> Case:
     )  # fmt: skip
 
 
+def _middle_axis(d: Draw) -> Case:
+    """A body that turns about its middle axis, almost, again and again, under a weak torque."""
+    a, b, c = sorted(d.rng.uniform(0.4, 1.0, size=3))
+    moments = np.array([min(a, 0.98 * b), b, min(max(c, 1.02 * b), 0.95 * (a + b))])
+    omega, tensor = np.array([0.0, 1.0, 0.0]) + d.direction() * d.log(-6, -3), np.diag(moments)
+    return _smooth_case(
+        d, "turn about the middle axis", ATTITUDE, tensor, omega, d.log(1.0, 2.3), arm=d.direction(),
+        force=d.log(-10, -5) * moments[1] * d.direction(), extended=True,
+    )  # fmt: skip
+
+
 def _two_wells(d: Draw) -> Case:
     """A pendulum that just swings over the top, or just does not."""
     moments = d.moments()
@@ -535,6 +555,22 @@ def _thruster(d: Draw) -> Case:
     return _bent(
         d, "undeclared thruster", thruster, ATTITUDE | TIME, tensor, omega, span,
         [*weight, *(d.log(-4, -0.5) * energy * d.direction()), on, off], stops=(on, off),
+    )  # fmt: skip
+
+
+def _periodic(d: Draw) -> Case:
+    """Jumps of the time at even distances, which nobody declared, often at parts of the span."""
+    tensor = d.tensor()
+    omega, energy = _spun(d, tensor)
+    span, pieces = d.log(0.5, 1.5), int(d.rng.integers(2, 24))
+    period = span / (pieces, pieces + 0.5, d.uniform(2.0, 30.0))[int(d.rng.integers(3))]
+    weight, kind, duty = d.log(-4, -1) * energy * d.direction(), int(d.rng.integers(3)), d.uniform(0.1, 0.9)
+    sizes = [1.0 if k == kind else 0.0 for k in range(3)]
+    starts = period * np.arange(1.0, span / period + 1.0)
+    stops = np.sort(np.concatenate([starts, starts - (1.0 - duty) * period])).tolist()
+    return _bent(
+        d, "periodic jumps", periodic, ATTITUDE | TIME, tensor, omega, span,
+        [*weight, *(d.log(-4, -0.5) * energy * d.direction()), period, duty, *sizes], stops=tuple(stops),
     )  # fmt: skip
 
 
@@ -607,6 +643,8 @@ FAMILIES: dict[str, Callable[[Draw], Case]] = {
     "saturated": _saturated,
     "dead_band": _dead_band,
     "airdrag": _airdrag,
+    "middle_axis": _middle_axis,
+    "periodic": _periodic,
 }
 
 

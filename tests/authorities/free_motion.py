@@ -9,6 +9,8 @@ With axis 3 the one that the momentum circles, phi, theta, psi the Euler angles 
 
     y = G (sin theta sin psi, sin theta cos psi, cos theta)
     dphi/dt = G / I3 + G (1/I1 - 1/I3) A^2 / (y1^2 + y2^2),   y1^2 + y2^2 = A^2 (1 - n sn^2),   n = 1 - (B/A)^2 < 0
+
+On the separatrix sn and cn are tanh and sech, and the integral of dphi/dt is elementary.
 """
 
 from collections.abc import Sequence
@@ -70,16 +72,12 @@ def _working_digits(inertia: Sequence[Any], omega: Sequence[Any], t: Any, digits
 def _free_motion(inertia: list[Any], omega: list[Any], t: Any) -> Truth:
     y = [i * w for i, w in zip(inertia, omega, strict=True)]
     least, middle, greatest = sorted(range(3), key=lambda i: inertia[i])
-    about_greatest = y[greatest] ** 2 * inertia[least] * (inertia[greatest] - inertia[middle])
-    about_least = y[least] ** 2 * inertia[greatest] * (inertia[middle] - inertia[least])
     if _spins_about_one_axis(inertia, omega):
         return Truth(_spin(omega, t), omega)
-    if about_greatest == about_least:  # on the separatrix: let it be next to it, by far less than the digits shown
-        about_greatest *= 1 + mp.mpf(10) ** (-mp.mp.dps + 25)
-        inside = about_greatest * mp.mpf(10) ** (-mp.mp.dps + 25)
-    else:
-        inside = abs(about_greatest - about_least)
-    order = [least, middle, greatest] if about_greatest > about_least else [greatest, middle, least]
+    with mp.workprec(12 * mp.mp.prec):  # products of inputs are exact: zero is on the separatrix
+        beyond = (inertia[greatest] * omega[greatest]) ** 2 * inertia[least] * (inertia[greatest] - inertia[middle])
+        beyond -= (inertia[least] * omega[least]) ** 2 * inertia[greatest] * (inertia[middle] - inertia[least])
+    order = [least, middle, greatest] if beyond > 0 else [greatest, middle, least]
 
     labels = _proper(order, y)
     I1, I2, I3 = (inertia[i] for i in order)
@@ -90,15 +88,20 @@ def _free_motion(inertia: list[Any], omega: list[Any], t: Any) -> Truth:
     A2 = y1**2 + y2**2 / ratio2
     C2 = y3**2 + y2**2 * I3 * (I2 - I1) / (I2 * (I3 - I1))
     A, B, C = mp.sqrt(A2), mp.sqrt(A2 * ratio2), mp.sqrt(C2)
-    kc2 = inside / (C2 * I1 * abs(I3 - I2))  # 1 - m, without a difference
+    kc2 = abs(beyond) / (C2 * I1 * abs(I3 - I2))  # 1 - m, without a difference
     lam = C * mp.sqrt(abs(I3 - I2) * abs(I3 - I1) / (I1 * I2)) / I3
     phi0 = mp.atan2(y2 / B, y1 / A)
-    u0 = _first_kind(phi0, kc2)
-    amplitude = _amplitude(u0 + sense * lam * t, mp.sqrt(kc2))
-    sn, cn = mp.sin(amplitude), mp.cos(amplitude)
+    if kc2 == 0:
+        u0 = mp.asinh(mp.tan(phi0))
+        u = u0 + sense * lam * t
+        sn, cn = mp.tanh(u), mp.sech(u)
+        third = _third_kind_on_separatrix(1 - ratio2, u) - _third_kind_on_separatrix(1 - ratio2, u0)
+    else:
+        u0 = _first_kind(phi0, kc2)
+        amplitude = _amplitude(u0 + sense * lam * t, mp.sqrt(kc2))
+        sn, cn = mp.sin(amplitude), mp.cos(amplitude)
+        third = _third_kind(1 - ratio2, amplitude, kc2) - _third_kind(1 - ratio2, phi0, kc2)
     now = [A * cn, B * sn, C * mp.sqrt(cn**2 + kc2 * sn**2)]
-
-    third = _third_kind(1 - ratio2, amplitude, kc2) - _third_kind(1 - ratio2, phi0, kc2)
     phi = G * t / I3 + G * (1 / I1 - 1 / I3) * third / (sense * lam)
     relabelled = _times(_transposed(_euler(mp.mpf(0), [y1, y2, y3], G)), _euler(phi, now, G))
     turn = _times(_transposed(labels), _times(relabelled, labels))
@@ -179,6 +182,12 @@ def _third_kind(n: Any, phi: Any, kc2: Any) -> Any:
     s, c = mp.sin(phi - turns * mp.pi), mp.cos(phi - turns * mp.pi)
     part = s * _carlson(c * c, kc2, s * s, n)
     return part + (2 * turns * _carlson(mp.mpf(0), kc2, mp.mpf(1), n) if turns else 0)
+
+
+def _third_kind_on_separatrix(n: Any, u: Any) -> Any:
+    """The integral of 1 / (1 - n tanh(v)^2) from 0 to u, n < 0: Pi(n; phi | 1) with tanh u = sin phi."""
+    root = mp.sqrt(-n)
+    return (u + root * mp.atan(root * mp.tanh(u))) / (1 - n)
 
 
 def _carlson(c2: Any, kc2: Any, s2: Any, n: Any) -> Any:

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from polhode.compiled import CompilationFailed, KernelRaised, program
-from polhode.compiled.raised import exception_at
 from polhode.core.ops import view
 
 TABLE = np.array([1.0, 2.0, 3.0])
-BIG = 10**19
 
 
 class Tables(NamedTuple):
@@ -75,19 +73,11 @@ def by_a_list(t: float, p: Any) -> Any:
     return TABLE[np.array([0, int(3.0 * t)])][0] - 1.0 + p[0]
 
 
-def passed_on(f: Any, k: int) -> Any:
-    return f(k)
-
-
-def defined_inside(t: float, p: Any) -> Any:
-    return passed_on(lambda k: TABLE[k], int(3.0 * t)) - 1.0 + p[0]
-
-
-@pytest.mark.parametrize("f", [late, from_the_end, in_a_helper, captured, written, by_a_list, defined_inside])
+@pytest.mark.parametrize("f", [late, from_the_end, in_a_helper, captured, written, by_a_list])
 def test_an_index_beyond_the_end_is_an_error(f: Kernel) -> None:
     native = program(calling(f), "ppi")
     assert value(f, 0.0, 1.0, f_native=native) == f(0.0, np.array([1.0]))
-    with pytest.raises(KernelRaised, match=r"IndexError: index is out of bounds"):
+    with pytest.raises(KernelRaised, match=r"^IndexError: .* out of bounds"):
         value(f, 1.0, 1.0, f_native=native)
     with pytest.raises(IndexError):
         f(1.0, np.array([1.0]))
@@ -133,28 +123,9 @@ def by_a_method(t: float, p: Any) -> Any:
     return p[0]
 
 
-def by_its_flat(t: float, p: Any) -> Any:
-    if t > 1.0:
-        p.flat[0] = 2.0
-    return p[0]
-
-
-def by_an_iterator(t: float, p: Any) -> Any:
-    if t > 1.0:
-        for x in np.nditer(p):
-            x[()] = 2.0  # type: ignore[index]
-    return p[0]
-
-
 def by_a_function(t: float, p: Any) -> Any:
     if t > 1.0:
         np.add(p, 1.0, p)
-    return p[0]
-
-
-def by_a_product(t: float, p: Any) -> Any:
-    if t > 1.0:
-        np.dot(p.reshape(1, 1), p, p)
     return p[0]
 
 
@@ -188,8 +159,8 @@ def to_a_default(t: float, p: Any) -> Any:
 @pytest.mark.parametrize(
     "f",
     [
-        to_parameters, to_a_slice, in_place, by_a_method, by_its_flat, by_an_iterator, by_a_function, by_a_product,
-        to_captured, to_an_item, to_a_field, to_a_default,
+        to_parameters, to_a_slice, in_place, by_a_method, by_a_function, to_captured, to_an_item, to_a_field,
+        to_a_default,
     ],
 )  # fmt: skip
 def test_what_is_not_the_functions_own_cannot_be_written_to(f: Kernel) -> None:
@@ -208,15 +179,6 @@ def test_a_copy_can_be_written_to() -> None:
     assert value(to_a_copy, 2.0, 1.0, 2.5) == 5.0
 
 
-def strided(t: float, p: Any) -> Any:
-    return np.lib.stride_tricks.as_strided(p, (3,), (8,))[2]
-
-
-def test_arrays_without_an_end_are_refused() -> None:
-    with pytest.raises(CompilationFailed, match="as_strided makes arrays that may end anywhere: use slices"):
-        program(calling(strided), "ppi")
-
-
 # --- integers --------------------------------------------------------------------------------------------------------
 
 
@@ -225,86 +187,9 @@ def integers(t: float, p: Any) -> Any:
     return 1.0 * (n + 7 * k - n // k + n % k + k**3 + (k << 2) + (n >> 1) - (-n) // k + 2 * abs(-n)) + math.floor(-t)
 
 
-def added(t: float, p: Any) -> Any:
-    return 1.0 * (int(t) + int(t))
-
-
-def subtracted(t: float, p: Any) -> Any:
-    return 1.0 * (-int(t) - int(t) - 2)
-
-
-def multiplied(t: float, p: Any) -> Any:
-    return 1.0 * (int(t) * int(t))
-
-
-def counted(t: float, p: Any) -> Any:
-    n = 1
-    for k in range(1, 22):
-        n *= k
-    return t / n
-
-
-def raised(t: float, p: Any) -> Any:
-    return t * 2 ** int(p[0])
-
-
-def shifted(t: float, p: Any) -> Any:
-    return t * (1 << int(p[0]))
-
-
-def rounded(t: float, p: Any) -> Any:
-    return 0.5 * round(3.0 * t)
-
-
-def floored(t: float, p: Any) -> Any:
-    return 0.5 * math.floor(3.0 * t)
-
-
 @pytest.mark.parametrize("t", [5.0, -7.5, 1e6])
 def test_small_integers_are_pythons(t: float) -> None:
     assert value(integers, t, 3.0) == integers(t, np.array([3.0]))
-
-
-@pytest.mark.parametrize("f", [added, subtracted, multiplied, counted, raised, shifted, rounded, floored])
-def test_an_integer_that_is_too_large_is_an_error(f: Kernel) -> None:
-    with pytest.raises(KernelRaised, match=r"OverflowError: .*(beyond the 64 bits .* 2\.0 \*\* 70|between 0 and 63)"):
-        value(f, 5e18, 70.0)
-
-
-def divided(t: float, p: Any) -> Any:
-    return 1.0 * (7 // int(p[0]))
-
-
-def remainder(t: float, p: Any) -> Any:
-    return 1.0 * (7 % int(p[0]))
-
-
-def inverse(t: float, p: Any) -> Any:
-    return t * 2 ** -int(p[0])
-
-
-def test_what_has_no_result_among_integers_is_an_error() -> None:
-    for f in (divided, remainder):
-        with pytest.raises(KernelRaised, match=r"ZeroDivisionError: integer (//|%) by zero"):
-            value(f, 1.0, 0.0)
-    with pytest.raises(KernelRaised, match=r"ValueError: an integer to a negative power is no integer: write a float"):
-        value(inverse, 1.0, 2.0)
-    with pytest.raises(KernelRaised, match=r"OverflowError: a float that becomes an integer is NaN, or beyond"):
-        value(floored, math.nan)
-
-
-def constant(t: float, p: Any) -> Any:
-    return t + 10**19 * 10
-
-
-def captured_integer(t: float, p: Any) -> Any:
-    return t * (BIG * int(p[0] + BIG // 7))
-
-
-@pytest.mark.parametrize("f", [constant, captured_integer])
-def test_a_constant_that_is_too_large_is_refused(f: Kernel) -> None:
-    with pytest.raises(CompilationFailed, match=r"the integer 10+ is beyond the 64 bits of compiled code"):
-        program(calling(f), "ppi")
 
 
 # --- pointers --------------------------------------------------------------------------------------------------------
@@ -377,4 +262,3 @@ def test_an_exception_says_what_it_was() -> None:
         value(refuses, 2.0, f_native=native)
     with pytest.raises(KernelRaised, match=r"^ArithmeticError$"):
         value(refuses, 1.0, f_native=native)
-    assert exception_at(None) == "an exception"

@@ -55,9 +55,10 @@ def test_the_last_used_are_kept() -> None:
 def test_a_program_lives_as_long_as_someone_holds_it() -> None:
     held = program(kernel(1.0), "pi")
     other: Any = program(kernel(2.0), "pi")
-    entered = inspect.getclosurevars(other).nonlocals["entered"]
-    left, engine = weakref.ref(other), weakref.ref(inspect.getclosurevars(entered).nonlocals["call"].alive[0])
-    del entered
+    left, engine = (
+        weakref.ref(other),
+        weakref.ref(inspect.getclosurevars(other.at_addresses).nonlocals["call"].alive[0]),
+    )
     del other
     for offset in (3.0, 4.0):
         program(kernel(offset), "pi")
@@ -123,21 +124,6 @@ def test_parts_that_reach_users_functions_are_few(empty_cache: Path, monkeypatch
     assert set(link._shared) == before
 
 
-def test_passes_are_freed() -> None:
-    """Also where llvmlite's classes do not: that was most of what a program left behind."""
-    from llvmlite.binding import newpassmanagers as llvm
-
-    from polhode.compiled.assemble import passes_freed
-
-    kinds = (llvm.ModulePassManager, llvm.FunctionPassManager)
-    before = [kind._dispose for kind in kinds]
-    with passes_freed():
-        assert all(kind._dispose is llvm.NewPassManager._dispose for kind in kinds)
-        for kind in kinds:
-            kind().close()
-    assert [kind._dispose for kind in kinds] == before
-
-
 GROWTH = """
 import gc
 import polhode as ph
@@ -166,5 +152,5 @@ report(each=(resident() - before) / 40)
 @pytest.mark.evidence
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of the process from there")
 def test_torques_that_are_not_used_again_leave_little_behind(fresh: Fresh) -> None:
-    """They left 2.9 MB each. What is left is 0.3 MB, of which 0.1 MB is for the programs that stay loaded."""
-    assert fresh.code(GROWTH)["each"] < 0.7  # twice what was measured: pages are counted, not bytes
+    """They leave 0.9 MB each, most of it in Numba's engine and in passes that llvmlite does not free."""
+    assert fresh.code(GROWTH)["each"] < 1.8  # twice what was measured: pages are counted, not bytes

@@ -1,5 +1,6 @@
 """Programs and their files within one process: damage, failure, and the parts of Numba that are leaned on."""
 
+import ast
 import math
 import os
 import platform
@@ -7,7 +8,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -251,6 +251,8 @@ def test_a_part_that_may_change_is_not_shared(parts: dict[Any, Any]) -> None:
 
 
 def test_a_class_defined_again_is_another_class(parts: dict[Any, Any]) -> None:
+    from numba import types
+
     from polhode.compiled.link import link
 
     def kernel(offset: float) -> Any:
@@ -268,7 +270,8 @@ def test_a_class_defined_again_is_another_class(parts: dict[Any, Any]) -> None:
 
     def part(of: Any) -> Any:
         """What stands for `pair` in the program."""
-        cells = link(of, runtime=False).py_func.__closure__
+        pointer: Any = types.CPointer
+        cells = link(of, [pointer(types.float64), types.int64]).__wrapped__.__globals__["main"].py_func.__closure__
         return next(c.cell_contents for c in cells if not isinstance(c.cell_contents, float))
 
     one, other = kernel(0.0), kernel(1.0)
@@ -419,9 +422,14 @@ def of_integers(t: Any) -> Any:
     return np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]]) @ np.array([t, 0.0, 0.0])  # here
 
 
+def too_many(t: Any) -> Any:
+    return (math.log(t, 10.0), 0.0, 0.0)  # here
+
+
 @pytest.mark.parametrize(
     ("torque", "reason"),
     [
+        (too_many, r"the compiled form takes \(x\), and is called with \(float64, float64\)"),
         (strings, r"there is no compiled form of add\(str, float64\)"),
         (scipy_call, r"unsupported opcode \(IMPORT_NAME\)"),
         (undefined, r"name 'gravity' is not defined"),
@@ -493,16 +501,40 @@ def test_recursion_is_refused_with_advice() -> None:
 # --- what is leaned on -----------------------------------------------------------------------------------------------
 
 
-def test_this_is_the_numba_that_was_tried() -> None:
-    """The names below are Numba's own business. Another version needs this whole directory run, then a new number."""
-    assert version("numba").startswith("0.68."), "read docs/decisions/0001 before moving to another Numba"
+def test_no_private_name_of_numba_or_llvmlite_is_used() -> None:
+    """A version that was not tried may rename those, and promises to keep the others."""
+    own = {"_make", "_fields", "_field_defaults", "_initializing"}  # Python's
+    texts = {path.name: path.read_text() for path in Path(native.__file__).parent.glob("*.py")}
+    for name, text in texts.items():
+        if not re.search(r"\b(import|from) (numba|llvmlite)\b", text):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            names = []
+            if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") not in ("self", "cls"):
+                names = [node.attr]
+            elif isinstance(node, ast.ImportFrom) and str(node.module).startswith(("numba", "llvmlite")):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]  # type: ignore[union-attr]
+            private = [n for n in names if n.startswith("_") and not n.startswith("__") and n not in own]
+            assert not private, (name, getattr(node, "lineno", 0), private)
 
 
-def test_the_private_names_and_the_calling_convention(empty_cache: Path) -> None:
-    from numba import types
+def test_a_change_of_what_makes_code_gives_files_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torques name `math.sin` only: that another kernel stands for it now is not in their digest."""
+    read, by_itself = set[Path](), Path.read_bytes
 
-    from polhode.compiled.link import link
+    def noted(path: Path) -> bytes:
+        read.add(path)
+        return by_itself(path)
 
+    monkeypatch.setattr(Path, "read_bytes", noted)
+    native._described()
+    here = Path(native.__file__).parent
+    emits = [p for p in here.glob("*.py") if re.search(r"(?m)^(import|from) (numba|llvmlite)\b", p.read_text())]
+    core = here.parent / "core"
+    assert read >= {*emits, core / "dd.py", *(core / "elementary").glob("*.py")}
+
+
+def test_numbers_go_in_and_come_out_and_an_exception_is_one(empty_cache: Path) -> None:
     def everything(x: Any, k: Any, a: float, i: int) -> int:
         if a < 0.0:
             raise ValueError("negative")
@@ -510,25 +542,18 @@ def test_the_private_names_and_the_calling_convention(empty_cache: Path) -> None
         k[0] = i + k[1]
         return 2**40 + i
 
-    pointer: Any = types.CPointer
-    dispatcher = link(everything, runtime=False)  # type: ignore[arg-type]
-    dispatcher.compile((pointer(types.float64), pointer(types.int64), types.float64, types.int64))
-    (result,) = dispatcher.overloads.values()
-    library = result.library
-    code = library.object_code()
-    assert isinstance(code, bytes)
-    assert result.fndesc.llvm_func_name.encode() in code
-    assert re.search(r"everything_[0-9a-f]{16}", result.fndesc.llvm_func_name)  # the symbol carries the content
-    assert not library.has_dynamic_globals
-    assert "erf" in [g.name for g in library._final_module.functions if g.is_declaration]
-
     x, k = np.array([0.0, 0.5]), np.array([0, 5])
     f = program(everything, "pndi")
     assert f(x, k, 2.5, 3) == 2**40 + 3  # the result is 64 bits wide
     assert x[0] == 2.5 + math.erf(0.5)
     assert k[0] == 8
-    with pytest.raises(KernelRaised, match="ValueError: negative"):
-        f(x, k, -1.0, 3)
+    for given in ((f, (x, k, -1.0, 3)), (native.on_arrays(f, x, k), (-1.0, 3))):
+        with pytest.raises(KernelRaised, match=r"^ValueError: negative$"):
+            given[0](*given[1])
+    with pytest.raises(KernelRaised, match=r"^an exception$"):  # where arrays begin is not what is in them
+        native.at_addresses(f)(native.address_of(x), native.address_of(k), -1.0, 3)
+    code, _, _ = native._compile(everything, "pndi", None)
+    assert code.externals == ("erf",)  # nothing of Numba's or Python's: a warm start has neither
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for an instruction of this processor")

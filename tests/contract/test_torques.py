@@ -184,7 +184,8 @@ def slack(model: Torque, n: Any) -> float:
     """
     if isinstance(model, ph.CoulombSoftWall):
         return 500 * EPS * float(np.abs(n).max())
-    if getattr(model, "orbit", None) is not None:  # the elements of a turned orbit are rounded
+    holder = getattr(model, "field", model)
+    if getattr(holder, "orbit", None) is not None:  # the elements of a turned orbit are rounded
         return 50 * EPS * size(model)
     return 10 * EPS * size(model)
 

@@ -1,12 +1,13 @@
 """The closed form of the free motion against many digits, regime by regime, in plain Python and compiled."""
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from polhode.core import closed_form
+from polhode.core import closed_form, dd
 from polhode.core.closed_form import Constants
 from tests.authorities import free_motion
 from tests.authorities.free_regimes import REGIMES, FreeCase, by_kernels, cases, error, measured, state, truth
@@ -63,6 +64,79 @@ def test_complete_integral_has_two_doubles(kc: float, p: float) -> None:
         true = mp.ellipk(m) + (b - p) * (mp.ellippi(n, m) - mp.ellipk(m)) / n
         mine = closed_form.complete_integral((kc, 0.0), (p, 0.0), (1.0, 0.0), (3.25, 0.0))
         assert abs(exact(mine) / true - 1) < TWO_DOUBLE * 10  # the last digits go in a dozen steps
+
+
+# --- exact sums and remainders -------------------------------------------------------------------------------------
+
+
+def relative_error(found: tuple[float, float], true: Fraction) -> float:
+    return float(abs(Fraction(found[0]) + Fraction(found[1]) - true) / abs(true))
+
+
+def test_a_sum_is_right_to_two_doubles_however_much_cancels() -> None:
+    rng = np.random.default_rng(3)
+    for cancelled in (0, 30, 100, 200, 300):
+        for _ in range(20):
+            half = (rng.normal(size=15) * 2.0 ** rng.integers(-150, 150, 15)).tolist()
+            rest = (rng.normal(size=2) * 2.0 ** -float(cancelled)).tolist()
+            terms = [*half, *rest, *(-x for x in half)]
+            rng.shuffle(terms)
+            true = sum(map(Fraction, terms), Fraction(0))
+            assert relative_error(dd.total(terms, 32), true) < 2.0**-102
+    assert dd.total([0.0] * 32, 32) == (0.0, 0.0)
+    assert dd.total([1.0, 2.0**-80, -1.0, -(2.0**-80)], 4) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-70, 1e-160, 1e-300])
+def test_the_distance_from_the_separatrix_has_all_digits(size: float) -> None:
+    """Numbers are moved by units in the last place: distances below 1e-15 of the terms, and zero."""
+    rng = np.random.default_rng(4)
+    smallest, zeros = 1.0, 0
+    for p in cases("on_separatrix", 60) * 4:
+        (a, w1), (b, _), (c, w3) = sorted(zip(p.inertia, p.omega, strict=True))
+        scale = 2.0 ** -math.frexp(c)[1]
+        I1, I2, I3 = a * scale, b * scale, c * scale
+        x, z = math.ldexp(w1, -10), math.ldexp(w3, -10)
+        I2 += float(rng.integers(-1, 2)) * math.ulp(I2)
+        z += float(rng.integers(-1, 2)) * math.ulp(z)
+        F1, F2, F3 = Fraction(I1), Fraction(I2), Fraction(I3)
+        term = F3 * (F3 - F2) * Fraction(z) ** 2
+        true = term - F1 * (F2 - F1) * Fraction(x) ** 2
+        lift = 2.0 ** round(math.log2(size))
+        found = closed_form._beyond_separatrix(I1, I2, I3, x, z)
+        c_small = closed_form.set_up((I1, I2, I3), (x * lift, 0.5, z * lift))
+        if true == 0:
+            assert found == (0.0, 0.0)
+            assert c_small.kc == 0.0
+            zeros += 1
+        else:
+            assert relative_error(found, true) < 1e-30
+            assert c_small.s == math.copysign(1.0, true)
+            smallest = min(smallest, float(abs(true) / term))
+            R3 = F3 if true > 0 else F1  # relabelled
+            R1, y3 = F1 + F3 - R3, (z if true > 0 else x)
+            gap = abs(R3 - F2)
+            C2 = (R3 * Fraction(y3 * lift)) ** 2 + (F2 / 2) ** 2 * R3 * abs(F2 - R1) / (F2 * abs(F3 - F1))
+            with mp.workdps(40):
+                square = R3 * abs(true) * Fraction(lift) ** 2 / gap / C2
+                kc = mp.sqrt(mp.mpf(square.numerator) / mp.mpf(square.denominator))
+                assert abs(c_small.kc - kc) < 4 * DOUBLE * kc + 2.0**-1073
+    assert zeros > 10
+    assert smallest < 1e-15
+
+
+@pytest.mark.parametrize("most", [1.0, 2.0**40, 2.0**51, 2.0**53, 2.0**60, 2.0**70])
+def test_turns_have_their_parity_and_their_fraction(most: float) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        high = float(rng.uniform(0.1, 1.0))
+        low, t = float(rng.uniform(-0.5, 0.5)) * math.ulp(high), float(rng.uniform(-most, most))
+        n, f = closed_form.turns(t, high, low)
+        true = Fraction(t) * (Fraction(high) + Fraction(low))
+        assert n == round(n)
+        assert abs(f) < 1.6
+        difference = (Fraction(n) + Fraction(f) - true) % 2
+        assert min(difference, 2 - difference) < Fraction(2.0**-52)
 
 
 # --- the motion ----------------------------------------------------------------------------------------------------
@@ -122,15 +196,15 @@ def test_both_moduli_have_all_their_digits(
 ) -> None:
     c = constants(inertia, omega)
     with mp.workdps(50):
-        assert abs(mp.mpf(c.modulus) ** 2 + mp.mpf(c.complement) ** 2 - 1) < 2 * DOUBLE
-        assert abs(c.quarter / mp.ellipk(mp.mpf(c.modulus) ** 2) - 1) < 4 * DOUBLE / c.complement**2
+        assert abs(mp.mpf(c.k) ** 2 + mp.mpf(c.kc) ** 2 - 1) < 2 * DOUBLE
+        assert abs(c.K / mp.ellipk(mp.mpf(c.k) ** 2) - 1) < 4 * DOUBLE / c.kc**2
 
 
 def test_series_are_used_where_they_converge() -> None:
     for p in cases("near_separatrix", 50) + cases("generic", 50):
         scaled = [np.ldexp(x, -np.frexp(np.abs(x).max())[1]).tolist() for x in (np.array(p.inertia), np.array(p.omega))]
         c = constants(tuple(scaled[0]), tuple(scaled[1]))
-        assert c.nome <= (closed_form.LARGEST_NOME if c.kind == closed_form.DIRECT else 0.0202)
+        assert c.q <= (closed_form.LARGEST_NOME if c.kind == closed_form.DIRECT else 0.0202)
 
 
 def test_one_double_past_the_edge_of_a_half_period_is_no_jump() -> None:
@@ -142,4 +216,4 @@ def test_one_double_past_the_edge_of_a_half_period_is_no_jump() -> None:
     quarter = 0.5 / c.rate_high
     for ulps in range(-3, 4):
         _, _, y = closed_form.direct(c, d, start, quarter + ulps * math.ulp(quarter))
-        assert y[1] == pytest.approx(c.amplitude2, rel=1e-15)
+        assert y[1] == pytest.approx(c.B, rel=1e-15)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from docs.make_tree import PACKAGE, PLACE, first_sentence, tree
 
 import polhode as ph
 
@@ -55,3 +56,18 @@ def test_the_package() -> None:
 
 def test_every_block_is_tested() -> None:
     assert len(BLOCKS) == 2
+
+
+def test_the_tree_is_that_of_the_package() -> None:
+    shown = PLACE.search(PAGE)
+    assert shown is not None
+    assert shown.group() == tree(), "run python -m docs.make_tree"
+    assert all(first_sentence(file) for file in PACKAGE.rglob("*.py"))
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    walks = PAGE[PAGE.index("## Three walks") : PAGE.index("## Rules of the tree")]
+    named = set(re.findall(r"`([\w/]+\.py)`", walks))
+    assert len(named) > 20
+    for name in named:
+        assert list(PACKAGE.rglob(name)), name

@@ -28,6 +28,16 @@ def test_the_example_of_gyrostats() -> None:
     assert f"# {names['stable'].nutation().greatest:.3f} rad" in PAGE
 
 
+def test_the_example_of_proven_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    block = next(b for b in BLOCKS if "proven=True" in b)
+    exec(compile(block, "free_motion.md", "exec"), names)
+    digits, _, _ = capsys.readouterr().out.partition(" +/-")
+    assert f"# {digits} +/-" in block
+    motion = names["motion"]
+    assert f": {motion.at(1e6, proven=True).error(motion.at(1e6)):.0e}\n" in block
+
+
 def test_the_table_of_gyrostats_has_all_regimes() -> None:
     table = PAGE[PAGE.index(gyrostat_regimes.BEGIN) : PAGE.index(gyrostat_regimes.END)]
     assert all(f"| {regime} |" in table for regime in gyrostat_regimes.REGIMES)

@@ -441,7 +441,8 @@ def test_a_body_that_cannot_start_is_no_fault_of_others() -> None:
 def _failed(rate: list[float]) -> ph.Solution:
     with pytest.raises(ph.SimulationFailed) as caught:
         ph.simulate(BODY, picky, omega=rate, method="RK4", every=5, **GRID)
-    return caught.value.solution
+    found: ph.Solution = caught.value.solution
+    return found
 
 
 def test_a_step_without_a_solution_is_a_status() -> None:

@@ -1,5 +1,7 @@
 """Methods bound to torques: which runs share a step and a loop."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,10 @@ import polhode as ph
 from polhode.compiled.digest import digest
 from polhode.core.flows import principal_torque
 from polhode.core.types import Depends, Scales
-from polhode.integration.binding import _bound_anew
+from polhode.integration.binding import NO_OTHERS, Binding, _bound_anew
 from polhode.integration.fixed import driver_of
 from polhode.methods import catalogue, find
+from polhode.problem import Plan, Problem
 from polhode.tolerance.choice import CORRECTED, MODIFIED
 from tests.integration.common import run
 
@@ -72,3 +75,16 @@ def test_another_start_needs_no_other_loop(method: str) -> None:
     before = driver_of.cache_info().misses
     run(method=method, every=20, omega=[0.9, 0.6, -0.3])
     assert driver_of.cache_info().misses == before
+
+
+def test_programs_for_one_method_and_torque_are_told_apart_by_what_is_said_of_them(plain: None) -> None:
+    """Else a line about the compilation of each seems to repeat the one before."""
+    said: dict[str, object] = {}
+    tilted = ph.Body([[1.2, 0.1, 0.0], [0.1, 1.0, 0.0], [0.0, 0.0, 2.0]])
+    bodies = (ph.Body([1, 1.1, 2]), ph.Body([2, 2, 1]), tilted, ph.Body([1, 1.1, 2], rotor=[0.1, 0, 0.2]))
+    for name, body, step in itertools.product(["Strang", "MR2", "SABA4"], bodies, [0.01, 0.1, 0.4, 1.0]):
+        problem = Problem.given(body, ph.HeavyTop(2), omega=[0.1, 2, 0.3], t_span=(0, 4))
+        binding = Binding(problem, Plan(find(name), step, torque_size=0.1), NO_OTHERS, driver_of)
+        made = (binding.stepper, binding.tilted)
+        assert said.setdefault(binding.what, made) == made, binding.what
+    assert len(said) > 15

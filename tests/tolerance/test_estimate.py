@@ -10,7 +10,15 @@ import pytest
 
 import polhode as ph
 from polhode.problem import Plan
-from polhode.tolerance.estimate import Factors, apart_from_start, compared_rows, distance, estimate, nudged
+from polhode.tolerance.estimate import (
+    Factors,
+    apart_from_start,
+    comes_near_separatrix,
+    compared_rows,
+    distance,
+    estimate,
+    nudged,
+)
 from tests.authorities import families, random_problems
 from tests.authorities.free_motion import free_motion
 from tests.authorities.high_precision import rotation
@@ -176,6 +184,57 @@ def test_release_near_an_unstable_rest() -> None:
     error = np.linalg.norm(s.omega[-1] - true) / np.linalg.norm(true)
     assert s.error_estimate is not None
     assert error <= s.error_estimate
+
+
+NEAR_MIDDLE_AXIS: list[tuple[list[float], float]] = [
+    ([0.001793192904568544, 93.9645646972749, 0.0001787088007752696], 9.8e-10),
+    ([0.0018081188315882376, 87.77608729059162, 6.56353678035902e-05], 4.4e-9),
+    ([0.0014169864345374864, 94.89907044578659, 0.0003107964476049488], 5.2e-8),
+]
+"""Rates near the middle axis, and tolerances, for which one companion had the same round-off as its run by chance."""
+
+
+def test_round_off_grows_near_the_separatrix() -> None:
+    """Round-off of the energy grows there by the inverse square of the distance from the axis: to 1e-7 here.
+
+    The truth are runs whose round-off is compensated, to far smaller estimates.
+    """
+    body, end = ph.Body([0.778, 0.963, 1.233]), 1.58
+    for omega, rtol in NEAR_MIDDLE_AXIS:
+        runs = [
+            ph.simulate(body, ph.HeavyTop(8e-6), omega=omega, t_span=(0.0, end), t_eval=[end], **asked)
+            for asked in ({"rtol": rtol}, {"rtol": 1e-12, "method": "SABA(compensated=true)"})
+        ]
+        run, truth = runs
+        assert truth.error_estimate is not None
+        assert run.error_estimate is not None
+        error = distance(run, slice(None), truth)
+        assert truth.error_estimate < 1e-11
+        assert error <= run.error_estimate + truth.error_estimate
+        assert error <= rtol
+
+
+def test_nears_separatrix() -> None:
+    """The complementary parameter of the elliptic functions is below a hundredth within 0.06 of the middle axis."""
+    moments, axes = np.array([2.0, 1.0, 3.0]), np.eye(3)  # the middle axis is the first
+    middle = np.array([1.0, 0.0, 0.0])
+    assert comes_near_separatrix(moments, np.array([[1.0, 0.02, 0.03]]), axes)
+    assert not comes_near_separatrix(moments, np.array([[1.0, 0.3, 0.1]]), axes)
+    assert comes_near_separatrix(moments, np.array([[0.0, 1.0, 1.0], 5.0 * middle]), axes)  # in one of its rows
+    momenta = np.stack([[middle], [[0.0, 1.0, 0.1]]])
+    assert comes_near_separatrix(np.stack(2 * [moments]), momenta, np.stack(2 * [axes])).tolist() == [True, False]
+    assert not comes_near_separatrix(np.array([1.0, 1.0, 1.0]), middle[None], axes)  # no axis of a sphere is special
+    assert not comes_near_separatrix(np.array([1.0, 1.0, 2.0]), middle[None], axes)
+
+
+def test_steps_from_jump_to_jump_are_not_those_of_the_companion() -> None:
+    """Jumps that nobody declared end the steps of both: if both made one step to each, they would err alike."""
+    for seed in (13, 53, 58, 65, 79):
+        case = families.case("periodic", seed)
+        solution = case.solved()
+        motion = families.truth(case, solution.t)
+        assert solution.error_estimate is not None
+        assert families.error(motion, solution) <= solution.error_estimate <= case.rtol
 
 
 @pytest.mark.parametrize("family", ["unstable", "control", "pulse", "wall"])

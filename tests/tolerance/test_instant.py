@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import polhode as ph
 from polhode.core import answer as core
+from polhode.core import judge
 from polhode.core.types import Depends
 from polhode.integration.cost import rows_of
 from polhode.integration.grid import located, one_segment
@@ -275,12 +276,12 @@ def test_the_grid_is_that_of_other_runs(a: float, b: float, steps: int, share: f
     if abs(b - a) < 1e-6:
         return
     segment = one_segment(a, b, (b - a) / steps)
-    assert core._grid(a, b, segment.h) == (segment.steps, segment.last)
+    assert judge.grid(a, b, segment.h) == (segment.steps, segment.last)
     t = min(max(a + share * (b - a), min(a, b)), max(a, b))
     (index,), (offset,) = located(segment, np.array([t]))
-    assert core._located(a, segment.h, segment.last, segment.steps, t) == (index, offset)
+    assert judge.located(a, segment.h, segment.last, segment.steps, t) == (index, offset)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_ulp(x: float) -> None:
-    assert core.ulp(x) == math.ulp(x)
+    assert judge.ulp(x) == math.ulp(x)

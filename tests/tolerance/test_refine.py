@@ -10,13 +10,8 @@ from polhode.methods import find
 from polhode.problem import Problem
 from polhode.tolerance.choice import Candidate
 from polhode.tolerance.estimate import Factors
-from polhode.tolerance.refine import (
-    FINER,
-    MOST_GROUPED_FAILURES,
-    History,
-    Search,
-    Tried,
-)
+from polhode.tolerance.policy import POLICY, next_factor, seen_order
+from polhode.tolerance.refine import History, Search, Tried
 
 
 def test_round_off_may_mean_that_fewer_steps_do() -> None:
@@ -90,10 +85,10 @@ def test_a_search_ends_soon_after_the_order_says_so() -> None:
 def test_runs_that_fail_get_more_steps_and_are_given_up_in_the_end() -> None:
     mended = Bodies([1e-3], least=300.0)
     assert mended.searched(1e-7).history.error[-1, 0] <= 1e-7
-    assert 300.0 <= mended.tried[0][-1] < 300.0 * FINER**16
+    assert 300.0 <= mended.tried[0][-1] < 300.0 * POLICY.finer**16
     hopeless = Bodies([1e-3], least=1e12)
     hopeless.searched(1e-7)
-    assert len(hopeless.tried[0]) == MOST_GROUPED_FAILURES + 1
+    assert len(hopeless.tried[0]) == POLICY.most_grouped_failures + 1
 
 
 def test_round_off_ends_a_search() -> None:
@@ -180,3 +175,16 @@ def test_bodies_that_are_all_given_up_end_soon() -> None:
     with pytest.warns(ph.ToleranceNotReached, match="37 of 37 bodies"):
         made = ph.ensemble(ph.Body([1, 2, 2.8]), ph.HeavyTop(20), rtol=1e-6, **start)  # upright, all but at rest
     assert (made.steps < 100_000).all()
+
+
+def test_the_next_try() -> None:
+    """Steps follow the order of the method, or the one that was seen; not less than a bit, nor far beyond."""
+    unknown = (float("inf"), 0.0)
+    assert next_factor(POLICY, 8.0, 1e-6, 1e-4, 100.0, *unknown, False) == pytest.approx(1.1 * 200 ** (1 / 8))
+    assert next_factor(POLICY, 8.0, 1e-6, 1e-4, 100.0, 2e-4, 50.0, False) == POLICY.most_factor  # it fell by one power
+    assert next_factor(POLICY, 8.0, 1e-6, 1e-4, 100.0, 2e-4, 50.0, True) == POLICY.most_factor_in_doubt
+    assert next_factor(POLICY, 8.0, 1e-6, 6e-7, 100.0, *unknown, False) == POLICY.least_factor
+    assert next_factor(POLICY, 8.0, 1e-1, 0.2, 100.0, *unknown, False) == POLICY.least_factor_in_doubt
+    assert seen_order(POLICY, 8.0, 1e-6, 200.0, 1.6e-5, 100.0) == pytest.approx(4.0)
+    assert seen_order(POLICY, 8.0, 1e-6, 120.0, 1e-6, 100.0) == 2.0  # after a small rise no lower order is believed
+    assert seen_order(POLICY, 8.0, 1e-6, 100.0, *unknown) == 8.0

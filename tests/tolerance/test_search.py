@@ -10,7 +10,7 @@ import polhode as ph
 from polhode._simulate import checked_arguments
 from polhode.core.status import Status
 from polhode.core.types import Depends
-from polhode.integration import quick
+from polhode.integration import loop
 from polhode.integration.loop import Integration, StepFailed
 from polhode.tolerance import choice, instant, search
 from polhode.tolerance.character import Character, Trial, character
@@ -395,17 +395,17 @@ def test_short_runs_have_the_bits_of_others(times: list[float], monkeypatch: pyt
 
 def test_long_grids_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Grids are kept for other starts; with millions of rows 64 of them would fill the memory."""
-    kept, made = list[int](), quick._quick_runs
+    kept, made = list[int](), loop._ready_loops
 
-    def noted(deciding: object, beside: Any) -> Any:
-        kept.append(beside.value[0].times.size)
-        return made(deciding, beside)
+    def noted(kind: loop.Kind) -> loop.ReadyLoop:
+        kept.append(len(kind.listed or b"") // 8)
+        return made(kind)
 
-    monkeypatch.setattr(quick, "_quick_runs", noted)
-    monkeypatch.setattr(quick, "MOST_KEPT_ROWS", 300)
+    monkeypatch.setattr(loop, "_ready_loops", noted)
+    monkeypatch.setattr(loop, "MOST_KEPT_ROWS", 300)
     long = answer(1e-2, 1e-7, t_eval=np.linspace(0.0, 20.0, 301))
     assert not any(size > 300 for size in kept)
-    monkeypatch.setattr(quick, "MOST_KEPT_ROWS", 301)
+    monkeypatch.setattr(loop, "MOST_KEPT_ROWS", 301)
     short = answer(1e-2, 1e-7, t_eval=np.linspace(0.0, 20.0, 301))
     assert 301 in kept
     assert (long.quaternion == short.quaternion).all()

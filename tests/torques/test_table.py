@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline, PPoly, make_interp_spline
 
 import polhode as ph
-from polhode.core.table import handle_of, is_handle, looked_up, packed
+from polhode.core.table import handle_of, is_handle, looked_up, packed, tables_in
 from polhode.integration import grid
 from polhode.io.records import is_same_torque, read_torque, torque_record
 from polhode.scenario import ScenarioError, load_scenario
@@ -425,3 +425,24 @@ def test_no_value_beyond_the_ends() -> None:
     with pytest.raises(TypeError, match="times and values, or of a PPoly"):
         ph.Table("torque.csv")
     assert all(map(math.isnan, looked_up(LINEAR.numbers, 20.0)))
+
+
+def test_knots_of_tables_with_common_breakpoints_are_those_without_them() -> None:
+    """Whether the knots of a table were asked for before or not."""
+    smooth = ph.Table([0.0, 1.0, 2.0, 3.0], np.ones((4, 3)))
+    assert smooth.knots == (1.0, 2.0)
+    (alike, _) = with_common_breakpoints([smooth, ph.Table([0.0, 1.0, 3.0], np.diag([1.0, 2.0, 3.0]), kind="linear")])
+    assert (alike.breakpoints, alike.knots) == ((1.0,), (2.0,))
+
+
+def test_tables_that_follow_each_other_in_memory_are_told_apart() -> None:
+    """The handle of a table is an address, which may be that of a table before it."""
+    rows, seen, handles = np.ones((4, 3)), set[tuple[int, ...]](), set[float]()
+    for k in range(50):
+        table = ph.Table([0.0, 1.0, 2.0, 3.0], k * rows)
+        handles.add(table.handle)
+        seen.add(tables_in((1.0, table.handle)))
+        assert tables_in((table.handle,)) == tables_in((1.0, table.handle))
+        del table
+    assert len(seen) == 50
+    assert len(handles) < 50  # else nothing was tried here

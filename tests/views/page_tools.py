@@ -1,8 +1,10 @@
 """What tests of the page share: products that stand in for the built ones, and the data read again."""
 
 import base64
+import hashlib
 import json
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +43,42 @@ def data_in(page: str) -> Any:
 def curve_of(run: Any, key: str) -> Any:
     (found,) = [c for c in run["curves"] if c["key"] == key]
     return found
+
+
+class _Code(HTMLParser):
+    """The texts of the scripts and styles of a page, and the names of all attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = ""
+        self.texts: list[tuple[str, str]] = []
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes |= {name for name, _ in attrs}
+        is_code = tag == "style" or (tag == "script" and dict(attrs).get("type") is None)
+        self.inside = tag if is_code else ""
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.texts.append((self.inside, data))
+
+
+def check_policy(page: str) -> dict[str, str]:
+    """Checks that a page allows its own scripts and styles and nothing else; returns what it allows."""
+    found = re.search(r'<head>.*?http-equiv="Content-Security-Policy" content="([^"]*)".*?<style', page, re.DOTALL)
+    assert found is not None, "there is no policy before the first style"
+    allowed = dict(part.strip().split(" ", 1) for part in found[1].split(";"))
+    code = _Code()
+    code.feed(page)
+    assert code.texts
+    for tag, text in code.texts:
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in allowed[f"{tag}-src"].split(), tag
+    assert not {name for name in code.attributes if name == "style" or name.startswith("on")}
+    assert [allowed[name] for name in ("default-src", "base-uri", "form-action")] == ["'none'"] * 3
+    assert "unsafe" not in found[1]
+    return allowed

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @app.command()
 @stopped_by_signals()
 def check(
-    histories: Annotated[
+    logs: Annotated[
         list[Path],
         typer.Argument(
             metavar="THEIRS.csv...",
@@ -63,6 +63,9 @@ def check(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw errors and drifts over time as this PNG, SVG or PDF.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write the verdict as this page of HTML.")] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write the verdict as this JUnit XML, which servers that run tests read.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
     trust: Annotated[
         bool, typer.Option("--trust", help="Allow the scenario to execute Python files outside of its folder.")
@@ -71,18 +74,19 @@ def check(
     """Judge a motion that another simulator computed: how far is it from the true one, and what is wrong with it?
 
     The true motion begins with the first row. Conventions (from body to space or back, scalar first or last, axes and
-    units of rates) are found out by trying them. Exit codes: 0 nothing is wrong; 1 a fault was found, or the error is
-    above the tolerance; 2 bad input.
+    units of rates) are found out by trying them. Exit codes: 0 EXACT or RIGHT; 1 INACCURATE (the error is above the
+    tolerance) or WRONG (a fault was found); 2 bad input.
     """
     import polhode
 
-    for file in (plot, report):
-        if file is not None and (problem := unwritable(file, force, option="")):
+    written = [file for file in (plot, report, junit) if file is not None]
+    for file in written:
+        if problem := unwritable(file, force, option=""):
             stop(problem)
     try:
         turning, acting = _problem(body, allow_unphysical, torque, scenario, trust)
         verdict = polhode.check(
-            *histories, body=turning, torque=acting, columns=columns_of(columns), convention=convention,
+            *logs, body=turning, torque=acting, columns=columns_of(columns), convention=convention,
             tolerance=tolerance, steps=step or None,
         )  # fmt: skip
         say(verdict)
@@ -90,13 +94,20 @@ def check(
             verdict.plot(plot)
         if report is not None:
             verdict.report(report, overwrite=force)
+        if junit is not None:
+            verdict.junit(junit, overwrite=force)
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
     except (OSError, ValueError, TypeError, ImportError) as failure:
+        if junit is not None:
+            from polhode.io.atomic import whole_file
+            from polhode.referee.verdict import junit_xml
+
+            with whole_file(junit, overwrite=force) as out:
+                out.write(junit_xml(str(logs[0]), error=str(failure)))
         stop(failure)
-    for file in (plot, report):
-        if file is not None:
-            say(f"written to {file}")
+    for file in written:
+        say(f"written to {file}")
     raise typer.Exit(0 if verdict.agrees else FAILED)
 
 

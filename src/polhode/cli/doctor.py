@@ -16,6 +16,9 @@ from polhode.cli._terminal import FAILED, say, say_field
 CORE = ("numpy", "scipy", "numba", "llvmlite", "xarray", "pandas", "matplotlib", "pydantic", "typer", "rich")
 """Packages without which polhode does not work."""
 
+NUMBA_TRIED = (0, 68)
+"""The newest Numba that the tests of polhode have been run with."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "chromium-headless-shell")
 """Names under which browsers are usually found."""
 
@@ -40,7 +43,9 @@ def doctor() -> None:
     problems = []
     for name in CORE:
         found = _version_of(name)
-        say_field(name, found or "NOT INSTALLED")
+        newer = name == "numba" and found is not None and _is_newer(found)
+        tried = ".".join(map(str, NUMBA_TRIED))
+        say_field(name, f"{found or 'NOT INSTALLED'}{f', newer than {tried}, the last one tried' if newer else ''}")
         if found is None:
             problems.append(f"{name} is not installed: pip install {name}")
     say()
@@ -67,6 +72,12 @@ def doctor() -> None:
     if problems:
         raise typer.Exit(FAILED)
     say("Everything that polhode needs works.")
+
+
+def _is_newer(version: str) -> bool:
+    """Whether a version of Numba has not been tried yet. It is likely to work: polhode uses what Numba documents."""
+    major, minor = version.split(".")[:2]
+    return major.isdecimal() and minor.isdecimal() and (int(major), int(minor)) > NUMBA_TRIED
 
 
 def _version_of(name: str) -> str | None:

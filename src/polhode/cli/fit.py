@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def fit(
     data: Annotated[
         list[Path],
-        typer.Argument(metavar="DATA...", help="CSV or Parquet tables, results of polhode (.nc), or AEM files."),
+        typer.Argument(metavar="DATA...", help="CSV or Parquet tables, .npz, results of polhode (.nc), or AEM files."),
     ],
     body: Annotated[
         str | None,

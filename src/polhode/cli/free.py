@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,8 @@ MOST_FLIPS = 100_000
 @app.command()
 def free(
     omega: Annotated[
-        tuple[float, float, float], typer.Option(metavar="X Y Z", help="The rate at t = 0, in body axes, in rad/s.")
+        tuple[float, float, float],
+        typer.Option(metavar="X Y Z", help="The rate at t = 0, in body axes, in rad/s; with --degrees in deg/s."),
     ],
     moments: Annotated[
         tuple[float, float, float] | None, typer.Option(metavar="A B C", help="Principal moments, in kg m^2.")
@@ -35,7 +37,9 @@ def free(
         typer.Option(metavar="W X Y Z", help="The attitude at t = 0: a quaternion, body to space, scalar first."),
     ] = (1.0, 0.0, 0.0, 0.0),
     at: Annotated[list[float] | None, typer.Option(help="A time in s. It can be given several times.")] = None,
-    degrees: Annotated[bool, typer.Option("--degrees", help="Rates are in deg/s, given and printed.")] = False,
+    degrees: Annotated[
+        bool, typer.Option("--degrees", help="Rates are in deg/s, given and printed, in JSON as well.")
+    ] = False,
     flips: Annotated[int, typer.Option(min=0, help="Print the times of this many flips.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw polhode and herpolhode into this file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the picture if it exists.")] = False,
@@ -62,9 +66,13 @@ def free(
     except (ValueError, TypeError) as problem:
         stop(problem)
     if as_json:
-        echo_json(_record(motion, states, flipped))
+        echo_json(_record(motion, states, flipped, per_radian))
     else:
-        say(motion)
+        text = str(motion)
+        if degrees:
+            given = ", ".join(f"{x:g}" for x in omega)
+            text = re.sub(r"(?m)^(  omega +)\(.*\) rad/s", rf"\g<1>({given}) deg/s", text)
+        say(text)
         if flipped is not None:
             say(f"  flips   at t = {', '.join(f'{t:.9g}' for t in flipped)} s" if flipped.size else "  flips   never")
         say()
@@ -91,7 +99,7 @@ def _body(moments: tuple[float, float, float] | None, name: str | None, allow_un
     return Body(moments, allow_unphysical=allow_unphysical) if name is None else Body.named(name)
 
 
-def _record(motion: FreeMotion, states: Any, flipped: Any) -> dict[str, Any]:
+def _record(motion: FreeMotion, states: Any, flipped: Any, per_radian: float) -> dict[str, Any]:
     """Returns the motion as what JSON can hold; periods that are infinite are null."""
     import math
 
@@ -108,7 +116,9 @@ def _record(motion: FreeMotion, states: Any, flipped: Any) -> dict[str, Any]:
         "angular_momentum": motion.angular_momentum.tolist(),
         "states": [
             {"t": t, "quaternion": q, "omega": w}
-            for t, q, w in zip(states.t.tolist(), states.quaternion.tolist(), states.omega.tolist(), strict=True)
+            for t, q, w in zip(
+                states.t.tolist(), states.quaternion.tolist(), (states.omega * per_radian).tolist(), strict=True
+            )
         ],
     }
     return found if flipped is None else {**found, "flip_times": flipped.tolist()}

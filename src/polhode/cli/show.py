@@ -104,7 +104,7 @@ def _show_one(result: Path, rows: int, plot: bool, quantities: list[str]) -> Fig
         torque += ", a function of the user, which the file does not keep"
     say_field("body", solution.body)
     say_field("torque", torque)
-    say_field("method", f"{solution.method}, step {solution.step:g} s")
+    say_field("method", f"{solution.method}, {solution.steps_in_words}")
     say_field(
         "time",
         f"{solution.problem.t_start:g} to {solution.t_last:g} s, {solution.stats.steps} steps, {solution.t.size} rows",

@@ -23,7 +23,7 @@ def warm(
 ) -> None:
     """Compile what most people meet first, so that their first run need not wait for it.
 
-    A method and a torque become one program the first time they meet, which takes a second or two, and is kept on disk.
+    A method is compiled when it is first used, which takes a second or two, a torque in less; both are kept on disk.
     This makes such programs beforehand: the free motion, built-in torques by rtol, the usual methods, many tops.
     Exit codes: 0 all went well; 1 nothing can be kept; 130 interrupted (what was compiled is kept).
     """

@@ -1,4 +1,8 @@
-"""Compiles the mathematics to machine code and keeps that code in files. Numba is imported on a cache miss only."""
+"""Compiles the mathematics to machine code and keeps that code in files. Numba is imported on a cache miss only.
+
+Of Numba and llvmlite no private name is used, and nothing of theirs is replaced. docs/decisions/0001 lists the names
+that their manuals do not have.
+"""
 
 from polhode.compiled.announce import announced_once
 from polhode.compiled.arithmetic import all_rows_at_once
@@ -22,6 +26,7 @@ from polhode.compiled.native import (
     kept_program,
     on_arrays,
     program,
+    repaid_program,
 )
 from polhode.compiled.smoothness import is_smooth, may_bend
 from polhode.compiled.unchanged import name_now
@@ -49,5 +54,6 @@ __all__ = [
     "on_arrays",
     "potential_callback",
     "program",
+    "repaid_program",
     "torque_callback",
 ]

@@ -146,6 +146,13 @@ def digest(f: types.FunctionType) -> Digest:
     return Digest(name, walk.volatile, tuple(walk.unnamed))
 
 
+def divided(f: types.FunctionType) -> tuple[str, tuple[types.FunctionType, ...]]:
+    """Returns the name of f without the functions that are compiled apart from it, and these; "" if there are none."""
+    walk = Walk(quick=True, divided=True)
+    name = walk.function(f)
+    return (name, tuple(walk.apart)) if walk.apart and not walk.volatile else ("", ())
+
+
 def named(f: Any) -> str | None:
     """Returns the name of f by its content; None if it has none, or one that is good for this process only."""
     try:
@@ -190,6 +197,8 @@ class Named(NamedTuple):
 
     name: str
     others: dict[types.FunctionType, str]
+    divisible: bool
+    """Whether it calls a function that is compiled apart."""
 
 
 _settled: WeakKeyDictionary[types.FunctionType, Named] = WeakKeyDictionary()
@@ -204,8 +213,12 @@ class Walk:
     A quick walk takes the names of this package's functions from earlier walks, and describes only the others anew.
     """
 
-    def __init__(self, *, quick: bool = False) -> None:
+    def __init__(self, *, quick: bool = False, divided: bool = False) -> None:
+        """Takes whether functions that are compiled apart are to have numbers, not names: `apart` has these."""
         self.settled: Mapping[types.FunctionType, Named] = _settled if quick else {}
+        self.divided = divided
+        self.divisible: set[types.FunctionType] = set()
+        self.apart: dict[types.FunctionType, int] = {}
         self.known: dict[types.FunctionType, Named] = {}
         self.records: dict[str, type] = {}
         self.open: dict[types.FunctionType, dict[types.FunctionType, str]] = {}
@@ -219,17 +232,24 @@ class Walk:
             opened = list(self.open)
             cycle = [g.__qualname__ for g in (*opened[opened.index(f) + 1 :], f)]
             raise Recursion(f"{f.__qualname__} calls {' which calls '.join(cycle)}: recursion; write it as a loop")
+        marked = hasattr(f, "__torque__")
+        if marked and self.divided:
+            return f"apart:{self.apart.setdefault(f, len(self.apart))}"
         if f not in self.known:
             self.known[f] = self.as_before(f) or self.describe_torque(f)
         found = self.known[f]
         if self.open:
             caller = next(reversed(self.open))
             self.open[caller].update(found.others)
+            if marked or found.divisible:
+                self.divisible.add(caller)
         return found.name
 
     def as_before(self, f: types.FunctionType) -> Named | None:
         """Returns the name of f from earlier walks, if it is still valid."""
         found = self.settled.get(f)
+        if self.divided and found is not None and (found.others or found.divisible):
+            return None
         return found if found and all(self.function(g) == name for g, name in found.others.items()) else None
 
     def describe_torque(self, f: types.FunctionType) -> Named:
@@ -244,9 +264,9 @@ class Walk:
         del self.open[f]
         name = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
         if not is_ours(f):
-            return Named(name, {f: name})
-        found = Named(name, reached)
-        if not self.volatile:
+            return Named(name, {f: name}, f in self.divisible)
+        found = Named(name, reached, f in self.divisible)
+        if not self.volatile and not self.divided:
             _settled[f] = found
         return found
 

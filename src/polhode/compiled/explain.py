@@ -46,6 +46,10 @@ _PLAINER = (
         r"Cannot bind .* to signature '\((?:.*, )?\*, .*\)'.*",
         "arguments by keyword only have no compiled form: write the definition without the *",
     ),
+    (
+        r"Cannot bind 'args=\((.*)\) kws=.*' to signature '\((.*)\)'.*",
+        r"the compiled form takes (\2), and is called with (\1)",
+    ),
     (r"'@' arguments must all have the same dtype", "@ takes arrays of one type: write floats, as in 1.0 for 1"),
 )
 """Reasons of Numba's that say too little, and better ones."""
@@ -68,14 +72,17 @@ class Complaint(NamedTuple):
     reason: str
 
 
-def explained(problem: Exception, f: types.FunctionType) -> Complaint:
-    """Explains why f, or something it calls, cannot be compiled: the place in the user's code, and the reason."""
+def explained(problem: Exception, f: types.FunctionType, *, divided: bool = False) -> Complaint:
+    """Explains why f, or something it calls, cannot be compiled: the place in the user's code, and the reason.
+
+    If f is divided, this is said of all that is not compiled apart from it.
+    """
     text = "\n".join(
         line
         for line in re.sub(r"\x1b\[[0-9;]*m", "", str(problem)).splitlines()
         if line.strip() and not line.startswith("Failed in ")
     )
-    walk = Walk()
+    walk = Walk(divided=divided)
     walk.function(f)
     everything = list(reversed(walk.known))  # callers first
     theirs = [g for g in everything if not (g.__module__ or "").startswith("polhode.")]
@@ -88,9 +95,10 @@ def explained(problem: Exception, f: types.FunctionType) -> Complaint:
 @lru_cache(maxsize=128)
 def message_of(complaint: Complaint, f: types.FunctionType) -> str:
     """Returns the message of a complaint about f, with its line as it is now."""
-    walk = Walk()
-    walk.function(f)
-    code = next(g.__code__ for g, named in walk.known.items() if named.name == complaint.function)
+    walks = [Walk(), Walk(divided=True)]
+    names = {walk.function(f): f for walk in walks}
+    names |= {named.name: g for walk in walks for g, named in walk.known.items()}
+    code = names.get(complaint.function, f).__code__
     file, line = code.co_filename, _lines(code)[complaint.instruction]
     source = linecache.getline(file, line).strip()
     return "\n".join([f'File "{file}", line {line}', *([f"    {source}"] if source else []), complaint.reason])

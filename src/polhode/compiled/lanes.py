@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from numba.core.imputils import lower_cast
 from numba.core.typeconv.castgraph import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
-from numba.np.arrayobj import make_array, populate_array
 
 BRANCH = "several bodies at once cannot take different branches: in place of if, polhode.where can choose for each"
 """The error message for an `if` on lanes."""
@@ -189,10 +189,7 @@ def _lowering(function: Any, emit: Emit) -> Callable[..., Any]:
 
 def _mixtures(arity: int) -> list[tuple[Any, ...]]:
     """Returns all combinations of lanes and numbers for `arity` arguments that have lanes among them."""
-    mixed: list[tuple[Any, ...]] = [()]
-    for _ in range(arity):
-        mixed = [(*m, k) for m in mixed for k in (Lanes, *NUMBER)]
-    return [m for m in mixed if Lanes in m]
+    return [m for m in product((Lanes, *NUMBER), repeat=arity) if Lanes in m]
 
 
 def _instruction(name: str) -> Emit:
@@ -229,7 +226,7 @@ def _extreme(sign: str) -> Emit:
 
 
 def _lane_by_lane(context: Any, builder: Any, function: Any, *args: Any) -> Any:
-    """Calls a function of the C library for each lane: a vector form of it would have other bits."""
+    """Calls a function of the C library for each lane."""
     alone = context.get_function(function, signature(types.float64, *[types.float64] * len(args)))
     each = ([builder.extract_element(v, INT32(i)) for v in args] for i in range(args[0].type.count))
     return _packed(builder, [alone(builder, one) for one in each])
@@ -250,27 +247,28 @@ for _sign, _operator in {
 for _arity in (2, 3, 4):
     _define((min,), _arity, _extreme("<"))
     _define((max,), _arity, _extreme(">"))
-_define(
-    (
-        math.sin, math.cos, math.tan, math.asin, math.acos, math.atan, math.sinh, math.cosh, math.tanh, math.asinh,
-        math.acosh, math.atanh, math.exp, math.expm1, math.log, math.log1p, math.log10, math.erf, math.erfc,
-    ),
-    1,
-    _lane_by_lane,
-)  # fmt: skip
-_define((math.atan2, math.hypot, math.pow, math.copysign), 2, _lane_by_lane)
+_define((math.copysign,), 2, _llvm("copysign"))
+_define((math.erf, math.erfc), 1, _lane_by_lane)  # `core/elementary` has all others that torques may call
 
 
 def _define_on_masks(functions: Iterable[Any], arity: int, emit: Callable[..., Any]) -> None:
+    """Defines operators of masks; one of two may be a plain truth value."""
+
     class Typing(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
-            if len(args) == arity and all(isinstance(a, Mask) for a in args):
-                return signature(args[0], *args)
+            if len(args) == arity and all(isinstance(a, Mask | types.Boolean) for a in args) and lanes_among(args):
+                return signature(Mask(lanes_among(args)), *args)
             return None
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        count = lanes_among(sig.args)
+        return emit(builder, *(widened(context, builder, a, k, count) for a, k in zip(args, sig.args, strict=True)))
 
     for function in functions:
         infer_global(function)(type(f"Typing_{function.__name__}", (Typing,), {}))
-        lower_builtin(function, *[Mask] * arity)(lambda context, builder, sig, args: emit(builder, *args))
+        for kinds in product((Mask, types.Boolean), repeat=arity):
+            if Mask in kinds:
+                lower_builtin(function, *kinds)(lower)
 
 
 _define_on_masks((operator.and_, operator.iand), 2, lambda builder, x, y: builder.and_(x, y))
@@ -326,6 +324,64 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         return _llvm("fma")(context, builder, None, *(widened(context, builder, x, k, count) for x, k in given))
 
     return (Lanes(count) if count else types.float64)(a, b, c), emit
+
+
+def _words(kind: Any) -> tuple[Any, Callable[[int], Any]]:
+    """Returns the type of integers in the place of floats, and a function that makes constants of it."""
+    word, count = ir.IntType(64), getattr(kind, "count", 0)
+    if not count:
+        return word, word
+    vector = ir.VectorType(word, count)
+    return vector, lambda n: ir.Constant(vector, [word(n)] * count)
+
+
+ONE_AND_A_HALF = 0x4338 << 48
+"""The bits of 1.5 * 2**52, whose last bits are those of a whole number that is added to it."""
+EXPONENT = 52
+"""The place of the exponent in a float, and 1023 is that of 1."""
+
+
+@intrinsic
+def power_of_two(typing_context: Any, k: Any) -> Any:
+    """2^k, for lanes and floats."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words, constant = _words(args[0].type)
+        magic = builder.bitcast(constant(ONE_AND_A_HALF + 1023), args[0].type)
+        bits = builder.bitcast(builder.fadd(args[0], magic), words)
+        return builder.bitcast(builder.shl(bits, constant(EXPONENT)), args[0].type)
+
+    return (k(k), emit) if isinstance(k, Lanes | types.Float) else None
+
+
+@intrinsic
+def fraction_exponent(typing_context: Any, x: Any) -> Any:
+    """m and e, for lanes and floats: x = m 2^e, 1 <= m < 2."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        float_type = args[0].type
+        words, constant = _words(float_type)
+        bits = builder.bitcast(args[0], words)
+        m = builder.or_(builder.and_(bits, constant((1 << EXPONENT) - 1)), constant(1023 << EXPONENT))
+        e = builder.or_(builder.lshr(bits, constant(EXPONENT)), constant(ONE_AND_A_HALF))
+        zero = builder.bitcast(constant(ONE_AND_A_HALF + 1023), float_type)
+        parts = [builder.bitcast(m, float_type), builder.fsub(builder.bitcast(e, float_type), zero)]
+        return context.make_tuple(builder, sig.return_type, parts)
+
+    return (types.UniTuple(x, 2)(x), emit) if isinstance(x, Lanes | types.Float) else None
+
+
+@intrinsic
+def nearest_whole(typing_context: Any, x: Any) -> Any:
+    """The nearest whole number, for lanes and floats."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        kind = args[0].type
+        name = f"v{kind.count}f64" if isinstance(x, Lanes) else "f64"
+        declared = ir.FunctionType(kind, [kind])
+        return builder.call(cgutils.get_or_insert_function(builder.module, declared, f"llvm.rint.{name}"), args)
+
+    return (x(x), emit) if isinstance(x, Lanes | types.Float) else None
 
 
 @intrinsic
@@ -444,18 +500,15 @@ def columns(typing_context: Any, x: Any, offsets: Any) -> Any:
     kind = Columns(len(offsets))
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        made = cgutils.create_struct_proxy(kind)(context, builder)
-        made.data, made.offsets = args
-        return made._getvalue()
+        return structure(context, builder, kind, data=args[0], offsets=args[1])
 
     return kind(x, offsets), emit
 
 
 def _places(context: Any, builder: Any, kind: Any, value: Any, k: Any) -> list[Any]:
     """Returns the addresses of the k-th number of each body."""
-    made = cgutils.create_struct_proxy(kind)(context, builder, value)
-    starts = cgutils.unpack_tuple(builder, made.offsets)
-    return [builder.gep(made.data, [builder.add(start, k)]) for start in starts]
+    data, offsets = (field(context, builder, kind, value, name) for name in ("data", "offsets"))
+    return [builder.gep(data, [builder.add(start, k)]) for start in cgutils.unpack_tuple(builder, offsets)]
 
 
 @intrinsic
@@ -604,11 +657,35 @@ def align_stack(builder: Any) -> None:
     attributes = builder.function.attributes
     attributes.add("nounwind")  # an alignment that is the only attribute is left out by llvmlite
     attributes.alignstack = CACHE_LINE_BYTES
+    if "alwaysinline" not in attributes:  # a function that is inlined has no stack of its own
+        attributes.add("noinline")
 
 
 def view_of(context: Any, builder: Any, pointer: Any, length: Any) -> Any:
-    """Returns numbers in memory as a read-only array. Numba's `carray` needs its runtime, which a warm start lacks."""
-    array = make_array(PARAMETERS)(context, builder)
+    """Returns numbers in memory as a read-only array. Numba's `carray` can be written to."""
+    return array_of(context, builder, PARAMETERS, pointer, [length])
+
+
+def array_of(context: Any, builder: Any, kind: Any, pointer: Any, shape: list[Any]) -> Any:
+    """Returns numbers in memory, row after row, as an array of this shape that Numba need not free."""
     item = context.get_constant(types.intp, 8)
-    populate_array(array, data=pointer, shape=(length,), strides=(item,), itemsize=item, meminfo=None)
-    return array._getvalue()
+    strides = [reduce(builder.mul, shape[k + 1 :], item) for k in range(len(shape))]
+    items = reduce(builder.mul, shape)
+    lengths, steps = (cgutils.pack_array(builder, x) for x in (shape, strides))
+    return structure(
+        context, builder, kind, nitems=items, itemsize=item, data=pointer, shape=lengths, strides=steps
+    )  # fmt: skip
+
+
+def structure(context: Any, builder: Any, kind: Any, **fields: Any) -> Any:
+    """Returns a value of a type with these fields, the others zero."""
+    model = context.data_model_manager[kind]
+    value = ir.Constant(model.get_value_type(), None)
+    for name, content in fields.items():
+        value = builder.insert_value(value, content, model.get_field_position(name))
+    return value
+
+
+def field(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
+    """Returns a field of such a value."""
+    return builder.extract_value(value, context.data_model_manager[kind].get_field_position(name))

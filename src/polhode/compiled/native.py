@@ -13,28 +13,30 @@ import hashlib
 import json
 import os
 import platform
+import re
 import sys
 import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 
 from polhode._interrupts import hold_over_forks, imported, is_from_handler, undivided, uninterrupted
 from polhode.compiled import callbacks
 from polhode.compiled.announce import PATIENCE_SECONDS, announce
-from polhode.compiled.digest import Recursion, digest, plain
+from polhode.compiled.apart import NOT_APART, form_named, in_form, lanes_in
+from polhode.compiled.digest import Recursion, digest, divided, plain
 from polhode.compiled.explain import INTERPRETED, Complaint, explained, message_of
-from polhode.compiled.raised import exception_at
 from polhode.compiled.recent import Recent
 from polhode.compiled.room import with_room
+from polhode.core.status import EXCEPTION
 
 MOST_PROGRAMS = 128
 """Programs that stay loaded although they may not be in use: about 0.1 MB each."""
@@ -44,6 +46,7 @@ KEPT_PROGRAMS = 1000
 _C_TYPES: dict[str, Any] = {"p": ctypes.c_void_p, "n": ctypes.c_void_p, "d": ctypes.c_double, "i": ctypes.c_int64}
 _ITEMS = {"p": np.dtype(np.float64), "n": np.dtype(np.int64)}
 
+T = TypeVar("T")
 Program = Callable[..., int]
 OnCompile = Callable[[], None] | None
 
@@ -53,7 +56,29 @@ class CompilationFailed(TypeError):
 
 
 class KernelRaised(ArithmeticError):
-    """Compiled code raised the exception in the message; the arrays it was given are as they were."""
+    """Compiled code raised an exception; the arrays it was given are as they were.
+
+    The message says which one. It is found when it is asked for, by the same call in plain Python.
+    """
+
+    call: tuple[Any, tuple[Any, ...]] | None = None
+    """The plain function, and its arguments."""
+
+    def __str__(self) -> str:
+        if self.call is not None:
+            f, args = self.call
+            own = [np.array(a) if isinstance(a, np.ndarray) else a for a in args]
+            try:
+                with np.errstate(all="ignore"):
+                    f(*own)
+            except NotImplementedError:  # of lanes, which plain Python has not
+                pass
+            except Exception as problem:
+                if is_from_handler(problem):
+                    raise
+                text = ", ".join(map(str, problem.args))
+                return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
+        return "an exception"
 
 
 class _Code(NamedTuple):
@@ -65,6 +90,8 @@ class _Code(NamedTuple):
     symbol: str
     externals: tuple[str, ...]
     object: bytes
+    variables: tuple[str, ...] = ()
+    """The variables for the addresses of functions that are compiled apart (`apart.py`)."""
     refers_to: Any = None
     """What the code has addresses of; the code of a file has none."""
 
@@ -139,6 +166,8 @@ _unnamed: dict[tuple[str, str], tuple[Any, ...]] = {}
 """The values named by their identity, for each program: no other value may have it while the program has its name."""
 _programs: Recent[tuple[str, str], Program | Complaint] = Recent(MOST_PROGRAMS, lambda key: _unnamed.pop(key, None))
 """The programs that were used last. Any other is freed when no one holds it any more."""
+_loops: Recent[tuple[str, str], _Code] = Recent(MOST_PROGRAMS)
+"""The code of programs whose torques are compiled apart: each torque has a copy of it."""
 _compiling = threading.RLock()
 """Held while Numba is at work, and over a fork, so that no child inherits a compiler in the middle of its work."""
 _lock = threading.RLock()
@@ -161,25 +190,22 @@ def program(
         return f  # type: ignore[no-any-return]
     with _lock:
         try:
-            name, volatile, unnamed = digest(f)
+            asked = _Asked.of(f, signature)
         except Recursion as why:
             raise CompilationFailed(str(why)) from None
-        key = (name, signature)
-        found: Program | Complaint | None = _programs.get(key)
+        found: Program | Complaint | None = _programs.get(asked.key)
+    if found is None and asked.apart:
+        code = asked.kept_loop() or _compiled(partial(_make_loop, asked), on_compile, what, tentative)
+        if code.complaint is None:
+            forms = asked.forms(code)
+            made = [program(g, kind, on_compile, tentative=tentative, what=what) for g, kind in forms]
+            found = asked.remember(_load(code, f, signature, made))
+        elif NOT_APART not in code.complaint.reason:
+            found = code.complaint
     if found is None:
-        path = None if volatile else _path_of(key)
-        found = _kept(path, signature) if path else None
-        if found is not None:
-            _remember(key, found, unnamed)
+        found = asked.kept_whole()
     if found is None:
-        on_wait = None
-        if on_compile:
-            on_compile()
-        else:
-            on_wait = partial(announce, what, kept=path is not None)
-        with _undisturbed():
-            made = partial(_make, f, key, path, volatile, unnamed, tentative=tentative)
-            found, volatile = uninterrupted(made, PATIENCE_SECONDS, on_wait)
+        found, volatile = _compiled(partial(_make, asked), on_compile, what, tentative)
         if volatile and not isinstance(found, Complaint):
             warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=2)
     if isinstance(found, Complaint):
@@ -193,14 +219,115 @@ def kept_program(f: Any, signature: str) -> Program | None:
     if not compiles():
         return None
     with _lock:
-        name, volatile, unnamed = digest(f)
-        key = (name, signature)
-        found: Program | Complaint | None = _programs.get(key)
-    if found is None and not volatile and (path := _path_of(key)) is not None:
-        found = _kept(path, signature)
-        if found is not None:
-            _remember(key, found, unnamed)
+        asked = _Asked.of(f, signature)
+        found = _programs.get(asked.key)
+    if found is None and asked.apart:
+        if (code := asked.kept_loop()) is None:
+            return None
+        if code.complaint is None:
+            made = [kept_program(g, kind) for g, kind in asked.forms(code)]
+            if None in made:
+                return None
+            found = asked.remember(_load(code, f, signature, made))
+        elif NOT_APART not in code.complaint.reason:
+            return None
+    if found is None:
+        found = asked.kept_whole()
     return None if isinstance(found, Complaint) else found
+
+
+_repaid: dict[tuple[Any, str], Program] = {}
+_missing: set[tuple[Any, str]] = set()
+"""The programs that `repaid_program` has found, and those that it has not found: to look takes milliseconds."""
+
+
+def repaid_program(f: Any, signature: str, *, is_large: bool, what: str) -> Program | None:
+    """Returns f as machine code if that is there already, or if the call is large enough to repay its compilation.
+
+    None: f is to be run in plain Python. Which it is depends on the call and on the cache, not on earlier calls.
+    """
+    key = (f, signature)
+    if not compiles():
+        return None
+    if key not in _repaid and (is_large or key not in _missing):
+        found = program(f, signature, what=what) if is_large else kept_program(f, signature)
+        if found is None:
+            _missing.add(key)
+            return None
+        _repaid[key] = found
+    return _repaid.get(key)
+
+
+class _Asked(NamedTuple):
+    """A program that is asked for."""
+
+    f: Any
+    signature: str
+    name: str
+    volatile: str | None
+    unnamed: Any
+    loop: str
+    """Its name without the functions that are compiled apart from it."""
+    apart: tuple[Any, ...]
+    """These functions."""
+
+    @classmethod
+    def of(cls, f: Any, signature: str) -> Self:
+        """Names a function and what it calls."""
+        found = digest(f)
+        loop, apart = ("", ()) if hasattr(f, "__leaf__") or (found.name, signature) in _programs else divided(f)
+        return cls(f, signature, *found, loop, apart)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The program with all that it calls."""
+        return self.name, self.signature
+
+    @property
+    def loop_key(self) -> tuple[str, str]:
+        """The program without what is compiled apart."""
+        return f"apart {self.loop}", self.signature
+
+    def remember(self, made: Program | Complaint) -> Program | Complaint:
+        """Keeps the program in this process."""
+        with _lock:
+            _unnamed[self.key] = self.unnamed
+            _programs[self.key] = made
+        return made
+
+    def forms(self, code: _Code) -> list[tuple[Any, str]]:
+        """Returns the functions that are compiled apart, as the program calls them, with their signatures."""
+        forms = [form for name in code.variables if (form := form_named(name)) is not None]
+        return [(in_form(self.apart[form.place], form), form.signature) for form in forms]
+
+    def kept_loop(self) -> _Code | None:
+        """Returns the code without what is compiled apart, if it is there already."""
+        code: _Code | None = _loops.get(self.loop_key)
+        if code is None and (path := _path_of(self.loop_key)) is not None:
+            code = _read(path)
+            code = code if code and (not code.symbol or _resolved(code)) else None
+            if code is not None:
+                _loops[self.loop_key] = code
+        return code
+
+    def kept_whole(self) -> Program | Complaint | None:
+        """Returns the program in its file, or why there is none; None if there is no file or it cannot be used."""
+        path = None if self.volatile else _path_of(self.key)
+        code = _read(path) if path else None
+        if code is None or (code.symbol and not _resolved(code)):
+            return None
+        return self.remember(code.complaint or _load(code, self.f, self.signature))
+
+
+def _compiled(make: Callable[..., T], on_compile: OnCompile, what: str, tentative: bool) -> T:
+    """Returns what is made by the compiler, after a word to the user; `make` takes whether that is tentative."""
+    on_wait = None
+    if on_compile:
+        on_compile()
+    else:
+        on_wait = partial(announce, what, kept=trusted_directory() is not None)
+    with _undisturbed():
+        return uninterrupted(partial(make, tentative), PATIENCE_SECONDS, on_wait)
 
 
 def _path_of(key: tuple[str, str]) -> Path | None:
@@ -210,47 +337,43 @@ def _path_of(key: tuple[str, str]) -> Path | None:
     return directory and directory / f"{file}.code"
 
 
-def _make(
-    f: Any, key: tuple[str, str], path: Path | None, volatile: str | None, unnamed: Any, *, tentative: bool
-) -> tuple[Program | Complaint, str | None]:
-    """Has f compiled, and keeps what comes of it; returns it, and why it is good for this process only, if it is."""
-    signature = key[1]
+def _make(asked: _Asked, tentative: bool) -> tuple[Program | Complaint, str | None]:
+    """Has a program compiled, and keeps what comes of it; returns it, and why it is good for this process only."""
     with _compiling:
         with _lock:
-            if key in _programs:  # another thread was first
-                return _programs[key], None
-        code, volatile, keep = _compile(f, signature, volatile)
+            if asked.key in _programs:  # another thread was first
+                return _programs[asked.key], None
+        code, volatile, keep = _compile(asked.f, asked.signature, asked.volatile)
         if code.complaint and (not tentative or keep == "nowhere"):
             return code.complaint, None
-        if path and not volatile and keep == "on disk":
-            _write(path, code)
-        made = _load(code, signature)
-        _remember(key, made, unnamed)
-    return made, volatile
+        if not volatile and keep == "on disk":
+            _write(_path_of(asked.key), code)
+        return asked.remember(code.complaint or _load(code, asked.f, asked.signature)), volatile
 
 
-def _remember(key: tuple[str, str], made: Program | Complaint, unnamed: Any) -> None:
-    with _lock:
-        _unnamed[key] = unnamed
-        _programs[key] = made
+def _make_loop(asked: _Asked, tentative: bool) -> _Code:
+    """Has a program compiled without what is compiled apart, and keeps what comes of it."""
+    with _compiling:
+        found: _Code | None = _loops.get(asked.loop_key)
+        if found is not None:
+            return found
+        code, volatile, keep = _compile(asked.f, asked.signature, None, divided=True)
+        if code.complaint and (keep == "nowhere" or not (tentative or NOT_APART in code.complaint.reason)):
+            return code
+        if not volatile and keep == "on disk":
+            _write(_path_of(asked.loop_key), code)
+        _loops[asked.loop_key] = code
+    return code
 
 
-def _kept(path: Path, signature: str) -> Program | Complaint | None:
-    """Returns the program in the file, or why there is none; None if there is no file or it cannot be used."""
-    code = _read(path)
-    return _load(code, signature) if code and (not code.symbol or _resolved(code)) else None
-
-
-def _locks_of_others() -> list[Any]:
-    """Returns the locks of Numba and llvmlite, once they are there: others may compile with them."""
-    numbas = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
-    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
-    llvms = getattr(getattr(library, "_lock", None), "_lock", None)
-    return [lock for lock in (numbas, llvms) if lock is not None]
+def _lock_of_numba() -> list[Any]:
+    """Returns the lock of Numba's compiler, once it is there: others may compile with it."""
+    lock = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    return [] if lock is None else [lock]
 
 
 hold_over_forks(lambda: [_compiling, _lock])
-hold_over_forks(_locks_of_others)
+hold_over_forks(_lock_of_numba)
 
 # --- the compiler ----------------------------------------------------------------------------------------------------
 
@@ -264,9 +387,10 @@ def _here() -> str:
 def _described() -> str:
     import llvmlite.binding as llvm
 
-    makers = ["assemble.py", "digest.py", "guard.py", "lanes.py", "link.py", "native.py", "primitives.py"]
-    makers += ["shortcuts.py", "twins.py"]
-    contents = [hashlib.sha256(Path(__file__).with_name(n).read_bytes()).hexdigest() for n in makers]
+    makers = ["apart.py", "digest.py", "lanes.py", "link.py", "meeting.py", "native.py", "primitives.py"]
+    here, core = Path(__file__).parent, Path(__file__).parents[1] / "core"
+    files = [*(here / n for n in makers), core / "dd.py", *sorted((core / "elementary").glob("*.py"))]
+    contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     versions = [version(n) for n in ("numba", "llvmlite", "numpy")]
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
     cpu = (platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
@@ -292,48 +416,80 @@ PASSING = (MemoryError, OSError, RecursionError)
 
 
 @with_room
-def _compile(f: Any, signature: str, volatile: str | None) -> tuple[_Code, str | None, Keep]:
-    """Returns Numba's object code for f or its complaint, why it is good for this process only, and where to keep it.
-
-    It uses private names of Numba, as do `assemble.py`, `shortcuts.py` and `twins.py` (docs/decisions/0001).
-    """
+def _compile(f: Any, signature: str, volatile: str | None, divided: bool = False) -> tuple[_Code, str | None, Keep]:
+    """Returns object code for f or a complaint, why it is good for this process only, and where to keep it."""
     global compilations
     from numba import types
     from numba.core.errors import NumbaError
 
-    from polhode.compiled.assemble import passes_freed
-    from polhode.compiled.lanes import BRANCH
-    from polhode.compiled.link import link
-    from polhode.compiled.shortcuts import shortcuts
+    from polhode.compiled.lanes import Lanes
+    from polhode.compiled.link import link, link_apart
 
     pointer: Any = types.CPointer
     kinds = {"p": pointer(types.float64), "n": pointer(types.int64), "d": types.float64, "i": types.int64}
-    for runtime in (False, True):  # Numba's runtime library is needed by torques that make arrays, and only by them
-        dispatcher = link(f, runtime=runtime)
-        try:
-            with passes_freed(), shortcuts():
-                dispatcher.compile(tuple(kinds[k] for k in signature))
-            break
-        except (MemoryError, OSError):
-            raise
-        except Exception as problem:  # Numba's passes raise other exceptions than its own
-            passing = _has_passed(problem)
-            if runtime or passing or BRANCH in str(problem):
-                keep: Keep = "nowhere" if passing else "on disk" if isinstance(problem, NumbaError) else "in memory"
-                return _Code.refused(explained(problem, f)), volatile, keep
+    try:
+        lanes, leaf = lanes_in(signature), hasattr(f, "__leaf__")
+        given = [Lanes(lanes) if k.isupper() else kinds[k] for k in signature]
+        linked = link_apart(f, given, lanes) if leaf else link(f, given, divided=divided)
+    except (MemoryError, OSError):
+        raise
+    except Exception as problem:  # Numba's passes raise other exceptions than its own
+        passing = _has_passed(problem)
+        keep: Keep = "nowhere" if passing else "on disk" if isinstance(problem, NumbaError) else "in memory"
+        return _Code.refused(explained(problem, f, divided=divided)), volatile, keep
     compilations += 1
-    (result,) = dispatcher.overloads.values()
-    library = result.library
-    if library.has_dynamic_globals:  # the code contains addresses of this process
+    text = linked.inspect_llvm()
+    addresses = _ADDRESS.search(text) is not None
+    if addresses:
         volatile = volatile or "it reads an array of more than a megabyte, which is not kept in a file"
-    code = library.object_code()
-    declared = [g.name for g in library._final_module.functions if g.is_declaration]
-    externals = sorted(name for name in declared if name.encode() in code)  # most declarations are never used
-    if "numba_gil_release" in externals:
+    code, externals, variables = _assembled(text, in_one=leaf)
+    if _INTERPRETER in externals:
         why = f"{INTERPRETED} call the interpreter, which compiled code cannot; NUMBA_DISABLE_JIT=1 runs it in Python"
         return _Code.refused(explained(CompilationFailed(why), f)), volatile, "on disk"
-    refers_to = dispatcher if library.has_dynamic_globals else None
-    return _Code(result.fndesc.llvm_func_name, tuple(externals), code, refers_to), volatile, "on disk"
+    made = _Code(linked.native_name, externals, code, variables, linked if addresses else None)
+    return made, volatile, "on disk"
+
+
+_ADDRESS = re.compile(r"\binttoptr \(i64 \d")
+"""An address of this process in LLVM's text."""
+_INTERPRETER = "numba_gil_release"
+"""The function of Numba's that code calls after it has called the interpreter."""
+_FREES = "NRT_MemInfo_call_dtor"
+"""Numba's function that frees an array that a program has made."""
+
+
+def _assembled(text: str, *, in_one: bool = False) -> tuple[bytes, tuple[str, ...], tuple[str, ...]]:
+    """Returns LLVM's text as machine code for this processor, the outside symbols and the addresses that it calls.
+
+    Numba keeps a function out of its C form. One that is called at every step is to be `in_one` with it.
+    Numba's views of arrays may have to be freed, for all that the code knows. In a program that makes none they never
+    are: it has a function of its own for it, that does nothing, or a warm start would have to import Numba.
+    """
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, jit=True,
+        reloc="static" if target.name.startswith("x86") else "default", codemodel="jitdefault",
+    )  # fmt: skip
+    module = llvm.parse_assembly(re.sub(r"\bnoinline\b", "nounwind", text) if in_one else text)
+    if in_one:
+        passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+        passes.getModulePassManager().run(module, passes)
+
+    def outside() -> tuple[bytes, tuple[str, ...]]:
+        code = machine.emit_object(module)
+        declared = [g.name for g in module.functions if g.is_declaration]
+        return code, tuple(sorted(n for n in declared if n.encode() in code))  # most declarations are never used
+
+    code, externals = outside()
+    if [name for name in externals if name.startswith("NRT_")] == [_FREES]:
+        module.link_in(llvm.parse_assembly(f"define void @{_FREES}(ptr %0) {{ ret void }}"))
+        code, externals = outside()
+    names = [v.name for v in module.global_variables if form_named(v.name) and v.name.encode() in code]
+    return code, externals, tuple(sorted(names))
 
 
 def _has_passed(problem: BaseException) -> bool:
@@ -400,20 +556,29 @@ def _resolved(code: _Code) -> bool:
         return all(hasattr(process, s) or llvm.address_of_symbol(s) for s in code.externals)
 
     if not known():
-        uninterrupted(_refresh)  # what is missing is Numba's own runtime, for torques that make arrays
+        uninterrupted(_have_numba_ready)  # what is missing is Numba's own runtime, for torques that make arrays
     return known()
 
 
-def _refresh() -> None:
-    import numba.core.registry
+def _have_numba_ready() -> None:
+    import numba
 
     with _compiling:
-        numba.core.registry.cpu_target.target_context.refresh()
+        numba.cfunc(numba.void())(lambda: None)  # a compilation brings in Numba's runtime library
 
 
-def _load(code: _Code, signature: str) -> Program | Complaint:
-    if code.complaint:
-        return code.complaint
+class _Address:
+    """A program that is called by other programs only."""
+
+    def __init__(self, address: int, alive: Any) -> None:
+        self.address, self.alive = address, alive
+
+    def __call__(self, *args: Any) -> NoReturn:
+        raise TypeError("this program is called by others only")
+
+
+def _load(code: _Code, f: Any, signature: str, apart: Sequence[Any] = ()) -> Program:
+    """Returns the code as a program, with the functions that are compiled apart from it."""
     import llvmlite.binding as llvm
 
     with _lock:
@@ -423,49 +588,48 @@ def _load(code: _Code, signature: str) -> Program | Complaint:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)  # its own engine: no shared symbols
         engine.add_object_file(llvm.ObjectFileRef.from_data(code.object))
         engine.finalize_object()
-    # Numba's calling convention: a place for the result, a place for an exception, then the arguments.
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *[_C_TYPES[k] for k in signature])
-    call = prototype(engine.get_function_address(code.symbol))
-    call.alive = engine, code.refers_to  # type: ignore[attr-defined]  # the engine owns the memory of the code
+        for name, called in zip(code.variables, apart, strict=True):
+            ctypes.c_int64.from_address(engine.get_global_value_address(name)).value = address_of_program(called)
+        address = engine.get_function_address(code.symbol)
+    alive = engine, code.refers_to, apart  # the engine owns the memory of the code
+    if hasattr(f, "__leaf__"):
+        return _Address(address, alive)
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, *[_C_TYPES[k] for k in signature])(address)
+    call.alive = alive  # type: ignore[attr-defined]
     items = [_ITEMS.get(k) for k in signature]
 
-    def entered(arguments: tuple[Any, ...], result: Any, error: Any) -> int:
+    def at_addresses(*raw: Any) -> int:
         if callbacks.are_there():
             with callbacks.handlers_heard():
-                failed = call(*arguments)
+                value: int = call(*raw)
             callbacks.raise_again()
         else:
-            failed = call(*arguments)
-        if failed:
-            raise KernelRaised(exception_at(error.value))
-        value: int = result.value
+            value = call(*raw)
+        if value == EXCEPTION:
+            raise KernelRaised
         return value
 
-    def places() -> tuple[Any, Any, int, int]:
-        result, error = ctypes.c_int64(), ctypes.c_void_p()
-        return result, error, ctypes.addressof(result), ctypes.addressof(error)
-
     def run(*args: Any) -> int:
-        raw = [a if item is None else _address(a, item) for a, item in zip(args, items, strict=True)]
-        result, error, *there = places()  # new ones for each call: threads share the function
-        return entered((*there, *raw), result, error)
+        try:
+            given = zip(args, items, strict=True)
+            return at_addresses(*(a if item is None else _address(a, item) for a, item in given))
+        except KernelRaised as problem:
+            problem.call = f, args
+            raise
 
     def on_arrays(*arrays: Any) -> Program:
         raw = [_address(a, item) for a, item in zip(arrays, items, strict=False) if item is not None]
-        result, error, *there = places()
-        begin = (*there, *raw)
 
         def run_there(*numbers: Any) -> int:
-            return entered((*begin, *numbers), result, error)
+            try:
+                return at_addresses(*raw, *numbers)
+            except KernelRaised as problem:
+                problem.call = f, (*arrays, *numbers)
+                raise
 
-        run_there.alive = arrays  # type: ignore[attr-defined]
         return run_there
 
-    def at_addresses(*raw: Any) -> int:
-        result, error, *there = places()
-        return entered((*there, *raw), result, error)
-
-    run.address = ctypes.cast(call, ctypes.c_void_p).value  # type: ignore[attr-defined]
+    run.address = address  # type: ignore[attr-defined]
     run.on_arrays = on_arrays  # type: ignore[attr-defined]
     run.at_addresses = at_addresses  # type: ignore[attr-defined]
     return run
@@ -535,13 +699,15 @@ def _read(path: Path) -> _Code | None:
     with suppress(OSError):  # the time of last use; a read-only cache has none
         os.utime(path)
     head, _, code = data[32:].partition(b"\n")
-    symbol, externals = json.loads(head)
-    return _Code(symbol, tuple(externals), code)
+    symbol, externals, variables = json.loads(head)
+    return _Code(symbol, tuple(externals), code, tuple(variables))
 
 
-def _write(path: Path, code: _Code) -> None:
+def _write(path: Path | None, code: _Code) -> None:
     """Keeps the code in the file if that is possible; a read-only home costs time, not correctness."""
-    body = json.dumps([code.symbol, code.externals]).encode() + b"\n" + code.object
+    if path is None:
+        return
+    body = json.dumps([code.symbol, code.externals, code.variables]).encode() + b"\n" + code.object
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")

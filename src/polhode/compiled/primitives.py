@@ -3,7 +3,9 @@
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, attr-defined, call-arg"
 # Numba compares the signatures of an overload and of what it returns, annotations included: so overloads have none.
 
+import inspect
 import math
+import operator
 from typing import Any
 
 from llvmlite import ir
@@ -11,11 +13,11 @@ from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array, populate_array
 
 from polhode.compiled import lanes
 from polhode.core import ops, outside, table
-from polhode.core.status import OK, RAISED
+from polhode.core.elementary import names
+from polhode.core.status import EXCEPTION, OK, RAISED
 from polhode.core.text import function
 
 fma: Any = lanes.fma
@@ -61,11 +63,7 @@ def _matrix(typing_context: Any, x: Any, n: Any, k: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer, rows, width = args
         lanes.align_stack(builder)
-        array = make_array(MATRIX)(context, builder)
-        item = context.get_constant(types.intp, 8)
-        strides = (builder.mul(item, width), item)
-        populate_array(array, data=pointer, shape=(rows, width), strides=strides, itemsize=item, meminfo=None)
-        return array._getvalue()
+        return lanes.array_of(context, builder, MATRIX, pointer, [rows, width])
 
     return MATRIX(x, types.intp, types.intp), emit
 
@@ -96,7 +94,7 @@ def _section(typing_context: Any, x: Any, k: Any, n: Any) -> Any:
         return kind(x, k, n), take
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = make_array(x)(context, builder, args[0]).data
+        data = lanes.field(context, builder, x, args[0], "data")
         begin = builder.gep(data, [context.get_constant(types.intp, first)])
         return lanes.view_of(context, builder, begin, context.get_constant(types.intp, length))
 
@@ -187,7 +185,7 @@ def _call(context: Any, builder: Any, p: Any, k: int, result: Any, t: Any, numbe
 
     for i, number in enumerate([*numbers, *[lanes.DOUBLE(float("nan"))] * results]):
         builder.store(number, place(room, i))
-    data = make_array(lanes.PARAMETERS)(context, builder, p).data
+    data = lanes.field(context, builder, lanes.PARAMETERS, p, "data")
     pointers = [place(room, 0), *([place(room, 4)] if len(numbers) > 4 else []), place(data, outside.HEAD)]
     pointers += [place(room, len(numbers))] if results else []
     kind = ir.FunctionType(result, [lanes.DOUBLE, *(x.type for x in pointers)])
@@ -247,15 +245,12 @@ def _call_forces(typing_context: Any, t: Any, n: Any, x: Any, q: Any, p: Any, ou
     return types.void(t, types.int64, x, q, p, out), emit
 
 
-def _call_program(context: Any, builder: Any, args: Any) -> Any:
-    """Emits the call of another program by its address, in Numba's convention; returns its status."""
+def _call_program(builder: Any, args: Any) -> Any:
+    """Emits the call of another program by its address; returns its status."""
     address, *rest = args
-    word, place = ir.IntType(64), ir.IntType(8).as_pointer()
-    result, raised = cgutils.alloca_once(builder, word), cgutils.alloca_once(builder, place)
-    kinds = [result.type, raised.type, *(x.type for x in rest)]
-    called = builder.inttoptr(address, ir.FunctionType(ir.IntType(32), kinds).as_pointer())
-    failed = builder.icmp_signed("!=", builder.call(called, [result, raised, *rest]), ir.IntType(32)(0))
-    return builder.select(failed, word(RAISED), builder.load(result))
+    kind = ir.FunctionType(ir.IntType(64), [x.type for x in rest])
+    status = builder.call(builder.inttoptr(address, kind.as_pointer()), rest)
+    return builder.select(builder.icmp_signed("==", status, status.type(EXCEPTION)), status.type(RAISED), status)
 
 
 @intrinsic
@@ -264,7 +259,7 @@ def _called_driver(
     index: Any, count: Any, t0: Any, h: Any, last: Any, stop: Any,
 ) -> Any:  # fmt: skip
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _call_program(context, builder, args)
+        return _call_program(builder, args)
 
     arrays, numbers = (setting, values, y, memory, offsets, out, index, count), (types.float64,) * 3
     return types.int64(types.int64, *arrays, *numbers, types.int64), emit
@@ -275,7 +270,7 @@ def _called_torque_rows(
     typing_context: Any, torque: Any, values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: Any, rows: Any
 ) -> Any:  # fmt: skip
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _call_program(context, builder, args)
+        return _call_program(builder, args)
 
     return types.int64(types.int64, values, t, q, w, z, out, types.int64, types.int64), emit
 
@@ -379,6 +374,16 @@ def _overload_where(condition, a, b):
     return lambda condition, a, b: a if condition else b
 
 
+@overload(names.of_numbers, inline="always")
+def _overload_of_numbers(kernel, usual, arguments):
+    takes = len(inspect.signature(kernel.dispatcher.py_func).parameters)
+    numbers = [isinstance(x, (types.Float, lanes.Lanes)) for x in arguments]
+    whole = [isinstance(x, types.Integer) for x in arguments]
+    if len(numbers) == takes and any(numbers) and all(map(operator.or_, numbers, whole)):
+        return lambda kernel, usual, arguments: kernel(*arguments)
+    return lambda kernel, usual, arguments: usual(*arguments)
+
+
 @overload(ops.is_between)
 def _overload_is_between(t, start, end):
     return lambda t, start, end: extracted(start, 0) <= extracted(t, 0) < extracted(end, 0)
@@ -423,6 +428,9 @@ def _overload_internal(body):
 
 COMPILED: dict[Any, Any] = {
     ops.fma: fma,
+    ops.power_of_two: lanes.power_of_two,
+    ops.fraction_exponent: lanes.fraction_exponent,
+    ops.nearest_whole: lanes.nearest_whole,
     ops.view: _view,
     ops.matrix: _matrix,
     ops.beginning_at: _beginning_at,
@@ -449,7 +457,7 @@ COMPILED: dict[Any, Any] = {
     outside.called_torque_rows: _called_torque_rows,
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
-    **{f: f for f in (ops.at_each_time, table.is_handle, table.no_table)},
+    **{f: f for f in (ops.at_each_time, table.is_handle, table.no_table, names.of_numbers)},
     **{f: f for f in (ops.each_of_three, ops.shaped_like, ops.is_gyrostat, ops.internal)},
 }
 """The functions that the linker puts in place of primitives. An overload alone would not do for all of them: it may not

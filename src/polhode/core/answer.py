@@ -13,9 +13,31 @@ from typing import Any, NamedTuple
 
 from polhode.core.drive import AT, SETTING
 from polhode.core.exact import effort
+from polhode.core.judge import (
+    CHECKING,
+    CLOSE,
+    COARSER,
+    FACTOR_WHERE_ERRORS_GROW,
+    FIRST_TURN,
+    NUDGE,
+    ROUND_NUMBERS,
+    SECOND_TURN,
+    WORTH_ALLOWING,
+    allowed,
+    distance,
+    estimate,
+    fewer,
+    first_stop,
+    floor,
+    grid,
+    growth,
+    located,
+    nears_separatrix,
+    on_grid,
+    turned,
+)
 from polhode.core.ops import beginning_at
 from polhode.core.outside import called_driver, called_torque_rows
-from polhode.core.quat import norm2
 from polhode.core.states import STATE, load_state, store_state
 from polhode.core.status import OK, RAISED
 from polhode.core.types import Rotor, State, Vec3
@@ -36,35 +58,11 @@ class Rules(NamedTuple):
     truncation: float
     """The factors of the estimate."""
     rounding: float
-    growing: float
-    """The factor of both where a torque may bring the body to rest, or a first try has failed: there all errors grow,
-    those of iterations too, and a companion shows that in one direction only."""
-    maybe_round_off: float
-    coarser: float
-    """The steps of a companion over those of the run, and of a second one, which checks the first."""
-    checking: float
-    iteration_share: float
     less_solved: float
-    worth_allowing: float
-    unstable_growth: float
-    worth_a_grid: float
-    first_stop: float
     rests_from: float
     """The torque ratio from which on a torque may bring the body to rest."""
     least_growing: float
     """The least tolerance for such a torque: below it, sums that are not compensated do not do."""
-    close: float
-    target: float
-    least_factor: float
-    least_factor_in_doubt: float
-    most_factor: float
-    share_of_order: float
-    small_rise: float
-    after_failure: float
-    """The steps of the next try after one that failed, over those of that one."""
-    far: float
-    tighter: float
-    """What the iterations of the next try may leave, over what those of this one might."""
     uneven: float
     out_of_reach: float
     stiff_radians: float
@@ -98,8 +96,7 @@ LOOKS, FEW_LOOKS, LOOKS_IN_TIME, LOOKS_AROUND = 32, 8, 128, 16
 AROUND = 4 * LOOKS
 WAVE = AROUND + 4 * LOOKS_AROUND
 POWERS = WAVE + LOOKS_AROUND
-LEAST_POWER = -17
-TABLES = POWERS + 2 * (1 - LEAST_POWER)
+TABLES = POWERS + len(ROUND_NUMBERS)
 """The tables have the attitudes, those round an axis, a cosine, and numbers with the digits 1 and 3 from 1e-17 on."""
 HARMONICS, QUARTER = LOOKS_AROUND // 2 + 1, 3 * LOOKS_AROUND // 4
 MOST_LOOKS = 1 + LOOKS + LOOKS_IN_TIME + LOOKS_AROUND
@@ -124,10 +121,6 @@ class Seen(NamedTuple):
 
 TOLERANCE = 12
 """The place, in a setting, of the error that iterations may leave."""
-NUDGE = 2.0**-52
-FIRST_NUDGE = (3.0, -2.4, 1.8)
-SECOND_NUDGE = (-1.5, 0.9, 3.0)
-"""The turns of a companion's attitude at the start, in halves of an ulp."""
 
 
 class Asked(NamedTuple):
@@ -144,8 +137,8 @@ class Asked(NamedTuple):
     """The number of equal parts of the span at whose ends all listed times lie; 0: there are none."""
 
 
-def answerer(rules: Rules) -> Callable[..., int]:
-    """Returns the function that answers.
+def answerer(rules: Rules, policy: Any, next_factor: Callable[..., float]) -> Callable[..., int]:
+    """Returns the function that answers; the last two are those of `tolerance/policy.py`.
 
     `drive` is the loop over steps, `torque` that over rows of a torque in the user's axes: compiled, their addresses.
     Its arrays: the settings of the run and of its companions, the parameters of the torque, the state at the start,
@@ -154,7 +147,7 @@ def answerer(rules: Rules) -> Callable[..., int]:
     the times of the latter, and for looks; what was `FOUND`; room for grid points, and counters. `counter` is the place
     in the memory where evaluations are counted; a torque may be `timed` or `rated`, if it reads time or rate.
     """
-    r, look, try_steps = rules, _look(rules), _trier(rules)
+    r, p, look, try_steps = rules, policy, _look(rules), _trier(rules)
 
     def answer(
         drive: Any, torque: Any, setting: Any, values: Any, start: Any, given: Any, y: Any, memory: Any, listed: Any,
@@ -172,7 +165,7 @@ def answerer(rules: Rules) -> Callable[..., int]:
         n = max(3.0, turn / _first_turn(r, c, turn, rtol))
         before, fewer, solved = math.inf, 0.0, rtol
         for attempt in range(r.tries):
-            steps = _on_grid(math.ceil(n), parts, rows, r.worth_a_grid)
+            steps = on_grid(math.ceil(n), parts, rows)
             if steps > r.most_steps or (rows == 0 and steps >= r.most_rows):
                 return ELSEWHERE
             status, error, used, evaluations = try_steps(
@@ -187,13 +180,13 @@ def answerer(rules: Rules) -> Callable[..., int]:
             if status == RAISED:
                 return ELSEWHERE
             if status != OK:
-                n = r.after_failure * steps
+                n = p.finer**p.rise_after_failure * steps
                 continue
             if not error < math.inf or (error < 0.1 and error * steps > before * fewer):
                 return ELSEWHERE  # more steps have not helped
-            n = steps * _factor(r, rtol, error, float(steps), before, fewer)
+            n = steps * next_factor(p, float(r.order), rtol, error, float(steps), before, fewer, False)
             # it may be what iterations have left, which a motion beside a separatrix makes grow
-            solved = 0.0 if error > r.far * rtol else r.tighter * solved
+            solved = 0.0 if error > p.far * rtol else p.tighter * solved
             before, fewer = error, float(steps)
         return ELSEWHERE
 
@@ -211,27 +204,29 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
     ) -> tuple[int, float, float, float]:  # fmt: skip
         """Returns status, error, the error that iterations may leave in a step, and the evaluations."""
         t0, t1, rows, span = asked.t0, asked.t1, asked.rows, asked.t1 - asked.t0
-        growth = _growth(r, c, turn)
+        grown = growth(c.torque_ratio, turn, c.leverage)
         grows = c.torque_ratio > r.rests_from or again  # a first try fails where errors grow unforeseen
         first = 1 if rows > 0 and listed[0] == t0 else 0  # at the start nothing can differ
         stride = 1 if rows > 0 else (steps + r.checks - 1) // r.checks
         compared = rows - first if rows > 0 else (steps + stride - 1) // stride
         apart, error, fastest, left, spent, companions, which = 0.0, math.inf, 0.0, 0.0, 0.0, 1, 0
+        near = False
         while which <= companions:  # the run, its companion, and maybe a second one
-            made, allowed, stop = steps, solved, t1
+            made, allowing, stop = steps, solved, t1
             if which > 0:
-                coarser = r.coarser if which == 1 else r.checking
-                made, allowed = _fewer(steps, asked.parts, coarser, r.worth_a_grid), r.less_solved * solved
+                made = fewer(steps, asked.parts, COARSER if which == 1 else COARSER**CHECKING)
+                allowing = r.less_solved * solved
                 for k in range(compared):
                     i = min((k + 1) * stride, steps)
                     seen_at[k] = listed[first + k] if rows > 0 else t1 if i == steps else t0 + i * (span / steps)
-                stop = _first_stop(r, t0, t1, span / made, seen_at[0]) if compared > 0 else t1
+                stop = first_stop(t0, t1, span / made, seen_at[0]) if compared > 0 else t1
                 _nudge(y, s, body, which == 1)
             else:
                 store_state(y, 0, s)
-            allowed = _allowed(tables, r, allowed, made * growth)
+            residual = allowed(beginning_at(tables, POWERS), allowing, made * grown)
+            residual = residual if residual > WORTH_ALLOWING else 0.0
             own = beginning_at(setting, 0 if which == 0 else SETTING)
-            own[TOLERANCE] = allowed
+            own[TOLERANCE] = residual
             times_of, wanted = (listed, rows) if which == 0 else (seen_at, compared)
             into = out if which == 0 else other
             status, evaluations = _follow(
@@ -242,16 +237,21 @@ def _trier(rules: Rules) -> Callable[..., tuple[int, float, float, float]]:
             if status != OK:
                 return status, math.inf, left, spent
             if which == 0:
-                left = allowed
+                left = residual
                 store_state(found, FOUND.end, load_state(y, 0))
                 fastest = _fastest(body, out, s, rows if rows > 0 else steps + 1)
+                near = _nears_separatrix(body, out, s, rows if rows > 0 else steps + 1)
+                grows = grows or near
             else:
                 for k in range(compared):
                     mine = first + k if rows > 0 else min((k + 1) * stride, steps)
-                    d = _distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
+                    d = distance(body, load_state(out, STATE * mine), load_state(other, STATE * k), fastest)
                     apart = d if apart == apart and not d <= apart else apart  # NaN, too, which stays
-                error = _estimate(r, asked, grows, apart, max(c.free_rate, fastest)) + steps * c.leverage * left
-                if which == 1 and grows and error <= asked.rtol and (again or error > r.close * asked.rtol):
+                truncation = max(r.truncation, FACTOR_WHERE_ERRORS_GROW) if grows else r.truncation
+                least = floor(t0, t1, max(c.free_rate, fastest), asked.unequal)
+                error = estimate(truncation, r.rounding, apart, least, steps * c.leverage * left)
+                close = again or error > CLOSE * asked.rtol
+                if which == 1 and error <= asked.rtol and (near or (grows and close)):
                     companions = 2  # errors may grow in one direction, which one companion may not show
             which += 1
         return OK, error, left, spent
@@ -269,7 +269,7 @@ def _follow(
     """
     a, b, spent = t0, stop, 0.0
     while True:
-        steps, last = _grid(a, b, h)
+        steps, last = grid(a, b, h)
         count[AT.done] = count[AT.row] = count[AT.next] = count[AT.asides] = count[AT.resumed] = 0
         count[AT.others] = count[AT.finished] = 0
         count[AT.steps] = steps
@@ -278,7 +278,7 @@ def _follow(
         else:
             wanted = rows if b == t1 else 0  # nothing is shown before the stop
             for k in range(wanted):
-                index[k], offsets[k] = _located(a, h, last, steps, listed[k])
+                index[k], offsets[k] = located(a, h, last, steps, listed[k])
             count[AT.rows], count[AT.every], count[AT.times] = wanted, 0, wanted
             count[AT.due] = index[0] if wanted > 0 else steps + 1
         status = called_driver(drive, setting, values, y, memory, offsets, out, index, count, a, h, last, steps)
@@ -286,37 +286,6 @@ def _follow(
         if status != OK or b == t1:
             return status, spent
         a, b = b, t1
-
-
-def _estimate(r: Rules, asked: Asked, grows: bool, apart: float, rate: float) -> float:
-    """Returns the error of a run whose companions are at this distance, without what its iterations left."""
-    span = abs(asked.t1 - asked.t0)
-    beyond = max(abs(asked.t0), abs(asked.t1), span) - span
-    floor = NUDGE * (8.0 + (1.0 + 2.0 * asked.unequal) * rate * span + rate * beyond)
-    truncation = max(r.truncation, r.growing) if grows else r.truncation
-    return max(truncation * apart, min(r.rounding * apart, r.maybe_round_off * floor)) + floor
-
-
-def _factor(r: Rules, rtol: float, error: float, steps: float, before: float, fewer: float) -> float:
-    """Returns how many times as many steps the next try has, by the order of the method or by the one that was seen."""
-    order = float(r.order)
-    if before < 0.1 and fewer < steps:
-        seen = math.log(before / error) / math.log(steps / fewer)
-        order = min(order, max(seen, r.share_of_order * order if steps < r.small_rise * fewer else 1.0, 1.0))
-    factor = 1.1 * math.pow(error / (r.target * rtol), 1.0 / order)
-    return min(max(factor, r.least_factor_in_doubt if error > 0.1 else r.least_factor), r.most_factor)
-
-
-def _growth(r: Rules, c: Seen, turn: float) -> float:
-    """Returns the factor by which errors of iterations count more than their sum."""
-    eps = min(1.0, c.torque_ratio)
-    return (2.0 + 0.06 * eps * turn) * c.leverage * (1.0 + r.unstable_growth * eps)
-
-
-def _first_stop(r: Rules, t0: float, t1: float, h: float, first: float) -> float:
-    """Returns where a companion stops, so that it reaches no row by the same step as the run; the end: nowhere."""
-    ahead = first - t0
-    return t0 + r.first_stop * ahead if 1e-6 * abs(h) <= abs(ahead) < 0.999 * abs(h) else t1
 
 
 def _first_turn(r: Rules, c: Seen, turn: float, rtol: float) -> float:
@@ -327,80 +296,16 @@ def _first_turn(r: Rules, c: Seen, turn: float, rtol: float) -> float:
     return min(longest, math.pow(rtol / max(r.coefficient * size * turn, 1e-300), 1.0 / r.order))
 
 
-def _on_grid(steps: int, parts: int, rows: int, worth: float) -> int:
-    """Returns more steps, if then all listed times are ends of some, and steps aside to them would cost as much."""
-    if parts == 0:
-        return steps
-    even = (steps + parts - 1) // parts * parts
-    return even if even <= max(worth * steps, steps + 0.9 * (rows - 1)) else steps
-
-
-def _fewer(steps: int, parts: int, coarser: float, worth: float) -> int:
-    """Returns the steps of a companion."""
-    fewer = max(1, math.floor(coarser * steps))
-    even = fewer // parts * parts if parts > 0 else 0
-    return even if even > 0 and worth * even >= fewer else fewer
-
-
-def _allowed(tables: Any, r: Rules, rtol: float, steps: float) -> float:
-    """Returns the error that the iterations of a step may leave: 1 or 3 times a power of ten, or 0 for round-off."""
-    most = max(r.iteration_share * rtol / steps, 1e-17)
-    power = max(LEAST_POWER, min(0, math.floor(math.log10(most))))
-    one, three = tables[POWERS + 2 * (power - LEAST_POWER)], tables[POWERS + 2 * (power - LEAST_POWER) + 1]
-    allowed = three if most >= three else one
-    return allowed if allowed > r.worth_allowing else 0.0
-
-
-def ulp(x: float) -> float:
-    """Returns the distance from a number to the next greater one in size, as `math.ulp`."""
-    _, exponent = math.frexp(x)
-    return math.ldexp(1.0, max(exponent - 53, -1074)) if x != 0.0 else math.ldexp(1.0, -1074)
-
-
-def _grid(a: float, b: float, h: float) -> tuple[int, float]:
-    """Returns the number of steps from a to b and the length of the last one, as `integration.grid` has them."""
-    ratio = (b - a) / h
-    whole = math.floor(ratio + 0.5)
-    steps = max(1, int(whole if abs(ratio - whole) < 1e-6 else math.ceil(ratio)))
-    last = b - (a + (steps - 1) * h)
-    if abs(last - h) <= 4.0 * ulp(max(abs(a), abs(b))):
-        last = h  # the difference is round-off of the times
-    return steps, last
-
-
-def _located(a: float, h: float, last: float, steps: int, t: float) -> tuple[int, float]:
-    """Returns the grid point before a time and how far it lies beyond; on the grid that is exactly zero."""
-    before = min(int((t - a) / h), steps - 1)
-    length = last if before == steps - 1 else h
-    offset, near = t - (a + before * h), 8.0 * max(ulp(t), ulp(a))
-    if abs(offset - length) <= near:
-        return before + 1, 0.0
-    return before, 0.0 if abs(offset) <= near else offset
-
-
 def _nudge(y: Any, s: State, body: Rotor, first: bool) -> None:
     """Writes the start of a companion, which differs in the last digits: `tolerance.estimate` says how and why."""
-    a, b, c = FIRST_NUDGE if first else SECOND_NUDGE
-    a, b, c = a * 2.0**-53, b * 2.0**-53, c * 2.0**-53
-    q, m = s.q, s.m
-    largest = max(body.inertia[0], body.inertia[1], body.inertia[2])
-    turned = (
-        q[0] - a * q[1] - b * q[2] - c * q[3],
-        q[1] + a * q[0] + c * q[2] - b * q[3],
-        q[2] + b * q[0] - c * q[1] + a * q[3],
-        q[3] + c * q[0] + b * q[1] - a * q[2],
-    )
-    signs = (
-        -1.0 if body.inertia[0] == largest else 1.0,
-        -1.0 if body.inertia[1] == largest else 1.0,
-        -1.0 if body.inertia[2] == largest else 1.0,
-    )
+    i, m = body.inertia, s.m
+    largest = max(i[0], i[1], i[2])
     moved = (
-        m[0] + NUDGE * (signs[0] * m[0]),
-        m[1] + NUDGE * (signs[1] * m[1]),
-        m[2] + NUDGE * (signs[2] * m[2]),
+        m[0] + NUDGE * (-m[0] if i[0] == largest else m[0]),
+        m[1] + NUDGE * (-m[1] if i[1] == largest else m[1]),
+        m[2] + NUDGE * (-m[2] if i[2] == largest else m[2]),
     )
-    store_state(y, 0, State(turned, moved))
+    store_state(y, 0, State(turned(s.q, FIRST_TURN if first else SECOND_TURN, NUDGE), moved))
 
 
 def _fastest(body: Rotor, out: Any, s: State, rows: int) -> float:
@@ -413,16 +318,17 @@ def _fastest(body: Rotor, out: Any, s: State, rows: int) -> float:
     return math.sqrt(most)
 
 
-def _distance(body: Rotor, a: State, b: State, fastest: float) -> float:
-    """Returns the difference of the attitudes in radians or of the rates relative to the fastest, if that is more."""
-    q, p = a.q, b.q
-    minus = (q[0] - p[0], q[1] - p[1], q[2] - p[2], q[3] - p[3])
-    plus = (q[0] + p[0], q[1] + p[1], q[2] + p[2], q[3] + p[3])
-    apart = math.sqrt(min(norm2(minus), norm2(plus)))
-    angle = 4.0 * math.asin(min(1.0, 0.5 * apart))
-    w = times((a.m[0] - b.m[0], a.m[1] - b.m[1], a.m[2] - b.m[2]), body.inverse)
-    rates = math.sqrt(dot(w, w)) / fastest if fastest > 0.0 else 0.0
-    return max(angle, rates)
+def _nears_separatrix(body: Rotor, out: Any, s: State, rows: int) -> bool:
+    """Whether the free motion through the start, or through a row, passes near the middle axis."""
+    i = body.inertia
+    low = 0 if i[0] <= i[1] and i[0] <= i[2] else 1 if i[1] <= i[2] else 2
+    high = 2 if i[2] >= i[1] and i[2] >= i[0] else 1 if i[1] >= i[0] else 0
+    mid = 3 - low - high
+    near = nears_separatrix(i[low], i[mid], i[high], s.m[low], s.m[mid], s.m[high])
+    for k in range(rows):
+        m = load_state(out, STATE * k).m
+        near = near or nears_separatrix(i[low], i[mid], i[high], m[low], m[mid], m[high])
+    return bool(near)
 
 
 # --- the look --------------------------------------------------------------------------------------------------------

@@ -224,8 +224,8 @@ def flow_of(flows: Sequence[tuple[Callable[..., Any], float]]) -> BodyFlow:
 def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
     """Returns the step that makes the operations in the list, one after the other.
 
-    `step(t, h, number, setting, values, ops, kinds, heat, y, g, work, count)` changes y and returns a status. `number`
-    counts steps from the start of the run, for random numbers.
+    `step(t, h, number, setting, values, ops, kinds, memory, y, g, work, count)` changes y and returns a status.
+    `number` counts steps from the start of the run, for random numbers; `memory` holds kT and frictions of the bath.
     """
     evaluate = evaluation(forces, tilted=tilted)
     load = load_gyrostat if gyrostat else load_rotor
@@ -244,8 +244,8 @@ def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> 
             put_quaternion(y, q, tidied(s.q))
             put_vector(y, m, s.m)
 
-    def warm(n: int, h: float, number: int, place: int, setting: Any, heat: Any, y: Any, count: Any) -> None:
-        k, c, d = heat[0], exp(-heat[1] * h), exp(-heat[2] * h)
+    def warm(n: int, h: float, number: int, place: int, setting: Any, memory: Any, y: Any, count: Any) -> None:
+        k, c, d = memory[0], exp(-memory[1] * h), exp(-memory[2] * h)
         a, b = sqrt(k * (1.0 - c * c)), sqrt(k * (1.0 - d * d))
         for i in range(n):
             z, w = normals(int(number), i, place, int(count[AT.seed]), int(count[AT.seed_high]))
@@ -261,7 +261,7 @@ def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> 
             ))  # fmt: skip
 
     def step(
-        t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, heat: Any, y: Any, g: Any,
+        t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, memory: Any, y: Any, g: Any,
         work: Any, count: Any,
     ) -> int:  # fmt: skip
         n = count[AT.bodies]
@@ -280,7 +280,7 @@ def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> 
                 drift(n, time, part, setting, y)
                 count[AT.known] = 0
             else:
-                warm(n, part, number, k, setting, heat, y, count)
+                warm(n, part, number, k, setting, memory, y, count)
         return OK
 
     return step
@@ -292,7 +292,7 @@ def newmark(forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., in
     load = load_gyrostat if gyrostat else load_rotor
 
     def step(
-        t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, heat: Any, y: Any, g: Any,
+        t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, memory: Any, y: Any, g: Any,
         work: Any, count: Any,
     ) -> int:  # fmt: skip
         n, half = count[AT.bodies], 0.5 * h
@@ -317,9 +317,9 @@ def newmark(forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., in
                     d, a = change_of_attitude(quaternion_at(y, q), e, u), quaternion_at(y, q)
                     put_quaternion(y, q, tidied((a[0] + d[0], a[1] + d[1], a[2] + d[2], a[3] + d[3])))
                     put_vector(y, m, momentum)
-                    put_vector(heat, 4 + 3 * i, slope)
+                    put_vector(memory, 4 + 3 * i, slope)
                 else:
-                    torque, slope = vector_at(g, 3 * (n + i)), vector_at(heat, 4 + 3 * i)
+                    torque, slope = vector_at(g, 3 * (n + i)), vector_at(memory, 4 + 3 * i)
                     change, status = balance(body, torque, vector_at(y, m), half, slope)  # (42), (43)
                     if status != OK:
                         count[AT.body] = i
@@ -354,7 +354,7 @@ def system_driver(step: Callable[..., int]) -> Callable[..., int]:
     """
 
     def drive(
-        setting: Any, values: Any, ops: Any, heat: Any, y: Any, g: Any, before: Any, work: Any, out: Any, kinds: Any,
+        setting: Any, values: Any, ops: Any, memory: Any, y: Any, g: Any, before: Any, work: Any, out: Any, kinds: Any,
         count: Any, t0: float, h: float, last: float, first: int, stop: int,
     ) -> int:  # fmt: skip
         n = count[AT.bodies]
@@ -365,7 +365,8 @@ def system_driver(step: Callable[..., int]) -> Callable[..., int]:
             known = count[AT.known]
             copy_numbers(y, 0, before, 0, size)
             copy_numbers(g, 0, before, size, 6 * n)
-            status = step(t0 + (first + i) * h, length, first + i, setting, values, ops, kinds, heat, y, g, work, count)
+            t = t0 + (first + i) * h
+            status = step(t, length, first + i, setting, values, ops, kinds, memory, y, g, work, count)
             if status == OK:
                 bad = is_sound(n, y)
                 if bad >= 0:

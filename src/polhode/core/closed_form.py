@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 from polhode.core import dd
 from polhode.core.dd import DD
 from polhode.core.elliptic import ALL_DIGITS, agm, rf
-from polhode.core.ops import fma, two_product
+from polhode.core.ops import fma, scratch, two_product
 from polhode.core.quat import conjugate, multiply, norm2
 from polhode.core.status import OK
 from polhode.core.text import tuple_of, writer_of
-from polhode.core.trig import sine_versine
+from polhode.core.trig import ROUND, sine_versine
 from polhode.core.types import Quat, Rotor, Vec3
 from polhode.core.vec import dot
 
@@ -35,20 +35,19 @@ LARGEST_NOME = 0.08
 """Up to here the direct series are used: their first neglected terms, q^16 and q^20, are below 1e-17. Beyond, the dual
 nome exp(pi^2 / log q) is below 0.02."""
 
-ON_SEPARATRIX = 2.0**-100
-"""A relative distance from the separatrix that two-doubles cannot tell from zero."""
-
 LONGEST_SCALED_TIME = 1e200
 """Greater times are replaced by this one, so that nothing overflows: the phase lost its last digit long before."""
 
 RIGHT_ANGLE = 1.5707963267948963
 """Two units in the last place below pi/2: the greatest angle that is not reduced by pi."""
 
-ROUND = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to the nearest integer
-
 
 class Constants(NamedTuple):
-    """The constants of a motion. Axes are relabelled, momenta divided by their norm, rates divided by their scale."""
+    """The constants of a motion. Axes are relabelled, momenta divided by their norm G, rates divided by their scale.
+
+    Letters are those of Landau and Lifshitz, Mechanics, section 37, with G for their M, lam t for their tau, and of
+    DLMF 20.2 and 22.2.
+    """
 
     kind: float
     axis1: float  # which principal axis is axis 1, 2, 3
@@ -57,30 +56,30 @@ class Constants(NamedTuple):
     sign1: float  # and in which direction it points
     sign2: float
     sign3: float
-    norm: float  # G = |y|
-    response1: float  # G / I: the rate that goes with a unit of y / G
-    response2: float
-    response3: float
+    G: float  # |y|
+    i1: float  # G / I1: the rate that goes with a unit of y1 / G
+    i2: float
+    i3: float
     y1: float  # momentum at the start, over G
     y2: float
     y3: float
-    amplitude1: float  # A / G
-    amplitude2: float  # B / G
-    amplitude3: float  # C / G
-    sense: float  # s
-    frequency: float  # lam
-    modulus: float  # k
-    complement: float  # k'
-    quarter: float  # K; 0 stands for infinity
-    dual_quarter: float  # K'; 0 stands for infinity
+    A: float  # amplitudes of y, over G
+    B: float
+    C: float
+    s: float  # 1 if I3 is the greatest moment, -1 if it is the least
+    lam: float  # du/dt = s lam
+    k: float
+    kc: float  # k'
+    K: float  # DLMF 19.2.8; 0 stands for infinity
+    Kc: float  # K'; 0 stands for infinity
     u0: float
     rate_high: float  # s lam / 2K: half periods per unit of time
     rate_low: float
     turn_high: float  # half turns of chi per unit of time, without those of the theta function
     turn_low: float
-    nome: float  # q if DIRECT, q' if DUAL
-    plus: float  # DIRECT: the two nomes of the third kind, q^2 exp(+-2 beta)
-    minus: float
+    q: float  # the nome, DLMF 22.2.1, if DIRECT; q' if DUAL
+    q_plus: float  # DIRECT: the two nomes of the third kind, q^2 exp(+-2 beta)
+    q_minus: float
     eta: float  # DUAL: the argument of the third kind
     jump: float  # DUAL: the turns that the argument of the theta function makes in a half period
     precession: float  # mean rate at which axis 3 goes round the momentum; |w| if STEADY
@@ -102,7 +101,7 @@ def quarter_period(complement: DD) -> DD:
 def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
     """Bulirsch's cel: the integral of (a cos^2 + b sin^2) / (cos^2 + p sin^2) / sqrt(cos^2 + k'^2 sin^2) to pi/2.
 
-    It is computed in two-doubles; `elliptic._cel` does it in doubles, with half the passes.
+    DLMF 19.2.11. It is computed in two-doubles; `elliptic._cel` does it in doubles, with half the passes.
     """
     kc, e, m = complement, complement, (1.0, 0.0)
     p = dd.root(p)
@@ -127,28 +126,28 @@ def set_up(inertia: Vec3, omega: Vec3) -> Constants:
     """Returns the constants of the motion that starts with these rates about the principal axes."""
     y = (two_product(inertia[0], omega[0]), two_product(inertia[1], omega[1]), two_product(inertia[2], omega[2]))
     i, j, k = _ascending(inertia)
-    # The momentum circles the axis with the greater of P = |y3| sqrt(I1 (I3-I2)) and Q = |y1| sqrt(I3 (I2-I1)).
-    lift = 2.0**500 if max(abs(y[i][0]), abs(y[k][0])) < 1e-150 else 1.0
-    about_greatest = _circling(y[k], lift, inertia[i], dd.two_sum(inertia[k], -inertia[j]))
-    about_least = _circling(y[i], lift, inertia[k], dd.two_sum(inertia[j], -inertia[i]))
-    if about_greatest[0] == 0.0 and about_least[0] == 0.0:
+    if (omega[k] == 0.0 or inertia[k] == inertia[j]) and (omega[i] == 0.0 or inertia[i] == inertia[j]):
         return _steady(inertia, omega, y)
-    distance, total = dd.subtract(about_greatest, about_least), dd.add(about_greatest, about_least)
-    sense = 1.0
+    # The rate about an axis whose moment is also that of axis 2 has no part in the distance from the separatrix.
+    w1, w3 = 0.0 if inertia[i] == inertia[j] else omega[i], 0.0 if inertia[k] == inertia[j] else omega[k]
+    lift = 1.0  # keeps the products of small rates from underflow
+    while max(abs(w1), abs(w3)) * lift < 2.0**-250:
+        lift = lift * 2.0**250
+    distance = _beyond_separatrix(inertia[i], inertia[j], inertia[k], lift * w1, lift * w3)
+    s = 1.0
     if distance[0] < 0.0:
-        i, k, sense, distance = k, i, -1.0, dd.negative(distance)
-    if distance[0] < ON_SEPARATRIX * total[0]:
-        distance = (0.0, 0.0)
+        i, k, s, distance = k, i, -1.0, dd.negative(distance)
 
     parity = 1.0 if (j - i) % 3 == 1 else -1.0
     sign1, sign3 = copysign(1.0, y[i][0]), copysign(1.0, y[k][0])
     sign2 = parity * sign1 * sign3
     y1, y2, y3 = dd.scaled(y[i], sign1), dd.scaled(y[j], sign2), dd.scaled(y[k], sign3)
     I1, I2, I3 = dd.single(inertia[i]), dd.single(inertia[j]), dd.single(inertia[k])
-    d31 = dd.scaled(dd.two_sum(I3[0], -I1[0]), sense)
-    d32 = dd.scaled(dd.two_sum(I3[0], -I2[0]), sense)
-    d21 = dd.scaled(dd.two_sum(I2[0], -I1[0]), sense)
+    d31 = dd.scaled(dd.two_sum(I3[0], -I1[0]), s)
+    d32 = dd.scaled(dd.two_sum(I3[0], -I2[0]), s)
+    d21 = dd.scaled(dd.two_sum(I2[0], -I1[0]), s)
 
+    # y = (A cn, B sn, C dn): Landau and Lifshitz, Mechanics, section 37, with sums in place of their differences.
     flatness = dd.root(dd.multiply(dd.divide(I1, I2), dd.divide(d32, d31)))  # A / B
     A = dd.hypotenuse(y1, dd.multiply(flatness, y2))
     B = dd.divide(A, flatness)
@@ -156,45 +155,42 @@ def set_up(inertia: Vec3, omega: Vec3) -> Constants:
     G = dd.hypotenuse(dd.hypotenuse(y1, y2), y3)
     kappa = dd.root(dd.multiply(dd.divide(I3, I1), dd.divide(d21, d32)))
     k_ = dd.divide(dd.multiply(kappa, A), C)
-    # Roots first, product after: neither k' = 1e-300 nor its square is lost.
-    kc = dd.divide(dd.multiply(dd.root(distance), dd.root(total)), dd.multiply(C, dd.root(dd.multiply(I1, d32))))
-    kc = dd.scaled(kc, 1.0 / lift)
+    # k'^2 = I3 (G^2 - 2T I2) / (C^2 d32): the lift is taken out after the root, so that k' = 1e-300 is not lost.
+    kc = dd.scaled(dd.divide(dd.root(dd.multiply(distance, dd.divide(I3, d32))), C), 1.0 / lift)
     lam = dd.multiply(dd.divide(C, I3), dd.multiply(dd.root(dd.divide(d32, I1)), dd.root(dd.divide(d31, I2))))
     sn, cn = (y2[0] / B[0], y1[0] / A[0]) if A[0] > 0.0 else (0.0, 1.0)
     dn = y3[0] / C[0]
 
-    K, rate, chi, axis3, axis1 = (0.0, 0.0), (0.0, 0.0), (0.0, 0.0), 0.0, 0.0
+    K, rate, turning, axis3, axis1 = (0.0, 0.0), (0.0, 0.0), (0.0, 0.0), 0.0, 0.0
     if kc[0] > 0.0:
         K = quarter_period(kc)
         u0 = _phase(sn, cn, dn, kc[0], K[0])
-        rate = dd.divide(dd.scaled(lam, sense), dd.scaled(K, 2.0))
+        rate = dd.divide(dd.scaled(lam, s), dd.scaled(K, 2.0))
         third = complete_integral(
             kc, dd.divide((1.0, 0.0), dd.multiply(flatness, flatness)), (1.0, 0.0), dd.divide(d31, d32)
         )
         turn = dd.multiply(dd.divide(dd.scaled(G, 2.0), dd.multiply(lam, I1)), third)  # of axis 3 in a half period
-        chi = dd.add(turn, dd.scaled(dd.PI, -sense))
+        chi = dd.add(turn, dd.scaled(dd.PI, -s))
+        turning = dd.multiply(dd.divide(chi, dd.FOUR_PI), dd.scaled(rate, s))
         axis3, axis1 = turn[0] * abs(rate[0]), chi[0] * abs(rate[0])
     else:
         t = abs(sn) / cn
         u0 = copysign(asinh(t) if t < 1.0 else log(1.0 + abs(sn)) - log(cn), sn)
-    dual_K = quarter_period(k_)[0] if k_[0] > 0.0 else 0.0
+    Kc = quarter_period(k_)[0] if k_[0] > 0.0 else 0.0
 
-    kind, nome, plus, minus, eta, jump, turning = DIRECT, 0.0, 0.0, 0.0, 0.0, 0.0, (0.0, 0.0)
-    if K[0] > 0.0 and dual_K > 0.0:
-        nome = exp(-pi * dual_K / K[0])
-    if K[0] > 0.0 and nome <= LARGEST_NOME:
-        turning = dd.multiply(dd.divide(chi, dd.FOUR_PI), dd.scaled(rate, sense))
-        if nome > 0.0:
-            plus, minus = _nomes_of_third_kind(kappa[0], k_[0], K[0], dual_K)
+    kind, q, q_plus, q_minus, eta, jump = DIRECT, 0.0, 0.0, 0.0, 0.0, 0.0
+    if K[0] > 0.0 and Kc > 0.0:
+        q = exp(-pi * Kc / K[0])  # DLMF 22.2.1
+    if K[0] > 0.0 and q <= LARGEST_NOME:
+        if q > 0.0:
+            q_plus, q_minus = _nomes_of_third_kind(kappa[0], k_[0], K[0], Kc)
     else:
         kind = DUAL
-        nome = exp(-pi * K[0] / dual_K) if K[0] > 0.0 else 0.0
-        eta = 0.25 * pi * _from_tangent(1.0 / kappa[0], k_[0]) / dual_K
+        q = exp(-pi * K[0] / Kc) if K[0] > 0.0 else 0.0
+        eta = 0.25 * pi * _from_tangent(1.0 / kappa[0], k_[0]) / Kc
         if K[0] > 0.0:
-            w = _third_kind(_angles(eta), nome, sqrt(nome), 1.0)
+            w = _third_kind(_angles(eta), q, sqrt(q), 1.0)
             jump = atan2(w[1], w[0]) / pi
-            per_half = dd.add(dd.divide(dd.scaled(chi, sense), dd.FOUR_PI), dd.single(jump))
-            turning = dd.multiply(per_half, rate)
         else:
             energy = dd.add(_square_over(y1, I1), dd.add(_square_over(y2, I2), _square_over(y3, I3)))  # 2T
             spin = dd.divide(energy, G)
@@ -205,8 +201,8 @@ def set_up(inertia: Vec3, omega: Vec3) -> Constants:
         G[0], dd.divide(G, I1)[0], dd.divide(G, I2)[0], dd.divide(G, I3)[0],
         dd.divide(y1, G)[0], dd.divide(y2, G)[0], dd.divide(y3, G)[0],
         dd.divide(A, G)[0], dd.divide(B, G)[0], dd.divide(C, G)[0],
-        sense, lam[0], k_[0], kc[0], K[0], dual_K, u0, rate[0], rate[1], turning[0], turning[1],
-        nome, plus, minus, eta, jump, axis3, axis1,
+        s, lam[0], k_[0], kc[0], K[0], Kc, u0, rate[0], rate[1], turning[0], turning[1],
+        q, q_plus, q_minus, eta, jump, axis3, axis1,
     )  # fmt: skip
 
 
@@ -237,10 +233,23 @@ def _ascending(x: Vec3) -> tuple[int, int, int]:
     return i, j, k
 
 
-def _circling(y: DD, lift: float, inertia: float, difference: DD) -> DD:
-    """lift |y| sqrt(I d), where the lift keeps small momenta from underflow."""
-    size = dd.scaled(y, copysign(lift, y[0]))
-    return dd.multiply(size, dd.root(dd.multiply(dd.single(inertia), difference)))
+def _beyond_separatrix(I1: float, I2: float, I3: float, w1: float, w3: float) -> DD:
+    """G^2 - 2T I2 = I3 (I3 - I2) w3^2 - I1 (I2 - I1) w1^2, right to two doubles: zero only on the separatrix."""
+    terms = scratch(32)
+    _store_products(terms, 0, I3, dd.two_sum(I3, -I2), w3)
+    _store_products(terms, 16, -I1, dd.two_sum(I2, -I1), w1)
+    return dd.total(terms, 32)
+
+
+def _store_products(terms: Any, at: int, inertia: float, difference: DD, w: float) -> None:
+    """Writes 16 floats whose sum is inertia * difference * w^2 exactly."""
+    square = two_product(w, w)
+    for i in range(2):
+        product = two_product(square[i], inertia)
+        for j in range(2):
+            for k in range(2):
+                terms[at], terms[at + 1] = two_product(product[j], difference[k])
+                at += 2
 
 
 def _square_over(y: DD, inertia: DD) -> DD:
@@ -249,7 +258,7 @@ def _square_over(y: DD, inertia: DD) -> DD:
 
 
 def _phase(sn: float, cn: float, dn: float, kc: float, K: float) -> float:
-    """Returns u with the given sn, cn, dn, measured from 0 or from K, whichever is nearer."""
+    """Returns u with the given sn, cn, dn, DLMF 19.25.5, measured from 0 or from K, whichever is nearer."""
     co_cn = kc * abs(sn) / dn  # cn(K - u)
     if cn >= co_cn:
         return sn * rf(cn * cn, dn * dn, 1.0)
@@ -258,7 +267,7 @@ def _phase(sn: float, cn: float, dn: float, kc: float, K: float) -> float:
 
 
 def _from_tangent(tangent: float, k: float) -> float:
-    """F(phi | k'^2) for a given tan phi, computed from k."""
+    """F(phi | k'^2) for a given tan phi, computed from k: DLMF 19.25.5, with its arguments over cos^2."""
     t = min(tangent, 1e150)
     return t * rf(1.0, 1.0 + (k * t) * (k * t), 1.0 + t * t)
 
@@ -275,7 +284,10 @@ def _nomes_of_third_kind(kappa: float, k: float, K: float, dual_K: float) -> tup
 
 
 class DirectSeries(NamedTuple):
-    """Coefficients of the theta series as polynomials in cos 2 pi v, split into even and odd parts."""
+    """Coefficients of the theta series, DLMF 20.2, as polynomials in cos 2 pi v, split into even and odd parts.
+
+    The scales are amplitudes times the theta constants of sn, cn, dn: DLMF 22.2.4 to 22.2.6.
+    """
 
     scale1: float
     scale2: float
@@ -299,16 +311,16 @@ class DirectSeries(NamedTuple):
 
 def direct_series(c: Constants) -> DirectSeries:
     """Returns the coefficients for these nomes."""
-    q = c.nome
+    q = c.q
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
     q9, q12 = q4 * q4 * q, q6 * q6
     theta2, theta3, theta4 = 1.0 + q2 + q6 + q12, 1.0 + 2.0 * (q + q4 + q9), 1.0 - 2.0 * (q - q4 + q9)
-    a, b = c.plus, c.minus
+    a, b = c.q_plus, c.q_minus
     sum1, sum2, sum3 = a + b, q4 * (a * a + b * b), q12 * (a * a * a + b * b * b)
     gap1, gap2, gap3 = a - b, q4 * (a * a - b * b), q12 * (a * a * a - b * b * b)
     return DirectSeries(
-        c.amplitude1 * theta4 / theta2, c.amplitude2 * theta3 / theta2, c.amplitude3 * theta4 / theta3,
+        c.A * theta4 / theta2, c.B * theta3 / theta2, c.C * theta4 / theta3,
         1.0 - 2.0 * q4, 4.0 * q4, 6.0 * q9 - 2.0 * q, -8.0 * q9,
         1.0 - q2 - q6 + q12, -2.0 * q2 + 2.0 * q6 + 4.0 * q12, 4.0 * q6 - 4.0 * q12, -8.0 * q12,
         1.0 - sum2, 3.0 * sum3 - sum1, 2.0 * sum2, -4.0 * sum3, gap1 - gap3, -2.0 * gap2, 4.0 * gap3,
@@ -324,7 +336,7 @@ def _direct_third_kind(d: DirectSeries, c2: float, s2: float) -> tuple[float, fl
 def direct(c: Constants, d: DirectSeries, start: tuple[float, float], t: float) -> tuple[float, float, Vec3]:
     """cos and sin of chi / 2 up to a common factor, and y, at the scaled time t."""
     n, f = turns(t, c.rate_high, c.rate_low)
-    v = f + 0.5 * c.u0 / c.quarter
+    v = f + 0.5 * c.u0 / c.K
     m = nearest(v)
     sine, versine = sine_versine(min(max(pi * (v - m), -RIGHT_ANGLE), RIGHT_ANGLE))
     cosine = 1.0 - versine
@@ -384,7 +396,10 @@ def _third_kind(a: Angles, q: float, E: float, side: float) -> tuple[float, floa
 
 
 class DualSeries(NamedTuple):
-    """Amplitudes with the theta constants in them, and the angles of the third kind."""
+    """Amplitudes with the theta constants in them, and the angles of the third kind.
+
+    The series are those of Jacobi's imaginary transformation, DLMF 20.7.30 to 20.7.33.
+    """
 
     scale1: float
     scale2: float
@@ -395,36 +410,36 @@ class DualSeries(NamedTuple):
 
 def dual_series(c: Constants) -> DualSeries:
     """Returns the coefficients for this dual nome."""
-    q = c.nome
+    q = c.q
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
     q9, q12, q16 = q4 * q4 * q, q6 * q6, q4 * q4 * q4 * q4
     theta2 = 1.0 + q2 + q6 + q12
     theta3, theta4 = 1.0 + 2.0 * (q + q4 + q9 + q16), 1.0 - 2.0 * (q - q4 + q9 - q16)
     return DualSeries(
-        2.0 * c.amplitude1 * theta2 / theta4,
-        c.amplitude2 * theta3 / theta4,
-        2.0 * c.amplitude3 * theta2 / theta3,
-        0.5 * pi / c.dual_quarter,
+        2.0 * c.A * theta2 / theta4,
+        c.B * theta3 / theta4,
+        2.0 * c.C * theta2 / theta3,
+        0.5 * pi / c.Kc,
         _angles(c.eta),
     )
 
 
 def dual_start(c: Constants, d: DualSeries) -> tuple[float, float]:
     """Returns the theta function of the third kind at the start."""
-    return _third_kind(d.angles, c.nome, exp(-d.decay * abs(c.u0)), copysign(1.0, c.u0))
+    return _third_kind(d.angles, c.q, exp(-d.decay * abs(c.u0)), copysign(1.0, c.u0))
 
 
 def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> tuple[float, float, Vec3]:
     """cos and sin of chi / 2 up to a common factor, and y, at the scaled time t."""
-    if c.quarter > 0.0:
+    if c.K > 0.0:
         n, f = turns(t, c.rate_high, c.rate_low)
-        m = nearest(f + 0.5 * c.u0 / c.quarter)
-        n += m
-        u = c.u0 + (f - m) * (2.0 * c.quarter)
+        m = nearest(f + 0.5 * c.u0 / c.K)
+        n, v = n + m, f - m
+        u = c.u0 + v * (2.0 * c.K)
     else:
-        n, u = 0.0, c.u0 + t * (c.sense * c.frequency)
-    flip, side, q = _parity(n), copysign(1.0, u), c.nome
+        n, v, u = 0.0, 0.0, c.u0 + t * (c.s * c.lam)
+    flip, side, q = _parity(n), copysign(1.0, u), c.q
     E = exp(-d.decay * abs(u))
     E2 = E * E
     F2 = q / max(E, 1e-200) / max(E, 1e-200)  # at most 1
@@ -441,8 +456,7 @@ def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> t
     decayed = E * over
     y = (flip * d.scale1 * theta4 * decayed, flip * side * d.scale2 * theta1 * over, d.scale3 * theta3 * decayed)
     _, f = turns(t, c.turn_high, c.turn_low)
-    _, g = turns(n, c.jump, 0.0)
-    zc, zs = _phasor(f - g, start, _third_kind(d.angles, q, E, side))
+    zc, zs = _phasor(f + c.jump * v, start, _third_kind(d.angles, q, E, side))
     return zc, zs, y
 
 
@@ -455,10 +469,19 @@ def nearest(x: float) -> float:
 
 
 def turns(t: float, high: float, low: float) -> tuple[float, float]:
-    """Splits t (high + low) into an integer and a fraction."""
+    """Splits t (high + low) into an integer and a fraction, for less than 2^76 turns.
+
+    Beyond 2^51 turns the integer lacks a multiple of 2^26, which no caller sees: it is even.
+    """
     x, e = two_product(t, high)
-    n = nearest(x)
-    return n, (x - n) + (e + t * low)
+    if abs(x) < 2.0**51:
+        n = nearest(x)
+        return n, (x - n) + (e + t * low)
+    x = x - 2.0**26 * nearest(2.0**-26 * x)
+    y, d = two_product(t, low)
+    y, r = dd.two_sum(e, y)
+    n, m = nearest(x), nearest(y)
+    return n + m, (x - n) + ((y - m) + (r + d))
 
 
 def _sine_cosine(turns: float) -> tuple[float, float]:
@@ -527,7 +550,7 @@ def _frame(c: Constants, g: Any) -> Any:
     left = multiply(multiply(multiply((g[7], g[8], g[9], g[10]), tilt), labels), y0)
     right = multiply(conjugate(labels), conjugate(tilt))
     x, y, z = (g[15], g[16], g[17]), (g[18], g[19], g[20]), (g[21], g[22], g[23])
-    r1, r2, r3 = g[6] * c.response1, g[6] * c.response2, g[6] * c.response3
+    r1, r2, r3 = g[6] * c.i1, g[6] * c.i2, g[6] * c.i3
     return (
         g[6], *left, *right,
         r1 * dot(x, e1), r2 * dot(x, e2), r3 * dot(x, e3), r1 * dot(y, e1), r2 * dot(y, e2), r3 * dot(y, e3),
@@ -558,29 +581,29 @@ def evaluate_rows(
         first = i * times
         if c.kind == DIRECT:
             d = direct_series(c)
-            angle = pi * c.u0 / c.quarter
+            angle = pi * c.u0 / c.K
             start = _direct_third_kind(d, cos(angle), sin(angle))
             for j in range(times):
-                zc, zs, y = direct(c, d, start, _scaled_time(t[j] - t0, frame))
+                zc, zs, y = direct(c, d, start, scaled_time(t[j] - t0, frame))
                 _store(quaternion, omega, momentum, first + j, frame, _now(zc, zs, y), y)
         elif c.kind == DUAL:
             e = dual_series(c)
             start = dual_start(c, e)
             for j in range(times):
-                zc, zs, y = dual(c, e, start, _scaled_time(t[j] - t0, frame))
+                zc, zs, y = dual(c, e, start, scaled_time(t[j] - t0, frame))
                 _store(quaternion, omega, momentum, first + j, frame, _now(zc, zs, y), y)
         else:
             y = (c.y1, c.y2, c.y3)
             w = max(c.precession, 1e-300)
-            axis = (y[0] * c.response1 / w, y[1] * c.response2 / w, y[2] * c.response3 / w)
+            axis = (y[0] * c.i1 / w, y[1] * c.i2 / w, y[2] * c.i3 / w)
             for j in range(times):
-                _, f = turns(_scaled_time(t[j] - t0, frame), c.turn_high, c.turn_low)
+                _, f = turns(scaled_time(t[j] - t0, frame), c.turn_high, c.turn_low)
                 s, a = _sine_cosine(f)
                 _store(quaternion, omega, momentum, first + j, frame, (a, s * axis[0], s * axis[1], s * axis[2]), y)
     return OK
 
 
-def _scaled_time(t: float, frame: Any) -> float:
+def scaled_time(t: float, frame: Any) -> float:
     """Returns the time in the units of the constants."""
     scaled: float = min(max(t * frame[0], -LONGEST_SCALED_TIME), LONGEST_SCALED_TIME)
     return scaled
@@ -623,10 +646,10 @@ def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
         _, f = turns(t, c.turn_high, c.turn_low)
         s, a = _sine_cosine(f)
         k = s / max(c.precession, 1e-300)
-        turn = (a, k * y[0] * c.response1, k * y[1] * c.response2, k * y[2] * c.response3)
+        turn = (a, k * y[0] * c.i1, k * y[1] * c.i2, k * y[2] * c.i3)
     elif c.kind == DIRECT:
         d = direct_series(c)
-        angle = pi * c.u0 / c.quarter
+        angle = pi * c.u0 / c.K
         zc, zs, y = direct(c, d, _direct_third_kind(d, cos(angle), sin(angle)), t)
         turn = multiply(_before(c), _now(zc, zs, y))
     else:
@@ -634,7 +657,7 @@ def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
         zc, zs, y = dual(c, e, dual_start(c, e), t)
         turn = multiply(_before(c), _now(zc, zs, y))
     v, u = _unlabelled(c, (turn[1], turn[2], turn[3])), _unlabelled(c, y)
-    r, g = 1.0 / sqrt(norm2(turn)), c.norm * size * rate
+    r, g = 1.0 / sqrt(norm2(turn)), c.G * size * rate
     return (turn[0] * r, v[0] * r, v[1] * r, v[2] * r), (g * u[0], g * u[1], g * u[2])
 
 

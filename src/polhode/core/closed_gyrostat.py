@@ -30,7 +30,7 @@ from math import copysign, cos, exp, expm1, inf, pi, sin, sqrt
 from typing import Any, NamedTuple
 
 from polhode.core import dd
-from polhode.core.closed_form import LONGEST_SCALED_TIME, complete_integral, nearest, quarter_period, turns
+from polhode.core.closed_form import complete_integral, nearest, quarter_period, scaled_time, turns
 from polhode.core.dd import DD
 from polhode.core.elliptic import ALL_DIGITS, agm, rf
 from polhode.core.ops import fma, two_product
@@ -726,12 +726,12 @@ def evaluate_rows(
             y = (c.y1, c.y2, c.y3)
             w = (c.response1, c.response2, c.response3)
             for j in range(times):
-                q = steadily(c, _scaled_time(t[j] - t0, frame))
+                q = steadily(c, scaled_time(t[j] - t0, frame))
                 _store(quaternion, omega, momentum, first + j, frame, c.norm, q, w, y)
         elif c.kind == DIRECT:
             d1, d2 = direct_series(alpha, c.nome), direct_series(beta, c.nome)
             for j in range(times):
-                s = _scaled_time(t[j] - t0, frame)
+                s = scaled_time(t[j] - t0, frame)
                 f, _ = _phase(c, s)
                 sine, cosine = sine_cosine(pi * f)
                 a, b = _direct(d1, sine, cosine), _direct(d2, sine, cosine)
@@ -740,18 +740,12 @@ def evaluate_rows(
         else:
             e1, e2 = dual_series(alpha), dual_series(beta)
             for j in range(times):
-                s = _scaled_time(t[j] - t0, frame)
+                s = scaled_time(t[j] - t0, frame)
                 f, u = _phase(c, s)
                 a, b = _dual(e1, c.kind, c.nome, u), _dual(e2, c.kind, c.nome, u)
                 q, w, y = state(_factor(alpha, s, f, a), _factor(beta, s, f, b), c)
                 _store(quaternion, omega, momentum, first + j, frame, c.norm, q, w, y)
     return OK
-
-
-def _scaled_time(t: float, frame: Any) -> float:
-    """Returns the time in the units of the constants."""
-    scaled: float = min(max(t * frame[0], -LONGEST_SCALED_TIME), LONGEST_SCALED_TIME)
-    return scaled
 
 
 def _store(

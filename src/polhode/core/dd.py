@@ -6,6 +6,7 @@ or so small (1e-280) that products leave the range of floats.
 """
 
 from math import sqrt
+from typing import Any
 
 from polhode.core.ops import two_product
 
@@ -86,3 +87,20 @@ def hypotenuse(a: DD, b: DD) -> DD:
         return 0.0, 0.0
     x, y = divide(a, largest), divide(b, largest)
     return multiply(root(add(multiply(x, x), multiply(y, y))), largest)
+
+
+def total(terms: Any, count: int) -> DD:
+    """The sum of floats, right to two doubles however much of it cancels; the floats are overwritten.
+
+    Each pass carries what rounding leaves over to the float below: Ogita, Rump, Oishi (2005), algorithm 4.3. Passes
+    are repeated until what lies below the first two floats is no longer seen.
+    """
+    for _ in range(count):
+        rest, low = 0.0, 0.0
+        for i in range(1, count):
+            rest += abs(low)
+            terms[i], low = two_sum(terms[i], terms[i - 1])
+            terms[i - 1] = low
+        if rest <= 2.0**-108 * abs(terms[count - 1]):
+            break
+    return quick_two_sum(terms[count - 1], terms[count - 2])

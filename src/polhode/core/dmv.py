@@ -11,7 +11,6 @@ and C = m.m / 2, by the series of `dmv_series`.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -111,7 +110,6 @@ def unchanged(body: Rotor, H: float, C: float, h: float) -> tuple[Vec3, float, i
     return body.inertia, h, OK
 
 
-@cache
 def other_step(order: int) -> Adapt:
     """Returns the correction of the step that makes the momentum of order 4 or 6: the inverse of h (1 + SIGMA)."""
     first, second, six = _sum(SIGMA[:1]), _sum(SIGMA[1:]), order == 6
@@ -125,7 +123,6 @@ def other_step(order: int) -> Adapt:
     return adapt
 
 
-@cache
 def other_moments(order: int) -> Adapt:
     """Returns the correction of the moments that makes the method of order 4 to 10: 1 / ((1 + S) / I + D)."""
     terms = order // 2 - 1

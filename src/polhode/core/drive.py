@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from polhode.core.dd import two_sum
 from polhode.core.ops import all_of, beginning_at, columns, lane, triple, verdict, view
+from polhode.core.outside import apart
 from polhode.core.states import STATE, form_of, load_state, sound, store_state
 from polhode.core.status import ALONE, OK, STALLED, UNSOUND
 from polhode.core.text import function, tuple_of, writer_of
@@ -497,13 +498,15 @@ def torque_rows(torque: UserTorque, carried: int = 0) -> Callable[..., int]:
     """Returns the loop that evaluates a torque in the user's axes at every saved state."""
     if carried:
         return _torque_rows_with_state(torque, carried)
+    seen = apart(torque)
 
     def fill(values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int) -> int:
         p = view(values, count)
         for i in range(rows):
             j, k = 3 * i, 4 * i
-            n = triple(torque(t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2]), p))
-            out[j], out[j + 1], out[j + 2] = n
+            out[j], out[j + 1], out[j + 2] = seen(
+                t[i], (q[k], q[k + 1], q[k + 2], q[k + 3]), (w[j], w[j + 1], w[j + 2]), p
+            )
         return OK
 
     return fill

@@ -26,7 +26,10 @@ from polhode.core.vec import cross, dot, times
 
 
 class Resolution(NamedTuple):
-    """How finely a step is computed, and how long it may be while its error is round-off."""
+    """How finely a step is computed, and how long it may be while its error is round-off.
+
+    A flow that is made for one has it as its `__variant__`, by which the line on its compilation differs from others.
+    """
 
     nodes: int
     terms: int
@@ -34,6 +37,9 @@ class Resolution(NamedTuple):
     """Bound on |w| h."""
     longest_series: float
     """Bound on 2 max|Qi - Qj| (h/2)^2."""
+
+    def __str__(self) -> str:
+        return f"steps of up to {self.longest_turn:g} rad, {self.nodes} nodes, {self.terms} terms"
 
 
 # The greatest 2 max|Qi - Qj| (h/2)^2 for each number of nodes and of terms: the frequency of the nutation limits both,

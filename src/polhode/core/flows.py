@@ -12,6 +12,7 @@ from polhode.core.closed_form import leap
 from polhode.core.exact import NOTHING_MOVES, Resolution, cuts, excess, finest, increment, needed
 from polhode.core.gyrostat import rate_of
 from polhode.core.ops import derivatives, fma, from_lanes, internal, lane, triple, where
+from polhode.core.outside import apart
 from polhode.core.quat import advanced, conjugate, multiply, slight_turn, to_space, turn
 from polhode.core.text import function
 from polhode.core.trig import sine_versine_of_step
@@ -32,16 +33,20 @@ def is_prepared(flow: Any) -> bool:
     return getattr(flow, "__prepared__", False)
 
 
-def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool, carried: int = 0) -> Pull:
+def principal_torque(
+    torque: UserTorque, *, tilted: bool, windowed: bool, carried: int = 0, together: bool = False
+) -> Pull:  # fmt: skip
     """Returns the user's torque in the form that methods call.
 
     A tilted body has principal axes that differ from the user's. A windowed torque jumps at breakpoints, and a step
     that ends on one must see the value before it: times are kept strictly between the breakpoints. A torque that
-    carries numbers returns their derivatives as well.
+    carries numbers returns their derivatives as well. It is compiled apart from methods, unless both are to be compiled
+    `together`.
     """
     if carried:
         made: Pull = _with_derivatives(torque, tilted, windowed, carried)
         return made
+    seen: Callable[..., Vec3] = apart(torque, together=together)
 
     def pull(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         w = rate_of(body, s.m)
@@ -51,8 +56,8 @@ def principal_torque(torque: UserTorque, *, tilted: bool, windowed: bool, carrie
         if tilted:
             q = multiply(s.q, conjugate(p.axes))
             w = to_space(p.axes, w)
-            return to_space(conjugate(p.axes), triple(torque(t, q, w, p.values)))
-        return triple(torque(t, q, w, p.values))
+            return to_space(conjugate(p.axes), seen(t, q, w, p.values))
+        return seen(t, q, w, p.values)
 
     return pull
 
@@ -115,12 +120,15 @@ def lane_by_lane(torque: UserTorque, lanes: int, carried: int = 0) -> UserTorque
         together: UserTorque = function("each(t, q, w, p, z)", [*calls, last], {"alone": alone, **_LANES})
         return together
 
+    seen: Callable[..., Vec3] = apart(torque)
+
     def one(t: float, q: Quat, w: Vec3, p: Any, i: int) -> Vec3:
         attitude = (lane(q[0], i), lane(q[1], i), lane(q[2], i), lane(q[3], i))
-        return triple(torque(t, attitude, (lane(w[0], i), lane(w[1], i), lane(w[2], i)), p[i]))
+        return seen(t, attitude, (lane(w[0], i), lane(w[1], i), lane(w[2], i)), p[i])
 
     calls = [f"n{i} = one(t, q, w, p, {i})" for i in range(lanes)]
     each: UserTorque = function("each(t, q, w, p)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
+    each.__together__ = True  # type: ignore[attr-defined]
     return each
 
 
@@ -147,6 +155,7 @@ def pull_lane_by_lane(pull: Pull, lanes: int, carried: int = 0) -> Pull:
 
     calls = [f"n{i} = one(body, p, t, s, {i})" for i in range(lanes)]
     each: Pull = function("each(body, p, t, s)", [*calls, f"return {_packed(lanes)}"], {"one": one, **_LANES})
+    each.__together__ = True  # type: ignore[attr-defined]
     return each
 
 
@@ -307,6 +316,7 @@ def symmetric(axis: int) -> Flow:
         precessed = State(turn(s.q, (c * s.m[0], c * s.m[1], c * s.m[2])), s.m)
         return turned(precessed, s.m[k] * (0.5 * h * (i[e] - i[k]) * j[e] * j[k]))
 
+    flow.__variant__ = f"symmetry about axis {axis}"  # type: ignore[attr-defined]
     return flow
 
 
@@ -338,6 +348,7 @@ def triaxial(fine: Resolution) -> Flow:
             left -= 1
         return s
 
+    flow.__variant__ = str(fine)  # type: ignore[attr-defined]
     return flow
 
 
@@ -353,4 +364,5 @@ def _packed_triaxial(fine: Resolution) -> Flow:
         q = advanced(s.q, e, v)
         return State((one * q[0], q[1], q[2], q[3]), combine(s.m, 1.0, delta))
 
+    flow.__variant__ = str(fine)  # type: ignore[attr-defined]
     return flow

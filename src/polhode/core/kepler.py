@@ -9,6 +9,7 @@ with E - sin E.
 import math
 from typing import Any
 
+from polhode.core.elementary.roots import cube_root
 from polhode.core.ops import fma, where
 from polhode.core.trig import ROUND, sine_versine
 from polhode.core.types import Vec3
@@ -52,7 +53,8 @@ def first_anomaly(m: float, e: float) -> float:
     d = 3.0 * gap + alpha * e
     r = 3.0 * alpha * d * (d - gap) * m + m * m * m
     q = 2.0 * alpha * d * gap - m * m
-    w = math.pow(abs(r) + math.sqrt(abs(q * q * q + r * r)), 2.0 / 3.0)
+    root = cube_root(abs(r) + math.sqrt(abs(q * q * q + r * r)))
+    w = root * root
     return (2.0 * r * w / (w * w + w * q + q * q) + m) / d
 
 

@@ -182,32 +182,36 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
     load = load_gyrostat if gyrostat else load_rotor
     nodes = _numbers.nodes
 
-    def in_turn(t: float, h: float, n: int, setting: Any, values: Any, heat: Any, g: Any, work: Any, room: int) -> int:
+    def in_turn(
+        t: float, h: float, n: int, setting: Any, values: Any, memory: Any, g: Any, work: Any, room: int
+    ) -> int:
         """Evaluates the forces at one node after the other."""
         base = HEAD + NODES * 13 * n
         into = HEAD + NODES * 23 * n
-        here = beginning_at(heat, HEAD + NODES * (43 * n + room))
+        here = beginning_at(memory, HEAD + NODES * (43 * n + room))
         for i in range(NODES):
             for k in range(7 * n):
-                here[k] = heat[base + NODES * k + i]
+                here[k] = memory[base + NODES * k + i]
             fill(t + nodes[i] * h, n, setting, values, here, g, work)
             for k in range(6 * n):
-                heat[into + NODES * k + i] = g[k]
-        return first_unsound(n, heat)
+                memory[into + NODES * k + i] = g[k]
+        return first_unsound(n, memory)
 
-    def at_once(t: float, h: float, n: int, setting: Any, values: Any, heat: Any, g: Any, work: Any, room: int) -> int:
+    def at_once(
+        t: float, h: float, n: int, setting: Any, values: Any, memory: Any, g: Any, work: Any, room: int
+    ) -> int:
         """Evaluates the forces at all nodes together."""
-        rows = rows_of(heat, HEAD, 8)
+        rows = rows_of(memory, HEAD, 8)
         places = node_places()
         fill(
             t + h * places, n, setting, values, beginning_at(rows, 13 * n), beginning_at(rows, 23 * n),
             beginning_at(rows, ROWS * n),
         )  # fmt: skip
-        return first_unsound(n, heat)
+        return first_unsound(n, memory)
 
-    def first_unsound(n: int, heat: Any) -> int:
+    def first_unsound(n: int, memory: Any) -> int:
         """Returns the first body whose forces are no numbers at some node, or -1."""
-        rows = rows_of(heat, HEAD, 8)
+        rows = rows_of(memory, HEAD, 8)
         total = 0.0 * rows[23 * n]
         for k in range(23 * n, 29 * n):
             total += 0.0 * rows[k]
@@ -221,33 +225,33 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
 
     evaluate = at_once if in_lanes else in_turn
 
-    def integrate(first: int, target: int, count: int, heat: Any, y: Any, at: int, ha: Any) -> None:
+    def integrate(first: int, target: int, count: int, memory: Any, y: Any, at: int, ha: Any) -> None:
         """Writes the values at the nodes of components that begin with y[at]; slopes begin with row `first`."""
-        rows = rows_of(heat, HEAD, 8)
+        rows = rows_of(memory, HEAD, 8)
         for k in range(count):
-            rows[target + k] = mixed(ha, heat, HEAD + NODES * (first + k), y[at + k])
+            rows[target + k] = mixed(ha, memory, HEAD + NODES * (first + k), y[at + k])
 
-    def sweep(i: int, n: int, setting: Any, heat: Any, y: Any, ha: Any) -> None:
+    def sweep(i: int, n: int, setting: Any, memory: Any, y: Any, ha: Any) -> None:
         """Computes slopes of momentum and attitude of a body from their values at the nodes, and values from these."""
-        rows = rows_of(heat, HEAD, 8)
+        rows = rows_of(memory, HEAD, 8)
         body, at = load(setting, i), 20 * n + 3 * i
         m, torque = vector_at(rows, at), vector_at(rows, 26 * n + 3 * i)
         put_vector(rows, 3 * n + 3 * i, combine(cross(m, rate_of(body, m)), 1.0, torque))
-        integrate(3 * n + 3 * i, at, 3, heat, y, 10 * n + 3 * i, ha)
+        integrate(3 * n + 3 * i, at, 3, memory, y, 10 * n + 3 * i, ha)
         w = rate_of(body, vector_at(rows, at))
         put_quaternion(rows, 6 * n + 4 * i, derivative(quaternion_at(rows, 16 * n + 4 * i), w))
-        integrate(6 * n + 4 * i, 16 * n + 4 * i, 4, heat, y, 3 * n + 4 * i, ha)
+        integrate(6 * n + 4 * i, 16 * n + 4 * i, 4, memory, y, 3 * n + 4 * i, ha)
 
     def begin(
-        t: float, h: float, n: int, setting: Any, values: Any, heat: Any, y: Any, g: Any, work: Any, count: Any
+        t: float, h: float, n: int, setting: Any, values: Any, memory: Any, y: Any, g: Any, work: Any, count: Any
     ) -> int:
         """Guesses all slopes: by the last polynomial, continued, or by those at the start."""
-        rows = rows_of(heat, HEAD, 8)
-        if heat[KNOWN] != 0.0:
-            c = 2.0 / heat[LENGTH]
-            p = legendre(node_places() * (c * h) + (c * (t - heat[BEGIN]) - 1.0))
+        rows = rows_of(memory, HEAD, 8)
+        if memory[KNOWN] != 0.0:
+            c = 2.0 / memory[LENGTH]
+            p = legendre(node_places() * (c * h) + (c * (t - memory[BEGIN]) - 1.0))
             for k in range(10 * n):
-                rows[k] = mixed(p, heat, HEAD + NODES * (29 * n + k), 0.0)
+                rows[k] = mixed(p, memory, HEAD + NODES * (29 * n + k), 0.0)
             return -1
         fill(t, n, setting, values, y, g, work)
         count[AT.evaluations] += 1
@@ -262,49 +266,49 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
             put_quaternion(rows, 6 * n + 4 * i, derivative(q, w))
         return -1
 
-    def keep(t: float, h: float, n: int, heat: Any, size_v: float, size_m: float) -> None:
+    def keep(t: float, h: float, n: int, memory: Any, size_v: float, size_m: float) -> None:
         """Keeps the polynomials of the slopes, and the error of the step that their last coefficients suggest.
 
         It is that of the coefficient of twice the degree, if coefficients go on falling as they do at the end: a step
         has twice the order of its polynomial. Where they do not fall, it is the last ones: the motion is not resolved.
         """
-        rows, c = rows_of(heat, HEAD, 8), coefficients()
+        rows, c = rows_of(memory, HEAD, 8), coefficients()
         most = 0.0
         for k in range(10 * n):
-            rows[29 * n + k] = mixed(c, heat, HEAD + NODES * k, 0.0)
+            rows[29 * n + k] = mixed(c, memory, HEAD + NODES * k, 0.0)
             at = HEAD + NODES * (29 * n + k)
             size = size_v if k < 3 * n else size_m if k < 6 * n else 1.0
-            last, before = abs(heat[at + 6]) + abs(heat[at + 7]), abs(heat[at + 4]) + abs(heat[at + 5])
-            if last > max(NOISE * (abs(heat[at]) + abs(heat[at + 1])), EPSILON * size / abs(h)):
+            last, before = abs(memory[at + 6]) + abs(memory[at + 7]), abs(memory[at + 4]) + abs(memory[at + 5])
+            if last > max(NOISE * (abs(memory[at]) + abs(memory[at + 1])), EPSILON * size / abs(h)):
                 ratio = last / before if last < before else 1.0
                 ratio *= ratio
                 most = max(most, last * ratio * ratio / size)
-        heat[ERROR] = most * abs(h)
-        heat[KNOWN], heat[BEGIN], heat[LENGTH] = 1.0, t, h
+        memory[ERROR] = most * abs(h)
+        memory[KNOWN], memory[BEGIN], memory[LENGTH] = 1.0, t, h
 
     def step(
-        t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, heat: Any, y: Any, g: Any,
+        t: float, h: float, number: int, setting: Any, values: Any, ops: Any, kinds: Any, memory: Any, y: Any, g: Any,
         work: Any, count: Any,
     ) -> int:  # fmt: skip
         n, room = count[AT.bodies], count[AT.room]
-        rows, ha = rows_of(heat, HEAD, 8), integrals(h)
-        bad = begin(t, h, n, setting, values, heat, y, g, work, count)
+        rows, ha = rows_of(memory, HEAD, 8), integrals(h)
+        bad = begin(t, h, n, setting, values, memory, y, g, work, count)
         if bad >= 0:
             count[AT.body] = bad
             return UNSOUND
-        integrate(0, 10 * n, 3 * n, heat, y, 7 * n, ha)
-        integrate(10 * n, 13 * n, 3 * n, heat, y, 0, ha)
-        integrate(3 * n, 20 * n, 3 * n, heat, y, 10 * n, ha)
-        integrate(6 * n, 16 * n, 4 * n, heat, y, 3 * n, ha)
+        integrate(0, 10 * n, 3 * n, memory, y, 7 * n, ha)
+        integrate(10 * n, 13 * n, 3 * n, memory, y, 0, ha)
+        integrate(3 * n, 20 * n, 3 * n, memory, y, 10 * n, ha)
+        integrate(6 * n, 16 * n, 4 * n, memory, y, 3 * n, ha)
         size_v, size_m = 1e-300, 1e-300
         for k in range(3 * n):
             size_v, size_m = max(size_v, abs(y[7 * n + k])), max(size_m, abs(y[10 * n + k]))
-        expected = heat[RATE] if heat[KNOWN] != 0.0 else 1.0
+        expected = memory[RATE] if memory[KNOWN] != 0.0 else 1.0
         before, rate, sweeps = 1e300, max(expected, FIRST_RATE), 1
         for iteration in range(MOST_ITERATIONS):
             count[AT.iterations] += 1
             count[AT.evaluations] += NODES
-            bad = evaluate(t, h, n, setting, values, heat, g, work, room)
+            bad = evaluate(t, h, n, setting, values, memory, g, work, room)
             if bad >= 0:
                 count[AT.body] = bad
                 return UNSOUND
@@ -316,7 +320,7 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                     moved_v = row_maximum(moved_v, abs(new - rows[k]))
                     rows[k] = new
                 m, q = held_vector(vector_at(rows, 3 * n + 3 * i)), held_quaternion(quaternion_at(rows, 6 * n + 4 * i))
-                sweep(i, n, setting, heat, y, ha)
+                sweep(i, n, setting, memory, y, ha)
                 d, e = vector_at(rows, 3 * n + 3 * i), quaternion_at(rows, 6 * n + 4 * i)
                 moved_m = row_maximum(moved_m, abs(d[0] - m[0]))
                 moved_m = row_maximum(moved_m, abs(d[1] - m[1]))
@@ -325,21 +329,21 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                 moved_q = row_maximum(moved_q, turned)
                 if iteration > 0:
                     for _ in range(1, sweeps):
-                        sweep(i, n, setting, heat, y, ha)
+                        sweep(i, n, setting, memory, y, ha)
                 else:
                     first = largest_in(turned)
                     last, k = first, 1
-                    while k < MOST_SWEEPS and abs(h) * last > heat[LEFT]:
+                    while k < MOST_SWEEPS and abs(h) * last > memory[LEFT]:
                         q = held_quaternion(quaternion_at(rows, 6 * n + 4 * i))
-                        sweep(i, n, setting, heat, y, ha)
+                        sweep(i, n, setting, memory, y, ha)
                         now = largest_in(farthest(q, quaternion_at(rows, 6 * n + 4 * i)))
                         k += 1
                         if now * now <= INNER * expected * first * first or now >= last:
                             break
                         last = now
                     sweeps = max(sweeps, k)
-            integrate(0, 10 * n, 3 * n, heat, y, 7 * n, ha)
-            integrate(10 * n, 13 * n, 3 * n, heat, y, 0, ha)
+            integrate(0, 10 * n, 3 * n, memory, y, 7 * n, ha)
+            integrate(10 * n, 13 * n, 3 * n, memory, y, 0, ha)
             if iteration == 0:
                 top_v, top_m = 0.0 * ha[0], 0.0 * ha[0]
                 for k in range(3 * n):
@@ -351,18 +355,18 @@ def collocation(forces: Forces, *, tilted: bool, gyrostat: bool, in_lanes: bool)
                 rate = min(max(change / before, LEAST_RATE), 1.0)
             if (
                 change <= STILL
-                or change * rate < heat[LEFT]
+                or change * rate < memory[LEFT]
                 or (change <= STUCK and iteration > 0 and change >= 0.5 * before)
             ):
-                if heat[ASIDE] == 0.0:
-                    keep(t, h, n, heat, size_v, size_m)
-                    heat[RATE] = rate
+                if memory[ASIDE] == 0.0:
+                    keep(t, h, n, memory, size_v, size_m)
+                    memory[RATE] = rate
                 for k in range(3 * n):
-                    y[k] += h * weighted(heat, HEAD + NODES * (10 * n + k))
-                    y[7 * n + k] += h * weighted(heat, HEAD + NODES * k)
-                    y[10 * n + k] += h * weighted(heat, HEAD + NODES * (3 * n + k))
+                    y[k] += h * weighted(memory, HEAD + NODES * (10 * n + k))
+                    y[7 * n + k] += h * weighted(memory, HEAD + NODES * k)
+                    y[10 * n + k] += h * weighted(memory, HEAD + NODES * (3 * n + k))
                 for k in range(4 * n):
-                    y[3 * n + k] += h * weighted(heat, HEAD + NODES * (6 * n + k))
+                    y[3 * n + k] += h * weighted(memory, HEAD + NODES * (6 * n + k))
                 for i in range(n):
                     put_quaternion(y, 3 * n + 4 * i, tidied(quaternion_at(y, 3 * n + 4 * i)))
                 return OK
@@ -397,13 +401,13 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
     """
 
     def drive(
-        setting: Any, values: Any, ops: Any, heat: Any, y: Any, g: Any, before: Any, work: Any, out: Any, times: Any,
+        setting: Any, values: Any, ops: Any, memory: Any, y: Any, g: Any, before: Any, work: Any, out: Any, times: Any,
         kinds: Any, count: Any, t_end: float, span: float, goal: float, stop: int,
     ) -> int:  # fmt: skip
         n = count[AT.bodies]
         size = ROW * n
-        while count[AT.done] < stop and heat[TIME] != t_end:
-            t, h = heat[TIME], heat[NEXT]
+        while count[AT.done] < stop and memory[TIME] != t_end:
+            t, h = memory[TIME], memory[NEXT]
             left = t_end - t
             ends = abs(left) <= 1.05 * abs(h)
             if ends:
@@ -412,27 +416,27 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
                 h = 0.5 * left if abs(left) < 2.0 * abs(h) else h
                 h = (t + h) - t  # what is added to t is h, to the last digit
             copy_numbers(y, 0, before, 0, size)
-            heat[ASIDE] = 0.0
-            status = step(t, h, count[AT.done], setting, values, ops, kinds, heat, y, g, work, count)
+            memory[ASIDE] = 0.0
+            status = step(t, h, count[AT.done], setting, values, ops, kinds, memory, y, g, work, count)
             if status == OK:
                 bad = is_sound(n, y)
                 if bad >= 0:
                     count[AT.body] = bad
                     status = UNSOUND
             factor = 0.5
-            ratio = (goal / max(heat[ERROR], 1e-300)) ** (1.0 / ORDER)
+            ratio = (goal / max(memory[ERROR], 1e-300)) ** (1.0 / ORDER)
             if status == OK:
                 factor = SLIGHTLY_LESS * ratio
-                if heat[LAST_STEP] != 0.0:  # where steps have to become shorter, they go on doing so
-                    factor *= min(max(ratio / heat[LAST_RATIO] * abs(h) / heat[LAST_STEP], 0.5), 1.0)
+                if memory[LAST_STEP] != 0.0:  # where steps have to become shorter, they go on doing so
+                    factor *= min(max(ratio / memory[LAST_RATIO] * abs(h) / memory[LAST_STEP], 0.5), 1.0)
                 factor = min(max(factor, SHORTER), LONGER)
-            heat[NEXT] = h * factor
-            if status != OK or heat[ERROR] > TOO_FAR * goal:
+            memory[NEXT] = h * factor
+            if status != OK or memory[ERROR] > TOO_FAR * goal:
                 copy_numbers(before, 0, y, 0, size)
                 count[AT.rejected] += 1
                 if status == UNSOUND:
-                    heat[KNOWN] = 0.0
-                if abs(heat[NEXT]) < SHORTEST * max(abs(t), abs(span)):
+                    memory[KNOWN] = 0.0
+                if abs(memory[NEXT]) < SHORTEST * max(abs(t), abs(span)):
                     return status if status != OK else NO_CONVERGENCE
                 continue
             new = t_end if ends else t + h
@@ -444,16 +448,16 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
                     copy_numbers(y, 0, out, row, size)
                 else:
                     copy_numbers(before, 0, out, row, size)
-                    heat[ASIDE] = 1.0
+                    memory[ASIDE] = 1.0
                     there = beginning_at(out, row)
                     if due != t:
-                        status = step(t, due - t, 0, setting, values, ops, kinds, heat, there, g, work, count)
+                        status = step(t, due - t, 0, setting, values, ops, kinds, memory, there, g, work, count)
                         if status != OK:
                             copy_numbers(before, 0, y, 0, size)
                             return status
                 count[AT.row] += 1
-            heat[TIME], heat[LAST_RATIO], heat[LAST_STEP] = new, ratio, abs(h)
-            heat[SUGGESTED] += heat[ERROR]
+            memory[TIME], memory[LAST_RATIO], memory[LAST_STEP] = new, ratio, abs(h)
+            memory[SUGGESTED] += memory[ERROR]
             count[AT.done] += 1
         return OK
 

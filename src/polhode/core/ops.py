@@ -57,6 +57,25 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 
 @primitive
+def power_of_two(k: float) -> float:
+    """Returns 2^k, for a whole number from -1022 to 1023."""
+    return math.ldexp(1.0, int(k))
+
+
+@primitive
+def fraction_exponent(x: float) -> tuple[float, float]:
+    """Returns m and e, so that x = m 2^e and 1 <= m < 2, for a positive number that is not below the normal ones."""
+    m, e = math.frexp(x)
+    return 2.0 * m, e - 1.0
+
+
+@primitive
+def nearest_whole(x: float) -> float:
+    """Returns the nearest whole number, the even one of two."""
+    return float(round(x)) if abs(x) < 2.0**52 else x
+
+
+@primitive
 def where(condition: Any, a: Any, b: Any) -> Any:
     """Returns a if the condition holds, else b. Unlike an `if`, it chooses lane by lane; a and b are both computed.
 

@@ -7,11 +7,12 @@ torques, and can be kept in a file.
 import ctypes
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 from weakref import WeakValueDictionary
 
-from polhode.core.ops import primitive
-from polhode.core.types import Quat, Vec3
+from polhode.core.ops import primitive, triple
+from polhode.core.types import Quat, UserTorque, Vec3
 
 HEAD = 5
 """Numbers in front of the user's: the address of the torque, that of its potential, each in two halves, and a number
@@ -30,6 +31,25 @@ ForcesOfC = ctypes.CFUNCTYPE(None, ctypes.c_double, ctypes.c_int64, *[Pointer] *
 """`void f(double t, int64_t n, const double *x, const double *q, const double *p, double *force, double *torque)`"""
 FORCES_HEAD = 2
 """Numbers in front of the user's: the address of the forces in two halves."""
+
+
+@lru_cache(maxsize=128)
+def apart(torque: UserTorque, *, together: bool = False) -> UserTorque:
+    """Returns a torque in the form that methods call, with which it may be compiled `together`.
+
+    It is compiled by itself, and programs call it by its address (`compiled/apart.py`). One that is made of torques
+    that are is marked `__together__`: it is compiled with what calls it.
+    """
+    if hasattr(torque, "__together__"):
+        return torque
+
+    def seen(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
+        n: Vec3 = triple(torque(t, q, w, p))
+        return n
+
+    if not together:
+        seen.__torque__ = torque  # type: ignore[attr-defined]
+    return seen
 
 
 class Callback:

@@ -147,6 +147,7 @@ def _symmetric(axis: int) -> Glide:
             m, ml = placed(k, m[k], x[0], y[0]), placed(k, ml[k], x[1], y[1])
         return State(q, m), (ml[0], ml[1], ml[2], ql[0], ql[1], ql[2], ql[3]), OK
 
+    glide.__variant__ = f"symmetry about axis {axis}"  # type: ignore[attr-defined]
     return glide
 
 
@@ -226,6 +227,7 @@ def _triaxial(fine: Resolution) -> Glide:
             m, ml = (x[0], y[0], z[0]), (x[1], y[1], z[1])
         return State(q, m), (ml[0], ml[1], ml[2], ql[0], ql[1], ql[2], ql[3]), OK
 
+    glide.__variant__ = str(fine)  # type: ignore[attr-defined]
     return glide
 
 

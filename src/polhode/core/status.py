@@ -12,6 +12,9 @@ STALLED = 6
 ALONE = 7
 STIFF = 8
 
+EXCEPTION = -(2**62)
+"""What a compiled program returns if its code has raised an exception: no status and no count."""
+
 
 class Status(enum.IntEnum):
     """How a run ended: the numbers that kernels report, each with the sentence that a user reads."""

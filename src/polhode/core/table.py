@@ -14,9 +14,10 @@ The numbers of a table, from its address on:
 """
 
 import hashlib
+import itertools
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -36,6 +37,11 @@ _held: WeakValueDictionary[int, Floats] = WeakValueDictionary()
 """The numbers of all tables that there are, by their addresses: plain Python looks them up here."""
 
 
+_occupants: dict[int, int] = {}
+"""The number of the array that is, or was, at an address: those that come after it there have others."""
+_numbers_of_arrays = itertools.count(1)
+
+
 def packed(knots: Floats, coefficients: Floats) -> Floats:
     """Returns a table as the numbers that kernels read, from coefficients (pieces, terms, 3), highest powers first."""
     pieces, terms, _ = coefficients.shape
@@ -51,8 +57,22 @@ def packed(knots: Floats, coefficients: Floats) -> Floats:
 def handle_of(numbers: Floats) -> float:
     """Returns the parameter by which kernels find the numbers of a table, as long as the array lives."""
     address = numbers.__array_interface__["data"][0]
-    _held[address] = numbers
+    if _held.get(address) is not numbers:
+        _held[address], _occupants[address] = numbers, next(_numbers_of_arrays)
     return float(struct.unpack("<d", struct.pack("<q", address))[0])
+
+
+def _address(handle: float) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", handle))[0])
+
+
+def tables_in(parameters: Iterable[float]) -> tuple[int, ...]:
+    """Returns a number for each table among parameters, which no other table in this process has.
+
+    The handle of a table may be that of an earlier one, whose memory it has got: what is kept by parameters must be
+    kept by these numbers, too.
+    """
+    return tuple(_occupants.get(_address(x), 0) for x in parameters if is_handle(x))
 
 
 def made_once(owner: Any, name: str, make: Callable[[], Made]) -> Made:
@@ -80,8 +100,7 @@ def recorded(x: float) -> float:
 @primitive
 def numbers_at(handle: float) -> Any:
     """Returns the numbers of the table with this handle."""
-    (address,) = struct.unpack("<q", struct.pack("<d", handle))
-    if (found := _held.get(address)) is None:
+    if (found := _held.get(_address(handle))) is None:
         raise ValueError("the table of this parameter is no longer there: give the table itself, among the parameters")
     return found
 

@@ -345,7 +345,6 @@ def _packed_of(
     )
 
 
-@lru_cache(maxsize=128)
 def _blames_method(problem: str) -> bool:
     """Whether the line that cannot be compiled is polhode's own: then it does not help to call the torque otherwise."""
     blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parents[1]

@@ -26,8 +26,10 @@ from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.cost import announce
 from polhode.integration.loop import Progress
+from polhode.integration.short_steps import warn_of_long_steps
 from polhode.methods import Method
 from polhode.problem import Plan, Problem
+from polhode.solution import Solution
 from polhode.tolerance.pair import available_cores
 from polhode.tolerance.search import Goal
 from polhode.torques import Torque
@@ -271,7 +273,8 @@ class _GivenSteps:
         progress: Progress | None, on_compile: OnCompile,
     ) -> None:  # fmt: skip
         self.batch = Batch(problem, plan, starts, survey, threads, on_compile)
-        self.progress = progress
+        self.progress, self.fastest = progress, survey.fastest[0]
+        self.seen: Solution | None = None
         self.rows, self.steps = self.batch.rows, self.batch.steps
 
     @property
@@ -281,7 +284,11 @@ class _GivenSteps:
 
     def __call__(self, part: Start) -> Ensemble:
         """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
-        return run_batch(self.batch, part, self._report(part))
+        made = run_batch(self.batch, part, self._report(part))
+        place = self.fastest - part.first
+        if 0 <= place < len(made) and made.success[place]:
+            self.seen = made[place]
+        return made
 
     def _report(self, part: Start) -> Callable[[int], None] | None:
         progress, each = self.progress, self.batch.steps
@@ -290,7 +297,9 @@ class _GivenSteps:
         return lambda done: progress(part.first * each + done, self.batch.count * each)
 
     def warn(self) -> None:
-        """Warns of nothing: a given step promises no error."""
+        """Warns of steps that are too long for the fastest body."""
+        if self.seen is not None:
+            warn_of_long_steps(self.seen, f"the fastest body (number {self.fastest})")
 
     def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
         """Yields the places of bodies that were run alike, with the batch by which they can be run again."""

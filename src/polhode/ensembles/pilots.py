@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode.core.judge import COARSER
 from polhode.core.types import Depends
 from polhode.ensembles.batch import LANES, Batch, Survey, efforts
 from polhode.ensembles.initial import Start, Starts
@@ -29,10 +30,10 @@ from polhode.methods import find as find_method
 from polhode.problem import Problem
 from polhode.tolerance.character import Character, character
 from polhode.tolerance.choice import ANY_TORQUE, Candidate, candidate, choose
-from polhode.tolerance.estimate import COARSER
 from polhode.tolerance.free import answer
-from polhode.tolerance.refine import FINER, History
-from polhode.tolerance.search import Goal, ToleranceNotReached, nodes_compile_together
+from polhode.tolerance.policy import POLICY, ToleranceNotReached, warn_not_reached
+from polhode.tolerance.refine import History
+from polhode.tolerance.search import Goal, nodes_compile_together
 
 PILOTS = 16
 """The number of bodies that decide with how many steps all begin; every other one of them decides on the method."""
@@ -83,19 +84,17 @@ class Missed(NamedTuple):
 
     def warn(self, rtol: float, count: int) -> None:
         """Warns if there are any."""
-        of_all, messages = f"{count:,}", []
+        of_all = f"{count:,}"
         if self.bodies:
-            messages.append(
-                f"the tolerance {rtol:g} was not reached for {self.bodies:,} of {of_all} bodies: the errors "
-                f"are estimated as up to {self.worst:.1e}, and shorter steps do not lower them"
-            )
+            of = f" for {self.bodies:,} of {of_all} bodies"
+            warn_not_reached(rtol, self.worst, "shorter steps do not lower it; this is the largest of them", of=of)
         if self.unknown:
-            messages.append(
+            warnings.warn(
                 f"the errors of {self.unknown:,} of {of_all} bodies are not known, because runs from almost the same "
-                "start fail: see where error_estimate is NaN"
+                "start fail: see where error_estimate is NaN",
+                ToleranceNotReached,
+                stacklevel=levels_of_polhode(),
             )
-        for message in messages:
-            warnings.warn(message, ToleranceNotReached, stacklevel=levels_of_polhode())
 
 
 class Tolerant:
@@ -283,7 +282,7 @@ class Pilots:
             bodies.refine(self.start.count // LEFT_BEHIND)
             before = levels.candidate.first
             if bodies.share_alone is not None and bodies.share_alone > CROWDED:
-                too_few = max(too_few, FINER * before)
+                too_few = max(too_few, POLICY.finer * before)
             levels = self._suited(levels, history, too_few)
             if levels.candidate.first > WORTH_A_LOOK * before:
                 break
@@ -320,7 +319,7 @@ class Pilots:
         needed, speed = np.clip(needed[known], self.fewest, levels.most), speed[known]
         tried = []
         for power in powers:
-            factors = FINER ** np.round(power * np.log(speed) / math.log(FINER))
+            factors = POLICY.finer ** np.round(power * np.log(speed) / math.log(POLICY.finer))
             for first in (needed / factors).tolist():
                 steps = first * factors
                 tried.append((_cost(steps, needed) * (1.0 if power == 0.0 else GROUPS_COST), power, first, steps))

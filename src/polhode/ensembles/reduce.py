@@ -545,12 +545,13 @@ class Reduced(Mapping[str, Any]):
             f"  {name:<12}{dict(zip(self.dims[name], np.shape(x), strict=True)) or float(x)}"
             for name, x in self.items()
         )
+        steps = "" if self.plan is None else self.plan.steps_in_words((t_end - t_start) * self.count, self.stats.steps)
         return "\n".join(
             [
                 "Reduced",
                 f"  bodies  {self.count:,}{f', {ended}' if self.count else ''}",
                 f"  torque  {self.problem.torque.name}",
-                *([] if self.plan is None else [f"  method  {self.plan.method.name}, step {self.plan.step:.6g} s"]),
+                *([] if self.plan is None else [f"  method  {self.plan.method.name}, {steps}"]),
                 f"  time    {t_start:.6g} to {t_end:.6g} s, {self.t.size:,} rows",
                 f"  steps   {self.stats.steps:,} of all bodies together",
                 *shapes,

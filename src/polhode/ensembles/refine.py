@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots, greatest, least, lengths
+from polhode.core.judge import CHECKING, CLOSE, COARSER
 from polhode.core.status import Status
 from polhode.ensembles.batch import Batch, BatchRun, Survey, efforts, run_batch
 from polhode.ensembles.initial import Start, Starts
@@ -22,17 +23,23 @@ from polhode.integration.loop import Progress
 from polhode.problem import Plan, Problem, Stats
 from polhode.tolerance.choice import LONG_RUN_STEPS, Candidate
 from polhode.tolerance.estimate import (
-    COARSER,
+    ROUND_OFF_OF_GYROSTATS,
     STEPS_WITH_ROWS,
+    apart_between_bends,
     apart_from_start,
+    chords2,
+    comes_near_separatrix,
     companions,
     compared_rows,
     distance_of_numbers,
     estimate,
     least_error,
     nudged,
+    unlocated,
+    where_errors_grow,
 )
-from polhode.tolerance.refine import FINER, History, Search, Tried, steps_at
+from polhode.tolerance.policy import POLICY
+from polhode.tolerance.refine import History, Search, Tried, steps_at
 
 SLOWEST_SPEED = 1e-6
 """Bodies that are slower than this part of the fastest one count as no slower."""
@@ -89,11 +96,11 @@ class Foresight:
     def levels(self, part: Start, task: Task, first: float) -> Any:
         """Returns the levels at which bodies begin, if level 0, that of the fastest, has `first` steps."""
         speed = speeds(part, task.survey, self.gain)
-        level = np.round(self.power * np.log(np.maximum(speed, self.slowest)) / math.log(FINER))
+        level = np.round(self.power * np.log(np.maximum(speed, self.slowest)) / math.log(POLICY.finer))
         fewest: Any = self.fewest
         if self.longest is not None:
             fewest = np.maximum(fewest, speed * task.span / (COARSER * self.longest))
-        return np.maximum(level, np.ceil(np.log(fewest / first) / math.log(FINER))).astype(np.int64)
+        return np.maximum(level, np.ceil(np.log(fewest / first) / math.log(POLICY.finer))).astype(np.int64)
 
 
 def speeds(part: Start, survey: Survey, gain: float) -> Floats:
@@ -118,6 +125,7 @@ class Levels:
         self.most = candidate.most(task.problem)
         self.like: Batch | None = None
         self.last: tuple[tuple[int, bool], list[Batch]] | None = None
+        self.last_check: tuple[tuple[int, bool], Batch] | None = None
 
     def replace(
         self, candidate: Candidate, foresight: Foresight | None = None, *, own_program: bool = False
@@ -141,7 +149,7 @@ class Levels:
         """Returns the rows in which runs of a level and their companions are compared."""
         return self.task.rows(self.candidate, self.steps(level))
 
-    def plan(self, level: int, to_round_off: bool, *, coarser: int = 0) -> Plan:
+    def plan(self, level: int, to_round_off: bool, *, coarser: float = 0) -> Plan:
         """Returns the plan of a level, or of its companions; iterations may go on to round-off."""
         n, task = self.steps(level), self.task
         plan = self.candidate.plan(task.problem, n, 0.0 if to_round_off else task.rtol, coarser=coarser)
@@ -166,13 +174,33 @@ class Levels:
             given = (task.starts, task.survey, task.threads, task.on_compile)
             plan = self.plan(level, to_round_off)
             fine = Batch(task.problem, plan, *given, packed=packed, like=self.like)
-            times = task.times[self.rows(level)]
-            compared, batches = task.problem.replace(times=times), [fine]
-            for k in range(1, 1 + companions(task.problem)):
-                plan = apart_from_start(self.plan(level, to_round_off, coarser=k), task.problem.t_start, times)
-                batches.append(Batch(compared, plan, *given, packed=packed, like=fine))
-            self.like, self.last = fine, ((level, to_round_off), batches)
+            coarser = [
+                self._coarser(fine, level, to_round_off, k) for k in range(1, 1 + companions(task.problem, plan.method))
+            ]
+            self.like, self.last = fine, ((level, to_round_off), [fine, *coarser])
         return self.last[1]
+
+    def checking(self, level: int, to_round_off: bool) -> Batch:
+        """Returns the batch for second companions, which check the first where errors may grow."""
+        if self.last_check is None or self.last_check[0] != (level, to_round_off):
+            fine = self.batches(level, to_round_off)[0]
+            self.last_check = (level, to_round_off), self._coarser(fine, level, to_round_off, CHECKING)
+        return self.last_check[1]
+
+    def _coarser(self, fine: Batch, level: int, to_round_off: bool, coarser: float) -> Batch:
+        task, times = self.task, self.task.times[self.rows(level)]
+        plan = apart_from_start(self.plan(level, to_round_off, coarser=coarser), task.problem.t_start, times)
+        return self._like(fine, task.problem.replace(times=times), plan)
+
+    def apart_between_bends(self, batch: Batch, run: Ensemble) -> Batch:
+        """Returns the batch of companions with other steps than the run, where bends of the torque end both."""
+        plan = apart_between_bends(batch.lead.plan, self.task.problem, int(run.steps.max(initial=1)))
+        return batch if plan is batch.lead.plan else self._like(batch, batch.lead.problem, plan)
+
+    def _like(self, batch: Batch, problem: Problem, plan: Plan) -> Batch:
+        task = self.task
+        given = (task.starts, task.survey, task.threads, task.on_compile)
+        return Batch(problem, plan, *given, packed=self.candidate.order > 0.0, like=batch)
 
 
 # --- bodies on them ------------------------------------------------------------------------------------------------
@@ -220,27 +248,46 @@ class ManyBodies:
         fastest = np.fmax(most_in_time(lengths(run.omega)), lengths(part.bodies.rates(part.momentum[:, None, :])[:, 0]))
         rate, rows = _rates(part, fastest), self.levels.rows(level)
         sound, apart = run.success.copy(), np.zeros(part.count)
-        made = [run]
-        start = (part.quaternion, part.momentum, part.bodies.moments, part.bodies.frames)
-        for coarse in coarser:
-            others = nudged(*start, second=len(made) > 1)
-            other = run_batch(coarse, part, self._report(coarse, part), others, messages=0)
-            made.append(other)
-            sound &= other.success
-            apart = np.maximum(apart, np.where(sound, _distance(run, rows, other, fastest), 0.0))
+        stalled = run.status == Status.STALLED
+        self._count(run, which)
+
+        def compare(batch: Batch, some: Any, *, second: bool) -> None:
+            """Runs a companion of some of the bodies, and takes note of how far it is from its run."""
+            few = part if some.size == part.count else part.some(some)
+            others = nudged(few.quaternion, few.momentum, few.bodies.moments, few.bodies.frames, second=second)
+            other = run_batch(batch, few, self._report(batch, few), others, messages=0)
+            self._count(other, which[some])
+            sound[some] &= other.success
+            stalled[some] |= other.status == Status.STALLED
+            d = np.where(sound[some], _distance(run, some, rows, other, fastest[some]), 0.0)
+            apart[some] = np.maximum(apart[some], d)
+
+        everyone = np.arange(part.count)
+        for k, coarse in enumerate(coarser):
+            compare(self.levels.apart_between_bends(coarse, run), everyone, second=k > 0)
         if self.share_alone is None:
             self.share_alone = max(batch.share_alone for batch in (fine, *coarser))
-        for one in made:
-            self.spent[which] += one.evaluations
-            self.seconds += one.stats.seconds
         rounding, left = candidate.unseen(fine.lead.plan.method, n)
+        left = left + unlocated(self.task.problem, fine.lead.plan.method, run.steps)
         floor, round_off = _floors(part, self.task.problem, rate)
-        error = np.where(sound, estimate(candidate.factors, apart, floor, rounding, left), np.inf)
+        near = _may_grow(part, run, rows, apart) if candidate.order > 0.0 else np.zeros(part.count, dtype=bool)
+        error = estimate(candidate.factors, apart, floor, rounding, left)
+        close = (error > CLOSE * self.task.rtol) & (error <= self.task.rtol)
+        doubtful = np.flatnonzero(sound & (near | (close & candidate.grows)))
+        if doubtful.size and len(coarser) == 1:
+            second = self.levels.checking(level, to_round_off)
+            compare(self.levels.apart_between_bends(second, run), doubtful, second=True)
+            error = estimate(candidate.factors, apart, floor, rounding, left)
+        error = np.where(near, estimate(where_errors_grow(candidate.factors), apart, floor, rounding, left), error)
+        error = np.where(sound, error, np.inf)
         better = self._keep_better(run, which, error)
         self.level[better], self.to_round_off[better] = level, to_round_off
         follows = self.task.span * rate <= candidate.longest_turn * n
-        stalled = np.logical_or.reduce([one.status == Status.STALLED for one in made])
         return Tried(error, floor + rounding, floor, round_off, follows, stalled)
+
+    def _count(self, made: Ensemble, which: Any) -> None:
+        self.spent[which] += made.evaluations
+        self.seconds += made.stats.seconds
 
     def _report(self, batch: Batch, part: Start) -> Callable[[int], None] | None:
         """Returns the function that reports the progress of one run; the number of runs is not known."""
@@ -314,22 +361,24 @@ class ManyBodies:
             )
 
 
-def _distance(run: Ensemble, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
-    """Returns for every body what `tolerance.estimate.distance` returns for one."""
-    q, p = run.quaternion[:, rows], other.quaternion
-    apart = most_in_time(np.minimum(lengths(q - p), lengths(q + p)))
-    angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * apart))
-    rates = most_in_time(lengths(run.omega[:, rows] - other.omega))
+def _distance(run: Ensemble, some: Any, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
+    """Returns for some bodies, of which the other has no more, what `tolerance.estimate.distance` returns for one."""
+    if some.size == run.quaternion.shape[0]:
+        some = slice(None)
+    q, p = run.quaternion[some][:, rows], other.quaternion
+    angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * np.sqrt(most_in_time(chords2(q, p)))))
+    rates = most_in_time(lengths(run.omega[some][:, rows] - other.omega))
     relative = np.where(fastest > 0, rates / np.where(fastest > 0, fastest, 1.0), 0.0)
     apart = np.maximum(angle, relative)
-    return np.asarray(np.fmax(apart, _distance_of_states(run, rows, other)) if run.state_names else apart)
+    return np.asarray(np.fmax(apart, _distance_of_states(run, some, rows, other)) if run.state_names else apart)
 
 
-def _distance_of_states(run: Ensemble, rows: Any, other: Ensemble) -> Floats:
-    """Returns the largest difference of carried numbers of every body, each relative to its largest size."""
-    sizes = np.fmax.reduce(np.abs(run.state), axis=1, initial=0.0)
-    apart = np.fmax.reduce(np.abs(run.state[:, rows] - other.state), axis=1, initial=0.0)
-    return distance_of_numbers(apart, np.maximum(sizes, np.abs(run.start.state)), run.problem.torque.state_sizes)
+def _distance_of_states(run: Ensemble, some: Any, rows: Any, other: Ensemble) -> Floats:
+    """Returns the largest difference of carried numbers of some bodies, each relative to its largest size."""
+    state = run.state[some]
+    sizes = np.maximum(np.fmax.reduce(np.abs(state), axis=1, initial=0.0), np.abs(other.start.state))
+    apart = np.fmax.reduce(np.abs(state[:, rows] - other.state), axis=1, initial=0.0)
+    return distance_of_numbers(apart, sizes, run.problem.torque.state_sizes)
 
 
 def _rates(part: Start, fastest: Floats) -> Floats:
@@ -341,6 +390,17 @@ def _rates(part: Start, fastest: Floats) -> Floats:
         return np.asarray(np.fmax(np.sqrt(dots(w, w)), fastest))
     free = (high + low) * dots(w, m) - high * low * dots(m, m)
     return np.asarray(np.fmax(np.sqrt(np.maximum(free, 0.0)), fastest))
+
+
+def _may_grow(part: Start, run: Ensemble, rows: Any, apart: Floats) -> Any:
+    """Whether errors of bodies may grow on their way: near the middle axis, or in gyrostats as far as it is round-off.
+
+    `apart` has the distances of runs and companions.
+    """
+    if part.bodies.rotors is not None:
+        return apart < ROUND_OFF_OF_GYROSTATS
+    momenta = np.concatenate([part.momentum[:, None], run.momentum[:, rows]], axis=1)
+    return np.broadcast_to(comes_near_separatrix(part.bodies.moments, momenta, part.bodies.frames), part.count)
 
 
 def _floors(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats]:

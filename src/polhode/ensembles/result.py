@@ -44,6 +44,7 @@ from polhode.solution import (
     FEW_ROWS,
     INTERPRETED_ROWS,
     Solution,
+    assemble,
     attributes_of,
     blaming_potential,
     checked_contents,
@@ -355,13 +356,12 @@ class Ensemble(WithAttitudes):
             reached = f"stopped by the event {name} at t = {when:.12g}, in {stats.steps} steps"
         message = self.messages.get(k, reached if self.status[k] == Status.OK else failed)
         estimate = math.nan if self.error_estimate is None else float(self.error_estimate[k])
-        one = Solution(
-            self.start.problem(k, self.problem), plan, stats, self.t[:rows].copy(), self.quaternion[k, :rows],
-            self.momentum[k, :rows], Status(int(self.status[k])), message,
-            float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k],
-            tuple(self.memory[k].tolist()) if stats.steps and stop < 0 else (),
-            error_estimate=None if math.isnan(estimate) else estimate, state=self.state[k, :rows],
-            last_state=self.last_state[k],
+        one = assemble(
+            self.start.problem(k, self.problem), plan, stats,
+            (self.t[:rows].copy(), self.quaternion[k, :rows], self.momentum[k, :rows], self.state[k, :rows]),
+            (float(self.t_last[k]), self.last_quaternion[k], self.last_momentum[k], self.last_state[k]),
+            Status(int(self.status[k])), message, tuple(self.memory[k].tolist()) if stats.steps and stop < 0 else (),
+            error_estimate=None if math.isnan(estimate) else estimate,
             saved_potential=None if self.saved_potential is None else self.saved_potential[k, : rows + 1],
         )  # fmt: skip
         return replace(one, events=tuple(self._event_of(one, e, e.of(k)) for e in self.events)) if self.events else one
@@ -404,7 +404,7 @@ class Ensemble(WithAttitudes):
 
     def _step_in_words(self) -> str:
         if self.error_estimate is None:
-            return f"step {self.plan.step:.6g} s"
+            return self.plan.steps_in_words(float((self.t_last - self.problem.t_start).sum()), int(self.steps.sum()))
         known = self.error_estimate[np.isfinite(self.error_estimate)]
         worst = f"errors at most {known.max():.1e}" if known.size else "errors not known"
         there = self.success | (self.status == Status.INTERRUPTED)

@@ -12,6 +12,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode.io.tables import read_npz, read_parquet
 from polhode.io.text_tables import read_text_table
 from polhode.referee.conventions import TO_RADIANS
 from polhode.referee.names import recognised, taken_apart
@@ -180,15 +181,12 @@ def _fields(data: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _of_file(path: Path, columns: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Reads a table as text or Parquet, a solution in NetCDF, or a CCSDS message."""
+    """Reads a table as text or Parquet, arrays as .npz, a solution in NetCDF, or a CCSDS message."""
     data, ending = path.read_bytes(), path.suffix.lower()
     if ending == ".parquet":
-        import pandas
-
-        try:
-            return _of_table(pandas.read_parquet(path), columns)
-        except (ValueError, TypeError, OSError) as problem:
-            raise ValueError(f"{path}: {problem}") from None
+        return _of_table(read_parquet(path), columns, str(path))
+    if ending == ".npz":
+        return _fields(read_npz(path), columns)
     if ending in (".nc", ".aem", ".acm", ".xml") or b"CCSDS_A" in data[:4000]:
         if columns is not None:
             raise ValueError(f"columns are for tables and CSV files, but {path} is none")
@@ -213,18 +211,20 @@ def _of_file(path: Path, columns: Mapping[str, Any] | None) -> dict[str, Any]:
     return _of_columns(str(path), header, lambda k: values[:, k], columns)
 
 
-def _of_table(table: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
+def _of_table(table: Any, columns: Mapping[str, Any] | None, name: str = "the table") -> dict[str, Any]:
     def numbers(k: int) -> Floats:
         column = table.iloc[:, k]
         try:
             found: Floats = column.to_numpy(dtype=np.float64)
         except (ValueError, TypeError):
             row = next(k for k, x in enumerate(column) if not _is_float(x))
-            raise ValueError(f"row {row} of the column {header[k]!r} is no number: {column.iloc[row]!r}") from None
+            raise ValueError(
+                f"{name}: row {row} of the column {header[k]!r} is no number: {column.iloc[row]!r}"
+            ) from None
         return found
 
     header = [str(name) for name in table.columns]
-    return _of_columns("the table", header, numbers, columns)
+    return _of_columns(name, header, numbers, columns)
 
 
 def _of_columns(

@@ -94,7 +94,7 @@ def fit(
     array([0.3, 2. , 0.1])
     """
     if not isinstance(body, Body):
-        raise TypeError(f"body must be a polhode.Body, a guess of it, not {body!r}: write Body({body!r})")
+        raise TypeError(f"body must be a polhode.Body, a guess of it, such as Body([1, 2, 2.5]), not {body!r}")
     acting = None if torque is None else checked(torque)
     _check.choice("loss", loss, LOSSES)
     scale = _check.number("loss_scale", loss_scale)

@@ -130,11 +130,13 @@ def bound(scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depend
     If all flows are the same that were prepared for other scales, so is the step: each start has scales of its own.
     """
     prepared = getattr(scheme.value, "prepared_flows", None)
+    flows: tuple[Any, ...] = ()
     deciding: object = scales
     if prepared is not None:
         rest = (scales.many, scales.packed, scales.axis, scales.gyrostat, scales.form, scales.carried)
-        deciding = (prepared(depends, scales), rest)
-    return _bound_anew(scheme, kernel, tilted, windowed, depends, deciding, Beside(scales))
+        flows = prepared(depends, scales)
+        deciding = (flows, rest)
+    return _bound_anew(scheme, kernel, tilted, windowed, depends, deciding, Beside((scales, flows)))
 
 
 class Beside:
@@ -155,9 +157,18 @@ def _bound_anew(
     scheme: ById, kernel: UserTorque, tilted: bool, windowed: bool, depends: Depends, deciding: object, beside: Beside
 ) -> Stepper:
     """Binds a scheme to its torque for scales, of which some numbers are deciding."""
-    scales: Scales = beside.value
-    torque = torque_in_principal_axes(kernel, tilted=tilted, windowed=windowed, carried=len(scales.carried))
-    made: Stepper = scheme.value.bind(torque, depends, scales)
+    scales, flows = beside.value
+
+    def bind(together: bool) -> Stepper:
+        kind = {"tilted": tilted, "windowed": windowed, "carried": len(scales.carried), "together": together}
+        stepper: Stepper = scheme.value.bind(torque_in_principal_axes(kernel, **kind), depends, scales)
+        return stepper
+
+    made = bind(together=False)
+    if depends & Depends.TIME and made.evaluations_per_step is None and made.exactly is None:
+        made = bind(together=True)  # what depends on the time alone is then computed once for all iterations of a step
+    if variant := [f.__variant__ for f in flows if hasattr(f, "__variant__")]:
+        made.step.__variant__ = ", ".join(variant)  # type: ignore[attr-defined]
     return made._replace(gyrostat=True) if scales.gyrostat else made
 
 
@@ -253,12 +264,21 @@ class Binding:
             return program(drive_with(self.stepper), signature, on_compile, what=what)
         except CompilationFailed as problem:
             remedy = f"\n{UNCOMPILED}" if isinstance(self.problem.torque, CustomTorque | SumTorque) else ""
-            raise CompilationFailed(f"{what} cannot be compiled:\n{problem}{remedy}") from None
+            raise CompilationFailed(f"{self.name} cannot be compiled:\n{problem}{remedy}") from None
+
+    @property
+    def name(self) -> str:
+        """The method and the torque, in words."""
+        return f"{self.plan.method.name} with {self.problem.torque.name}"
 
     @property
     def what(self) -> str:
-        """What is compiled, in words."""
-        return f"{self.plan.method.name} with {self.problem.torque.name}"
+        """What is compiled, in words: other programs for the same method and torque are told apart."""
+        words, scales = getattr(self.stepper.step, "__variant__", ""), self.scales
+        if scales.axis or self.tilted or scales.gyrostat:
+            told = ((scales.axis, "symmetric"), (self.tilted, "tilted"), (scales.gyrostat, "with a rotor"))
+            words = ", ".join([*filter(None, [words]), *[word for is_so, word in told if is_so]])
+        return f"{self.name} ({words})" if words else self.name
 
     @property
     def forms(self) -> int:

@@ -151,13 +151,27 @@ def between_stops(problem: Problem, *, at_knots: bool = False) -> tuple[float, f
     return float(lengths.min()), float(lengths.max())
 
 
-def segments_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> list[Segment]:
-    """Returns the grid of a run, which may begin later than its problem does."""
-    t0 = problem.t_start if t_begin is None else t_begin
+class Grid(NamedTuple):
+    """What decides the segments of a run, and nothing else does."""
+
+    t0: float
+    t1: float
+    h: float
+    breakpoints: tuple[float, ...]
+
+
+def grid_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> Grid:
+    """Returns what decides the segments of a run, which may begin later than its problem does."""
     breaks = problem.torque.breakpoints
     if plan.first_stop is not None:
         breaks = tuple(sorted({*breaks, plan.first_stop}))
-    return segments(t0, problem.t_end, plan.step * plan.method.advance, breaks)
+    begin = problem.t_start if t_begin is None else t_begin
+    return Grid(begin, problem.t_end, plan.step * plan.method.advance, breaks)
+
+
+def segments_of(problem: Problem, plan: Plan, t_begin: float | None = None) -> list[Segment]:
+    """Returns the segments of a run, which may begin later than its problem does."""
+    return segments(*grid_of(problem, plan, t_begin))
 
 
 def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> list[Segment]:

@@ -1,36 +1,40 @@
-"""One run: the compiled loop is called in chunks, and a solution is made of its arrays."""
+"""One run: the compiled loop is called in chunks, or once if it is short; a solution is made of its arrays."""
 
 import math
 import time
 import warnings
-from collections.abc import Callable
-from typing import NamedTuple, final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._arrays import Floats
 from polhode._interrupts import faults_ignored, is_from_handler
 from polhode.body import Body
-from polhode.compiled import KernelRaised, is_from_callback
+from polhode.compiled import KernelRaised, address_of, at_addresses, compiles, is_from_callback
 from polhode.core.drive import AT, SETTING
 from polhode.core.gyrostat import body_of, rate_of
 from polhode.core.ops import internal, is_gyrostat, read_only
 from polhode.core.states import STATE, form_of
-from polhode.core.status import Status
-from polhode.core.types import CarriedState, Params, Rotor, State, Stepper
+from polhode.core.status import OK, Status
+from polhode.core.types import CarriedState, Params, Rotor, State, Stepper, Vec3
 from polhode.integration import short_steps, stiffness
-from polhode.integration.binding import NO_OTHERS, Binding, OnCompile, Others, triple
-from polhode.integration.buffers import Buffers
+from polhode.integration.binding import NO_OTHERS, Binding, ById, OnCompile, Others, triple
+from polhode.integration.buffers import Buffers, check_room
+from polhode.integration.fixed import FixedSteps, driver_of
 from polhode.integration.frame import Frame
-from polhode.integration.grid import Segment
+from polhode.integration.grid import Grid, Segment, grid_of, has_pieces, segments
 from polhode.integration.nudge import Nudged
 from polhode.integration.short_steps import ShortSteps, about_short_steps, are_absurdly_short, levels_of_polhode
 from polhode.integration.stiffness import are_limited, fastest_decay, is_stiff
-from polhode.integration.trial import fault_of_torque, size_at_start, what_torque_does
+from polhode.integration.trial import fault_of_torque, size_at_start, size_where_it_begins, what_torque_does
 from polhode.integration.variable import steps_of
 from polhode.problem import HARMLESS, NO_STATE, Plan, Problem, Stats
-from polhode.solution import Solution
+from polhode.solution import Solution, assemble
 
 CHUNK_SECONDS = 0.05
 """Compiled code returns about this often, for progress and Ctrl-C."""
@@ -48,7 +52,18 @@ Progress = Callable[[int, int], None]
 """Called with the steps done and the steps in all."""
 
 
-class SimulationFailed(ArithmeticError):
+class Result(Protocol):
+    """What an exception keeps of a run: a solution of one body or of a system."""
+
+    @property
+    def message(self) -> str:
+        """How the run ended."""
+
+
+R = TypeVar("R", bound=Result)
+
+
+class SimulationFailed(ArithmeticError, Generic[R]):
     """The run could not go on. `solution` holds everything up to the last good state.
 
     Examples
@@ -66,16 +81,16 @@ class SimulationFailed(ArithmeticError):
     True
     """
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: R) -> None:
         super().__init__(solution.message)
         self.solution = solution
 
-    def __reduce__(self) -> tuple[type["SimulationFailed"], tuple[Solution]]:
+    def __reduce__(self) -> tuple[type["SimulationFailed[R]"], tuple[R]]:
         """For pickle, which would call the class with the message: failures travel between processes."""
         return type(self), (self.solution,)
 
 
-class SimulationInterrupted(KeyboardInterrupt):
+class SimulationInterrupted(KeyboardInterrupt, Generic[R]):
     """The user stopped the run. `solution` holds everything up to the last step.
 
     Examples
@@ -93,11 +108,11 @@ class SimulationInterrupted(KeyboardInterrupt):
     10.0
     """
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: R) -> None:
         super().__init__(solution.message)
         self.solution = solution
 
-    def __reduce__(self) -> tuple[type["SimulationInterrupted"], tuple[Solution]]:
+    def __reduce__(self) -> tuple[type["SimulationInterrupted[R]"], tuple[R]]:
         """For pickle, as above."""
         return type(self), (self.solution,)
 
@@ -109,13 +124,38 @@ class StepFailed(Exception):
         super().__init__()
         self.stopped, self.status = stopped, status
 
-    def failure(self) -> SimulationFailed:
+    def failure(self) -> SimulationFailed[Solution]:
         """Returns the failure with its cause and with what was computed."""
         return SimulationFailed(self.stopped.assembled(self.status))
 
     def __reduce__(self) -> tuple[type["StepFailed"], tuple[None, Status]]:
         """Leaves the run behind: Dask has an exception pickled together with the one that it follows."""
         return StepFailed, (None, self.status)
+
+
+class Blaming(Protocol):
+    """A run that says what was raised in it."""
+
+    raised: str
+
+
+@contextmanager
+def keeping(run: Blaming, assembled: Callable[[Status], Any]) -> Iterator[None]:
+    """Keeps what was computed: whatever ends the run before has it as its `solution`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SimulationInterrupted(assembled(Status.INTERRUPTED)) from None
+    except BaseException as problem:
+        if not hasattr(problem, "solution"):
+            if is_from_handler(problem):
+                problem.solution = assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
+                problem.add_note(FROM_HANDLER)
+            elif is_from_callback(problem):
+                run.raised = f"{type(problem).__name__}: {problem}"
+                problem.solution = assembled(Status.RAISED)  # type: ignore[attr-defined]
+                problem.add_note(KEPT)
+        raise
 
 
 class Cancelled(Exception):
@@ -141,9 +181,9 @@ def as_kernels_see(body: Body, *, gyrostat: bool) -> Rotor:
     return body_of((a, b, c), (1.0 / a, 1.0 / b, 1.0 / c), rotor)
 
 
-def setting_of(body: Rotor, frame: Frame, segment: Segment, plan: Plan) -> Floats:
-    """Returns the fixed numbers of a segment, as the loop takes them."""
-    shared = (*segment.window, *plan.method.tuning)
+def setting_of(body: Rotor, frame: Frame, segment: Segment, tuning: tuple[float, float]) -> Floats:
+    """Returns the fixed numbers of a segment and of the method, as the loop takes them."""
+    shared = (*segment.window, *tuning)
     setting = np.array([*body.inertia, *body.inverse, *frame.axes, *shared, *internal(body)])
     assert setting.size == SETTING
     return setting
@@ -153,6 +193,186 @@ def first_chunk(stepper: Stepper) -> int:
     """Returns the number of steps in the first chunk of a run whose progress is not shown."""
     each = stepper.evaluations_per_step
     return max(1, FIRST_EVALUATIONS // max(1, UNKNOWN_EVALUATIONS if each is None else each))
+
+
+def may_be_quick(problem: Problem) -> bool:
+    """Whether runs under this torque may be made by one call of compiled code or two."""
+    torque = problem.torque
+    return compiles() and torque.sample_kernel is None and not torque.calls_python
+
+
+class Stretch(NamedTuple):
+    """A segment of a grid, with its numbers as the loop takes them."""
+
+    segment: Segment
+    setting: Floats
+    points: NDArray[np.int64]
+    """The grid points before listed times."""
+    beyond: Floats
+    """The times from there to listed ones."""
+    counters: NDArray[np.int64]
+    """The counters at its start, as far as they are those of the segment."""
+    addresses: tuple[int, int, int]
+    """Those of setting, offset and index."""
+
+
+BEGUN = [AT.done, AT.steps, AT.due, AT.every, AT.next, AT.times]
+"""The counters that are written where a segment begins."""
+
+
+SURE = 0.2
+"""Runs that are foreseen to take less than this part of a chunk are made by one call."""
+
+
+class Kind(NamedTuple):
+    """All that is the same in runs that differ in their start and in the parameters of their torque alone.
+
+    Runs are kept by this, and made of nothing else: so none is taken for another.
+    """
+
+    loop: Callable[..., int]
+    """The compiled loop."""
+    stepper: Stepper
+    body: ById
+    grid: Grid
+    listed: bytes | None
+    """The output times; None: there is output at steps."""
+    every: int | None
+    tuning: tuple[float, float]
+    """The numbers of the method."""
+    carried: int
+    """How many numbers the torque carries."""
+    values: int
+    """How many parameters the torque has."""
+    inverses: Vec3 | None
+    """The inverse moments of a companion, which judges another run; None: they are those of the body."""
+
+    @classmethod
+    def of(
+        cls, problem: Problem, plan: Plan, binding: Binding, values: int, nudged: Nudged | None = None,
+        on_compile: OnCompile = None,
+    ) -> Self:  # fmt: skip
+        """Returns the kind of the run of a problem whose torque has a number of parameters."""
+        listed = None if problem.times is None else problem.times.tobytes()
+        inverses = None if nudged is None else triple(nudged.inverses)
+        return cls(
+            binding.loop(on_compile), binding.stepper, ById(problem.body), grid_of(problem, plan), listed,
+            problem.every, plan.method.tuning, len(problem.torque.state_names), values, inverses,
+        )  # fmt: skip
+
+
+@final
+class ReadyLoop:
+    """A compiled loop with the numbers of one body and one grid in place, ready for any start.
+
+    Each run has arrays of its own, so that threads can share this.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        times = None if kind.listed is None else np.frombuffer(kind.listed)
+        steps = self.steps = FixedSteps(segments(*kind.grid), times, kind.every)
+        self.stepper, body = kind.stepper, kind.body.value
+        self.frame = Frame.of(body)
+        self.width = STATE + kind.carried
+        self.rows = steps.rows + steps.ragged
+        check_room(self.rows, self.width)
+        kernels = as_kernels_see(body, gyrostat=body.has_rotor)
+        if kind.inverses is not None:
+            kernels = body_of(kernels.inertia, kind.inverses, internal(kernels) if is_gyrostat(kernels) else None)
+        self.carried = max(1, self.stepper.memory)
+        self.no_values = np.zeros(1)
+        arrays = Buffers(np.zeros(self.width), steps.clock, kind.values)
+        arrays.count[AT.rows] = steps.rows
+        self.stretches, before = list[Stretch](), 0
+        for segment in steps.segments:
+            setting = setting_of(kernels, self.frame, segment, kind.tuning)
+            index, offset = steps.begin(segment, before, arrays)
+            at = (address_of(setting), address_of(offset), address_of(index))
+            self.stretches.append(Stretch(segment, setting, index, offset, arrays.count.copy(), at))
+            before += segment.steps
+        self.call = at_addresses(kind.loop)
+        self.first = first_chunk(self.stepper)
+        self.pace = math.inf
+        """The seconds that a step took in the last run; other starts take about as long."""
+        self.t = steps.times_of_rows(steps.total, self.rows) if times is None else times.copy()
+        self.t_last = steps.segments[-1].t1
+        self.message = Status.OK.sentence.format(place=f"t = {self.t_last:.12g} in {steps.total} steps")
+
+    def solution(self, problem: Problem, plan: Plan, values: Floats, nudged: Nudged | None = None) -> Solution | None:
+        """Returns the run from the start of a problem; None if it has to be made in another way.
+
+        That is so if it takes long, and is to show its progress to Ctrl-C, or if it fails, and is to say why.
+        `values` are the parameters of the torque. A companion begins from slightly different numbers.
+        """
+        width, head = self.width, self.width + self.carried
+        numbers, count = np.zeros(head + self.rows * width), self.stretches[0].counters.copy()
+        q, m = problem.quaternion_start, problem.momentum_start
+        if nudged is not None:
+            q, m = nudged.quaternion, nudged.momentum
+        numbers[:width] = self.frame.inward(q, m, problem.state_start)
+        parameters = address_of(values if values.size else self.no_values)
+        at, counters = address_of(numbers), address_of(count)
+        total, begun, evaluations, seconds = self.steps.total, time.perf_counter(), 0, 0.0
+        sure = self.pace * total < SURE * CHUNK_SECONDS
+        try:
+            for number, stretch in enumerate(self.stretches):
+                (t0, _, h, last, steps), (setting, offset, index) = stretch.segment, stretch.addresses
+                if number:
+                    count[BEGUN] = stretch.counters[BEGUN]
+                given = (setting, parameters, at, at + 8 * width, offset, at + 8 * head, index, counters, t0, h, last)
+                stop = steps if sure else min(steps, self.first)
+                status = self.call(*given, stop)
+                seconds = time.perf_counter() - begun
+                if status == OK and stop < steps:
+                    if seconds * (total - stop) > CHUNK_SECONDS * stop:
+                        return None
+                    status = self.call(*given, steps)
+                    seconds = time.perf_counter() - begun
+                if status != OK:
+                    return None
+                if self.stepper.evaluations_per_step is None:  # it counts in its memory
+                    evaluations += int(numbers[head - 1])
+        except KernelRaised:
+            return None
+        self.pace = seconds / total
+        state, memory = numbers[:width], numbers[width:head]
+        out, row = numbers[head:].reshape(self.rows, width), int(count[AT.row])
+        if self.steps.ragged:
+            out[row] = state
+        rows = (self.t.copy(), *self.frame.outward(out, scaled=plan.method.unscaled))
+        end = (self.t_last, *self.frame.outward_one(state), state[STATE:].copy())
+        kept = tuple(memory[: self.stepper.memory].tolist())
+        stats = Stats(total, self._evaluations(count, evaluations), seconds)
+        return assemble(problem, plan, stats, rows, end, Status.OK, self.message, kept)
+
+    def _evaluations(self, count: NDArray[np.int64], counted: int) -> int:
+        """Returns the number of evaluations of the torque in a whole run; of some steppers they were counted."""
+        each = self.stepper.evaluations_per_step
+        if each is None:
+            return counted
+        steps = self.steps.total + int(count[AT.asides])
+        return len(self.stretches) * self.stepper.evaluations_at_start + each * steps + int(count[AT.others])
+
+
+KEPT_LOOPS = 64
+"""The number of loops that are kept, for calls that differ in their start."""
+MOST_KEPT_ROWS = 10_000
+"""Grids with more rows are not kept: 64 of them would fill the memory, and next to their rows the rest is quick."""
+
+
+def ready_loop(
+    problem: Problem, plan: Plan, binding: Binding, values: int, nudged: Nudged | None = None,
+    on_compile: OnCompile = None,
+) -> ReadyLoop | None:  # fmt: skip
+    """Returns the runs of this kind, which may have been made for another start; None: there are none."""
+    step, times = plan.step * plan.method.advance, problem.times
+    rows = problem.span / (step * (problem.every or 1)) if times is None else times.size
+    if rows > MOST_KEPT_ROWS or has_pieces(problem.torque, plan):
+        return None
+    return _ready_loops(Kind.of(problem, plan, binding, values, nudged, on_compile))
+
+
+_ready_loops = lru_cache(maxsize=KEPT_LOOPS)(ReadyLoop)
 
 
 @final
@@ -169,6 +389,13 @@ class Integration:
     """Whether steps were found to be limited by stability."""
     cancelled = False
     """Whether the run is to end after the current chunk; another thread sets it."""
+    ready: "ReadyLoop | None" = None
+    """The loop that may make the whole run by one call or two; None: there is none, or it was not enough."""
+    made: Solution | None = None
+    """What that has made."""
+    nudged: Nudged | None
+    otherwise: Callable[[], "Integration"]
+    """Where it begins, if not at the start of its problem, and the run in chunks if it turns out to be long."""
     raised = "an exception"
     """What compiled code has raised, where plain Python does not: an integer that is too large, for one."""
 
@@ -198,6 +425,17 @@ class Integration:
             if self.t_begin not in problem.torque.breakpoints:
                 self.arrays.count[AT.resumed] = 1
                 self.evaluations = -self._counted()
+
+    @classmethod
+    def at_once(
+        cls, ready: ReadyLoop, problem: Problem, plan: Plan, values: Floats, nudged: Nudged | None,
+        otherwise: Callable[[], "Integration"],
+    ) -> "Integration":  # fmt: skip
+        """Returns a run that is made by one call of compiled code or two; where that is not enough, as `otherwise`."""
+        run = object.__new__(cls)
+        run.problem, run.plan, run.values, run.nudged, run.otherwise = problem, plan, values, nudged, otherwise
+        run.ready, run.progress, run.seconds, run.short = ready, None, 0.0, 0.0
+        return run
 
     def beside(self, problem: Problem, plan: Plan, nudged: Nudged | None = None) -> "Integration":
         """Returns another run of the same body under the same torque, which need not be tried again."""
@@ -262,27 +500,22 @@ class Integration:
 
     def attempt(self) -> Solution:
         """Runs to the end, or raises without looking for the cause."""
-        try:
+        if self.ready is not None:
+            self.made = self.ready.solution(self.problem, self.plan, self.values, self.nudged)
+            if self.made is not None:
+                self.seconds = self.made.stats.seconds
+                return self.made
+            whole = self.otherwise().__dict__  # another thread may have cancelled this one meanwhile
+            self.__dict__.update({name: value for name, value in whole.items() if name != "cancelled"}, ready=None)
+        with keeping(self, self.assembled):
             status = self._run()
-        except KeyboardInterrupt:
-            raise SimulationInterrupted(self.assembled(Status.INTERRUPTED)) from None
-        except BaseException as problem:
-            if not hasattr(problem, "solution"):
-                if is_from_handler(problem):
-                    problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
-                    problem.add_note(FROM_HANDLER)
-                elif is_from_callback(problem):
-                    self.raised = f"{type(problem).__name__}: {problem}"
-                    problem.solution = self.assembled(Status.RAISED)  # type: ignore[attr-defined]
-                    problem.add_note(KEPT)
-            raise
         if status != Status.OK:
             raise StepFailed(self, status)
         return self.assembled(status)
 
     def compiled(self) -> Callable[..., int]:
         """Returns the compiled loop, ready to run."""
-        return self.binding.loop(self.on_compile)
+        return self.binding.loop(self.on_compile) if self.ready is None else self.ready.call
 
     def _run(self) -> Status:
         drive = self.compiled()
@@ -469,7 +702,7 @@ class Integration:
 
     def setting(self, segment: Segment) -> Floats:
         """Returns the fixed numbers of a segment, as the loop takes them."""
-        return setting_of(self.body, self.frame, segment, self.plan)
+        return setting_of(self.body, self.frame, segment, self.plan.method.tuning)
 
     # --- the result
 
@@ -478,15 +711,12 @@ class Integration:
         done, arrays, plan = self.done, self.arrays, self.plan
         t_last = self._time()
         t, states = self.steps.output(arrays, done, self.problem.t_end, ended=status == Status.OK)
-        q, m, z = self.frame.outward(states, scaled=plan.method.unscaled)
-        last_q, last_m = self.frame.outward_one(arrays.state)
+        rows = (t, *self.frame.outward(states, scaled=plan.method.unscaled))
+        end = (t_last, *self.frame.outward_one(arrays.state), self._carried())
         memory = tuple(arrays.carried[: self.stepper.memory].tolist()) if done else ()
         stats = Stats(done, self.nfev, self.seconds)
         message = self.message(status, t_last, done)
-        return Solution(
-            self.problem, plan, stats, t, q, m, status, message, t_last, last_q, last_m, memory,
-            state=z, last_state=self._carried(),
-        )  # fmt: skip
+        return assemble(self.problem, plan, stats, rows, end, status, message, memory)
 
     @property
     def done(self) -> int:
@@ -496,6 +726,8 @@ class Integration:
     @property
     def nfev(self) -> int:
         """The number of evaluations of the torque so far, in all steps and steps aside."""
+        if self.ready is not None:
+            return 0 if self.made is None else self.made.nfev
         count, each = self.arrays.count, self.stepper.evaluations_per_step
         if each is None:
             return self.evaluations + (self._counted() if count[AT.done] else 0)
@@ -523,8 +755,9 @@ class Integration:
         q, m = self.frame.outward_one(self.arrays.state)
         place = f"at the very start, at t = {self.t_begin:.12g}"
         message = f"the torque {self.problem.torque.name} raised {type(problem).__name__}: {problem} {place}"
-        rows = np.array([self.t_begin]), q[None], m[None]
-        return Solution(self.problem, self.plan, Stats(), *rows, Status.RAISED, message, self.t_begin, q, m)
+        end = (self.t_begin, q, m, z := self._carried())
+        rows = (np.array([self.t_begin]), q[None], m[None], z[None])
+        return assemble(self.problem, self.plan, Stats(), rows, end, Status.RAISED, message)
 
     def _sentence(self, status: Status, t: float, done: int) -> str:
         if status == Status.OK:
@@ -563,6 +796,9 @@ class Integration:
         if not (momentum == 0.0 or 1.0 / HARMLESS < momentum < HARMLESS):
             power = round(math.log10(moments.max()) - math.log10(momentum))
             return f"choose a unit of time in which the momentum is nearer to one, here 1e{power} s"
+        strongest = float(np.abs(np.asarray(self.values, dtype=np.float64)).max(initial=0.0))
+        if strongest > HARMLESS:
+            return f"check the numbers of the torque {self.problem.torque.name} and their units: one is {strongest:.3g}"
         return usual
 
     def _fault(self, t: float) -> str | None:
@@ -617,4 +853,15 @@ def solve(
     on_compile: OnCompile = None,
 ) -> Solution:  # fmt: skip
     """Runs a plan to the end, or raises with what there is."""
+    torque = problem.torque
+    plain = begin is None and progress is None and not plan.method.variable_steps and not torque.breakpoints
+    if plain and may_be_quick(problem):
+        given = list(torque.parameters(problem.body))
+        values = np.array(_check.numbers("parameters", given, len(given)))
+        sized = plan.replace(torque_size=size_where_it_begins(problem, values)) if plan.torque_size is None else plan
+        binding = Binding(problem, sized, NO_OTHERS, driver_of)
+        if (ready := ready_loop(problem, sized, binding, values.size, None, on_compile)) is not None:
+            found = ready.solution(problem, sized, values)
+            if found is not None:
+                return found
     return Integration(problem, plan, begin, progress, on_compile).solution()

@@ -1,9 +1,18 @@
-"""A warning where adaptive steps have become so short that a run would take very long."""
+"""Warnings of adaptive steps that have become so short that a run would take very long, and of given ones too long."""
 
-from typing import Any
+from __future__ import annotations
 
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from polhode._check import LongSteps
 from polhode._check import levels_of_polhode as levels_of_polhode
+from polhode.methods import Method
 from polhode.problem import Plan, Problem
+
+if TYPE_CHECKING:
+    from polhode.solution import Solution
 
 LOOK_STEPS = 10_000
 """The number of steps between two looks at their length."""
@@ -11,11 +20,19 @@ SHORT_TURN_RADIANS = 1e-4
 """A mean turn in a step that is absurdly short. At tolerances of 1e-6 to 1e-16 a smooth torque has 0.8 to 0.05 in a
 step, and a motion that is held at a jump of its torque, at 1e-7 to 1e-13, 5e-6 to 1e-9."""
 
-PACE_STEPS = 1_000_000
+PACE_STEPS = 100_000
 """The number of steps between two looks at how far they lead."""
-PACE_PART = 1e-5
+PACE_PART = 1e-6
 """The part of the span that so many steps make at least in a run that ends in hours. Before a pole of the torque there
 are endlessly many steps, each of which leads less far than the one before."""
+
+
+LOOK_TURN_RADIANS = 0.1
+"""A turn in a step from which on it is looked at what was conserved; with shorter ones errors need many steps."""
+LARGEST_DRIFT = 0.01
+"""A conserved quantity that has changed by more than this part of it shows that steps are too long."""
+GOOD_TURN_RADIANS = 0.3
+"""A turn in a step that every method takes."""
 
 
 class ShortSteps(UserWarning):
@@ -29,6 +46,43 @@ class ShortSteps(UserWarning):
     ...     run = ph.simulate(ph.Body([1, 2, 2.8]), ph.HeavyTop(1), omega=[0.1, 2, 0], t_span=(0, 1), rtol=1e-6)
     ...
     """
+
+
+def warn_of_long_steps(made: Solution, whose: str = "") -> None:
+    """Warns if the steps of a run, which its user chose, were too long for its method."""
+    plan, body = made.plan, made.problem.body
+    fastest = max(math.hypot(*made.problem.momentum_start.tolist()), math.hypot(*made.last_momentum.tolist()))
+    least = min(body.moments)
+    if plan.method.variable_steps or (
+        abs(plan.step) * fastest < LOOK_TURN_RADIANS * least and made.stats.steps < LOOK_STEPS
+    ):
+        return
+    rates = math.hypot(*made.problem.omega_start.tolist()), math.hypot(*body.rate(made.last_momentum).tolist())
+    say_steps_are_long(plan.method, min(abs(plan.step), abs(made.problem.span)), rates, made.drift(), whose)
+
+
+def say_steps_are_long(
+    method: Method, step: float, rates: tuple[float, float], drift: tuple[str, float], whose: str = ""
+) -> None:
+    """Warns if a step turns a body too far for the method, or if a conserved quantity has drifted.
+
+    The rates are those at the start and at the end, in rad/s.
+    """
+    rate = rates[0] if step * rates[0] > method.longest_turn else max(rates)  # a run that blew up ends with any rate
+    turn, (name, change), reasons = step * rate, drift, []
+    if turn > method.longest_turn:
+        reasons.append(f"one turns {whose or 'the body'} by {turn:.3g} rad")
+    if change > LARGEST_DRIFT:
+        of_whom = f" of {whose}" if whose else ""
+        reasons.append(f"the {name}{of_whom}, which is conserved, is off by {100 * change:.3g} % at the end")
+    if not reasons:
+        return
+    shorter = f"steps of {GOOD_TURN_RADIANS / rate:.1g} s or less" if turn > GOOD_TURN_RADIANS else "shorter steps"
+    exact = (
+        ", a method whose free bodies turn exactly, such as Strang," if method.longest_turn < step * rates[0] else ""
+    )
+    message = f"steps of {step:.3g} s are too long for {method.name}: {' and '.join(reasons)}; take {shorter}{exact}"
+    warnings.warn(f"{message} or rtol, which chooses them", LongSteps, stacklevel=levels_of_polhode())
 
 
 def are_absurdly_short(plan: Plan, steps: Any, length: Any, rate: Any) -> Any:

@@ -27,6 +27,8 @@ SHORT_LIVED = 30.0
 """What has fallen by this many powers of e within the span is a transient."""
 DIFFERENCE = 2.0**-26
 """Derivatives are differences over this part of a radian, and of the rate: the root of the rounding error."""
+DRY_LOOKS = (1e-6, 1e-9)
+"""The parts of the rate at which a torque is looked at, to see whether it falls to zero with the rate."""
 LOOK_STEPS = 1000
 """The number of steps between two looks at whether stability limits their length."""
 LIMITED = (0.25, 1.5)
@@ -135,6 +137,33 @@ def _added(a: Vec3, b: Vec3) -> Vec3:
 def _cross(a: NDArray[Any]) -> Floats:
     x, y, z = a.tolist()
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def is_dry(torque: Torque, values: Floats, t: float, q: Floats, w: Floats, z: Floats = NO_STATE) -> bool:
+    """Whether a torque brakes the body with a size that does not fall to zero with the rate: dry friction.
+
+    Where the rate is zero such a torque has no value that would keep the body there, and steps lead nowhere.
+    """
+    if not torque.depends & Depends.RATE:
+        return False
+    attitude, carried = tuple(q.tolist()), tuple(z.tolist())
+    rate = w / np.linalg.norm(w) * max(float(np.linalg.norm(w)), 1e-3) if w.any() else np.full(3, 1e-3)
+
+    def jump(share: float) -> Floats:
+        """Returns by how much the torque changes where the rate passes through zero."""
+        x, y, z = (share * rate).tolist()
+        ahead, back = (torque.called(t, attitude, v, values, carried) for v in ((x, y, z), (-x, -y, -z)))
+        return np.asarray(np.array(ahead, dtype=float) - np.array(back, dtype=float))
+
+    try:
+        with np.errstate(all="ignore"):
+            small, smaller = jump(DRY_LOOKS[0]), jump(DRY_LOOKS[1])
+    except Exception as problem:  # the user's code may raise anything
+        if is_from_handler(problem):
+            raise
+        return False
+    size = float(np.linalg.norm(smaller))
+    return bool(size > 0.5 * float(np.linalg.norm(small)) > 0.0 and smaller @ rate < 0.0 and math.isfinite(size))
 
 
 def is_stiff(decay: float, rate: float, span: float) -> bool:

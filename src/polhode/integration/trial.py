@@ -111,6 +111,10 @@ ALONG = 0.1
 """The share of a torque that must lie along the rate, or against it, to say that it drives or brakes the body."""
 
 
+OR_RTOL = ", or give rtol instead of step"
+"""What else to try, for who has not given it."""
+
+
 def what_torque_does(
     torque: Torque, values: Floats, t: float, q: Quat, w: Vec3, z: tuple[float, ...], momentum: float, step: float
 ) -> str | None:
@@ -127,10 +131,7 @@ def what_torque_does(
             "the motion may end here, and no step leads beyond; if it should not, look at the sign of the torque"
         )
     if along < -ALONG:
-        return (
-            f"the torque stops the body within {within:.1g} s (it is stiff): take steps shorter than that, or give "
-            "rtol instead of step"
-        )
+        return f"the torque stops the body within {within:.1g} s (it is stiff): take steps shorter than that{OR_RTOL}"
     return None
 
 

@@ -82,7 +82,6 @@ REMOVED = {"g4": "G8"}
 """Methods that there were, with what to use instead (docs/decisions/0010-less.md)."""
 
 
-@cache
 def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
     """Returns what short names such as SABA4 stand for: one of polhode's methods and the value of an option."""
     return {
@@ -103,20 +102,17 @@ def find(name: str, **options: Any) -> Method:
 @lru_cache(maxsize=256)
 def _named(name: str) -> Method:
     bare, listed = _parts(name)
-    if isinstance(bare, str) and bare.lower() in short_names():
-        short, (bare, implied) = bare, short_names()[bare.lower()]
+    shortened = short_names()
+    if isinstance(bare, str) and bare.lower() in shortened:
+        short, (bare, implied) = bare, shortened[bare.lower()]
         if listed.keys() & implied.keys():
             raise ValueError(f"{short} says which {' and '.join(implied)} of {bare} is meant: do not give it twice")
         listed = implied | listed
     if isinstance(bare, str) and bare.lower() in REMOVED:
         raise ValueError(f"there is no method {bare!r} any more: use {REMOVED[bare.lower()]!r}")
-    known = _own() if isinstance(bare, str) and bare.lower() in _own_names() else catalogue()
+    is_own = isinstance(bare, str) and bare.lower() in map(str.lower, _own())
+    known = _own() if is_own else catalogue()
     return known[_check.choice("method", bare, known, command="polhode methods --all")].replace(**listed)
-
-
-@cache
-def _own_names() -> frozenset[str]:
-    return frozenset(name.lower() for name in _own())
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:

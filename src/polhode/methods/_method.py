@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 from polhode import _check
 from polhode.core.compose import Scheme, Splitting, Stage
+from polhode.core.flows import kick
+from polhode.core.gyrostat import veer
 from polhode.core.operations import operations_of
 from polhode.core.types import Depends
 
@@ -216,6 +218,16 @@ class Method:
         return bool(getattr(self.scheme, "has_corrector", False))
 
     @cached_property
+    def longest_turn(self) -> float:
+        """The angle in rad by which a step may turn a body; infinite if free bodies turn exactly, however far."""
+        scheme = getattr(self.scheme, "leapfrog", self.scheme)
+        stages = getattr(getattr(scheme, "splitting", scheme), "stages", ())
+        drifts = {s.flow for s in stages if s.flow not in (kick, veer)}
+        if len(drifts) == 1 or self.orders(free=True) == (None, None):
+            return math.inf
+        return max(1.0, 0.0 if self.model is None else self.model.longest_turn)
+
+    @cached_property
     def steps_systems(self) -> bool:
         """Whether it steps systems of bodies that act on each other: splittings do whose drifts are all alike.
 
@@ -256,8 +268,9 @@ class Method:
 
     def replace(self, **values: Any) -> "Method":
         """The same method with other values of its options."""
+        key = tuple((name, type(value), value) for name, value in values.items())  # 1 and True are equal
         try:
-            return self._variants[tuple(values.items())]
+            return self._variants[key]
         except (KeyError, TypeError):  # not asked for before, or with values that cannot be looked up
             pass
         known = {option.name: option for option in self.options}
@@ -265,11 +278,11 @@ class Method:
         made = self._made({name: chosen[name] for name, o in known.items() if chosen.get(name, o.default) != o.default})
         with suppress(TypeError):
             if len(self._variants) < KEPT_VARIANTS:
-                self._variants[tuple(values.items())] = made
+                self._variants[key] = made
         return made
 
     @cached_property
-    def _variants(self) -> dict[tuple[tuple[str, Any], ...], "Method"]:
+    def _variants(self) -> dict[tuple[tuple[str, type, Any], ...], "Method"]:
         """The methods that `replace` has made: to look options up takes longer than a short run."""
         return {}
 

@@ -40,7 +40,6 @@ COMOVING_MODEL = StepModel(
 """Steps where the scheme takes part in the free motion: turns are those about the momentum."""
 
 
-@cache
 def in_motion(nodes: int, compensated: bool) -> Callable[[int], Increments]:
     """Returns, for bodies symmetric about an axis, the scheme of what a torque adds to their free motion."""
     return partial(comoving_collocation, nodes, compensated=compensated)

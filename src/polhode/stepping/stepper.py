@@ -30,7 +30,7 @@ from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.methods.exact import Exact
 from polhode.problem import Problem, Stats
-from polhode.solution import Solution
+from polhode.solution import Solution, assemble
 from polhode.stepping.engine import KICK, Bodies, Engine, Failure, Recipe
 from polhode.torques import CustomTorque, SumTorque, Torque
 from polhode.torques._sums import terms_of
@@ -831,10 +831,10 @@ class Stepper:
         scaled = self._method.unscaled
         (q, m, z), (last_q, last_m, last_z) = self._outward(states, scaled=scaled), self._outward()
         told = message or f"reached t = {self.t:.12g} in {self._steps} steps"
-        return Solution(
-            self._problem(), self._plain.lead.plan, self._stats(), t, q[0], m[0], status, told, self.t,
-            last_q[0].copy(), last_m[0].copy(), tuple(self._memory()[0].tolist()), torque_changed=self._is_disturbed,
-            state=z[0], last_state=last_z[0].copy(),
+        end = (self.t, last_q[0].copy(), last_m[0].copy(), last_z[0].copy())
+        return assemble(
+            self._problem(), self._plain.lead.plan, self._stats(), (t, q[0], m[0], z[0]), end, status, told,
+            tuple(self._memory()[0].tolist()), torque_changed=self._is_disturbed,
         )  # fmt: skip
 
     def _ensemble(self) -> Ensemble:

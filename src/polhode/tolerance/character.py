@@ -17,13 +17,14 @@ from polhode.compiled import named
 from polhode.core.exact import effort, finest
 from polhode.core.ops import read_only
 from polhode.core.quat import multiply, to_body, to_space
+from polhode.core.table import tables_in
 from polhode.core.types import Depends, Quat, Rotor, UserTorque, Vec3
 from polhode.core.vec import dot
 from polhode.integration.binding import triple
 from polhode.integration.cost import may_be_dear, seconds_a_call
 from polhode.integration.grid import MANY_BREAKPOINTS, between_stops
-from polhode.integration.quick import may_be_quick
-from polhode.integration.stiffness import fastest_change, fastest_decay, is_stiff
+from polhode.integration.loop import may_be_quick
+from polhode.integration.stiffness import fastest_change, fastest_decay, is_dry, is_stiff
 from polhode.integration.trial import size_at_start, size_or_zero
 from polhode.methods import Method
 from polhode.problem import Problem
@@ -83,6 +84,8 @@ class Sizes(NamedTuple):
     """Whether the torque may jump or bend where no breakpoint says so."""
     stiff: bool = False
     """Whether disturbances die out so much faster than the motion goes on that implicit steps pay."""
+    dry: bool = False
+    """Whether the torque brakes the body with a size that does not fall to zero with the rate: dry friction."""
     uneven: bool = False
     """Whether the torque is hundreds of times as large at a few attitudes or times as at the others: a wall, which the
     body may never reach, or a pulse."""
@@ -193,7 +196,9 @@ class Trial:
     @cached_property
     def content(self) -> str | None:
         """A name for what the torque does, which others have only if they do the same; None: it has none."""
-        return None if self.problem.torque.state_names else named(self.problem.torque.torque_kernel)
+        if self.problem.torque.state_names or (name := named(self.problem.torque.torque_kernel)) is None:
+            return None
+        return f"{name} with tables {tables}" if (tables := tables_in(self.parameters)) else name
 
 
 def character(problem: Problem, trial: Trial | None = None) -> Character:
@@ -210,7 +215,8 @@ def character(problem: Problem, trial: Trial | None = None) -> Character:
     rate2, nutation2 = effort(rotor, start)
     free_rate = math.sqrt(max(rate2, 0.0))
     steadiness = free_rate / math.sqrt(nutation2) if nutation2 > 0.0 else math.inf
-    stiff = starts_stiff(problem)
+    dry = _is_dry(problem, trial)
+    stiff = not dry and starts_stiff(problem)
     swing = 0.0 if stiff else math.sqrt(size * max(j))  # a stiff torque ends the motion where it begins
     rate, torque_ratio = max(math.hypot(free_rate, swing), _carried_rate(problem)), _ratio(size, twice_kinetic)
     span, pieces = abs(problem.span), max(narrow, _pieces(problem))
@@ -230,7 +236,7 @@ def character(problem: Problem, trial: Trial | None = None) -> Character:
     depends = torque.depends & ~Depends.TIME if torque.has_value_at_all_times else torque.depends
     return Character(
         span, rate, torque_ratio, depends, symmetric, pieces, steadiness, harmony(problem, trial),
-        equal_parts(problem), torque.may_bend, stiff, uneven, leverage, free_rate, carries_change(torque),
+        equal_parts(problem), torque.may_bend, stiff, dry, uneven, leverage, free_rate, carries_change(torque),
         comoving=comoving, knot_pieces=knot_pieces, knot_error=knot_error, dearness=dearness(problem, trial),
     )  # fmt: skip
 
@@ -260,7 +266,8 @@ def _of_gyrostat(problem: Problem, start: Vec3, trial: Trial) -> Character:
     size, uneven, narrow = _largest_torque(problem, 0.5 * twice_kinetic, trial)
     nutation = math.sqrt(float((g * g * i).sum())) / math.sqrt(float(i[0]) * float(i[1]) * float(i[2]))
     turning, now = math.sqrt(twice_kinetic / least), math.hypot(*(own / i).tolist())
-    stiff = starts_stiff(problem)
+    dry = _is_dry(problem, trial)
+    stiff = not dry and starts_stiff(problem)
     swing = 0.0 if stiff else math.sqrt(size / least)
     rate = max(math.hypot(turning + nutation, swing), _carried_rate(problem))
     _, nutation2 = effort(Rotor(triple(i), triple(1.0 / i)), triple(own))
@@ -274,7 +281,7 @@ def _of_gyrostat(problem: Problem, start: Vec3, trial: Trial) -> Character:
         span, rate, torque_ratio, torque.depends, symmetric=False, pieces=pieces,
         steadiness=rate / changes if changes > 0.0 else math.inf, harmony=harmony(problem, trial),
         parts=equal_parts(problem), may_bend=torque.may_bend,
-        stiff=stiff, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True,
+        stiff=stiff, dry=dry, uneven=uneven, leverage=leverage, free_rate=now, gyrostat=True,
         rotor_ratio=rotor_ratio, carries=carries_change(torque), knot_pieces=knot_pieces, knot_error=knot_error,
         dearness=dearness(problem, trial),
     )  # fmt: skip
@@ -297,6 +304,14 @@ def _knots(problem: Problem, rate: float, torque_ratio: float) -> tuple[float, f
         return 1.0, 0.0
     error = KNOT_ERROR * torque.roughness * torque_ratio * rate
     return abs(problem.span) / between_stops(problem, at_knots=True)[1], error
+
+
+def _is_dry(problem: Problem, trial: Trial) -> bool:
+    """Whether the torque is dry friction, or has a part of it."""
+    if not problem.torque.depends & Depends.RATE or problem.torque.sample_kernel is not None:
+        return False
+    start = (problem.t_start, problem.quaternion_start, problem.omega_start, problem.state_start)
+    return is_dry(problem.torque, read_only(trial.values), *start)
 
 
 def starts_stiff(problem: Problem) -> bool:

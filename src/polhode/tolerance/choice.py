@@ -2,21 +2,19 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import NamedTuple
 
+from polhode.core.judge import COARSER, ROUND_NUMBERS, WORTH_ALLOWING, allowed, fewer, growth, on_grid
 from polhode.core.polished import LONGEST_TURN
 from polhode.core.types import Depends
 from polhode.methods import Method, StepModel
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem
 from polhode.tolerance.character import Character
-from polhode.tolerance.estimate import ALIKE, COARSER, MANY_ROWS, Factors
+from polhode.tolerance.estimate import ALIKE, MANY_ROWS, Factors, where_errors_grow
 
 MOST_STEPS = 2e9
 """No run has more steps: it takes minutes at best. A billion radians under a weak torque ask for 1.5e9."""
-WORTH_A_GRID = 1.15
-"""Steps may become this many times more numerous, so that listed times are ends of steps and need no steps aside."""
 LONG_RUN_STEPS = 1e5
 """The number of steps from which on it pays to compile anew for a shorter step."""
 UNKNOWN_TURN_RADIANS = 1.0
@@ -42,23 +40,13 @@ SPLITTINGS = {False: ("SABA",), True: ("SABA", "ABA1064")}
 """The splittings that are candidates, for many bodies or for one: ABA1064 is hardly ever the cheapest for one body
 (docs/decisions/0010-less.md)."""
 
-FACTOR_WHERE_ROUNDING_GROWS = 4.0
-"""The factor of compensated collocation where a torque can bring the body to rest: near an unstable rest its rounding
-grows, and a companion shows it in one direction only."""
 BRINGS_TO_REST_RATIO = 0.1
 """The torque ratio from which on a torque can do so."""
 FACTOR_AT_BENDS = 5.0
 """The factor of the estimate where a torque may bend: an error in the place of a bend is of the first order, of which a
 companion with steps longer by a quarter shows one quarter."""
-UNSTABLE_GROWTH = 10.0
-"""How much further iterations go under a strong torque, which may bring the body near an unstable rest, where all
-errors grow."""
-ITERATION_SHARE = 0.03
-"""The part of the tolerance that iterations may use up."""
 LESS_SOLVED = 5.0
 """The error that a companion's iterations may leave, over that of the run which it judges."""
-WORTH_ALLOWING = 1e-15
-"""Iterations that are to leave less go on to round-off."""
 
 
 # --- a candidate -----------------------------------------------------------------------------------------------------
@@ -101,20 +89,22 @@ class Candidate:
     longest_turn: float = math.inf
     """The longest turn in a step with which the method follows the motion, in radians; beyond it errors are chance."""
 
+    grows: bool = False
+    """Whether the torque may bring the body near an unstable rest, where all errors grow in one direction: then a
+    companion may be near by chance, and an estimate close to the tolerance is checked by a second one."""
+
     def plan(self, problem: Problem, n: float, rtol: float, *, coarser: float = 0) -> Plan:
         """Returns the plan with n steps, or that of a companion, which has `COARSER` to this power as many."""
         if self.method.adaptive:
             n = COARSER**coarser * n
             longest = problem.span * self.first / (self.least_steps * n)  # a bound that binds must differ, too
             return self._in_pieces(Plan(_with_tolerance(self.method, n), longest), longest, coarser)
-        steps = on_grid(max(1, math.ceil(n)), self.parts)
+        steps = on_grid(max(1, math.ceil(n)), self.parts, 1)
         if problem.times is None and steps > MANY_ROWS:
             steps = -(-steps // ALIKE) * ALIKE
         run_step, prepared_step = problem.span / steps, self._prepared_step(problem.span / steps, steps)
         if coarser:
-            fewer = max(1, math.floor(COARSER**coarser * steps))
-            even = fewer // self.parts * self.parts if self.parts else 0
-            steps = even if WORTH_A_GRID * even >= fewer else fewer
+            steps = fewer(steps, self.parts, COARSER**coarser)
         method = self.method
         if method.collocation:
             # The companion solves its equations worse, so that the distance shows what iterations leave.
@@ -155,12 +145,6 @@ class Candidate:
         )  # fmt: skip
 
 
-def on_grid(steps: int, parts: int) -> int:
-    """Returns a few more steps, if then all listed times are ends of some."""
-    even = math.ceil(steps / parts) * parts if parts else steps
-    return even if even <= WORTH_A_GRID * steps else steps
-
-
 def _with_tolerance(method: Method, n: float) -> Method:
     method = method.replace(rtol=float(f"{n**-8.0:.3g}"))
     return method.replace(largest=True) if method.bare_name == ANY_TORQUE else method
@@ -168,27 +152,13 @@ def _with_tolerance(method: Method, n: float) -> Method:
 
 def _iterated(method: Method, rtol: float, steps: float) -> Method:
     """Returns collocation whose equations are solved as well as it matters."""
-    allowed = _allowed(rtol, steps)
-    return method.replace(tolerance=allowed if allowed > WORTH_ALLOWING else 0.0)
-
-
-def _allowed(rtol: float, steps: float) -> float:
-    """Returns an error of an iteration that does not show: 1 or 3 times a power of ten, a name for a person."""
-    most = max(ITERATION_SHARE * rtol / steps, 1e-17)
-    power = math.floor(math.log10(most))
-    return _round_number(3 if most >= 3 * 10.0**power else 1, power)
-
-
-@lru_cache(maxsize=128)
-def _round_number(digit: int, power: int) -> float:
-    """Returns the float that a person writes so."""
-    return float(f"{digit}e{power}")
+    residual = allowed(ROUND_NUMBERS, rtol, steps)
+    return method.replace(tolerance=residual if residual > WORTH_ALLOWING else 0.0)
 
 
 def _growth(c: Character) -> float:
     """Returns the factor by which errors of iterations count more than their sum."""
-    unstable = 1.0 + UNSTABLE_GROWTH * min(1.0, c.torque_ratio)
-    return (2.0 + 0.06 * min(1.0, c.torque_ratio) * c.turn) * c.leverage * unstable
+    return growth(c.torque_ratio, c.turn, c.leverage)
 
 
 def _factors(method: Method) -> Factors:
@@ -201,10 +171,10 @@ def _factors(method: Method) -> Factors:
 
 def candidate(method: Method, c: Character, rtol: float, spare: Method | None = None) -> Candidate:
     """Returns a method with a first guess of its steps."""
-    c = c.seen_by(method)
+    grows, c = c.torque_ratio > BRINGS_TO_REST_RATIO, c.seen_by(method)
     factors = _factors(method)
     if factors.rounding == factors.truncation and c.torque_ratio > BRINGS_TO_REST_RATIO:
-        factors = Factors(FACTOR_WHERE_ROUNDING_GROWS, FACTOR_WHERE_ROUNDING_GROWS)
+        factors = where_errors_grow(factors)
     if c.may_bend:
         factors = factors._replace(truncation=max(factors.truncation, FACTOR_AT_BENDS))
     orders = method.orders(free=False)
@@ -214,9 +184,9 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
     if method.adaptive:
         first = math.pow(10.0 * max(c.turn, 2.0) / rtol, 1 / 8)
         least = max(LEAST_VARIABLE_STEPS, 2 * c.pieces)
-        return Candidate(method, 8.0, first, factors, least_steps=least, at_knots=at_knots)
+        return Candidate(method, 8.0, first, factors, least_steps=least, at_knots=at_knots, grows=grows)
     if all(n is None for n in _orders(method, c)):
-        return Candidate(method, 0.0, max(1.0, c.turn), factors)
+        return Candidate(method, 0.0, max(1.0, c.turn), factors, grows=grows)
     turn, order = _first_turn(method, c, rtol)
     stretch = c.reach / max(c.rate, 1e-300)
     model = model_of(method, symmetric=c.comoving is not None)
@@ -230,7 +200,7 @@ def candidate(method: Method, c: Character, rtol: float, spare: Method | None = 
         longest = model.longest_turn
     return Candidate(
         method, order, first, factors, stretch, effort=effort, leverage=c.leverage, growth=_growth(c), parts=c.parts,
-        spare=spare, rounding=rounding, at_knots=at_knots, longest_turn=longest,
+        spare=spare, rounding=rounding, at_knots=at_knots, longest_turn=longest, grows=grows,
     )  # fmt: skip
 
 
@@ -337,7 +307,7 @@ def choose(c: Character, rtol: float, outputs: int | None, *, many: bool = False
         return candidate(find_method(STIFF), c, rtol)
     # Equal steps err by where in a step a torque bends, and a companion may err alike; or they are short everywhere for
     # the sake of a pulse.
-    if c.may_bend or c.uneven:
+    if c.may_bend or c.uneven or c.dry:
         return candidate(find_method(ANY_TORQUE), c, rtol)
     if c.carries:  # no splitting takes such a torque, and sums of its numbers are not compensated
         return candidate(find_method(COLLOCATION).replace(compensated=False), c, rtol)
@@ -399,7 +369,7 @@ def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, man
 def _passages(c: Character, turn: float, shown: int) -> int:
     """Returns how often a corrector enters or leaves: once at the start, once an output, thrice off the grid."""
     steps = math.ceil(c.turn / turn)
-    even = c.parts and on_grid(steps, c.parts) % c.parts == 0
+    even = c.parts and on_grid(steps, c.parts, 1) % c.parts == 0
     return 1 + shown if even else 3 * shown - 1  # the last one is at the end
 
 
@@ -426,14 +396,14 @@ def _iteration(method: Method, c: Character, rtol: float) -> Iteration:
     c = c.seen_by(method)
     turn, _ = _first_turn(method, c, rtol)
     steps = max(c.turn / turn, 1.0)
-    return Iteration(turn, steps, _allowed(rtol, steps * _growth(c)))
+    return Iteration(turn, steps, allowed(ROUND_NUMBERS, rtol, steps * _growth(c)))
 
 
 def _collocation_cost(name: str, c: Character, rtol: float) -> float:
     """Returns the cost of collocation: each iteration brings fewer digits the longer the step is."""
     method = find_method(name)
-    turn, steps, allowed = _iteration(method, c, rtol)
-    light = allowed > COMPENSATION_SHOWS
+    turn, steps, residual = _iteration(method, c, rtol)
+    light = residual > COMPENSATION_SHOWS
     model = model_of(method, symmetric=c.comoving is not None)
     assert model is not None
     if model.is_comoving:  # an iteration makes the error smaller by about the torque ratio
@@ -442,11 +412,11 @@ def _collocation_cost(name: str, c: Character, rtol: float) -> float:
         if ATTITUDE_ROUNDING * eps * seen.turn * math.sqrt(steps) > rtol:
             return math.inf
         nearer = 0.35 * eps * turn * turn / (1.0 + 40.0 * eps)
-        iterations = math.log(max(allowed, 1e-16) / eps) / math.log(min(max(nearer, 1e-16), 0.9))
+        iterations = math.log(max(residual, 1e-16) / eps) / math.log(min(max(nearer, 1e-16), 0.9))
         step = model.step_cost if light else model.compensated_step_cost
         iterations = max(2.0, iterations)
         return steps * (step + (model.iteration_cost + COLLOCATION_NODES * c.dearness) * iterations)
-    iterations = 0.9 - 0.66 * math.log10(allowed) * math.pow(0.5 * turn, 0.6)
+    iterations = 0.9 - 0.66 * math.log10(residual) * math.pow(0.5 * turn, 0.6)
     cost = model.step_cost + model.iteration_cost * iterations
-    cost += 0.0 if allowed > WORTH_ALLOWING else ROUND_OFF_STEP_COST
+    cost += 0.0 if residual > WORTH_ALLOWING else ROUND_OFF_STEP_COST
     return steps * ((PLAIN_STEP_SHARE * cost if light else cost) + COLLOCATION_NODES * c.dearness * iterations)

@@ -6,7 +6,6 @@ moments means, and how all of that grows along this motion.
 """
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,15 +14,17 @@ from numpy.typing import NDArray
 
 from polhode._arrays import Floats, dots
 from polhode._check import FEW_NUMBERS
+from polhode.core import judge
+from polhode.core.judge import FACTOR_WHERE_ERRORS_GROW, FIRST_TURN, NUDGE, SECOND_TURN, nears_separatrix, turned
+from polhode.core.located import NEGLIGIBLE
 from polhode.core.states import LEAST_SHARE, NO_ERROR
 from polhode.integration.nudge import Nudged
+from polhode.methods import Method
 from polhode.problem import Plan, Problem
 from polhode.solution import Solution
 
-COARSER = 0.8
-"""The steps of the companion for one step of the run."""
-FIRST_STOP = 0.37
-"""The part of the way to its first row at which a companion makes a stop."""
+SHORTER_THAN_MEAN = 0.7
+"""The longest step of a companion over the mean step of its run, where steps end at bends of the torque."""
 ALIKE = 5
 """After so many steps of the run its companion has made a whole number, too: there the two can be compared for
 nothing."""
@@ -33,31 +34,9 @@ STEPS_WITH_ROWS = 1000
 """The number of steps for which DOP853, whose steps are not known beforehand, is compared in listed rows."""
 CHECKS = 100
 """The number of rows up to which all are compared, however few steps there are."""
-CLOSE = 0.05
-"""Estimates of more than this part of the tolerance are close to it: where errors may grow, a second companion is
-asked."""
-CHECKING = 0.5
-"""A companion that is asked as a second one, because errors may have grown in a direction that the first does not show,
-has the steps of its run times `COARSER` to this power: it errs less than the first, whose estimate it checks."""
 NOISE = 1e-13
 """Carried numbers that are smaller than this part of the largest one, in a run and its companion, are round-off: the
 last digits by which the two begin apart, and what some thousand steps make of them."""
-NUDGE = 2.0**-52
-"""The relative change of the companion's momentum and inverse moments."""
-
-
-def _turn(a: float, b: float, c: float) -> Floats:
-    """Returns the turn by these half angles about body axes, in ulps, as a matrix for quaternions as rows."""
-    a, b, c = (x * 2.0**-53 for x in (a, b, c))
-    return np.array([[1.0, a, b, c], [-a, 1.0, -c, b], [-b, c, 1.0, -a], [-c, -b, a, 1.0]])
-
-
-TURN, SECOND_TURN = _turn(3.0, -2.4, 1.8), _turn(-1.5, 0.9, 3.0)
-"""The turns of the attitude of a companion, and of a second one: what the numbers of an attitude are rounded by in some
-steps. A body near a rest has no other error that could grow. The directions are not such along which symmetric things
-happen; where errors grow in one direction alone, one of them may not show it."""
-MAYBE_ROUND_OFF = 100.0
-"""Estimates below this times the least error may be made of round-off, in which a run and its companion are alike."""
 
 
 class Factors(NamedTuple):
@@ -66,6 +45,29 @@ class Factors(NamedTuple):
     truncation: float = 5.0
     rounding: float = 5.0
     """The factor of round-off, a part of which the two runs may share."""
+
+
+ROUND_OFF_OF_GYROSTATS = 1e-10
+"""Runs of a gyrostat that are less than this from their companions may differ by round-off alone, of which both may
+have the same: where its unstable turns are is not looked for."""
+
+
+def where_errors_grow(factors: Factors) -> Factors:
+    """Returns the factors for a motion that makes all errors grow."""
+    return Factors(*(max(x, FACTOR_WHERE_ERRORS_GROW) for x in factors))
+
+
+def comes_near_separatrix(moments: Floats, momentum: Floats, axes: Floats) -> Any:
+    """Whether a free motion through one of these momenta passes near its middle axis: for one body, or for each.
+
+    The arrays have a row of three for one body, and rows of momenta in the user's axes; or one for each of many.
+    """
+    along = momentum @ axes
+    order = np.argsort(moments, axis=-1)
+    a, b, c = np.moveaxis(np.take_along_axis(moments, order, axis=-1)[..., None], -2, 0)
+    x, y, z = np.moveaxis(np.take_along_axis(along, order[..., None, :], axis=-1), -1, 0)
+    with np.errstate(all="ignore"):
+        return nears_separatrix(a, b, c, x, y, z).any(axis=-1)
 
 
 def nudged(
@@ -91,10 +93,9 @@ def nudged(
     if inherited > NUDGE:
         along = np.copysign(np.maximum(np.abs(along), moments * (rate / math.sqrt(3.0))), along)
     changes: Floats = axes @ (signs * along)[..., None]
-    turn, by = SECOND_TURN if second else TURN, NUDGE
-    if inherited > NUDGE:
-        turn, by = np.eye(4) + (turn - np.eye(4)) * (inherited / NUDGE), inherited
-    return Nudged(quaternion @ turn, momentum + by * changes[..., 0], inverses)
+    by = max(inherited, NUDGE)
+    attitude = turned(np.moveaxis(quaternion, -1, 0), SECOND_TURN if second else FIRST_TURN, by)
+    return Nudged(np.stack(attitude, axis=-1), momentum + by * changes[..., 0], inverses)
 
 
 def _changes(moments: Floats) -> tuple[Floats, Floats]:
@@ -111,23 +112,18 @@ def changes_of_one(a: float, b: float, c: float) -> tuple[Floats, Floats]:
     return _changes(np.array([a, b, c]))
 
 
-def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: float = 0.0) -> Any:
+def estimate(factors: Factors, d: Any, floor: Any, rounding: float = 0.0, left: Any = 0.0) -> Any:
     """Returns the error of a run whose companion is at the distance d; for one body or for many."""
-    larger, smaller = (max, min) if isinstance(d, float) else (np.maximum, np.minimum)
-    floor = floor + rounding
-    return larger(factors.truncation * d, smaller(factors.rounding * d, MAYBE_ROUND_OFF * floor)) + floor + left
+    judged = judge.estimate if isinstance(d, float) else _estimate_many
+    return judged(factors.truncation, factors.rounding, d, floor + rounding, left)
+
+
+_estimate_many = judge.estimator(np.maximum, np.minimum)
 
 
 def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
-    """Returns what no companion sees, because it has the same: the rounding of times, and some of that of rates.
-
-    The principal moments of a tilted tensor are known to some ulps of the greatest one only: `unequal` is that over the
-    least one. The arguments are numbers for one body, or arrays for many.
-    """
-    span = abs(problem.span)
-    # Times that are greater than the span are rounded that much more coarsely.
-    beyond = max(abs(problem.t_start), abs(problem.t_end), span) - span
-    return 2.0**-52 * (8.0 + (1.0 + 2.0 * unequal) * rate * span + rate * beyond)
+    """Returns what no companion sees (`core.judge.floor`), for one body or for many."""
+    return judge.floor(problem.t_start, problem.t_end, rate, unequal)
 
 
 def compared_rows(times: Floats, t_start: float, steps: float) -> NDArray[np.int64] | slice:
@@ -147,21 +143,45 @@ def compared_rows(times: Floats, t_start: float, steps: float) -> NDArray[np.int
     return np.flatnonzero(last) + first
 
 
-def companions(problem: Problem) -> int:
+def locates_bends(problem: Problem, method: Method) -> bool:
+    """Whether steps of a method end where the torque bends: no step has a bend inside."""
+    return method.locates_bends and problem.torque.may_bend and problem.torque.bends_known
+
+
+def companions(problem: Problem, method: Method) -> int:
     """Returns the number of companions of a run: two where it may err by where in a step the torque bends.
 
-    One could err alike by chance. Where bends are located no step has one inside.
+    One could err alike by chance.
     """
-    torque = problem.torque
-    return 2 if torque.may_bend and not torque.bends_known else 1
+    return 2 if problem.torque.may_bend and not locates_bends(problem, method) else 1
+
+
+def unlocated(problem: Problem, method: Method, steps: Any) -> Any:
+    """Returns what a run and its companion may both leave to every bend without locating it, at every other step.
+
+    The part of the tolerance is one of the momentum in the step, and one of the largest momentum.
+    """
+    if not locates_bends(problem, method):
+        return 0.0
+    return NEGLIGIBLE * float(dict(method.settings)["rtol"]) * steps
+
+
+def apart_between_bends(plan: Plan, problem: Problem, steps: int) -> Plan:
+    """Returns the plan of a companion whose steps are not those of the run where bends are what ends both.
+
+    From one bend to the next a run may make a single step, and so may a companion with longer ones: then both would err
+    alike. So its longest step is shorter than the mean step of the run.
+    """
+    if not locates_bends(problem, plan.method):
+        return plan
+    longest = SHORTER_THAN_MEAN * problem.span / max(steps, 1)
+    return plan.replace(step=longest) if abs(longest) < abs(plan.step) else plan
 
 
 def apart_from_start(plan: Plan, t_start: float, times: Floats) -> Plan:
     """Returns the plan of a companion that reaches none of the times by one step from the start, as the run might."""
-    ahead = float(times[0]) - t_start
-    if abs(ahead) >= 0.999 * abs(plan.step) or abs(ahead) < 1e-6 * abs(plan.step):
-        return plan
-    return plan.replace(first_stop=t_start + FIRST_STOP * ahead)
+    stop = judge.first_stop(t_start, math.inf, plan.step, float(times[0]))
+    return plan if stop == math.inf else plan.replace(first_stop=stop)
 
 
 def largest_rate(rate: Floats, start: Floats) -> float:
@@ -182,26 +202,21 @@ def distance(
     q, p, rate = run.quaternion[rows], other.quaternion, run.omega
     rates = rate[rows] - run.body.rate(other.momentum)
     if q.shape[0] <= FEW_NUMBERS:  # for these the calls of NumPy take longer
-        apart2 = max(map(_apart2, q.tolist(), p.tolist()))
+        apart2: Any = max(map(judge.apart2, q.tolist(), p.tolist()))
         faster2 = max([x * x + y * y + z * z for x, y, z in rates.tolist()])
     else:
-        differences, sums = q - p, q + p
-        apart2 = np.minimum(dots(differences, differences), dots(sums, sums)).max()
+        apart2 = chords2(q, p).max()
         faster2 = dots(rates, rates).max()
-    angle = 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
+    angle = judge.angle(apart2)
     largest = max(largest_rate(rate, run.problem.omega_start) if largest is None else largest, before)
     carried = _distance_of_states(run, rows, other) if run.state_names else 0.0
     return max(angle, math.sqrt(faster2) / largest if largest > 0 else 0.0, carried)
 
 
-def _apart2(q: Sequence[float], p: Sequence[float]) -> float:
-    """Returns the square of the distance of two quaternions, whatever their signs."""
-    a, b, c, d = q
-    e, f, g, h = p
-    if a * e + b * f + c * g + d * h < 0.0:
-        e, f, g, h = -e, -f, -g, -h
-    a, b, c, d = a - e, b - f, c - g, d - h
-    return a * a + b * b + c * c + d * d
+def chords2(q: Floats, p: Floats) -> Floats:
+    """Returns the squares of the distances of quaternions, whatever their signs (`core.judge.apart2` of each)."""
+    differences, sums = q - p, q + p
+    return np.minimum(dots(differences, differences), dots(sums, sums))
 
 
 def _distance_of_states(run: Solution, rows: NDArray[np.int64] | slice, other: Solution) -> float:

@@ -9,7 +9,6 @@ docs/howto/tolerance.md has the measurements.
 
 import math
 import time
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +25,12 @@ from polhode.integration.dense import states_of
 from polhode.integration.fixed import FixedSteps
 from polhode.integration.grid import segments_of
 from polhode.integration.loop import Progress
-from polhode.integration.short_steps import levels_of_polhode
-from polhode.problem import Problem, Stats
-from polhode.solution import Solution
+from polhode.problem import NO_STATE, Problem, Stats
+from polhode.solution import Solution, assemble
 from polhode.tolerance import search
 from polhode.tolerance.choice import free_candidate
-from polhode.tolerance.search import Goal, ToleranceNotReached
+from polhode.tolerance.policy import warn_not_reached
+from polhode.tolerance.search import Goal
 
 EPSILON = 2.0**-52
 ROUNDING = 8.0
@@ -79,12 +78,7 @@ def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: 
         progress(solution.stats.steps, solution.stats.steps)
     assert solution.error_estimate is not None
     if solution.error_estimate > goal.rtol:
-        warnings.warn(
-            f"the tolerance {goal.rtol:g} was not reached: the error is estimated as {solution.error_estimate:.1e}, and"
-            " comes from the last digits of the numbers given",
-            ToleranceNotReached,
-            stacklevel=levels_of_polhode(),
-        )
+        warn_not_reached(goal.rtol, solution.error_estimate, "comes from the last digits of the numbers given")
     return solution
 
 
@@ -113,10 +107,10 @@ def _in_closed_form(problem: Problem, rtol: float) -> Solution | None:
         return None
     steps = sum(segment.steps for segment in grid)
     message = Status.OK.sentence.format(place=f"t = {problem.t_end:.12g} in {steps} steps")
-    return Solution(
-        problem, plan, Stats(steps, 0, time.perf_counter() - begun), t.copy(), q[:-1], m[:-1], Status.OK,
-        f"{message}; the error is estimated as {error:.1e}", problem.t_end, q[-1], m[-1], error_estimate=error,
-        rtol=rtol,
+    return assemble(
+        problem, plan, Stats(steps, 0, time.perf_counter() - begun), (t.copy(), q[:-1], m[:-1], np.empty((t.size, 0))),
+        (problem.t_end, q[-1], m[-1], NO_STATE), Status.OK, f"{message}; the error is estimated as {error:.1e}",
+        error_estimate=error, rtol=rtol,
     )  # fmt: skip
 
 
@@ -146,14 +140,14 @@ def condition_of(motion: FreeMotion, span: float) -> Condition:
     spin = max(k.precession, k.transverse)
     # The rate is greatest where the momentum crosses a plane of two axes: cn = 1 or sn = 1.
     ends = (
-        math.hypot(k.amplitude1 * k.response1, k.amplitude3 * k.response3),
-        math.hypot(k.amplitude2 * k.response2, k.amplitude3 * k.complement * k.response3),
+        math.hypot(k.A * k.i1, k.C * k.i3),
+        math.hypot(k.B * k.i2, k.C * k.kc * k.i3),
     )
     return Condition(
         turn=spin * scale * abs(span),
-        phase=k.quarter or abs(k.u0) + 1.0,
+        phase=k.K or abs(k.u0) + 1.0,
         sensitivity=float(motion.sensitivity(np.array([span]))[0, 0]),
-        frequency=k.frequency * scale,
+        frequency=k.lam * scale,
         peak=max(ends) * scale,
     )
 

@@ -28,7 +28,6 @@ from polhode.compiled import (
 from polhode.core.answer import (
     AROUND,
     FOUND,
-    LEAST_POWER,
     LOOKS,
     LOOKS_AROUND,
     LOOKS_ROOM,
@@ -39,6 +38,7 @@ from polhode.core.answer import (
     answerer,
 )
 from polhode.core.drive import AT, COUNTERS
+from polhode.core.judge import ROUND_NUMBERS
 from polhode.core.quat import multiply
 from polhode.core.states import STATE
 from polhode.core.status import OK, Status
@@ -49,15 +49,15 @@ from polhode.integration.cost import ROWS_SIGNATURE, rows_of
 from polhode.integration.fixed import driver_of
 from polhode.integration.frame import Frame
 from polhode.integration.grid import one_segment
-from polhode.integration.loop import as_kernels_see, setting_of
-from polhode.integration.quick import may_be_quick
+from polhode.integration.loop import as_kernels_see, may_be_quick, setting_of
 from polhode.integration.stiffness import DIFFERENCE, STIFF_RADIANS
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
-from polhode.solution import Solution
-from polhode.tolerance import choice, estimate, refine
+from polhode.solution import Solution, assemble
+from polhode.tolerance import choice, estimate
 from polhode.tolerance.character import OUT_OF_REACH, UNEVEN, Trial, attitudes, dearness, equal_parts
+from polhode.tolerance.policy import POLICY, next_factor
 from polhode.torques import CustomTorque, SumTorque
 
 Program = Callable[..., int]
@@ -104,18 +104,9 @@ def _rules() -> Rules:
     return Rules(
         longest_turn=model.longest_turn, reach_loss=model.reach_loss, coefficient=model.coefficients[0],
         turn_growth=model.turn_growth, order=order, truncation=factors.truncation, rounding=factors.rounding,
-        growing=choice.FACTOR_WHERE_ROUNDING_GROWS, maybe_round_off=estimate.MAYBE_ROUND_OFF, coarser=estimate.COARSER,
-        checking=estimate.COARSER**estimate.CHECKING, iteration_share=choice.ITERATION_SHARE,
-        less_solved=LESS_SOLVED, worth_allowing=choice.WORTH_ALLOWING, unstable_growth=choice.UNSTABLE_GROWTH,
-        worth_a_grid=choice.WORTH_A_GRID, first_stop=estimate.FIRST_STOP, rests_from=choice.BRINGS_TO_REST_RATIO,
-        least_growing=LEAST_GROWING_TOLERANCE,
-        close=estimate.CLOSE, target=refine.TARGET, least_factor=refine.LEAST_FACTOR,
-        least_factor_in_doubt=refine.LEAST_FACTOR_IN_DOUBT, most_factor=refine.MOST_FACTOR,
-        share_of_order=refine.LEAST_SHARE_OF_ORDER, small_rise=refine.SMALL_RISE,
-        after_failure=refine.FINER**refine.RISE_AFTER_FAILURE, far=refine.FAR, tighter=refine.TIGHTER,
-        uneven=UNEVEN,
-        out_of_reach=OUT_OF_REACH, stiff_radians=STIFF_RADIANS, difference=DIFFERENCE, most_turn=MOST_TURN,
-        most_steps=MOST_STEPS, most_rows=MOST_ROWS_AT_STEPS, checks=estimate.CHECKS, tries=TRIES,
+        less_solved=LESS_SOLVED, rests_from=choice.BRINGS_TO_REST_RATIO, least_growing=LEAST_GROWING_TOLERANCE,
+        uneven=UNEVEN, out_of_reach=OUT_OF_REACH, stiff_radians=STIFF_RADIANS, difference=DIFFERENCE,
+        most_turn=MOST_TURN, most_steps=MOST_STEPS, most_rows=MOST_ROWS_AT_STEPS, checks=estimate.CHECKS, tries=TRIES,
     )  # fmt: skip
 
 
@@ -130,7 +121,7 @@ def _tables() -> Floats:
         x, y, z = (math.sin(half) * axis).tolist()
         tables[AROUND + 4 * k : AROUND + 4 * k + 4] = multiply(start, (math.cos(half), x, y, z))
     tables[WAVE:POWERS] = np.cos(2.0 * math.pi * np.arange(LOOKS_AROUND) / LOOKS_AROUND)
-    tables[POWERS:] = [float(f"{digit}e{power}") for power in range(LEAST_POWER, 1) for digit in (1, 3)]
+    tables[POWERS:] = ROUND_NUMBERS
     return tables
 
 
@@ -174,7 +165,7 @@ def _kept_loops(deciding: object, beside: Beside) -> Loops | None:
 @lru_cache(maxsize=1)
 def _answer() -> Callable[..., int]:
     """Returns the function that answers, whatever the torque."""
-    return answerer(_rules())
+    return answerer(_rules(), POLICY, next_factor)
 
 
 class Calls:
@@ -211,8 +202,8 @@ class Grid:
         self.loops = loops
         body, times, reads, memory = problem.body, problem.times, problem.torque.depends.value, loops.memory
         kernels, self.frame = as_kernels_see(body, gyrostat=False), Frame.of(body)
-        plain = Plan(find_method(METHOD), problem.span)
-        setting = setting_of(kernels, self.frame, one_segment(problem.t_start, problem.t_end, problem.span), plain)
+        whole = one_segment(problem.t_start, problem.t_end, problem.span)
+        setting = setting_of(kernels, self.frame, whole, find_method(METHOD).tuning)
         other = setting.copy()
         other[3:6] = estimate.changes_of_one(*kernels.inertia)[1]
         least, *_, most = sorted(kernels.inertia)
@@ -314,15 +305,13 @@ def _solution(problem: Problem, grid: Grid, rtol: float, left: Floats, out: Floa
         t[-1] = problem.t_end
     else:
         t = times.copy()
-    q, m, z = grid.frame.outward(out, scaled=False)
-    last_q, last_m = grid.frame.outward_one(left[FOUND.end :].copy())
-    return frozen(Solution, {
-        "problem": problem, "plan": frozen(Plan, {"method": _method(tolerance), "step": step}),
-        "stats": frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds}), "t": t, "quaternion": q,
-        "momentum": m, "status": Status.OK, "message": MESSAGE % (problem.t_end, steps, error),
-        "t_last": problem.t_end, "last_quaternion": last_q, "last_momentum": last_m, "state": z, "last_state": NO_STATE,
-        "metadata": {}, "error_estimate": error, "rtol": rtol,
-    })  # fmt: skip
+    plan = frozen(Plan, {"method": _method(tolerance), "step": step})
+    stats = frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds})
+    return assemble(
+        problem, plan, stats, (t, *grid.frame.outward(out, scaled=False)),
+        (problem.t_end, *grid.frame.outward_one(left[FOUND.end :].copy()), NO_STATE), Status.OK,
+        MESSAGE % (problem.t_end, steps, error), error_estimate=error, rtol=rtol,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=128)

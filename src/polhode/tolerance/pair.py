@@ -4,7 +4,6 @@ import _thread
 import os
 
 from polhode.integration.loop import Integration, SimulationInterrupted
-from polhode.integration.quick import ShortRun
 from polhode.solution import Solution
 
 
@@ -13,7 +12,7 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-Run = Integration | ShortRun
+Run = Integration
 
 
 def both(first: Run, second: Run) -> tuple[Solution, Solution | BaseException]:

@@ -1,6 +1,6 @@
 """The search for steps: each body's steps are refined until its estimate is below the tolerance, or falls no more.
 
-It works on arrays with one number for each body. Numbers of steps lie on levels, each level with `FINER` times the
+It works on arrays with one number for each body. Numbers of steps lie on levels, each level with `finer` times the
 steps of the one below, so that many bodies at one level can run together; one body alone may stand between two levels.
 Every body is judged by its own tries alone: its result does not depend on the others.
 """
@@ -14,76 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode.core.judge import MAYBE_ROUND_OFF
 from polhode.core.types import Depends
 from polhode.problem import Problem
 from polhode.tolerance.choice import Candidate
-from polhode.tolerance.estimate import MAYBE_ROUND_OFF
-
-FINER = math.sqrt(1.25)
-"""The steps of a level over those of the level below; a companion has those of two levels below."""
-GROUPED_RISE = 2
-"""The levels of many bodies rise by multiples of this: few rise further than to the next group, and groups should be
-large. One body rises as far as it needs."""
-LEAST_FACTOR, LEAST_FACTOR_IN_DOUBT = 1.15, 1.5
-"""How many times as many steps the next try has at least; the second where errors are so large, or so near round-off,
-that a small change says little."""
-MOST_FACTOR, MOST_FACTOR_IN_DOUBT = 6.0, 2.0
-"""How many times as many steps it has at most; the second where errors may be round-off."""
-RISE_AFTER_FAILURE = 8
-"""Levels after a run that failed, a factor of 2.4. Before a soft wall, where first guesses fail, a factor of 1.6 takes
-17 % longer in the mean."""
-MOST_FAILURES = 6
-"""A body whose runs fail more often than this, with up to 200 times its first steps, is given up: its torque may be at
-fault."""
-MOST_GROUPED_FAILURES = 8
-"""The same among many bodies, which begin with the steps that most of them need: one may be thousands of times as fast.
-After two failures its levels rise twice as fast."""
-MOST_TRIES = 24
-"""Tries after which a body is given up."""
-LEAST_SHARE_OF_ORDER, SMALL_RISE = 0.25, 1.5
-"""After a rise of the steps by less than the second number an order that is lower than this part of the method's is not
-believed: the phase, or terms that cancel, may have the same effect."""
-TARGET = 0.5
-"""The part of the tolerance that the next try aims at."""
-TIGHTER = 1e-3
-"""What iterations may leave after a try that failed, over what they might before: three more of ten. What they left may
-be what the motion has made grow."""
-FAR = 30.0
-"""Errors of this many tolerances and more let the next try solve its iterations to round-off: a motion that makes the
-error grow so far does the same to what iterations leave."""
-
-NEAR_ROUND_OFF = 1e-9
-"""Errors below this may be round-off, over many turns."""
-ATTAINABLE = 24.0
-"""Estimates below this many least errors are round-off: shorter steps would not lower them."""
-ATTAINED = 3.0
-"""Tolerances below this many least errors cannot be asked for."""
-ROUNDED = 30.0
-"""Estimates below this many times what they could be at least may be made of round-off."""
-
-# Truncation errors fall at least with the first power of the steps. An error that does not is taken for round-off, as
-# far as these numbers allow.
-TELLING_NEAR_ROUND_OFF = 1.3
-"""An error as small as round-off may be is judged after this many times as many steps. After 1.25 times, the least
-rise, chance would hide the power; so rises are 1.56 there at least."""
-FAR_FROM_ROUND_OFF = 1e3
-"""An error of more than this many times the least one is judged so only if two rises were in vain."""
-TELLING = 4.0
-"""A larger error, for which the motion would have to make round-off grow, is judged after this many times as many
-steps: up to there a phase, or terms that cancel, may have the same effect."""
-FOLLOWS_ITS_ORDER = 1e-2
-"""An error above this, in radians, is not judged so: it depends on the phase, and may rise before it falls."""
-FLAT, LONG_FLAT = 0.5, 3.0
-"""An error is taken for round-off if it is still above this part of what it was four tries ago, with this many times
-fewer steps."""
-
-WANTED = 0.6
-"""The part of the tolerance that the estimates of pilots should have, since other bodies may need a little more."""
-LONGEST_DESCENT = 0.4
-"""No fewer steps than this part of the last number are foreseen."""
-
-KEPT_TRIES = 8
-"""The number of tries of each body that are remembered."""
+from polhode.tolerance.policy import POLICY, next_factor, seen_order
 
 
 class Tried(NamedTuple):
@@ -109,7 +44,7 @@ Attempt = Callable[[Any, Any, bool], Tried]
 
 def steps_at(level: float, candidate: Candidate, most: float) -> float:
     """Returns the number of steps at a level; for DOP853, rtol**(-1/8)."""
-    n = float(min(candidate.first * FINER**level, most))
+    n = float(min(candidate.first * POLICY.finer**level, most))
     return n if candidate.method.adaptive else float(math.ceil(n))  # of few steps a fraction counts
 
 
@@ -155,7 +90,7 @@ class Search:
         """Decides for each of the bodies that were tried whether it goes on, and at which level."""
         history = self.history
         # No steps would do for bodies whose floor is above the tolerance: they need not be followed to the end.
-        follows = tried.follows | (ATTAINED * tried.floor > self.rtol)
+        follows = tried.follows | (POLICY.attained * tried.floor > self.rtol)
         history.add(which, self.steps(level), tried._replace(follows=follows))
         late = which[~(self._enough(which, tried) | tried.stalled)]
         history.given_up[which] = False
@@ -172,10 +107,10 @@ class Search:
         stuck = history.is_stuck(late, self.patience)
         if self.candidate.method.collocation and not to_round_off:  # it may be what the iterations have left
             error = history.error[-1, late]
-            self.to_round_off[late] |= stuck | (np.isfinite(error) & (error > FAR * self.rtol))
+            self.to_round_off[late] |= stuck | (np.isfinite(error) & (error > POLICY.far * self.rtol))
             stuck[:] = False
-        most_failures = MOST_FAILURES if self.alone else MOST_GROUPED_FAILURES
-        stuck |= (history.failures[late] > most_failures) | (history.tries[late] >= MOST_TRIES)
+        most_failures = POLICY.most_failures if self.alone else POLICY.most_grouped_failures
+        stuck |= (history.failures[late] > most_failures) | (history.tries[late] >= POLICY.most_tries)
         late = late[:0] if self.is_last(level) else late[~stuck]
         self.level[late] = self._next_level(level, late)
         return late
@@ -186,10 +121,12 @@ class Search:
         enough = error <= self.rtol
         if enough.all():
             return enough
-        out_of_reach = self.rtol <= ATTAINED * np.maximum(tried.floor, 2.0 * tried.round_off)
+        out_of_reach = self.rtol <= POLICY.attained * np.maximum(tried.floor, 2.0 * tried.round_off)
         again = self.history.tries[which] > 1
         at_round_off = np.where(
-            out_of_reach, error <= ATTAINABLE * tried.floor, again & (error <= ATTAINABLE * tried.round_off)
+            out_of_reach,
+            error <= POLICY.attainable * tried.floor,
+            again & (error <= POLICY.attainable * tried.round_off),
         )
         return enough | at_round_off
 
@@ -199,29 +136,31 @@ class Search:
         A run that failed says nothing of how many more steps it wants.
         """
         history = self.history
-        error, before = history.error[-1, which], history.error[-2, which]
-        known = np.where(np.isfinite(error), error, 1.0)
-        maybe_rounding = known < np.maximum(NEAR_ROUND_OFF, MAYBE_ROUND_OFF * history.least[which])
-        order = max(self.candidate.order, 1.0)
-        seen = np.where(before < 0.1, np.minimum(history.order(which, order), order), order)
-        factor = 1.1 * np.maximum(known / (TARGET * self.rtol), 1e-300) ** (1 / seen)
-        least = np.where(maybe_rounding | (known > 0.1), LEAST_FACTOR_IN_DOUBT, LEAST_FACTOR)
-        factor = np.clip(factor, least, np.where(maybe_rounding, MOST_FACTOR_IN_DOUBT, MOST_FACTOR))
-        blind = np.full(error.size, RISE_AFTER_FAILURE)
+        error, order = history.error[-1, which], max(self.candidate.order, 1.0)
+        rounding = error < np.maximum(POLICY.near_round_off, MAYBE_ROUND_OFF * history.least[which])
+        last, tried = history.error[-2:, which], history.steps[-2:, which]
+        factor = np.array([
+            next_factor(POLICY, order, self.rtol, now if math.isfinite(now) else 1.0, n, before, fewer, doubt)
+            for now, n, before, fewer, doubt in np.stack([last[1], tried[1], last[0], tried[0], rounding], -1).tolist()
+        ])  # fmt: skip
+        blind = np.full(error.size, POLICY.rise_after_failure)
         blind[(history.failures[which] > 2) & (not self.alone)] *= 2
-        new = level + np.where(np.isfinite(error), np.log(factor) / math.log(FINER), blind)
+        new = level + np.where(np.isfinite(error), np.log(factor) / math.log(POLICY.finer), blind)
         if self.alone:
             return new
-        grouped = level + GROUPED_RISE * np.ceil((new - level) / GROUPED_RISE).astype(np.int64)
-        return np.where(grouped > level + GROUPED_RISE, grouped + -grouped % (2 * GROUPED_RISE), grouped)
+        grouped = level + POLICY.grouped_rise * np.ceil((new - level) / POLICY.grouped_rise).astype(np.int64)
+        return np.where(grouped > level + POLICY.grouped_rise, grouped + -grouped % (2 * POLICY.grouped_rise), grouped)
 
 
 class History:
     """The last tries of every body: numbers of steps and estimates, the latest last."""
 
     def __init__(self, count: int) -> None:
-        self.steps, self.error = np.full((KEPT_TRIES, count), np.nan), np.full((KEPT_TRIES, count), np.nan)
-        self.follows = np.zeros((KEPT_TRIES, count), dtype=bool)
+        self.steps, self.error = (
+            np.full((POLICY.kept_tries, count), np.nan),
+            np.full((POLICY.kept_tries, count), np.nan),
+        )
+        self.follows = np.zeros((POLICY.kept_tries, count), dtype=bool)
         self.tries, self.failures = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         self.least = np.zeros(count)
         """The least that the last estimate could have been."""
@@ -233,7 +172,7 @@ class History:
     def add(self, which: Any, steps: float, tried: Tried) -> None:
         """Adds one more try of some bodies."""
         self.least[which] = tried.least
-        self.rounded[which] = tried.error < ROUNDED * tried.least
+        self.rounded[which] = tried.error < POLICY.rounded * tried.least
         for kept, new in ((self.steps, steps), (self.error, tried.error), (self.follows, tried.follows)):
             kept[:-1, which] = kept[1:, which]
             kept[-1, which] = new
@@ -242,11 +181,8 @@ class History:
 
     def order(self, which: Any, otherwise: float) -> Floats:
         """Returns by which power of the steps the error fell in the last try; `otherwise` if that is not known."""
-        (n, more), (error, less) = self.steps[-2:, which], self.error[-2:, which]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            seen = np.log(error / less) / np.log(more / n)
-            least = np.where(more < SMALL_RISE * n, max(LEAST_SHARE_OF_ORDER * otherwise, 1.0), 1.0)
-        return np.maximum(np.where(np.isfinite(seen), seen, otherwise), least)
+        pairs = np.concatenate([self.error[-2:, which], self.steps[-2:, which]]).T.reshape(-1, 4).tolist()
+        return np.array([seen_order(POLICY, otherwise, less, more, error, n) for error, less, n, more in pairs])
 
     def is_stuck(self, which: Any, patience: int) -> Any:
         """Whether the last refinements should have lowered the error and have not: round-off is reached.
@@ -258,13 +194,15 @@ class History:
         n, e = self.steps[:, which], np.where(telling, self.error[:, which], np.nan)
         with np.errstate(invalid="ignore"):
             slow = e[1:] * n[1:] > e[:-1] * n[:-1]
-            telling_rise = slow & (n[1:] > TELLING_NEAR_ROUND_OFF * n[:-1])
+            telling_rise = slow & (n[1:] > POLICY.telling_near_round_off * n[:-1])
             # Far above the least error the motion must have made round-off grow: once may be chance.
-            near = (e[-1] < FAR_FROM_ROUND_OFF * self.least[which]) | telling_rise[-2]
-            round_off = telling_rise[-1] & near & (e[-1] < NEAR_ROUND_OFF)
-            grown = (slow & (n[1:] > TELLING * n[:-1]) & (e[:-1] < FOLLOWS_ITS_ORDER))[-patience:].all(axis=0)
+            near = (e[-1] < POLICY.far_from_round_off * self.least[which]) | telling_rise[-2]
+            round_off = telling_rise[-1] & near & (e[-1] < POLICY.near_round_off)
+            grown = (slow & (n[1:] > POLICY.telling * n[:-1]) & (e[:-1] < POLICY.follows_its_order))[-patience:].all(
+                axis=0
+            )
             first = -4 * patience
-            flat = (n[-1] > LONG_FLAT * n[first]) & (e[-1] > FLAT * e[first]) & np.isfinite(e[-1])
+            flat = (n[-1] > POLICY.long_flat * n[first]) & (e[-1] > POLICY.flat * e[first]) & np.isfinite(e[-1])
         return round_off | grown | flat
 
     def needed(self, rtol: float, order: float) -> Floats:
@@ -277,14 +215,14 @@ class History:
         last = np.where(np.isfinite(self.error[-1]), self.error[-1], np.nan)
         seen = self.order(slice(None), order)
         seen = np.where(self.error[-2] > rtol, seen, np.maximum(seen, 0.5 * order))
-        needed = self.steps[-1] * (last / (WANTED * rtol)) ** (1 / seen)
+        needed = self.steps[-1] * (last / (POLICY.wanted * rtol)) ** (1 / seen)
         failed = np.where(self.error > rtol, self.steps, 0.0)
         most = failed.max(axis=0)
         above = np.take_along_axis(self.error, failed.argmax(axis=0)[None], axis=0)[0]
         with np.errstate(invalid="ignore"):
-            from_below = np.where(above < 0.1, most * (above / (WANTED * rtol)) ** (1 / max(order, 1.0)), np.inf)
+            from_below = np.where(above < 0.1, most * (above / (POLICY.wanted * rtol)) ** (1 / max(order, 1.0)), np.inf)
         needed = np.where(self.rounded, np.minimum(needed, np.where(most > 0.0, from_below, 0.0)), needed)
-        needed = np.maximum(needed, np.maximum(LONGEST_DESCENT * self.steps[-1], 1.05 * most))
+        needed = np.maximum(needed, np.maximum(POLICY.longest_descent * self.steps[-1], 1.05 * most))
         return np.asarray(np.where(self.given_up, self._best_steps(), needed))
 
     def _best_steps(self) -> Floats:

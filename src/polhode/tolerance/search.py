@@ -6,7 +6,6 @@ the rate relative to the largest rate. It is estimated from the distance to a se
 """
 
 import math
-import warnings
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,40 +15,54 @@ from numpy.typing import NDArray
 
 from polhode._arrays import Floats
 from polhode._interrupts import is_from_handler
-from polhode.compiled import compiles, is_from_callback
+from polhode.compiled import compiles, is_from_callback, name_now
+from polhode.core.judge import CHECKING, CLOSE
 from polhode.core.status import Status
 from polhode.core.types import Depends
 from polhode.integration.binding import NO_OTHERS, Binding, ById, OnCompile
 from polhode.integration.cost import announce
 from polhode.integration.fixed import driver_of
-from polhode.integration.loop import Integration, Progress, SimulationInterrupted, StepFailed
+from polhode.integration.loop import (
+    Integration,
+    Progress,
+    SimulationFailed,
+    SimulationInterrupted,
+    StepFailed,
+    ready_loop,
+)
 from polhode.integration.nudge import Nudged
-from polhode.integration.quick import ShortRun, quick_runs
-from polhode.integration.short_steps import levels_of_polhode
+from polhode.integration.trial import OR_RTOL
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import Solution
 from polhode.tolerance import instant
 from polhode.tolerance.character import Character, Trial, character
-from polhode.tolerance.choice import ANY_TORQUE, BRINGS_TO_REST_RATIO, STIFF, Candidate, candidate, choose
+from polhode.tolerance.choice import ANY_TORQUE, STIFF, Candidate, candidate, choose
 from polhode.tolerance.estimate import (
     ALIKE,
-    CHECKING,
-    CLOSE,
     MANY_ROWS,
+    ROUND_OFF_OF_GYROSTATS,
     STEPS_WITH_ROWS,
+    apart_between_bends,
     apart_from_start,
+    comes_near_separatrix,
     companions,
     compared_rows,
     distance,
     estimate,
     largest_rate,
     least_error,
+    locates_bends,
     nudged,
+    unlocated,
+    where_errors_grow,
 )
+from polhode.tolerance.pace import MOST_DRY_STEPS, Endless, Pace
+from polhode.tolerance.pace import MOST_STEPS as MOST_VARIABLE_STEPS
 from polhode.tolerance.pair import Run, available_cores, both
-from polhode.tolerance.refine import LEAST_SHARE_OF_ORDER, TIGHTER, Search, Tried
+from polhode.tolerance.policy import POLICY, warn_not_reached
+from polhode.tolerance.refine import Search, Tried
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
@@ -66,17 +79,11 @@ KEPT_ANSWERS = 1000
 """The number of torques for which it is remembered whether their nodes compile together."""
 
 
-class ToleranceNotReached(UserWarning):
-    """The estimate of the error is above the tolerance, and shorter steps would not help.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", ph.ToleranceNotReached)  # less accurate than asked is an error
-    ...     run = ph.simulate(ph.Body([1, 2, 2.8]), ph.HeavyTop(1), omega=[0.1, 2, 0], t_span=(0, 1), rtol=1e-6)
-    ...
-    """
+DRY = (
+    "a torque that does not fall to zero with the rate (dry friction) has no value that would hold the body at rest; "
+    "end the run there by a terminal event, or let the torque fall to zero within a small rate, as -c tanh(w / small)"
+)
+"""What to do about such a torque."""
 
 
 class Goal(NamedTuple):
@@ -130,10 +137,6 @@ class OneBody:
         self.free_rate = c.free_rate
         self._lower_bounds(c.free_rate)
         self.turn = c.turn
-        self.companions = companions(problem)
-        self.errors_may_grow = c.torque_ratio > BRINGS_TO_REST_RATIO
-        """Whether the body may come near an unstable rest, where all errors grow in one direction: then a companion may
-        be near by chance, and an estimate close to the tolerance is checked by a second one."""
         self.method_asked: Method | None = None
         """The method that the user asked for; None: it was chosen."""
         self.spent = Stats()
@@ -145,6 +148,8 @@ class OneBody:
         """The step of the last short run, bound to the torque."""
         self.trial = trial
         """The torque at the start."""
+        self.is_dry = c.dry
+        """Whether the torque brakes the body with a size that does not fall to zero with the rate."""
         self.may_be_short = progress is None and trial.can_be_made
         """Whether runs may be made by one call of compiled code."""
         self.best: tuple[Solution, float] | None = None
@@ -158,6 +163,8 @@ class OneBody:
         self.warned_of_short_steps = False
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
+        self.endless: Endless | None = None
+        """What was seen of the last run that would not have ended."""
 
     def _refine(self, candidate: Candidate) -> None:
         """Refines the steps of a candidate until that has helped, or is seen to be in vain."""
@@ -186,6 +193,9 @@ class OneBody:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
         try:
             return self._pair(candidate, n, to_round_off)
+        except Endless as problem:
+            self.endless = problem
+            raise Stalled from None
         except StepFailed as problem:
             self.failed = problem
             if self.may_be_stiff and (problem.status == Status.STIFF or problem.stopped.is_stiff_here()):
@@ -196,9 +206,10 @@ class OneBody:
 
     def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
         """Makes a run and its companions, and keeps the best run; returns its error and the rounding in it."""
-        solved, asked = self.rtol if self.tried is None else TIGHTER * self.rtol, self.problem
+        solved, asked = self.rtol if self.tried is None else POLICY.tighter * self.rtol, self.problem
         solved = 0.0 if to_round_off else solved
-        plan, *coarser = (candidate.plan(asked, n, solved, coarser=k) for k in range(1 + self.companions))
+        count = companions(asked, candidate.method)
+        plan, *coarser = (candidate.plan(asked, n, solved, coarser=k) for k in range(1 + count))
         shown, rows = asked, None
         if asked.times is not None:
             steps = STEPS_WITH_ROWS if candidate.method.adaptive else n
@@ -210,6 +221,7 @@ class OneBody:
             announce(n * candidate.effort, hint="choose a wider tolerance or a shorter span")
         main = self._begin(shown, plan)
         worth = rows is not None and n * candidate.effort >= WORTH_A_THREAD_FLOWS
+        worth = worth and not locates_bends(asked, candidate.method)  # then the companion's steps depend on the run's
         others = list[Solution]()
         if worth and compiles() and available_cores() > 1:
             assert rows is not None
@@ -221,17 +233,22 @@ class OneBody:
             if rows is None:
                 rows = self._rows_at_steps(candidate, run)
         for coarse in coarser:
-            others.append(self._made(self._companion(candidate, coarse, run.t[rows], second=bool(others))))
+            other_plan = apart_between_bends(coarse, asked, run.stats.steps)
+            others.append(self._made(self._companion(candidate, other_plan, run.t[rows], second=bool(others))))
         rounding, left = candidate.unseen(run.plan.method, n)
+        left += unlocated(asked, run.plan.method, run.stats.steps)
         before, fastest = self.inherited.rate, largest_rate(run.omega, run.problem.omega_start)
         apart = max([distance(run, rows, other, before, fastest) for other in others])
         self._lower_bounds(max(self.free_rate, fastest))
-        error = max(estimate(candidate.factors, apart, self.floor, rounding, left), self.inherited.error)
-        if self.errors_may_grow and len(others) == 1 and CLOSE * self.rtol < error <= self.rtol:
+        near = candidate.order > 0.0 and self._may_grow(run, rows, apart)
+        factors = where_errors_grow(candidate.factors) if near else candidate.factors
+        error = max(estimate(factors, apart, self.floor, rounding, left), self.inherited.error)
+        if len(others) == 1 and (near or (candidate.grows and CLOSE * self.rtol < error <= self.rtol)):
             again = candidate.plan(asked, n, solved, coarser=CHECKING)
+            again = apart_between_bends(again, asked, run.stats.steps)
             second = self._made(self._companion(candidate, again, run.t[rows], second=True))
             apart = max(apart, distance(run, rows, second, before, fastest))
-            error = max(error, estimate(candidate.factors, apart, self.floor, rounding, left))
+            error = max(error, estimate(factors, apart, self.floor, rounding, left))
         if self.best is None or error < self.best[1]:
             self.best, self.best_steps = (run, error), n
         if error > self.rtol and (self.inherited.error > 0.0 or self._is_suspect(candidate, n, error)):
@@ -250,8 +267,15 @@ class OneBody:
             return False
         fewer, before = self.tried
         return error > HOPELESS or error > before * math.pow(
-            fewer / n, LEAST_SHARE_OF_ORDER * max(candidate.order, 1.0)
+            fewer / n, POLICY.least_share_of_order * max(candidate.order, 1.0)
         )
+
+    def _may_grow(self, run: Solution, rows: Any, apart: float) -> bool:
+        """Whether errors may grow on the way: near the middle axis, or in a gyrostat as far as that is round-off."""
+        if run.body.has_rotor:
+            return apart < ROUND_OFF_OF_GYROSTATS
+        momenta = np.vstack([run.problem.momentum_start, run.momentum[rows]])
+        return bool(comes_near_separatrix(run.body.moments, momenta, run.body.axes))
 
     def _lower_bounds(self, rate: float) -> None:
         """Finds the least error that is believed at such a rate, and what round-off leaves if the axes are known."""
@@ -264,16 +288,21 @@ class OneBody:
             plan = plan.replace(torque_size=self.trial.size)
             if self.binding is None or not self.binding.serves(problem, plan):
                 self.binding = Binding(problem, plan, NO_OTHERS, driver_of)
-            if (runs := quick_runs(problem, plan, self.binding, nudged, self.on_compile)) is not None:
-                values = self.trial.values
-                return ShortRun(runs, problem, plan, values, nudged, lambda: self._whole(problem, plan, nudged))
+            values = self.trial.values
+            if (ready := ready_loop(problem, plan, self.binding, values.size, nudged, self.on_compile)) is not None:
+                return Integration.at_once(
+                    ready, problem, plan, values, nudged, lambda: self._whole(problem, plan, nudged)
+                )
         return self._whole(problem, plan, nudged)
 
     def _whole(self, problem: Problem, plan: Plan, nudged: Nudged | None) -> Integration:
         """Returns a run that may take long, can be stopped on the way, and says why it fails."""
         first = self.first
         if first is None:  # a run and its companion may come here at the same time: each returns its own
-            first = self.first = Integration(problem, plan, None, self.progress, self.on_compile)
+            progress = self.progress
+            if plan.method.variable_steps:
+                progress = Pace(progress, MOST_DRY_STEPS if self.is_dry else MOST_VARIABLE_STEPS)
+            first = self.first = Integration(problem, plan, None, progress, self.on_compile)
             first.stops_if_stiff = self.may_be_stiff
             if nudged is None:
                 return first
@@ -329,11 +358,14 @@ class OneBody:
             with suppress(InheritedTooMuch):  # then there is a best solution
                 self._refine(candidate)
                 if self.best is None:
+                    self._say_why_it_ends()
                     assert self.failed is not None
                     reads_rate = bool(self.problem.torque.depends & Depends.RATE)
                     if self.may_be_stiff and reads_rate and self.failed.status == Status.NO_CONVERGENCE:
                         raise Stiff  # within the step that cannot be solved, if not at its start
-                    raise self.failed.failure() from None
+                    failed = self.failed.failure().solution  # who gave rtol need not be told to
+                    message = failed.message.replace(OR_RTOL, "")
+                    raise SimulationFailed(replace(failed, message=message)) from None
                 spare = candidate.compensated(self.best_steps)
                 if self.rtol < self.best[1] < HOPELESS and spare is not None:
                     self._refine(spare)
@@ -352,6 +384,29 @@ class OneBody:
             elif is_from_callback(raised) and self.unjudged is not None:
                 raised.solution = self._unfinished(self.unjudged, None)  # type: ignore[attr-defined]
             raise
+
+    def _say_why_it_ends(self) -> None:
+        """Raises with the reason, if it is one that shorter steps do not mend."""
+        name, failed = self.problem.torque.name, self.failed
+        if self.endless is None and not (self.is_dry and failed is not None and failed.status == Status.STALLED):
+            return
+        if self.endless is not None:
+            far: Solution = self.endless.solution  # type: ignore[attr-defined]
+            short = f"; steps have become so short that the run would take {self.endless.steps:.0e} of them"
+        else:
+            assert failed is not None
+            far, short = failed.stopped.assembled(Status.STALLED), ""
+        rate, begun = (math.hypot(*w.tolist()) for w in (far.body.rate(far.last_momentum), self.problem.omega_start))
+        if self.is_dry:
+            why = f"the torque {name} brings the body to rest{short}: {DRY}"
+        else:
+            why = (
+                f"the body turns at {rate:.3g} rad/s under the torque {name}, and did at {begun:.3g} rad/s{short}: the "
+                "torque may be infinite there; end the run before it, or look at the sign and the size of the torque"
+            )
+        place = f"given up after {far.stats.steps} steps of {far.plan.method.name}, at t = {far.t_last:.12g}"
+        message = f"{place}; what was computed is in the solution: {why}"
+        raise SimulationFailed(replace(far, status=Status.STALLED, message=message))
 
     def _unfinished(self, solution: Solution, error: float | None) -> Solution:
         """Returns a whole solution, but a coarse one, and maybe not at all of the listed times."""
@@ -379,12 +434,9 @@ class OneBody:
             message=f"{solution.message}; the error is estimated as {error:.1e}",
         )
         if error > self.rtol:
-            warnings.warn(
-                f"the tolerance {self.rtol:g} was not reached: the error is estimated as {error:.1e}, and shorter steps"
-                " do not lower it; the solution is the best of those that were tried",
-                ToleranceNotReached,
-                stacklevel=levels_of_polhode(),
-            )
+            about = f"; {DRY}" if self.is_dry else ""
+            why = f"shorter steps do not lower it; the solution is the best of those that were tried{about}"
+            warn_not_reached(self.rtol, error, why)
         return solution
 
 
@@ -404,7 +456,7 @@ def answer(
     c, chosen = _begun(problem, goal, trial, on_compile)
     body = OneBody(problem, goal.rtol, c, trial, progress, on_compile, inherited)
     body.method_asked = goal.method
-    body.may_be_stiff = goal.method is None and chosen.method.bare_name != STIFF
+    body.may_be_stiff = goal.method is None and chosen.method.bare_name != STIFF and not c.dry
     try:
         return body.answer(chosen)
     except Stiff:
@@ -446,7 +498,7 @@ def nodes_compile_together(problem: Problem, method: Method, on_compile: OnCompi
     torque, body = problem.torque, problem.body
     axis = body.symmetry_axis if method.comoves else 0
     kind = (ById(torque.torque_kernel), ById(method.scheme), torque.depends, len(torque.breakpoints) > 0)
-    known = (*kind, body.aligned, axis, compiles())
+    known = (*kind, name_now(torque.torque_kernel), body.aligned, body.has_rotor, axis, compiles())
     found = _together.get(known)
     if found is None:
         if len(_together) >= KEPT_ANSWERS:  # each keeps a function of the user's alive

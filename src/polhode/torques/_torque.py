@@ -596,13 +596,14 @@ def torque(
     compiled: bool = True,
     smooth: bool | None = None,
 ) -> CustomTorque | Callable[[UserTorque], CustomTorque]:
-    """Makes a torque from a plain Python function; it is compiled together with the step.
+    """Makes a torque from a plain Python function, which is compiled by itself.
 
     The function is called as `f(t, q, w, p)`: time, quaternion (body to space, scalar first), angular velocity in
     rad/s and parameter array, in your body axes. It returns the torque in N m as three numbers. `q` and `w` are
     tuples. It may use `math`, arithmetic, branches, helpers of your own, and `polhode.to_body`, `to_space`, `cross`,
     `dot`, `clip`, `where`, `quaternion_product` and `quaternion_conjugate`. It cannot write to `p`, nor to arrays from
-    outside; an index beyond the end of an array, and an integer of more than 64 bits, end the run with an error.
+    outside; an index beyond the end of an array ends the run with an error. Integers have 64 bits when compiled: larger
+    ones wrap, and an integer divided by zero is 0. Compute with floats where that may happen.
 
     A `polhode.Table` may stand among the parameters: in its place the function finds a handle, and
     `polhode.table_at(p[k], t)` returns its vector at a time. The knots of such tables are breakpoints.

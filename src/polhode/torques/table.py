@@ -203,6 +203,7 @@ class Table(Torque):
         """Returns the same table with other breakpoints."""
         other = object.__new__(Table)
         other.__dict__.update(self.__dict__, _numbers=self.numbers, breakpoints=times)
+        other.__dict__.pop("knots", None)  # they are those without breakpoints
         return other
 
     # --- an object

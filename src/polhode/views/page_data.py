@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from polhode.free import FreeMotion
     from polhode.io.meshes import Mesh
     from polhode.solution import Solution
+    from polhode.systems.solution import SystemSolution
 
 VERSION = 1
 """The version of the data, which the page checks."""
@@ -497,7 +498,7 @@ class SolutionRun(Run):
         lines = [str(title)] if title else []
         free = s.torque.depends is Depends.NOTHING
         lines += [_moments(self.body), "no torque" if free else _shortened(f"torque: {describe_torque(s.torque)}")]
-        steps = "in one step" if s.stats.steps == 1 else f"step {s.step:.6g} s, {s.stats.steps:,} steps"
+        steps = "in one step" if s.stats.steps == 1 else f"{s.steps_in_words}, {s.stats.steps:,} steps"
         rows = "1 row" if s.t.size == 1 else f"{s.t.size:,} rows"
         lines.append(f"method {s.method}, {steps}, {rows}")
         if s.error_estimate is not None:
@@ -523,6 +524,47 @@ def method_name(solution: Solution) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_CAPTION else f"{text[: LONGEST_CAPTION - 4]} ..."
+
+
+class BodyRun(Run):
+    """One body of a system: its rows, joined by arcs."""
+
+    is_free = False
+
+    def __init__(self, solution: SystemSolution, number: int, t_span: Span = None) -> None:
+        self.solution, self.body = solution, solution.system.bodies[number]
+        self.name = f"{self.body.name or 'body'} {number}"
+        if solution.t.size < 2:
+            raise ValueError(f"the solution has {solution.t.size} rows: two or more are needed to show a motion")
+        order = np.argsort(solution.t)
+        t = solution.t[order]
+        self.span = _in_span(t_span, t[0], t[-1], self.name)
+        inside = order[(t >= self.span[0]) & (t <= self.span[1])]
+        q, m = solution.quaternion[inside, number], solution.momentum[inside, number]
+        self.all_rows = Rows.of(self.body, solution.t[inside], q, m).scaled()
+        self.places = solution.position[inside, number]
+        self.chosen = chosen(self.body, self.all_rows, None)
+
+    def states(self, t: Floats) -> tuple[Floats, Floats]:
+        """Returns quaternions on arcs, and momenta on lines, between rows."""
+        rows = self.all_rows
+        return slerp(rows.t, rows.quaternion, t), self._between(rows.momentum, t)
+
+    def place(self, t: Floats) -> Floats:
+        """Returns the centre of mass, on lines between rows."""
+        return self._between(self.places, t)
+
+    def _between(self, values: Floats, t: Floats) -> Floats:
+        return np.stack([np.interp(t, self.all_rows.t, x) for x in values.T], axis=1)
+
+    def caption(self) -> list[str]:
+        """Returns the body, what acts on it, and how it was computed."""
+        s = self.solution
+        return [
+            _moments(self.body),
+            f"one of {len(s.system)} bodies; {s.forces.name}",
+            f"{s.method}, step {s.step:g} s",
+        ]
 
 
 def _with_rows(s: Solution, place: NDArray[np.intp]) -> Solution:

@@ -11,11 +11,16 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 PRODUCTS = Path(__file__).parent / "page"
 """The folder of the code of the page, which is built from the sources in `viewer/`."""
+
+
+NOTHING = "'none'"
+"""What a directive of the policy says that allows nothing."""
 
 
 class PageNotBuilt(RuntimeError):
@@ -46,23 +51,35 @@ def as_json(data: dict[str, Any]) -> str:
     return text.encode("utf-8", "backslashreplace").decode()  # a lone surrogate has no UTF-8
 
 
-def policy(script: str, style: str) -> str:
-    """Returns the content security policy of a page with this script and this style."""
+def policy(script: str, style: str, frames: Iterable[str] = ()) -> str:
+    """Returns the element with the content security policy of a page with this script and this style.
+
+    Pages in `frames` of this one are bound by its policy, too: what theirs allow is allowed.
+    """
+    allowed = {"script-src": {_hash(script)} if script else set(), "style-src": {_hash(style)}}
+    inside = [_policy_of(page) for page in frames]
+    for name, hashes in allowed.items():
+        hashes.update(*(re.findall(r"'sha256-[^']*'", text.partition(name)[2].partition(";")[0]) for text in inside))
+    listed = "; ".join(f"{name} {' '.join(sorted(hashes) or [NOTHING])}" for name, hashes in allowed.items())
     return (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f'<meta http-equiv="Content-Security-Policy" content="default-src {NOTHING}; {listed}; img-src data: blob:; '
+        f'{"frame-src about:; " if inside else ""}base-uri {NOTHING}; form-action {NOTHING}">'
     )
 
 
 def header_policy(page: str) -> str:
     """Returns the same policy as a header, which also forbids other pages to frame this one."""
+    return f"{_policy_of(page)}; frame-ancestors 'none'"
+
+
+def _policy_of(page: str) -> str:
     found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert found is not None
-    return f"{found[1]}; frame-ancestors 'none'"
+    return found[1]
 
 
 def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def page_html(data: dict[str, Any]) -> str:
@@ -76,7 +93,7 @@ def page_html(data: dict[str, Any]) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy(script, style)}">
+{policy(script, style)}
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">

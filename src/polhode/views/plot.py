@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from polhode.solution import Solution
+    from polhode.systems.solution import SystemSolution
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -297,7 +298,12 @@ def _mark(ax: Axes, solution: Solution, motion: Solution, panel: Panel) -> None:
         place = np.searchsorted(np.abs(motion.t - motion.t[0]), np.abs(solution.t - motion.t[0]))
         for line, y in zip(ax.get_lines(), panel.curves.values(), strict=False):
             ax.plot(solution.t, y[place], ".", color=line.get_color(), label="_rows")
-    for k, event in enumerate(solution.events):
+    mark_events(ax, solution.events)
+
+
+def mark_events(ax: Axes, events: Sequence[Solution | SystemSolution]) -> None:
+    """Marks the times of events."""
+    for k, event in enumerate(events):
         name, style = str(event.metadata.get("event", f"event {k}")), DASHES[k % len(DASHES)]
         for n, t in enumerate(event.t[:MOST_MARKS].tolist()):
             ax.axvline(
@@ -420,6 +426,6 @@ def _pointing(solution: Solution) -> tuple[str, Floats]:
 def _title(solution: Solution) -> str:
     moments = ", ".join(f"{x:.4g}" for x in solution.body.moments)
     body = f"{solution.body.name or 'body'} ({moments}) kg m²"
-    words = f"{body}, {solution.torque.name}, {solution.method}, step {solution.step:g} s"
+    words = f"{body}, {solution.torque.name}, {solution.method}, {solution.steps_in_words}"
     title = solution.metadata.get("title")
     return textwrap.fill(f"{title}: {words}" if title else words, 85)

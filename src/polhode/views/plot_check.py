@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from polhode.views.page_html import policy
 from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, Picture, finish_panel
 from polhode.views.thinning import FLOOR, thinned
 
@@ -54,8 +55,7 @@ def _curve(panel: Axes, t: Floats, values: Floats, label: str, colour: str, styl
 
 
 def _title(verdict: Verdict) -> str:
-    head = verdict.headline.partition(":")[0]
-    return f"{verdict.source.rpartition('/')[2]}: {head}"
+    return f"{verdict.source.rpartition('/')[2]}: {verdict.head}"
 
 
 def page(verdict: Verdict) -> str:
@@ -63,13 +63,15 @@ def page(verdict: Verdict) -> str:
     buffer = io.BytesIO()
     draw(verdict).savefig(buffer, format="png")
     picture = base64.b64encode(buffer.getvalue()).decode()
-    colour = "#00573f" if verdict.agrees else "#8a3300"
     title = html.escape(_title(verdict))
-    return (
-        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>'
+    style = (
         "body{font:15px/1.45 sans-serif;max-width:900px;margin:2em auto;padding:0 1em}pre{font-size:13px;"
         "white-space:pre-wrap}img{width:100%}@media print{body{margin:0}img{max-height:55vh;object-fit:contain}}"
-        f'</style></head><body><h1 style="font-size:20px;color:{colour}">{title}</h1>'
+        f"h1{{font-size:20px;color:{'#00573f' if verdict.agrees else '#8a3300'}}}"
+    )
+    return (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">{policy("", style)}<title>{title}</title>'
+        f"<style>{style}</style></head><body><h1>{title}</h1>"
         f"<p>{html.escape(verdict.problem)}</p><pre>{html.escape(str(verdict))}</pre>"
         f'<img alt="errors and drifts over time" src="data:image/png;base64,{picture}"></body></html>\n'
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,11 +11,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from polhode._arrays import Floats, columns, dots
 from polhode.core.quat import to_space
-from polhode.views.plot import AXES, BLACK, PURPLE, Picture, finish_panel
+from polhode.views.plot import AXES, BLACK, CARRIED, PURPLE, Panel, Picture, fill, finish_panel, mark_events
+from polhode.views.thinning import FLOOR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from polhode.systems.solution import SystemSolution
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles over bodies that are drawn: a wide band, a narrow band and the median."""
@@ -70,6 +73,45 @@ def draw(table: Mapping[str, Drawable], title: str) -> Figure | None:
         _panel(panel, t, name, table[name], table)
     panels[-1].set_xlabel("time (s)", fontsize=13)
     return figure
+
+
+SYSTEM_PANELS = ("energies", "temperature", "errors")
+"""What is drawn of a system; quantities of its table can be asked for besides, such as positions."""
+
+
+def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]) -> Figure:
+    """Draws quantities of a system over time, those of many bodies as medians and bands; the table has them by name."""
+    names = what or [name for name in SYSTEM_PANELS if name != "errors" or s.invariant_errors]
+    for name in names:
+        if name not in SYSTEM_PANELS and not (name in table and _is_over_time(name, table[name])):
+            known = ", ".join((*SYSTEM_PANELS, *(k for k in table if _is_over_time(k, table[k]))))
+            raise ValueError(f"there is no quantity {name!r} of a system to draw: known are {known}")
+    figure = Picture(figsize=(9, 0.7 + 2.6 * max(len(names), 2)), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(f"{len(s.system)} bodies, {s.forces.name}, {s.method}", fontsize=13, parse_math=False, wrap=True)
+    axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+    for ax, name in zip(axes, names, strict=True):
+        mark_events(ax, s.events)
+        if name in SYSTEM_PANELS:
+            panel = _system_panel(s, name)
+            fill(ax, s.t, panel)
+            finish_panel(ax, panel.label, panel.legend)
+        else:
+            _panel(ax, s.t, name, table[name], table)
+    axes[-1].set_xlabel("time (s)", fontsize=13)
+    return figure
+
+
+def _system_panel(s: SystemSolution, name: str) -> Panel:
+    if name == "temperature":
+        return Panel("kT of the motion (J)", "", {"temperature": s.temperature}, AXES[:1])
+    if name == "energies":
+        found = {"flight": s.translational_energy, "rotation": s.rotational_energy}
+        if s.has_potential:
+            found |= {"potential": s.potential_energy, "total": s.energy}
+        return Panel("energy (J)", "", found, CARRIED[: len(found)])
+    errors = {k: np.maximum(e, FLOOR) for k, e in s.invariant_errors.items()}
+    return Panel("relative error", "change of", errors, CARRIED[: len(errors)], is_error=True)
 
 
 def _direction(q: Floats, m: Floats) -> Drawable:

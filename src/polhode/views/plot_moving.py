@@ -19,7 +19,7 @@ from polhode.views.page_data import attitudes, upright
 
 if TYPE_CHECKING:
     from polhode._arrays import Floats
-    from polhode.views.page_data import Run
+    from polhode.views.page_data import BodyRun, Run
 
 COLOURS = ("#4477aa", "#ee6677", "#ccbb44")
 ENDINGS = (".gif", ".mp4")
@@ -35,16 +35,35 @@ TRAIL = 0.8
 
 def animate(run: Run, path: AnyPath, *, is_span_given: bool, seconds: float, fps: int, overwrite: bool) -> Path:
     """Writes the film of a motion in the format that the ending of its name says; it appears whole or not at all."""
+    frames, writer = _checked(path, seconds, fps)
+    return _filmed(_scene(run, _times(run, frames, is_span_given), fps), frames, writer, path, overwrite)
+
+
+def animate_bodies(
+    runs: list[BodyRun], mass: Floats, path: AnyPath, *, seconds: float, fps: int, overwrite: bool
+) -> Path:  # fmt: skip
+    """Writes the film of bodies that fly and turn: the whole span of their rows."""
+    frames, writer = _checked(path, seconds, fps)
+    first, last = runs[0].span
+    scene = _scene_of_bodies(runs, mass, np.asarray(first + (last - first) * np.arange(frames) / frames))
+    return _filmed(scene, frames, writer, path, overwrite)
+
+
+def _checked(path: AnyPath, seconds: float, fps: int) -> tuple[int, Any]:
+    """Returns the number of frames, and what writes them."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"a moving picture is saved as .gif or .mp4, which {str(path)!r} does not end in")
     frames = round(seconds * fps) if seconds > 0.0 and fps > 0 and math.isfinite(seconds * fps) else 0
     if not 2 <= frames <= MOST_FRAMES:
         raise ValueError(f"a moving picture has 2 to {MOST_FRAMES} frames, not seconds={seconds:g} at fps={fps:g}")
-    writer = _writer(ending, fps)
-    figure, draw = _scene(run, _times(run, frames, is_span_given), fps)
+    return frames, _writer(ending, fps)
+
+
+def _filmed(scene: tuple[Figure, Any], frames: int, writer: Any, path: AnyPath, overwrite: bool) -> Path:
+    figure, draw = scene
     with tempfile.TemporaryDirectory(prefix="polhode-") as folder:
-        made = Path(folder) / f"film{ending}"
+        made = Path(folder) / f"film{Path(path).suffix.lower()}"
         with writer.saving(figure, str(made), dpi=figure.dpi):
             for k in range(frames):
                 draw(k)
@@ -87,23 +106,59 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
     sides, colours = _faces(half)
     sides = [side @ run.body.axes.T for side in sides]
     corner = matrices @ (run.body.axes @ half)
-    figure = Figure(figsize=(3.6, 3.2), dpi=80)
-    FigureCanvasAgg(figure)
-    axes: Any = figure.add_axes((-0.1, -0.1, 1.2, 1.2), projection="3d")
     box = Poly3DCollection(sides, facecolors=colours, edgecolors="0.2", linewidths=0.6)
+    figure, axes, tell = _stage(t, np.zeros(3), 1.05 * float(np.sqrt(half @ half)))
     axes.add_collection3d(box)
     (trail,) = axes.plot([], [], [], color="0.4", lw=0.8)
-    axes.set_axis_off()
-    reach = 1.05 * float(np.sqrt(half @ half))
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach))
-    axes.set_box_aspect((1, 1, 1))
-    clock = figure.text(0.03, 0.03, "", fontsize=9, color="0.3")
-    digits = max(0, 1 - math.floor(math.log10(max(t[-1] - t[0], 1e-300) / t.size * 10.0)))
 
     def draw(k: int) -> None:
         box.set_verts([side @ matrices[k].T for side in sides])
         trail.set_data_3d(*corner[max(0, k - round(TRAIL * fps)) : k + 1].T)
+        tell(k)
+
+    return figure, draw
+
+
+def _stage(t: Floats, centre: Floats, reach: float) -> tuple[Figure, Any, Any]:
+    """Returns a figure, its axes in space around a centre, and what shows the time of a frame."""
+    figure = Figure(figsize=(3.6, 3.2), dpi=80)
+    FigureCanvasAgg(figure)
+    axes: Any = figure.add_axes((-0.1, -0.1, 1.2, 1.2), projection="3d")
+    axes.set_axis_off()
+    x, y, z = ((float(c) - reach, float(c) + reach) for c in centre)
+    axes.set(xlim=x, ylim=y, zlim=z)
+    axes.set_box_aspect((1, 1, 1))
+    clock = figure.text(0.03, 0.03, "", fontsize=9, color="0.3")
+    digits = max(0, 1 - math.floor(math.log10(max(t[-1] - t[0], 1e-300) / t.size * 10.0)))
+
+    def tell(k: int) -> None:
         clock.set_text(f"{t[k]:.{min(digits, 12)}f} s")
+
+    return figure, axes, tell
+
+
+def _scene_of_bodies(runs: list[BodyRun], mass: Floats, t: Floats) -> tuple[Figure, Any]:
+    """Returns a figure and what draws a frame of several bodies in it: boxes of their mass and moments."""
+    corners: list[Floats] = []
+    colours: list[str] = []
+    for run, m in zip(runs, mass.tolist(), strict=True):
+        moments = run.body.moments
+        half = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments), 0.01 * moments.max()) / m)
+        sides, shades = _faces(half)
+        colours += shades
+        points = np.concatenate(sides) @ run.body.axes.T
+        q = run.states(t)[0]
+        turned = np.stack([to_space(q, p[None, :]) for p in points], axis=1)
+        corners.append(turned + run.place(t)[:, None])
+    every = np.concatenate(corners, axis=1)
+    low, high = every.min(axis=(0, 1)), every.max(axis=(0, 1))
+    figure, axes, tell = _stage(t, 0.5 * (low + high), 0.5 * float((high - low).max()))
+    boxes = Poly3DCollection(every[0].reshape(-1, 4, 3), facecolors=colours, edgecolors="0.2", linewidths=0.4)
+    axes.add_collection3d(boxes)
+
+    def draw(k: int) -> None:
+        boxes.set_verts(every[k].reshape(-1, 4, 3))
+        tell(k)
 
     return figure, draw
 
