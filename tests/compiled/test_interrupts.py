@@ -255,7 +255,6 @@ def test_threads_that_compile_leave_the_settings_alone(empty_cache: Path) -> Non
 # --- forks -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.evidence  # llvmlite's own lock is not held over a fork: one child in many waits for it for ever
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_fork_waits_for_the_compiler(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

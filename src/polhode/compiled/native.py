@@ -21,7 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, Self, TypeVar
@@ -372,8 +372,41 @@ def _lock_of_numba() -> list[Any]:
     return [] if lock is None else [lock]
 
 
+class _Llvm:
+    """Which threads are inside LLVM. A fork waits until none is: llvmlite has a lock that a child would inherit."""
+
+    def __init__(self) -> None:
+        self._threads: list[int] = []
+
+    @cached_property
+    def binding(self) -> Any:
+        """llvmlite, which from now on says who is in it."""
+        import llvmlite.binding as llvm
+
+        llvm.ffi.register_lock_callback(self._enter, self._leave)
+        return llvm
+
+    def _enter(self) -> None:
+        self._threads.append(threading.get_ident())
+
+    def _leave(self) -> None:
+        if self._threads:  # a thread may have entered before this was registered
+            self._threads.pop()
+
+    def acquire(self) -> None:
+        """Waits for the other threads. With the compilers' locks held, they only free what was compiled before."""
+        while any(thread != threading.get_ident() for thread in self._threads):
+            time.sleep(0.0005)
+
+    def release(self) -> None:
+        """Lets the next thread in, which nothing keeps out."""
+
+
+_llvm = _Llvm()
+
 hold_over_forks(lambda: [_compiling, _lock])
 hold_over_forks(_lock_of_numba)
+hold_over_forks(lambda: [_llvm])
 
 # --- the compiler ----------------------------------------------------------------------------------------------------
 
@@ -385,7 +418,7 @@ def _here() -> str:
 
 
 def _described() -> str:
-    import llvmlite.binding as llvm
+    llvm = _llvm.binding
 
     makers = ["apart.py", "digest.py", "lanes.py", "link.py", "meeting.py", "native.py", "primitives.py"]
     here, core = Path(__file__).parent, Path(__file__).parents[1] / "core"
@@ -404,7 +437,7 @@ def floats_in_register() -> int:
 
 
 def _register_floats() -> int:
-    import llvmlite.binding as llvm
+    llvm = _llvm.binding
 
     return 8 if llvm.get_host_cpu_features().get("avx512f") else 4
 
@@ -465,7 +498,7 @@ def _assembled(text: str, *, in_one: bool = False) -> tuple[bytes, tuple[str, ..
     Numba's views of arrays may have to be freed, for all that the code knows. In a program that makes none they never
     are: it has a function of its own for it, that does nothing, or a warm start would have to import Numba.
     """
-    import llvmlite.binding as llvm
+    llvm = _llvm.binding
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -548,7 +581,7 @@ if hasattr(os, "register_at_fork"):
 
 def _resolved(code: _Code) -> bool:
     """Whether every outside symbol can be found: an unknown one would end the process when the code is loaded."""
-    import llvmlite.binding as llvm
+    llvm = _llvm.binding
 
     process = ctypes.CDLL(None)
 
@@ -579,7 +612,7 @@ class _Address:
 
 def _load(code: _Code, f: Any, signature: str, apart: Sequence[Any] = ()) -> Program:
     """Returns the code as a program, with the functions that are compiled apart from it."""
-    import llvmlite.binding as llvm
+    llvm = _llvm.binding
 
     with _lock:
         llvm.initialize_native_target()
