@@ -25,6 +25,7 @@ from polhode.compiled import (
     program,
 )
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
+from polhode.core.embedded import Embedded, packed_steps
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.gyrostat import greatest_efforts
 from polhode.core.ops import views
@@ -249,8 +250,10 @@ class Batch:
             self.why_not_packed = f"{problem.torque.name} calls a Python function, for one body at a time"
             return None
         most = lanes_of(plan.method, self.count, triaxial=self._has_triaxial_flows())
-        if not self.packed or self.count < most or self.variable_steps or not compiles():
+        if not self.packed or self.count < most or not compiles():
             return None
+        if self.variable_steps:
+            return self._packed_variable()
         if plan.method.collocation and binding.forms:  # and the iterations of several bodies end apart: none compiles
             self.why_not_packed = f"{plan.method.name} has the points of its steps in the lanes, of one body at a time"
             return None
@@ -272,6 +275,25 @@ class Batch:
                 self.lanes = lanes
                 return made
         return None
+
+    def _packed_variable(self) -> Callable[..., int] | None:
+        """Returns the program for a body in each lane with steps of its own, if the torque can run in lanes."""
+        problem, plan, binding = self.lead.problem, self.lead.plan, self.lead.binding
+        torque, scheme = problem.torque, plan.method.scheme
+        if not isinstance(scheme, Embedded) or self.lead.steps.pieces is not None:
+            return None
+        if torque.calls_out or torque.sample_kernel is not None or self._tables_differ():
+            return None
+        windowed, size = len(torque.breakpoints) > 0, self.lead.values.size
+        kind = (torque.torque_kernel, size, binding.tilted, windowed, binding.scales.gyrostat)
+        loop = _embedded_of(ById(scheme), *kind)
+        try:
+            made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
+        except CompilationFailed as problem_met:
+            self.why_not_packed = str(problem_met)
+            return None
+        self.lanes = LANES
+        return made
 
     def _has_triaxial_flows(self) -> bool:
         """Whether steps have exact flows of bodies with three different moments, which fill the registers."""
@@ -343,6 +365,15 @@ def _packed_of(
     return packed_loop_over_bodies(
         stepper, over_pieces(stepper, drive, variable=False, load_values=load) if pieced else drive, lanes
     )
+
+
+@lru_cache(maxsize=128)
+def _embedded_of(
+    scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, gyrostat: bool
+) -> Callable[..., int]:  # fmt: skip
+    """Returns the loop over bodies, each in a lane with steps of its own."""
+    pull = principal_torque(kernel, tilted=tilted, windowed=windowed)
+    return packed_steps(scheme.value.pair, pull, values_together(values), LANES, gyrostat=gyrostat)
 
 
 def _blames_method(problem: str) -> bool:
