@@ -55,8 +55,8 @@ FIRST_TURN = 0.3
 MEMORY = 6
 """Numbers of the memory: length made, length to try next, greatest squared rate so far, sum of the errors of all steps,
 attempts that the next step has failed in, evaluations."""
-SUM_OF_ERRORS = 3
-"""The place of that sum in the memory."""
+FASTEST, SUM_OF_ERRORS = 2, 3
+"""The places of that squared rate and of that sum in the memory."""
 TOLERANCE = 12
 """The place of the tolerance among the fixed numbers of a segment: each body may have its own."""
 

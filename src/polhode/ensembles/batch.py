@@ -25,7 +25,7 @@ from polhode.compiled import (
     program,
 )
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
-from polhode.core.embedded import Embedded, packed_steps
+from polhode.core.embedded import TOLERANCE, Embedded, packed_steps
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.gyrostat import greatest_efforts
 from polhode.core.ops import views
@@ -401,10 +401,13 @@ class BatchRun:
 
     def __init__(
         self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None,
-        begin: Midway | None = None,
+        begin: Midway | None = None, tolerances: Floats | None = None,
     ) -> None:  # fmt: skip
-        """Prepares the arrays; bodies may be companions of others, with slightly different numbers."""
-        self.batch, self.start, self.report = batch, start, report
+        """Prepares the arrays; bodies may be companions of others, with slightly different numbers.
+
+        With `tolerances`, each body has one of its own in place of that of the method, which is an embedded pair.
+        """
+        self.batch, self.start, self.report, self.tolerances = batch, start, report, tolerances
         self.lead = lead = batch.lead
         n = start.count
         q, m = (start.quaternion, start.momentum) if nudged is None else nudged[:2]
@@ -673,6 +676,8 @@ class BatchRun:
         for k, values in own:
             if len(values) > 1:
                 rows[:, k : k + values.shape[1]] = values[block]
+        if self.tolerances is not None:
+            rows[:, TOLERANCE] = self.tolerances[block]
         return rows
 
     def _report(self) -> None:
@@ -782,10 +787,11 @@ class BatchRun:
 
 
 def run_batch(
-    batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
-) -> Ensemble:
+    batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES,
+    tolerances: Floats | None = None,
+) -> Ensemble:  # fmt: skip
     """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
-    run = BatchRun(batch, start, report, nudged)
+    run = BatchRun(batch, start, report, nudged, tolerances=tolerances)
     try:
         run.run()
     except KeyboardInterrupt:
