@@ -48,11 +48,13 @@ SETTLED = 2.5
 MOST_TRIES = 4
 STEADY = 2.0
 """Pilots agree if their errors over local ones are at most this many times the median."""
-ALIKE, FORESEEN = 5.0, 1.5
+ALIKE, FORESEEN = 5.0, 2.5
 """One companion is enough where these errors are at most the first number of times the median, and at most the second
 one of times what the companions of pilots foresee."""
-LEAST_KAPPA, KAPPA_APART = 3.0, 4.0
-"""The least factor of safety of an estimate, where pilots agree and where they do not."""
+LEAST_KAPPA, KAPPA_APART, KAPPA_OF_LARGE = 3.0, 4.0, 6.0
+"""The least factor of safety of an estimate, where pilots agree, where they do not, and where errors are so large, too,
+that they do not grow in proportion."""
+LARGE_RTOL = 1e-5
 KAPPA = 3.0
 """The factor of safety over the worst error of a pilot but one, in units of what its companions foresee."""
 WATCHING = 1e-2
@@ -198,6 +200,7 @@ class _Pilots:
             looser = [(LOOSE, watching)]
         usual, companions = float(np.median(self.growth)), list[Companion]()
         foreseen = np.full(self.start.count, self.growth.max() if self.steady else usual)
+        known = np.zeros(self.start.count, dtype=bool)
         for name, tolerance in looser:
             tolerance = _rounded(min(tolerance, LARGEST))
             other = self._run(name, tolerance, STEPS_OF_COMPANION)
@@ -208,13 +211,17 @@ class _Pilots:
             scale = float(np.median(self.growth[told] / np.maximum(seen[told], 1e-300)))
             companions.append(Companion(name, tolerance, scale))
             foreseen[told] = np.maximum(foreseen[told], scale * seen[told])
-            worst = self.growth / foreseen
+            known |= told
+            worst = (self.growth / foreseen)[known]  # others are run by another method
             if self.alike and worst.max() <= FORESEEN:
                 break
-        if not companions:
+        if known.sum() < max(2, self.start.count // 2):
             return None
-        kappa = max(LEAST_KAPPA if self.steady else KAPPA_APART, KAPPA * float(np.sort(worst)[-2]))
-        errors = kappa * foreseen * _sums(self.made)
+        least_kappa = LEAST_KAPPA if self.steady else KAPPA_APART
+        if not self.alike and rtol > LARGE_RTOL:
+            least_kappa = KAPPA_OF_LARGE
+        kappa = max(least_kappa, KAPPA * float(np.sort(worst)[-2]))
+        errors = kappa * (foreseen * _sums(self.made))[known]
         high = float(np.quantile(errors, NEARLY_ALL if self.steady else MOST_OF_THEM))
         tolerance = self.tolerance * min(1.0, math.pow(0.95 * rtol / high, _power(self.name)))
         least = self.growth.max() if self.steady else usual
@@ -252,7 +259,7 @@ class PairedBodies:
 
         def estimate(made: Ensemble, which: Any) -> Floats:
             found = growth.kappa * each[which] * _sums(made) + floor[which]
-            return np.where(made.success, found, np.inf)
+            return np.where(made.success & ~lost[which], found, np.inf)
 
         best.keep_better(made, everyone, estimate(made, everyone))
         elsewhere = (lost | (floor > ROUNDED * task.rtol)) & made.success

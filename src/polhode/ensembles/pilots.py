@@ -31,6 +31,7 @@ from polhode.methods import find as find_method
 from polhode.problem import Problem
 from polhode.tolerance.character import Character, character
 from polhode.tolerance.choice import ANY_TORQUE, COLLOCATION, Candidate, candidate, choose, splitting_cost
+from polhode.tolerance.estimate import where_errors_grow
 from polhode.tolerance.free import answer
 from polhode.tolerance.policy import POLICY, ToleranceNotReached, warn_not_reached
 from polhode.tolerance.refine import History
@@ -52,6 +53,8 @@ CROWDED = 0.05
 """The part of bodies that lanes cannot carry on, at five times the price, from which more steps are cheaper."""
 SPLITTING = "ABA1064"
 """The splitting that is tried beside collocation."""
+SPLITTING_GAIN = 3.0
+"""By how much pilots lower the cost of a splitting, over that of its first guess: 3.9 for a symmetric top at 1e-3."""
 NODE_COST = 1.8
 """The cost of an evaluation in collocation over one of a splitting, with its flow of a symmetric body: 1.65 to 1.96
 were measured, in registers of four floats and of eight."""
@@ -275,16 +278,21 @@ class Pilots:
         c, task = self.character, self.task
         if self.method is not None or not all(may_take(one, task) for one in self.characters):
             return None
-        rival = choose(c, task.rtol, task.times.size, many=True)
-        cost = splitting_cost(rival.method, c, task.rtol, task.times.size)
-        if cost is not None and cost < price(c, task.rtol, task.times.size):
-            return None
-        return pairs.found()
+        rows = task.times.size
+        rivals = [choose(c, task.rtol, rows, many=True).method]
+        if c.symmetric and not c.depends & Depends.RATE:
+            rivals.append(find_method(SPLITTING))
+        cheapest = min(splitting_cost(rival, c, task.rtol, rows) for rival in rivals)
+        return pairs.found() if SPLITTING_GAIN * price(c, task.rtol, rows) < cheapest else None
 
     def for_the_rest(self) -> Levels:
-        """Returns the levels of compensated collocation, for bodies that embedded pairs leave over."""
+        """Returns the levels of compensated collocation, for bodies that embedded pairs leave over: their errors grow.
+
+        So iterations go on to round-off.
+        """
         c, task = self.character, self.task
-        return Levels(task, self._alternatives_to(candidate(find_method(COLLOCATION), c, task.rtol), c)[0])
+        chosen = self._alternatives_to(candidate(find_method(COLLOCATION), c, task.rtol), c)[0]
+        return Levels(task, replace(chosen, growth=math.inf, factors=where_errors_grow(chosen.factors)))
 
     @cached_property
     def guesses(self) -> list[Levels]:

@@ -348,10 +348,10 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
     return min(costs, key=lambda name: costs[name])
 
 
-def splitting_cost(method: Method, c: Character, rtol: float, outputs: int) -> float | None:
-    """Returns the cost of a splitting for one of many bodies, in exact flows of one body; None for other methods."""
+def splitting_cost(method: Method, c: Character, rtol: float, outputs: int) -> float:
+    """Returns the cost of a splitting for one of many bodies, in exact flows of one; infinite for other methods."""
     if method.model is None or method.model.flows == 0.0:
-        return None
+        return math.inf
     return _splitting_cost(method.name, c, rtol, outputs if method.has_corrector else 0, many=True)
 
 
