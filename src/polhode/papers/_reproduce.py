@@ -144,5 +144,9 @@ def _record(outcome: Outcome) -> dict[str, object]:
         "title": outcome.study.title,
         "seconds": round(outcome.seconds, 2),
         "problem": outcome.problem,
-        "claims": [asdict(c) | {"verdict": c.verdict.value} for c in outcome.claims],
+        "claims": [_told(c) for c in outcome.claims],
     }
+
+
+def _told(claim: Claim) -> dict[str, str]:
+    return {k: v.value if isinstance(v, Verdict) else v for k, v in asdict(claim).items() if k != "late"}

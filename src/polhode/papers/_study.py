@@ -4,7 +4,7 @@ import enum
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,6 +56,8 @@ class Claim:
     verdict: Verdict
     reason: str
     """The reason of the verdict, in a sentence: the inequality that was tested, the reading, or what differs."""
+    late: str = ""
+    """Why the quick size cannot judge the claim; empty: it can."""
 
 
 ABOUT = 10**0.5
@@ -73,7 +75,6 @@ def about(value: float, printed: float) -> bool:
 def claim(
     says: str,
     *,
-    source: str,
     paper: str,
     measured: str,
     holds: bool,
@@ -81,26 +82,24 @@ def claim(
     reading: str = "",
     holds_when_read_so: bool = False,
     otherwise: str = "",
+    source: str = "",
+    late: str = "",
 ) -> Claim:
-    """Returns a claim with its verdict, which follows from what was measured.
+    """A claim with its verdict, which follows from what was measured.
 
     One rule holds for all papers. Sizes are compared in both directions (`about`). A reading is one for the whole
     paper, or its claim lists what each reading gives; no reading is chosen claim by claim. Every test can fail:
     `tests/papers/test_verdicts.py` changes the data of each study, and expects other verdicts.
     `holds` is the outcome of `test`, an inequality in words, for the claim as it is printed. If it fails,
     `holds_when_read_so` is the outcome under a `reading`, which says what was understood differently. `otherwise` says
-    what is known about a claim that fails.
+    what is known about a claim that fails. `late` says why the quick size cannot judge the claim. A study sets the
+    default of `source` as WHERE, that of `late` as LATE.
     """
     if holds:
-        return Claim(says, source, paper, measured, Verdict.REPRODUCED, test)
+        return Claim(says, source, paper, measured, Verdict.REPRODUCED, test, late)
     if reading and holds_when_read_so:
-        return Claim(says, source, paper, measured, Verdict.UNDER_A_READING, reading)
-    return Claim(says, source, paper, measured, Verdict.NOT, otherwise or f"fails: {test}")
-
-
-def not_judged(says: str, *, source: str, paper: str, measured: str, reason: str) -> Claim:
-    """Returns a claim that cannot be judged because it needs the full size."""
-    return Claim(says, source, paper, measured, Verdict.NOT_JUDGED, reason)
+        return Claim(says, source, paper, measured, Verdict.UNDER_A_READING, reading, late)
+    return Claim(says, source, paper, measured, Verdict.NOT, otherwise or f"fails: {test}", late)
 
 
 def named(dimensions: str, values: Any, what: str, unit: str = "1") -> Variable:
@@ -162,9 +161,12 @@ class Study(NamedTuple):
         return data
 
     def check(self, data: Data, size: Size) -> list[Claim]:
-        """Judges the claims."""
-        claims: list[Claim] = self.module.check(data, size)
-        return claims
+        """Judges the claims; at the quick size those that need the full one are not judged."""
+        where, late = (getattr(self.module, name, "") for name in ("WHERE", "LATE"))
+        claims: list[Claim] = [replace(c, source=c.source or where) for c in self.module.check(data, size)]
+        if not size.quick:
+            return claims
+        return [replace(c, verdict=Verdict.NOT_JUDGED, reason=r) if (r := c.late or late) else c for c in claims]
 
     def motions(self, size: Size) -> "dict[str, Solution | FreeMotion]":
         """Returns motions to look at, by what they are called; the first is the one that others are compared with."""

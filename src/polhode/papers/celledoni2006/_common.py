@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from polhode import GravityGradient, HeavyTop
@@ -16,9 +17,6 @@ from polhode.papers._measure import integrate, pose, slope
 from polhode.papers._study import Data, Size, named
 from polhode.problem import Problem
 from polhode.solution import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def _free() -> Problem:
@@ -154,7 +152,7 @@ def track(number: int, solution: Solution, scale: float = 1.0, unit: str = "J") 
     }
 
 
-def draw_tracks(data: Data, titles: Sequence[str], energy: str) -> "Figure":
+def draw_tracks(data: Data, titles: Sequence[str], energy: str) -> Figure:
     """Draws a row for each numbered run: its trajectory on the sphere to the left, its energy error to the right."""
     figure, axes = panels(len(titles), 2, width=9.5, height=3.4 * len(titles))
     for k, title in enumerate(titles, 1):

@@ -1,16 +1,12 @@
 """Figure 2: the free body with its attitude, execution times against errors."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import panels
 from polhode.papers._measure import reference
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.celledoni2006._common import FREE, curves, draw_work, work_precision
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Free body with its attitude: execution time against the error at t = 1"
 CAPTION = """
@@ -40,7 +36,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     claims = [
         claim(
             "With the same step JEM is more accurate than MR of the same order",
-            source=WHERE,
             paper="JEM performs very well",
             measured=f"attitude errors MR2 / JEM2 {gains[2].min():.1f} or more, MR4 / JEM4 {gains[4].min():.0f} or "
             f"more; with the momentum {whole[2]:.1f} and {whole[4]:.0f}",
@@ -49,7 +44,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "The attitude has order 2 and 4",
-            source=WHERE,
             paper="2 and 4",
             measured=", ".join(f"{name} {order:.2f}" for name, order in orders.items()),
             holds=all(abs(order - int(name[-1])) < 0.1 for name, order in orders.items()),
@@ -63,7 +57,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         claims.append(
             claim(
                 "In the same time JEM is more accurate than MR of the same order",
-                source=WHERE,
                 paper="JEM performs very well",
                 measured=f"on this machine, in the time of JEM with the step 1/16: MR2 / JEM2 {gain[2]:.1e}, "
                 f"MR4 / JEM4 {gain[4]:.1e}",
@@ -74,7 +67,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     return claims
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws times against errors, in two norms."""
     figure, axes = panels(1, 2)
     draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")

@@ -1,15 +1,11 @@
 """Figure 4: the heavy top by SEJ, with three steps."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._measure import integrate, tight
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, track, vertical
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Heavy top by SEJ: the vertical seen from the body, and the energy error"
 CAPTION = """
@@ -44,7 +40,6 @@ def run(size: Size) -> Data:
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether energy errors grow with the step while trajectories stay alike."""
     worst = [float(np.abs(data[f"energy_{k}"]).max()) for k in (1, 2, 3)]
-    alike = "Trajectories have the same character with all three steps"
     unlike, off = data["unlike_finest"], data["mean_error"]
     measured = (
         f"shares of points below a level differ by {unlike[0]:.2f} (h = 0.1) and {unlike[1]:.3f} (0.05) from those "
@@ -53,17 +48,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The energy error grows with the step",
-            source=WHERE,
             paper="by figures without numbers",
             measured="largest error " + ", ".join(f"{e:.2e} J (h = {h})" for e, h in zip(worst, STEPS, strict=True)),
             holds=worst[0] > worst[1] > worst[2],
             test="largest error with 0.1 > with 0.05 > with 0.01",
         ),
-        not_judged(alike, source=WHERE, paper="by sight", measured=measured, reason="needs the whole trajectories")
-        if size.quick
-        else claim(
-            alike,
-            source=WHERE,
+        claim(
+            "Trajectories have the same character with all three steps",
+            late="needs the whole trajectories",
             paper="by sight",
             measured=measured,
             holds=float(unlike.max()) < SAME,
@@ -73,6 +65,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws trajectories and energy errors."""
     return draw_tracks(data, [f"{METHOD}, h = {h}" for h in STEPS], "energy error (J)")

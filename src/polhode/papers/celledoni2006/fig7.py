@@ -1,14 +1,10 @@
 """Figure 7: the satellite with the step 0.1."""
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
 from polhode.papers._study import Claim, Data, Size
 from polhode.papers.celledoni2006 import _satellite
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.solution import Solution
+from polhode.solution import Solution
 
 TITLE = "Satellite by MR, SEJ and SEJ4 with steps of 0.1: Q e3, and the energy error"
 CAPTION = """
@@ -31,22 +27,20 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         _satellite.trajectory_claim(
             data,
-            size,
             "SEJ4 has the best trajectory",
-            WHERE,
             holds=bool(sej4 < min(mr, sej) / 2),
             test="SEJ4 fills the sphere at least twice as well as the others; point by point none is near "
             "the true motion",
         ),
-        _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy much better than MR", WHERE, 100),
+        _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy much better than MR", 100),
     ]
 
 
-def motions(size: Size) -> "dict[str, Solution]":
+def motions(size: Size) -> dict[str, Solution]:
     """Returns the beginning of the true motion and of the three runs: after that they have nothing in common."""
     return _satellite.motions(H, size)
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws trajectories and energy errors."""
     return _satellite.plot(data, H)

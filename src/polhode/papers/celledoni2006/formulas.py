@@ -1,9 +1,10 @@
 """Section 3: the printed solution of Euler's equations, (12) to (19)."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode import elliptic
 from polhode._arrays import Floats
@@ -11,9 +12,6 @@ from polhode.body import Body
 from polhode.free import FreeMotion
 from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The solution of Euler's equations as printed, and mended"
 CAPTION = """
@@ -127,7 +125,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "(12) to (16) are the solution of Euler's equations",
-            source=WHERE,
             paper="the solutions are",
             measured=f"largest error in one period, relative to the largest rate, 9 where k^2 is not between 0 and 1: "
             f"{told}",
@@ -174,7 +171,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors of the formulas to the left, of the integral to the right."""
     figure, axes = panels(1, 2, width=11.5, height=4.4)
     left, right = axes[0]

@@ -1,8 +1,7 @@
 """Section 2: symmetry, symplecticity and orders of SEJ and SEJ4."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from polhode import ensemble, simulate
@@ -13,9 +12,6 @@ from polhode.papers._measure import integrate, pose, slope, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import WEIGHT
 from polhode.solution import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "SEJ and SEJ4: time-symmetric, not symplectic, of order 2, and close to Strang's splitting"
 CAPTION = """
@@ -106,7 +102,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "SEJ and SEJ4 are time-symmetric",
-            source=WHERE,
             paper="a step forth and a step back is the identity",
             measured=f"{BACK} steps of {data['step'][0]:g} forth and back: "
             + ", ".join(f"{m} {back[m]:.0e}" for m in ("SEJ", "SEJ4")),
@@ -115,7 +110,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "MR is symplectic, SEJ is not",
-            source=WHERE,
             paper="symmetric, but not symplectic",
             measured=f"change of the form in a step of {data['step'][0]:g}: "
             + ", ".join(f"{m} {form[m][0]:.0e}" for m in names),
@@ -126,7 +120,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "SEJ and SEJ4 are of second order",
-            source=WHERE,
             paper="2",
             measured=", ".join(f"{m} {o:.2f}" for m, o in order.items()),
             holds=all(abs(order[m] - 2) < 0.15 for m in ("SEJ", "SEJ4")),
@@ -134,7 +127,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "With more terms of Magnus's series the method comes closer to the splitting with the exact free body",
-            source=WHERE,
             paper="more accurate",
             measured=f"distance with the step {data['step'][-1]:g}: SEJ {finest[1]:.1e}, SEJ4 {finest[2]:.1e}"
             f"; slopes {near['SEJ']:.2f} and {near['SEJ4']:.2f}",
@@ -144,7 +136,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws defects, errors, distances."""
     figure, axes = panels(1, 3, width=13.5)
     names = [str(m) for m in data["method"]]

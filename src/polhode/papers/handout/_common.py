@@ -1,8 +1,9 @@
 """The body and start of all three tasks, and how their solutions are drawn."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.body import Body
@@ -11,9 +12,6 @@ from polhode.papers._figure import COLOURS, labelled, panels, style
 from polhode.papers._measure import simulate
 from polhode.papers._study import Data, named
 from polhode.solution import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOMENTS = (0.8, 0.9, 1.0)
 BODY = Body(list(MOMENTS))
@@ -47,7 +45,7 @@ def common_data(t: Floats, omega: Floats) -> dict[str, Any]:
     }
 
 
-def drawn(data: Data, curves: dict[str, str]) -> tuple["Figure", Any]:
+def drawn(data: Data, curves: dict[str, str]) -> tuple[Figure, Any]:
     """Draws the rates, and below them the logarithms of errors of the energy, with the names of the curves."""
     figure, axes = panels(2, 1, width=7.0, height=6.2, sharex=True)
     top, bottom = axes[:, 0]

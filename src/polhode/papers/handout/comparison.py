@@ -1,18 +1,16 @@
 """Task 3, its last question: splitting and Runge-Kutta compared over long times."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import simulate, slope
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout import task2, task3
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, energy_error
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Splitting and Runge-Kutta over long times"
 CAPTION = """The largest errors within one period of the rates, against the time of that period: of the energy (left,
@@ -57,7 +55,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     )
     about: dict[str, Any] = {"source": "task 3", "paper": "left to the reader"}
     if size.quick:
-        return [not_judged(s, **about, measured="", reason="needs the long runs") for s in says]
+        return [claim(s, **about, measured="", holds=False, test="", late="needs the long runs") for s in says]
     (t, later), (splitting, rk4), (off, rk4_off) = data["time"], data["energy"], data["rates"]
     drifting = slice(PERIODS // 2, None)  # the oscillation no longer matters
     when = float(np.exp(np.interp(np.log(splitting.max()), np.log(rk4[drifting]), np.log(later[drifting]))))
@@ -87,7 +85,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against time."""
     figure, axes = panels(1, 2, width=11.0, height=4.2)
     names = ("splitting, dt = 0.02", "RK4, dt = 0.1")

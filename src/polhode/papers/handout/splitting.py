@@ -1,8 +1,7 @@
 """The splitting of task 3 as it is printed: which way its rotations turn, and its order."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
@@ -10,12 +9,10 @@ from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, integrated
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TITLE = "The splitting as it is printed: sense of its rotations, and order"
 CAPTION = """Errors of the rates by the splitting with rotation matrices that turn a vector clockwise, against the step:
 after one step, and after 10 s; dotted: slopes 2 and 3. Body and start as in task 1."""
+WHERE = "before task 3"
 STEPS = (0.1, 0.05, 0.025, 0.0125)
 T_END = 10.0
 
@@ -65,7 +62,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The rotation matrices are the clockwise ones",
-            source="before task 3",
             paper="clockwise",
             measured=f"after 1 s off by {forward[0]:.1e} rad/s, and {data['method'][0]:.0e} from MR2; the other way "
             f"off by {forward[1]:.2f}, but only by {backward[1]:.1e} from the state 1 s before the start",
@@ -74,7 +70,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "A step is right up to O(dt^3)",
-            source="before task 3",
             paper="3",
             measured=f"slope {local:.2f} for one step, {whole:.2f} for a given time",
             holds=abs(local - 3) < 0.1 and abs(whole - 2) < 0.1,
@@ -83,7 +78,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against steps."""
     figure, axes = panels(width=6.0)
     curves = {"one step": data["local"], "10 s": data["whole"]}

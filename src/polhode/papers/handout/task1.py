@@ -1,8 +1,7 @@
 """Task 1: the analytical solution."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode import elliptic
 from polhode._arrays import Floats
@@ -10,13 +9,11 @@ from polhode.free import FreeMotion
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import BODY, MOMENTS, MOTION, OMEGA, T_END, common_data, drawn, energy_error
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TITLE = "The analytical solution by Jacobi's elliptic functions"
 CAPTION = """Top: the rates of a free body with moments 0.8, 0.9, 1.0, started at 1, 0, 2, by the formulas of the
 handout. Bottom: the relative error of the energy, with polhode's elliptic functions and SciPy's; errors of exactly
 zero are drawn at -17. The handout does not say which logarithm is meant: base 10 here. A point every 0.1 s."""
+WHERE = "formulas before task 1"
 SPACING = 0.1
 STARTS = ((1.0, 0.0, 2.0), (-1.0, 0.0, 2.0), (1.0, 0.0, -2.0), (1.0, 0.5, 2.0), (2.0, 0.0, 1.0))
 """The start of the task, and others that the formulas are not said to exclude."""
@@ -78,7 +75,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The formulas are the motion of the body of the tasks",
-            source="formulas before task 1",
             paper="exact",
             measured=f"largest difference from the exact motion {error:.1e} rad/s up to t = {T_END:g}",
             holds=error < 1e-13,
@@ -96,7 +92,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "The formulas solve Euler's equations",
-            source="formulas before task 1",
             paper="no restriction is stated",
             measured=f"off within one period by {told} rad/s; where k^2 > 1, SciPy's functions give nothing: {without}",
             holds=bool((data["missed"] < 1e-13).all()),
@@ -109,6 +104,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws rates and energy."""
     return drawn(data, {"scipy_energy_error": "SciPy's functions", "energy_error": "polhode's functions"})[0]

@@ -1,19 +1,17 @@
 """The paper's body, its start, and the runs that several figures share."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.free import FreeMotion
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
 from polhode.papers._measure import simulate
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers._study import Claim, Data, Size, claim, named
 
 BODY = Body([40.5, 40.6, 50.0])
 """In kg m^2; the paper prints kg m^3."""
@@ -25,6 +23,8 @@ MINUTE = 60.0
 HUNDRED_MINUTES = 100 * MINUTE
 QUICK_SECONDS = 100.0
 """The length of long runs at the quick size, in s, instead of a hundred minutes."""
+LONG_RUNS = f"needs the runs of 100 minutes; these are of {QUICK_SECONDS:g} s"
+"""Why the quick size judges no claim on them."""
 
 LABELS = {"RKF5": "RK", "LS": "LS", "SS": "SS (2h at once)", "SSh": "SS (h at once)"}
 """The methods of the paper by their names here; SS is printed so that it advances 2h at once."""
@@ -76,14 +76,6 @@ def each_second(t: Floats, *rows: Floats) -> tuple[Floats, ...]:
     return t[::stride], *(r[::stride] for r in rows)
 
 
-def judged(size: Size, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
-    """Judges a claim about runs of 100 minutes, at the full size only."""
-    if size.quick:
-        reason = f"needs the runs of 100 minutes; these are of {QUICK_SECONDS:g} s"
-        return not_judged(says, source=source, paper=paper, measured=measured, reason=reason)
-    return claim(says, source=source, paper=paper, measured=measured, **outcome)
-
-
 @cache
 def leapfrog_run(size: Size) -> Motion:
     """Returns the run of figures 1 to 3: LS for 600 s with h = 0.1 s; with longer steps at the quick size."""
@@ -130,7 +122,7 @@ def listed(values: Floats) -> str:
     return ", ".join(f"{v:.1e}" for v in values)
 
 
-def drawn_deviations(data: Data, name: str, ylabel: str) -> "Figure":
+def drawn_deviations(data: Data, name: str, ylabel: str) -> Figure:
     """Draws figures 9 and 10."""
     figure, axes = panels(width=6.5, height=4.4)
     curves = {LABELS[m]: v for m, v in by_method(data, name).items()}
@@ -138,7 +130,7 @@ def drawn_deviations(data: Data, name: str, ylabel: str) -> "Figure":
     return figure
 
 
-def drawn_over_time(data: Data, name: str, ylabel: str) -> "Figure":
+def drawn_over_time(data: Data, name: str, ylabel: str) -> Figure:
     """Draws figures 7 and 8: a deviation over time, a panel for each method, since their sizes differ."""
     figure, axes = panels(len(COMPARED), 1, width=6.5, height=7.0, sharex=True)
     for k, (ax, values) in enumerate(zip(axes[:, 0], data[name].T, strict=True)):
@@ -179,11 +171,10 @@ SMALL = 0.2
 """The part of the largest error that counts as small in the first tenth of the time: twice an even growth."""
 
 
-def small_at_first(method: str, figure: int, band: int, data: Data, size: Size) -> Claim:
+def small_at_first(method: str, figure: int, band: int, data: Data) -> Claim:
     """Judges what the text says of the first ten minutes."""
     whole, early, _ = data["largest"]
-    return judged(
-        size,
+    return claim(
         f"The error of {method} stays small in the first 10 minutes",
         source=f"sec. 4, on fig. {figure}",
         paper="small",
@@ -196,7 +187,7 @@ def small_at_first(method: str, figure: int, band: int, data: Data, size: Size) 
     )
 
 
-def drawn_errors(data: Data) -> "Figure":
+def drawn_errors(data: Data) -> Figure:
     """Draws figures 5 and 6: the three components of an error over time, each on its own axis."""
     figure, axes = panels(3, 1, width=6.5, height=6.0, sharex=True)
     for k, ax in enumerate(axes[:, 0]):

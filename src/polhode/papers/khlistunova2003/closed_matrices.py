@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
@@ -21,9 +21,6 @@ from polhode.papers.khlistunova2003._common import (
     ticks_at,
 )
 from polhode.papers.khlistunova2003._momentum import leapfrog, rates, simpson
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The closed matrices with the angles at the start of the step"
 CAPTION = """The paper multiplies its rotations out and says that the matrices depend on the step and on the momentum at
@@ -196,7 +193,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against steps, and energies over time."""
     figure, axes = panels(1, 2, width=11.0, height=4.2)
     left, right = axes[0]

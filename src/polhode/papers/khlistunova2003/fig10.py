@@ -1,26 +1,24 @@
 """Figure 10: the deviation of the length of the momentum against the step."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
-from polhode.papers._study import Claim, Data, Size
+from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.khlistunova2003._common import (
+    LONG_RUNS,
     LONG_STEPS,
     MIDDLE_STEPS,
     by_method,
     deviations,
     drawn_deviations,
-    judged,
     listed,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The largest deviation of the length of the momentum against the step"
 CAPTION = """The largest |M(t)| - |M(0)| at any step of 100 minutes, from the runs of figure 9. LS and SS keep the
 length: theirs is round-off at every step."""
+WHERE = "sec. 4, on fig. 10"
+LATE = LONG_RUNS
 
 
 def run(size: Size) -> Data:
@@ -34,19 +32,15 @@ def check(data: Data, size: Size) -> list[Claim]:
     rk, ls, ss = (momentum[m][LONG_STEPS] for m in ("RKF5", "LS", "SS"))
     ratio = (momentum["SS"] / momentum["RKF5"])[MIDDLE_STEPS]
     return [
-        judged(
-            size,
+        claim(
             "For h = 1.0, 0.8, 0.6, 0.4 the momentum deviates most with RK",
-            source="sec. 4, on fig. 10",
             paper="largest at all four",
             measured=f"RK {listed(rk)}, LS {listed(ls)}, SS {listed(ss)} kg m^2/s",
             holds=bool((rk > 10 * np.maximum(ls, ss)).all()),
             test="more than ten times larger at all four steps",
         ),
-        judged(
-            size,
+        claim(
             "For h = 1.0, 0.8, 0.6, 0.4 the momentum deviates least with SS",
-            source="sec. 4, on fig. 10",
             paper="smallest at all four",
             measured=f"SS {listed(ss)}, LS {listed(ls)}, RK {listed(rk)} kg m^2/s",
             holds=bool((ss < ls / 2).all() and (ss < rk / 2).all()),
@@ -55,10 +49,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             "shows less of it is chance",
             holds_when_read_so=bool((ss < rk / 10).all() and (np.maximum(ls, ss) < 1e-12).all()),
         ),
-        judged(
-            size,
+        claim(
             "For h = 0.1, 0.08, 0.06 the momenta of SS and RK deviate by the same order",
-            source="sec. 4, on fig. 10",
             paper="same order",
             measured="SS / RK = " + ", ".join(f"{r:.1f}" for r in ratio),
             holds=bool((np.abs(np.log10(ratio)) < 1).all()),
@@ -67,6 +59,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws deviation against step."""
     return drawn_deviations(data, "momentum", r"largest d|M| (kg m$^2$/s)")

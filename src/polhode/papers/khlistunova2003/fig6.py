@@ -1,18 +1,15 @@
 """Figure 6: the error of Simpson's scheme over a hundred minutes."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
-from polhode.papers._study import Claim, Data, Size, about
-from polhode.papers.khlistunova2003._common import drawn_errors, error_over_time, judged, small_at_first
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers._study import Claim, Data, Size, about, claim
+from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
 
 TITLE = "The error of Simpson's scheme"
 CAPTION = """The components of e = omega_RK - omega_SS over 100 minutes, body and start as in figure 1, h = 0.1 s, SS
 advancing 2h at once as it is printed. The text gives a band of 1e-7."""
+LATE = LONG_RUNS
 BAND = -7
 """The power of ten that the paper gives."""
 
@@ -26,8 +23,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     """Judges the size of the error, and the first ten minutes."""
     whole, _, single = data["largest"]
     return [
-        judged(
-            size,
+        claim(
             "Over 100 minutes the error of SS, which the text calls relative, is in a band of order 1e-7 deg/s",
             source="sec. 4, on fig. 6",
             paper="1e-7",
@@ -36,10 +32,10 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=about(whole, 10.0**BAND),
             test="1e-7 is the power of ten next to the largest absolute error, of the scheme as it is printed",
         ),
-        small_at_first("SS", 6, BAND, data, size),
+        small_at_first("SS", 6, BAND, data),
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws three components over time."""
     return drawn_errors(data)

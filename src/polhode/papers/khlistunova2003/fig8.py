@@ -1,24 +1,22 @@
 """Figure 8: how well three methods keep the length of the momentum."""
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
-from polhode.papers._study import Claim, Data, Size, about, named
+from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003._common import (
     COMPARED,
     LABELS,
+    LONG_RUNS,
     drawn_over_time,
-    judged,
     largest,
     long_run,
     over_time,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 TITLE = "The deviation of the length of the momentum over 100 minutes"
 CAPTION = """|M(t)| - |M(0)|, body and start as in figure 1, h = 0.1 s, one panel for each method. All of it is
 round-off: LS and SS keep the length, and RK at this step does so to the last digits."""
+LATE = LONG_RUNS
 
 
 def run(size: Size) -> Data:
@@ -41,8 +39,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     told = ", ".join(f"{LABELS[m]} {v:.1e}" for m, v in zip(COMPARED, worst, strict=True))
     short = " and ".join(f"{v:.1e}" for v in data["short_largest"])
     return [
-        judged(
-            size,
+        claim(
             "For all three methods |M| stays in a band of order 1e-13",
             source="sec. 4, on fig. 8",
             paper="1e-13",
@@ -53,6 +50,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws a panel for each method."""
     return drawn_over_time(data, "deviation", r"d|M| (kg m$^2$/s)")

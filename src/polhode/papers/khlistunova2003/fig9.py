@@ -1,26 +1,24 @@
 """Figure 9: the deviation of the energy against the step."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
-from polhode.papers._study import Claim, Data, Size
+from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.khlistunova2003._common import (
+    LONG_RUNS,
     LONG_STEPS,
     MIDDLE_STEPS,
     by_method,
     deviations,
     drawn_deviations,
-    judged,
     listed,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The largest deviation of the energy against the step"
 CAPTION = """The largest |H(t) - H(0)| at any step of 100 minutes, body and start as in figure 1, for eleven steps
 between 0.01 s and 1 s. SS is drawn for both meanings of its step."""
+WHERE = "sec. 4, on fig. 9"
+LATE = LONG_RUNS
 
 
 def run(size: Size) -> Data:
@@ -38,20 +36,16 @@ def check(data: Data, size: Size) -> list[Claim]:
     lost = ", ".join(f"{h:g}" for h, lose in zip(data["step"], energy["SS"] > others, strict=True) if lose and h >= 0.4)
     behind = (error["SSh"] / error["RKF5"])[LONG_STEPS]
     return [
-        judged(
-            size,
+        claim(
             "The energy deviates most with LS",
-            source="sec. 4, on fig. 9",
             paper="at every step",
             measured=f"LS / largest of the others at least "
             f"{np.min(energy['LS'] / np.max([energy[m] for m in ('RKF5', 'SS', 'SSh')], axis=0)):.1f}",
             holds=bool(all((energy["LS"] > energy[m]).all() for m in ("RKF5", "SS", "SSh"))),
             test="larger than RK and both readings of SS at all eleven steps",
         ),
-        judged(
-            size,
+        claim(
             "For h = 1.0, 0.8, 0.6, 0.4 the energy deviates least with SS",
-            source="sec. 4, on fig. 9",
             paper="smallest at all four",
             measured=f"SS {listed(energy['SS'][LONG_STEPS])} (2h at once), {listed(energy['SSh'][LONG_STEPS])} (h); "
             f"RK {listed(energy['RKF5'][LONG_STEPS])} J",
@@ -61,8 +55,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             f"RK at h = {lost}",
             holds_when_read_so=least["SSh"],
         ),
-        judged(
-            size,
+        claim(
             "For h = 1.0, 0.8, 0.6, 0.4 SS is better than RK",
             source="sec. 4, on figs. 9 and 10",
             paper="better",
@@ -75,10 +68,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             f"{behind.min():.0f} to {behind.max():.0f} times more accurate with RK",
             holds_when_read_so=sturdier["SSh"],
         ),
-        judged(
-            size,
+        claim(
             "For h = 0.1, 0.08, 0.06 the energies of SS and RK deviate by the same order",
-            source="sec. 4, on fig. 9",
             paper="same order",
             measured="SS / RK = " + ", ".join(f"{r:.1f}" for r in ratio["SS"]) + " (2h at once), "
             + ", ".join(f"{r:.1f}" for r in ratio["SSh"]) + " (h)",
@@ -90,6 +81,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]  # fmt: skip
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws deviation against step."""
     return drawn_deviations(data, "energy", "largest |dH| (J)")

@@ -2,16 +2,14 @@
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._momentum import leapfrog, runge_kutta, short, simpson
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The operations of one step"
 CAPTION = """How many multiplications and divisions, additions and subtractions, sines and cosines one application of
@@ -134,7 +132,7 @@ def _told(row: tuple[int, ...]) -> str:
     return ", ".join(f"{n} {o}" for n, o in zip(row, OPERATIONS, strict=True) if n)
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws bars beside the paper's table."""
     figure, axes = panels(width=6.5, height=4.0)
     ax = axes[0, 0]

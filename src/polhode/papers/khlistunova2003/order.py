@@ -1,9 +1,9 @@
 """The orders that the paper claims for its two schemes, and what the asymmetry of the body does to them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.body import Body
@@ -11,9 +11,6 @@ from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import end_states, free_end, slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, LABELS, OMEGA, ticks_at
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The order of the leapfrog scheme and of Simpson's"
 CAPTION = """Left and middle: the error of the momentum, relative to its length, after 24 s for the body of figure 1 and
@@ -122,7 +119,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws error against step for two bodies, and against asymmetry."""
     figure, axes = panels(1, 3, width=13.0, height=4.0)
     own, far, near = axes[0]

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode import CoulombSoftWall, HeavyTop, PiecewiseTorque, SimulationFailed, torque
 from polhode._arrays import Floats
@@ -14,14 +15,11 @@ from polhode.core.quat import to_body
 from polhode.core.types import Quat, Vec3
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, style
 from polhode.papers._measure import integrate, matrix, pose, reference, slope
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Data, Size, named
 from polhode.papers.krysl2004._literal_midpoint import LITERAL, SpatialTorque, end_state
 from polhode.problem import Problem
 from polhode.solution import Solution
 from polhode.torques import Torque
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LABELS = {"LewisSimo": "LS", "MR2": "LP2", "DMV2": "DMV", "AKWexp": "AKW, exact turn"}
 """The paper's names of methods that have another name here."""
@@ -44,13 +42,6 @@ def soft_wall(sign: str) -> Problem:
     """Returns the problem of section 3.6, with the torque as printed, or with the sign that makes the wall repel."""
     body = Body.named("soft-wall")
     return pose(body, CoulombSoftWall(sign=sign), body.rate(np.array([2.0, 2.0, 2.0])))  # type: ignore[arg-type]
-
-
-def judged(size: Size, why_not: str, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
-    """Judges a claim at the full size; at the quick size the reason is `why_not`."""
-    if size.quick:
-        return not_judged(says, source=source, paper=paper, measured=measured, reason=why_not)
-    return claim(says, source=source, paper=paper, measured=measured, **outcome)
 
 
 # --- Newmark's method on the free body, over time: figures 1 to 3
@@ -139,7 +130,7 @@ def convergence_panel(axes: Any, data: Data, what: str, methods: Sequence[str] =
     loglog(axes, data["step"], {LABELS.get(m, m): found[m] for m in methods or found}, "step (s)", ylabel)
 
 
-def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> "Figure":
+def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> Figure:
     """Draws a panel for each kind of error, with one legend for all."""
     figure, axes = panels(1, len(whats), width=width, height=4.6)
     for ax, what in zip(axes[0], whats, strict=True):
@@ -263,7 +254,7 @@ def toss_runs(size: Size, quantity: Callable[[Solution], Floats], name: str, uni
     return arrays
 
 
-def drawn_toss(data: Data, ylabel: str, symbol: str) -> "Figure":
+def drawn_toss(data: Data, ylabel: str, symbol: str) -> Figure:
     """Draws NMB to the left, SW to the right: the coarse step as marks, the fine one as lines, a colour a component."""
     figure, axes = panels(1, 2, width=12.0, height=4.8, sharey=True)
     for ax, method in zip(axes[0], ("NMB", "SW"), strict=True):

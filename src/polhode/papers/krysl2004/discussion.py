@@ -1,9 +1,9 @@
 """The discussion: drift of the energy, symmetry in time, the symplectic form."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.core.types import State
@@ -11,7 +11,7 @@ from polhode.methods import Method
 from polhode.papers._figure import COLOURS, MARKERS, labelled, loglog, panels
 from polhode.papers._measure import integrate, slope
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, SLOW_TOP, judged
+from polhode.papers.krysl2004._common import FREE, SLOW_TOP
 from polhode.papers.krysl2004._tops import (
     SW_ANEW,
     Steps,
@@ -22,9 +22,6 @@ from polhode.papers.krysl2004._tops import (
     there_and_back,
 )
 from polhode.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Discussion: drift of the energy, the symplectic form, symmetry in time"
 CAPTION = """
@@ -147,11 +144,9 @@ def check(data: Data, size: Size) -> list[Claim]:
     steps = [", ".join(f"{h:g}" for h in data[name]) for name in ("free_step", "top_step")]
     blown = float(data["blown"][0])
     return [
-        judged(
-            size,
-            f"needs t = {FREE_END:g}",
+        claim(
             "The energy drifts with SW, for all time steps",
-            source=WHERE,
+            late=f"needs t = {FREE_END:g}",
             paper="drift for all steps",
             measured=f"mean error of the energy in the last tenth of {FREE_END:g} s (free body, h = {steps[0]}) and of "
             f"{TOP_END:g} s (slow top, h = {steps[1]}) / in the first hundredth: {told}",
@@ -165,7 +160,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "NMB, NMS and SW are symmetric in time",
-            source=WHERE,
             paper="symmetric, by (44) to (47)",
             measured=f"{BACK_COUNT} steps forth and back on the slow top: "
             + ", ".join(f"{m} {back[m][0]:.1e}" for m in RETURNED)
@@ -175,11 +169,9 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="NMB, NMS and SW return to 1e-12, SWd does not. NMB and NMS may begin anew from the state; SW has to "
             "go back with the acceleration that it has, which is not that of Euler's equation",
         ),
-        judged(
-            size,
-            f"needs t = {FREE_END:g}",
+        claim(
             "Symmetry in time does not suffice for a good energy: SW is symmetric and drifts",
-            source=WHERE,
+            late=f"needs t = {FREE_END:g}",
             paper="SW is an example",
             measured=f"SW returns to {back['SW'][0]:.1e} and its error grows by {growth['SW'].max():.2f} at most; "
             f"begun anew it returns to {back['SW'][1]:.1e} and drifts; HSTAGM returns to {back['HSTAGM'][0]:.1e}, and "
@@ -242,7 +234,7 @@ def _form(data: Data, method: str, says: str, *, paper: str, otherwise: str) -> 
     )
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws drift, symplectic form and return."""
     figure, axes = panels(1, 3, width=15.5, height=4.4)
     left, middle, right = axes[0]

@@ -1,14 +1,11 @@
 """Figure 10: convergence for the fast top."""
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.krysl2004._common import FAST_TOP, convergence, drawn_convergence, errors_of, judged, ratios
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.krysl2004._common import FAST_TOP, convergence, drawn_convergence, errors_of, ratios
 from polhode.papers.krysl2004._literal_midpoint import weight
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Fast Lagrangian top: errors at t = 10 against the step"
 CAPTION = """
@@ -23,6 +20,7 @@ METHODS = ("AKW", "SW", "NMB", "HSTAGM", "SWd")
 STEPS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002)
 SMALL = STEPS.index(0.005)
 WHERE = "figure 10 and section 3.4"
+LATE = "needs t = 10"
 
 
 def run(size: Size) -> Data:
@@ -37,11 +35,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     first = 0 if size.quick else SMALL
     near = {w: e["SW"] / e["HSTAGM"] for w, e in (("attitude", R), ("momentum", m))}
     return [
-        judged(
-            size,
-            "needs t = 10",
+        claim(
             "SW and HSTAGM give the same answers but for the largest steps",
-            source=WHERE,
             paper="essentially identical",
             measured=f"SW / HSTAGM in attitude {_listed(near['attitude'])} for h = {_listed(data['step'])}; for h <= "
             f"{data['step'][first]:g}: momentum {ratios(near['momentum'][first:])}, SWd / HSTAGM in attitude "
@@ -57,6 +52,6 @@ def _listed(values: Floats) -> str:
     return ", ".join(f"{v:.3g}" for v in values)
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws momentum to the left, attitude to the right."""
     return drawn_convergence(data, "momentum", "attitude", width=11.5)

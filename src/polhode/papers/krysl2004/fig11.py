@@ -1,13 +1,10 @@
 """Figure 11: convergence for the slow top."""
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, judged, ratios
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, ratios
 from polhode.papers.krysl2004._literal_midpoint import LITERAL, weight
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Slow Lagrangian top: errors at t = 10 against the step"
 CAPTION = """
@@ -24,6 +21,7 @@ SMALL = STEPS.index(0.05)
 RULES = ("AKW", "AKWexp", LITERAL)
 """Readings of the implicit midpoint rule, which the paper does not write down."""
 WHERE = "figure 11 and section 3.5"
+LATE = "needs t = 10"
 
 
 def run(size: Size) -> Data:
@@ -38,11 +36,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     gain = {(k, rule): e[rule] / e["NMB"] for k, e in (("R", R), ("m", m)) for rule in RULES}
     small = {key: g[SMALL:] for key, g in gain.items()}
     return [
-        judged(
-            size,
-            "needs t = 10",
+        claim(
             "NMB is robust, and more accurate than the implicit midpoint rule",
-            source=WHERE,
             paper="improves on AKW",
             measured="errors over those of NMB for h <= 0.05, attitude and momentum: "
             + "; ".join(f"{rule} {ratios(small['R', rule])} and {ratios(small['m', rule])}" for rule in RULES)
@@ -54,6 +49,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws momentum to the left, attitude to the right."""
     return drawn_convergence(data, "momentum", "attitude", width=11.5)

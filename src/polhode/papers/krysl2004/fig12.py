@@ -1,18 +1,14 @@
 """Figure 12: the Hamiltonians of the free body and of the slow top."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, DASHES, labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, SLOW_TOP, judged
+from polhode.papers.krysl2004._common import FREE, SLOW_TOP
 from polhode.papers.krysl2004._tops import largest, relative_energy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Free body and slow top: Hamiltonians of SW, NMB and HSTAGM"
 CAPTION = """
@@ -74,11 +70,9 @@ def check(data: Data, size: Size) -> list[Claim]:
     grows = falls[1] > 2 * falls[0]
     blows_up = bool((last > 1).all()) and max(worst["NMB"], worst["SW"]) < 0.05
     return [
-        judged(
-            size,
-            f"needs t = {FOREVER:g}",
+        claim(
             "On the free body the Hamiltonian of HSTAGM closely corresponds to that of NMB",
-            source=WHERE,
+            late=f"needs t = {FOREVER:g}",
             paper="closely corresponds",
             measured=f"with the step 1 the Hamiltonian is off by {spread['NMB']} with NMB, by {spread['HSTAGM']} with "
             f"HSTAGM (SW: {spread['SW']}); largest error in the last tenth of {FOREVER:g} s / in the first: "
@@ -91,7 +85,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "On the slow top HSTAGM becomes unstable early and blows up at the end",
-            source=WHERE,
             paper="unstable early on, blow-up at the end",
             measured=f"h = {', '.join(f'{h:g}' for h in data['step'])}: the Hamiltonian is off by "
             f"{', '.join(f'{100 * e:.1e}' for e in falls[0])} % in the first fall of {FALL:g} s, by "
@@ -118,7 +111,7 @@ def _first(t: Floats, off: Floats) -> float:
     return float(t[np.argmax(off > 1)]) if (off > 1).any() else float("nan")
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws three panels."""
     figure, axes = panels(1, 3, width=15.0, height=4.2)
     free, top, long = axes[0]

@@ -1,8 +1,9 @@
 """Figure 3: the rates of the free body by Newmark's method, with steps of up to a turn."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode import FreeMotion, SimulationFailed
 from polhode._arrays import Floats
@@ -10,9 +11,6 @@ from polhode.papers._figure import labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, LABELS, draw_over_time, legend_beside, over_time
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Free body: rates by Newmark's method with steps of up to a turn"
 CAPTION = """
@@ -112,7 +110,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "Newmark's method keeps the character of the motion even with large steps",
-            source=WHERE,
             paper="very well preserved",
             measured=f"step {LARGEST:g}: rate about the first axis above {newmark.least:.2f}; period "
             f"{newmark.period:.2f}, truly {true.period:.2f}; largest rates off by {lower['NMB']:.1%} at most",
@@ -121,7 +118,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "With the step 5 it is on a par with the implicit midpoint rule",
-            source=WHERE,
             paper="on a par",
             measured=f"period off by {late['NMB']:.1%} against {late['IMR']:.1%}, largest rates by {lower['NMB']:.1%} "
             f"against {lower['IMR']:.1%}",
@@ -133,7 +129,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "Of the report's methods the midpoint rule alone captures the character with this step",
-            source=WHERE,
             paper="the only one",
             measured=f"least rate about the first axis: IMR {midpoint.least:.2f}, LP2 {splitting.least:.2f}; "
             f"{', '.join(LABELS.get(m, m) for m in veselov)} fail",
@@ -144,7 +139,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "All discrete Moser-Veselov methods fail with this step",
-            source=WHERE,
             paper="all fail",
             measured="longest steps that they can make: "
             + ", ".join(f"{LABELS.get(m, m)} {limit[m]:.2f}" for m in veselov),
@@ -155,7 +149,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws a panel for each component."""
     figure, axes = panels(3, 1, width=8.4, height=7.6, sharex=True)
     for i, ax in enumerate(axes[:, 0]):

@@ -1,8 +1,7 @@
 """Figure 5: the error of the momentum of the free body against the step."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim
@@ -12,13 +11,9 @@ from polhode.papers.krysl2004._common import (
     convergence,
     drawn_convergence,
     errors_of,
-    judged,
     orders_of,
     ratios,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Free body: error of the body momentum at t = 100 against the step"
 CAPTION = """
@@ -49,11 +44,9 @@ def check(data: Data, size: Size) -> list[Claim]:
     orders = orders_of(data, "momentum")
     failed = {LABELS.get(m, m): data["step"][np.isnan(e)] for m, e in error.items() if np.isnan(e).any()}
     return [
-        judged(
-            size,
-            "needs shorter steps",
+        claim(
             "The momentum converges with the second order, that of DMV4 with the fourth",
-            source=WHERE,
+            late="needs shorter steps",
             paper="2; DMV4: 4",
             measured=", ".join(f"{LABELS.get(m, m)} {order:.2f}" for m, order in orders.items()),
             holds=all(abs(o - (4 if m == "DMV4" else 2)) < 0.1 for m, o in orders.items() if m != "SWd"),
@@ -84,6 +77,6 @@ def _listed(many: dict[str, Floats]) -> str:
     return "; ".join(f"{LABELS.get(m, m)} / NMB {ratios(r)}" for m, r in many.items())
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against steps."""
     return drawn_convergence(data, "momentum", width=7.6)

@@ -1,8 +1,7 @@
 """Figure 6: the angular velocities of a book that is tossed."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim
@@ -15,17 +14,12 @@ from polhode.papers.krysl2004._common import (
     RELEASES,
     Toss,
     drawn_toss,
-    judged,
     ratios,
     toss_of,
     toss_runs,
     tossed,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.solution import Solution
+from polhode.solution import Solution
 
 TITLE = "Book toss: angular velocities in the body, NMB and SW"
 CAPTION = f"""
@@ -60,11 +54,9 @@ def check(data: Data, size: Size) -> list[Claim]:
     by_release = "; ".join(f"{t:g} s: {ratios(toss_of(data, 'gain', 'SW', t)[:, 0], 3)}" for t in releases)
     in_the_end = "; ".join(f"{t:g} s: {ratios(toss_of(data, 'gain', 'SW', t)[:, -1], 3)}" for t in releases)
     return [
-        judged(
-            size,
-            f"needs all readings and runs to {LONG:g} s",
+        claim(
             "SW becomes unstable with the larger step",
-            source=WHERE,
+            late=f"needs all readings and runs to {LONG:g} s",
             paper="clearly visible",
             measured=f"largest energy of SW until {DRAWN:g} s, relative to its start, by release: {by_release}; until "
             f"{data['end'][-1]:g} s: {in_the_end}. SWd until {DRAWN:g} s: {ratios(variant[:, 0])}",
@@ -78,7 +70,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "Newmark's method stays stable with it",
-            source=WHERE,
             paper="no trouble",
             measured=f"largest energy relative to its start, all readings: {newmark.max():.4f}",
             holds=bool(newmark.max() < KEPT),
@@ -86,7 +77,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "Its angular velocities are acceptably accurate even then",
-            source=WHERE,
             paper="quite acceptable",
             measured=f"step {COARSE:g} against {data['step'][1]:g}: {flips['coarse']} and {flips['fine']} flips, "
             f"largest rates off by {off:.1%}",
@@ -115,12 +105,12 @@ def _flips(omega: Floats, t: Floats) -> int:
     return int((first[1:] * first[:-1] < 0).sum())
 
 
-def motions(size: Size) -> "dict[str, Solution]":
+def motions(size: Size) -> dict[str, Solution]:
     """Returns the drawn runs with long steps; at the quick size they are short."""
     toss, end = Toss(), 1.0 if size.quick else DRAWN
     return {method: toss.run(method, COARSE, end) for method in ("NMB", "SW")}
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws two panels."""
     return drawn_toss(data, "angular velocity in the body (rad/s)", r"\Omega")

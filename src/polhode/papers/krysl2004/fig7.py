@@ -1,6 +1,6 @@
 """Figure 7: the angular momentum in space of a book that is tossed."""
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004._common import (
@@ -10,15 +10,11 @@ from polhode.papers.krysl2004._common import (
     RELEASE,
     RELEASES,
     drawn_toss,
-    judged,
     ratios,
     toss_of,
     toss_runs,
     tossed,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Book toss: angular momentum in space, NMB and SW"
 CAPTION = f"""
@@ -45,17 +41,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "Newmark's method does not keep the momentum in space exactly",
-            source=WHERE,
             paper="clearly not",
             measured=f"step {COARSE:g}: until {DRAWN:g} s it changes by {ratios(newmark[:, 0])} of its size",
             holds=bool(newmark[:, 0].min() > 1e-3),
             test="it changes by more than 1e-3 of its size",
         ),
-        judged(
-            size,
-            f"needs all readings and runs to {LONG:g} s",
+        claim(
             "Its changes are limited: the momentum oscillates",
-            source=WHERE,
+            late=f"needs all readings and runs to {LONG:g} s",
             paper="limited oscillations, more or less periodic",
             measured=f"until {data['end'][-1]:g} s it changes by {ratios(newmark[:, -1])} of its size, after the "
             f"release at {RELEASE:g} s by {ratios(two)}; {growth.max():.4f} times as much as until half of that time",
@@ -65,7 +58,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "SW keeps the momentum exactly, even where it is unstable",
-            source=WHERE,
             paper="exactly",
             measured=f"it changes by {sw.max():.0e} of its size at most, while the energy grows {gain.max():.1f} times",
             holds=bool(sw.max() < 1e-11 and gain.max() > 1.1),
@@ -74,6 +66,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws two panels."""
     return drawn_toss(data, "angular momentum in space (kg m²/s)", r"\pi")

@@ -1,19 +1,14 @@
 """Figure 9: the momentum of the Lagrangian top along its axis."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.core.quat import normalised
 from polhode.core.types import Quat
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import judged
 from polhode.papers.krysl2004._tops import END, STEP, WEIGHT, Steps, lagrangian_top, largest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Lagrangian top: error of the momentum along its axis, with and without orthogonality"
 CAPTION = """
@@ -76,17 +71,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "With a matrix that is made orthogonal at every step, the axial momentum is kept to machine precision",
-            source=WHERE,
             paper="machine precision",
             measured=f"largest error {tidy:.1e} of 0.25 kg m²/s; R^T R - 1 is {skew[1]:.1e}",
             holds=tidy < 20 * EPS,
             test="below 20 units of round-off (2.2e-16)",
         ),
-        judged(
-            size,
-            f"needs t = {END:g}",
+        claim(
             "With matrices that are just multiplied, the error is larger",
-            source=WHERE,
+            late=f"needs t = {END:g}",
             paper="larger",
             measured=f"largest error {loose:.1e}, {loose / tidy:.1f} times the other; R^T R - 1 is {skew[0]:.1e}",
             holds=loose > 3 * tidy,
@@ -94,7 +86,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "That has hardly any effect on the motion",
-            source=WHERE,
             paper="hardly any",
             measured=f"the Hamiltonians differ by {apart:.1e} of their value at most",
             holds=apart < 1e-10,
@@ -103,7 +94,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the errors of both on logarithmic axes."""
     figure, axes = panels(2, 1, width=7.0, height=6.2, sharex=True)
     for ax, name, ylabel in (

@@ -1,8 +1,9 @@
 """Sections 2.3 and 2.6 and appendix A: formulas (33) and (43), and the start of HSTAGM."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from polhode._arrays import Floats
@@ -10,9 +11,6 @@ from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FAST_TOP, SLOW_TOP
 from polhode.papers.krysl2004._literal_midpoint import about_vertical, weight
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Printed formulas against differences: dexp (33), Newton's tangent (43), the start of HSTAGM"
 CAPTION = """
@@ -140,7 +138,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the errors, sorted."""
     figure, axes = panels(1, 2, width=11.5, height=4.2)
     words = (("dexp", ("printed", "minus")), ("tangent", ("printed", "hat(I w)", "and (h/2)^2")))

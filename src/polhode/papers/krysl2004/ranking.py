@@ -1,25 +1,20 @@
 """Introduction and conclusions: is NMB among the best explicit methods?"""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, MARKERS, labelled, panels
-from polhode.papers._study import Claim, Data, Size, named
+from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import (
     FAST_TOP,
     FREE,
     LABELS,
     SLOW_TOP,
     convergence,
-    judged,
     soft_wall,
 )
 from polhode.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "All problems of the paper: errors of the explicit methods against each other"
 CAPTION = """
@@ -28,6 +23,7 @@ of the momentum in the body, right of the attitude matrix. Free body: step 1/16,
 top: 0.01 and 10; soft wall, with the torque as printed and with the opposite sign: 0.01 and 10. LP2, MR2 here, is the
 symplectic splitting into turns about the axes, which the paper shows for the free body alone.
 """
+LATE = "needs the steps and times of the paper's problems"
 
 METHODS = ("NMB", "SW", "HSTAGM", "MR2", "AKW")
 EXPLICIT = ("SW", "HSTAGM")
@@ -62,9 +58,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     split = data["attitude"][:, 0] / data["attitude"][:, METHODS.index("MR2")]
     lost = ", ".join(str(p) for p, far in zip(data["problem"], behind["attitude"] > CLOSE, strict=True) if far)
     return [
-        judged(
-            size,
-            "needs the steps and times of the paper's problems",
+        claim(
             "NMB is one of the best explicit methods known",
             source="introduction and conclusions",
             paper="one of the best-performing",
@@ -85,7 +79,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws multiples of the error of NMB, a column for each problem."""
     figure, axes = panels(1, 2, width=11.5, height=4.4, sharey=True)
     for ax, what in zip(axes[0], ("momentum", "attitude"), strict=True):

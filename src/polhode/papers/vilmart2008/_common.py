@@ -13,7 +13,7 @@ from polhode.ensembles.ensemble import Ensemble, ensemble
 from polhode.methods import Method
 from polhode.papers._figure import COLOURS, labelled
 from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Data, Size, named
 
 EPS = 2.0**-52
 WATER = Body.named("water")
@@ -175,13 +175,8 @@ def growth(x: Floats) -> float:
     return slope(k, np.sqrt((x[:, k] ** 2).mean(axis=0)))
 
 
-def in_long_runs(size: Size, says: str, *, source: str, paper: str, measured: str, **verdict: Any) -> Claim:
-    """Judges a claim about walks and drifts at the full size only: short runs do not tell them apart."""
-    if size.quick:
-        return not_judged(
-            says, source=source, paper=paper, measured=measured, reason="walks and drifts show only in long runs"
-        )
-    return claim(says, source=source, paper=paper, measured=measured, **verdict)
+LONG_RUNS = "walks and drifts show only in long runs"
+"""Why the quick size judges no claim on them."""
 
 
 # --- pictures

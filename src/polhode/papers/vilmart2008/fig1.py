@@ -1,29 +1,25 @@
 """Figure 1: energy errors of the algorithms by elliptic functions."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import panels
 from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Data, Size, named
+from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import (
     EPS,
+    LONG_RUNS,
     START,
     WATER,
     H,
     bundle,
     growth,
-    in_long_runs,
     outlying,
     scale,
     trajectories,
     walk,
 )
 from polhode.papers.vilmart2008._constants import predicted_drift
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "Energy errors by elliptic functions: Algorithm 3.1 drifts, Algorithm 4.1 walks"
 CAPTION = """
@@ -36,6 +32,7 @@ that are off by more than 6 deviations, estimated from the median, are not count
 frame; `settling` tells where they come from.
 """
 WHERE = "section 3.1 and figure 1"
+LATE = LONG_RUNS
 LINES = {"standard": "Jacobi31", "improved": "Jacobi41"}
 
 
@@ -82,19 +79,15 @@ def check(data: Data, size: Size) -> list[Claim]:
     rms = [float(np.sqrt((x[:, -1] ** 2).mean())) * EPS for x in (standard, improved)]
     ways = data["predicted"]
     return [
-        in_long_runs(
-            size,
+        claim(
             "Algorithm 3.1: the energy error grows linearly with time",
-            source=WHERE,
             paper="linear",
             measured=f"the mean grows like t^{power:.3f}; drifts of the starts differ by {alike:.2f} of their mean",
             holds=0.95 < power < 1.05 and alike < 0.5,
             test="power of time within 0.05 of 1, and all starts drift alike",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Algorithm 3.1: an energy error of 1.25e-17 a step, 0.056 eps",
-            source=WHERE,
             paper="1.25e-17 = 0.056 eps a step",
             measured=f"{drift * EPS:.2e} = {drift:.3f} eps a step",
             holds=0.8 < drift / 0.056 < 1.25,
@@ -104,18 +97,15 @@ def check(data: Data, size: Size) -> list[Claim]:
             f" {ways[1]:+.3f} eps for sqrt(a) / sqrt(b), and the paper does not tell how it computes them",
             holds_when_read_so=1 / 3 < abs(drift) / 0.056 < 3,
         ),
-        in_long_runs(
-            size,
+        claim(
             "Algorithm 3.1: a small statistical error on top of a deterministic one",
-            source=WHERE,
             paper="superposition",
             measured=f"about its own straight line a trajectory walks with {statistical:.2f} eps sqrt(N), {share:.1%}"
             " of the mean error at the end",
             holds=share < 0.1,
             test="what is left about straight lines is less than a tenth of the drift after a million steps",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Algorithm 4.1: errors grow as a random walk does, without a drift",
             source="section 3.2 and figure 1, right",
             paper="sqrt(N), mean zero",
@@ -126,8 +116,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             reading="but for at most one trajectory in fifty: some drift for a while, until their roundings balance",
             holds_when_read_so=alien.mean() <= 0.02 and 0.4 < powers[1] < 0.6 and abs(float(most.scores)) < 3,
         ),
-        in_long_runs(
-            size,
+        claim(
             "Algorithm 4.1: the deviation after N steps is 0.11 eps sqrt(N)",
             source="section 3.2",
             paper="0.11",
@@ -138,8 +127,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             " starts are, and on the order of the operations in Algorithm 4.1, which the paper does not tell",
             holds_when_read_so=1 / 1.5 < sigma[1] / 0.11 < 1.5,
         ),
-        in_long_runs(
-            size,
+        claim(
             "Algorithm 4.1 reduces round-off",
             source="figure 1",
             paper="left against right picture",
@@ -150,7 +138,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the two algorithms to the left and to the right, as in the paper."""
     figure, axes = panels(1, 2, width=11.5, height=4.4)
     left, right = axes[0]

@@ -1,15 +1,11 @@
 """Figure 2: the preprocessed discrete Moser-Veselov map, plain and with compensated summation."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import panels
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.vilmart2008._common import SAID, SHOWN, H, bundle, drawn_trajectories, growth, in_long_runs, walk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.vilmart2008._common import LONG_RUNS, SAID, SHOWN, H, bundle, drawn_trajectories, growth, walk
 
 TITLE = "Moser-Veselov of order 10: energy and momentum in space, with and without compensated summation"
 CAPTION = """
@@ -19,6 +15,8 @@ at the start. Top: increments added plainly. Bottom: with compensated summation,
 trajectories, bold their mean and their standard deviation. Below, all but the last point are states rounded to doubles,
 which blurs them by some tenths of 2.2e-16. (The paper's caption speaks of 200 starts and of 1000 trajectories.)
 """
+WHERE = "section 5 and figure 2"
+LATE = LONG_RUNS
 METHODS = {"plain": "PDMV10", "compensated": "PDMV10(compensated=true)"}
 WALKS = {
     "plain": "Plainly added, errors of energy and momentum in space walk at random",
@@ -41,10 +39,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     for way, says in WALKS.items():
         w, powers = found[way], {what: growth(data[f"{way}_{what}"]) for what in SHOWN}
         claims.append(
-            in_long_runs(
-                size,
+            claim(
                 says,
-                source="section 5 and figure 2",
                 paper="sqrt(N), mean zero",
                 measured=f"growth like t^{powers['energy']:.2f} (H), t^{powers['momentum']:.2f} (first of Qy);"
                 f" deviation / (eps sqrt(N)): {w.deviation[0]:.2g} (H), {w.deviation[2]:.2g} (first of Qy); means"
@@ -56,10 +52,8 @@ def check(data: Data, size: Size) -> list[Claim]:
         )
     return [
         *claims,
-        in_long_runs(
-            size,
+        claim(
             "Compensated summation reduces the round-off of energy and momentum in space by the factor h",
-            source="section 5 and figure 2",
             paper="1/h = 100",
             measured=f"H {gain[0]:.0f}, C {gain[1]:.0f}, components of Qy {', '.join(f'{g:.0f}' for g in gain[2:])}",
             holds=bool((np.abs(gain / 100 - 1) < 0.25).all()),
@@ -68,8 +62,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             " increments, which are h times numbers of the size of 1, and are rounded in several operations",
             holds_when_read_so=bool((gain > 100 / 3).all() and (gain < 300).all()),
         ),
-        in_long_runs(
-            size,
+        claim(
             "It does so for the attitude too, on quaternions that are not normalised",
             source="section 5 and figure 2, bottom right",
             paper="as for the energy",
@@ -80,7 +73,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws four panels in the paper's places."""
     figure, axes = panels(2, 2, width=11.5, height=8.0)
     labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}

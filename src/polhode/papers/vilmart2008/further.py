@@ -1,15 +1,11 @@
 """An addition to figures 1 and 2: the exact flow of this library on the same test."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import panels
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.vilmart2008._common import SHOWN, H, bundle, drawn_trajectories, growth, in_long_runs, walk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.vilmart2008._common import LONG_RUNS, SHOWN, H, bundle, drawn_trajectories, growth, walk
 
 TITLE = "Further: Exact and ExactPolished on the test of figures 1 and 2"
 CAPTION = """
@@ -18,6 +14,7 @@ for the exact flow in the form that this library prefers (Exact, top) and with t
 (ExactPolished, bottom). Below, states are drawn as a solution holds them, rounded to doubles: the band of the energy is
 that rounding. Statements about ExactPolished are about the end, with the low halves.
 """
+LATE = LONG_RUNS
 METHODS = {"exact": "Exact", "polished": "ExactPolished"}
 WHERE = "our addition"
 
@@ -35,10 +32,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     worst = np.abs(data["polished_end"]).max(axis=0)
     (low, high), (lowest, highest) = ((w.deviation[2:].min(), w.deviation[2:].max()) for w in (exact, polished))
     return [
-        in_long_runs(
-            size,
+        claim(
             "Exact: errors of energy and momentum in space walk at random, like those of Algorithm 4.1",
-            source=WHERE,
             paper="0.11 for H by Algorithm 4.1",
             measured=f"growth like t^{powers[0]:.2f} (H), t^{powers[1]:.2f} (first of Qy); deviation / (eps sqrt(N)):"
             f" {exact.deviation[0]:.2f} (H), {low:.2f} to {high:.2f} (Qy); means within"
@@ -46,10 +41,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=all(0.4 < p < 0.6 for p in powers) and bool((np.abs(exact.scores) < 3.3).all()),
             test="power of time within 0.1 of 1/2; five means within 3.3 standard errors of zero",
         ),
-        in_long_runs(
-            size,
+        claim(
             "ExactPolished: the energy does not walk, and momentum in space stays within some eps",
-            source=WHERE,
             paper="eps h sqrt(N) = 10 eps by compensated summation",
             measured=f"largest errors at the end: energy {worst[0]:.1e} eps, momentum in space {worst[2:].max():.1f}"
             f" eps; deviation / (eps sqrt(N)): {polished.deviation[0]:.1e} (H), {lowest:.1e} to {highest:.1e} (Qy)",
@@ -59,7 +52,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the same panels as figure 2."""
     figure, axes = panels(2, 2, width=11.5, height=8.0)
     labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}

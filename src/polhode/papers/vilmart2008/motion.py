@@ -1,8 +1,9 @@
 """Sections 2 and 3: the motion of the test, its period, its first integrals, and errors of the phase."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.core.jacobi import evaluated, orbit_of_momenta
@@ -10,9 +11,6 @@ from polhode.free import FreeMotion
 from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, START, STEPS, WATER, H, invariants
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TITLE = "The test motion: 822 periods, and the sign of equation (2)"
 CAPTION = """
@@ -113,7 +111,7 @@ def motions(size: Size) -> dict[str, FreeMotion]:
     return {"water molecule": FreeMotion(WATER, omega=np.array(START) / MOMENTS)}
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the momentum and Qy."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]

@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.compiled import program
@@ -16,10 +17,7 @@ from polhode.core.types import Quat, Rotor
 from polhode.core.vec import dot
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.vilmart2008._common import EPS, STEPS, WATER, H, in_long_runs, invariants, starts, walk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, STEPS, WATER, H, invariants, starts, walk
 
 TITLE = "Quaternions that are not normalised lose nothing"
 CAPTION = """
@@ -30,6 +28,7 @@ normalised at every step. Left: the norm of the first, from (4). Right: deviatio
 the standard error) of the components of the momentum in space at the end. The paper says that nothing is lost, and
 draws nothing.
 """
+WHERE = "section 5"
 COUNT = 100
 STRETCHES = 10
 """Parts into which a run is cut, to see the norm grow."""
@@ -133,7 +132,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "No information is lost if quaternions are not normalised",
-            source="section 5",
             paper="none",
             measured=f"|q| = {norm:.1e} after {steps} steps; divided by a power of two it differs from a quaternion"
             f" kept near 1 by {same:.0e}",
@@ -141,10 +139,9 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="no difference in any bit: floating-point numbers carry a common factor for nothing, until its square"
             f" overflows, here after {lasting:.1e} steps",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Momentum in space is kept as well as with normalised quaternions, or better",
-            source="section 5",
+            late=LONG_RUNS,
             paper="no loss",
             measured=f"deviation / (eps sqrt(N)): {said}; means off by"
             f" {', '.join(f'{x:.1f}' for x in scores.values())} standard errors",
@@ -157,7 +154,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the norm and the statistics."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]
