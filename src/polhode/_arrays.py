@@ -1,4 +1,4 @@
-"""Algebra on rows of vectors and quaternions, component by component.
+"""Algebra on rows of vectors and quaternions (scalar first), component by component.
 
 This is many times as fast as NumPy's own sums over short rows, and the bits of a row do not depend on its position.
 """
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from polhode.core.quat import conjugate, multiply
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +62,47 @@ def to_space(q: Floats, v: Floats) -> Floats:
     turned = 2.0 * np.cross(u, v)
     moved: Floats = v + (q[:, :1] * turned + np.cross(u, turned)) / dots(q, q)[:, None]
     return moved
+
+
+SMALL_ANGLE = 1e-4
+"""Below this angle, in rad, the logarithm of a turn is its series, whose next term is below round-off."""
+
+
+def product(*quaternions: Floats) -> Floats:
+    """Returns the products of stacks of quaternions."""
+    total = reduce(multiply, map(columns, quaternions))
+    return np.stack(np.broadcast_arrays(*total), axis=-1)
+
+
+def inverse(q: Floats) -> Floats:
+    """Returns the inverse turns of unit quaternions."""
+    return np.stack(conjugate(columns(q)), axis=-1)
+
+
+def turn_of(v: Floats) -> Floats:
+    """Returns the quaternions of turns by |v| about v."""
+    half = 0.5 * lengths(v)[..., None]
+    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * v], axis=-1)
+
+
+def vector_of(q: Floats) -> Floats:
+    """Returns the vectors of turns by at most half a turn: the angle, along the axis."""
+    q = np.where(q[..., :1] < 0.0, -q, q)
+    sine = lengths(q[..., 1:])[..., None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        factor = np.where(sine > SMALL_ANGLE, 2.0 * np.arctan2(sine, q[..., :1]) / sine, 2.0 + sine * sine / 3.0)
+    return np.asarray(factor * q[..., 1:])
+
+
+def angles(a: Floats, b: Floats) -> Floats:
+    """Returns the angles between attitudes, from 0 to pi, with all digits of small ones; quaternions of any length."""
+    d = product(inverse(a), b)
+    return np.asarray(2.0 * np.arctan2(lengths(d[..., 1:]), np.abs(d[..., 0])))
+
+
+def with_continuous_signs(q: Floats) -> Floats:
+    """Returns the same attitudes with signs that do not jump from row to row."""
+    return q * np.cumprod(np.where(np.concatenate([[1.0], dots(q[1:], q[:-1])]) < 0.0, -1.0, 1.0))[:, None]
 
 
 def apply_by_blocks(f: Callable[..., Floats], *arrays: Floats) -> Floats:

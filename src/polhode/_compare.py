@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, angles, lengths
 from polhode._simulate import checked_arguments, checked_goal
 from polhode.body import Body
 from polhode.compiled import CompilationFailed, announced_once
-from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion, has_closed_form
 from polhode.integration.loop import Progress, SimulationFailed, solve
@@ -592,12 +591,6 @@ def _exact(free: FreeMotion, times: Floats) -> Reference:
 MOST_STEPS = 4_000_000
 SETTLED = 1e-7
 """In rad. A difference between references that no longer falls is taken for round-off only below this."""
-
-
-def angles(a: Floats, b: Floats) -> Floats:
-    """Returns the angles between attitudes, row by row, in rad; the quaternions may have any norm."""
-    d = np.stack(multiply(conjugate(tuple(a.T)), tuple(b.T)), axis=1)
-    return np.asarray(2.0 * np.arctan2(lengths(d[:, 1:]), np.abs(d[:, 0])))
 
 
 def _rate_errors(exact: Floats, found: Floats) -> Floats:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, columns
+from polhode._arrays import Floats, columns, inverse, product
 from polhode.attitudes import euler, quaternion_from_euler
 from polhode.body import Body
-from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Vec3
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def _cyclic(k: int) -> tuple[int, int, int]:
 def _relabelling(body: Body, k: int) -> Floats:
     """Returns the turn from (i, j, k) to the user's axes as a quaternion."""
     cyclic = np.array({0: (0.5, 0.5, 0.5, 0.5), 1: (0.5, -0.5, -0.5, -0.5), 2: (1.0, 0.0, 0.0, 0.0)}[k])
-    return np.array(multiply(columns(body.axes_quaternion), columns(cyclic)))
+    return product(body.axes_quaternion, cyclic)
 
 
 def _frame(momentum: Floats) -> Floats:
@@ -86,14 +85,6 @@ def _frame(momentum: Floats) -> Floats:
     has_longitude = across > POLE_TOLERANCE * np.abs(z)
     longitude, distance = np.where(has_longitude, np.arctan2(y, x), 0.0), np.arctan2(across, z)
     return quaternion_from_euler("ZY", np.stack([longitude, distance], axis=-1))
-
-
-def _times(*quaternions: Floats) -> Floats:
-    """Returns the product of stacks of quaternions."""
-    product = columns(quaternions[0])
-    for q in quaternions[1:]:
-        product = multiply(product, columns(q))
-    return np.stack(np.broadcast_arrays(*product), axis=-1)
 
 
 # --- angles --------------------------------------------------------------------------------------------------------
@@ -117,7 +108,7 @@ def from_angles(
     q = quaternion_from_euler("ZXZ", np.stack(np.broadcast_arrays(*angles), axis=-1), degrees=degrees)
     k = [_reference(one, reference) for one in bodies]
     relabelled = np.array([_relabelling(one, i) for one, i in zip(bodies, k, strict=True)])
-    attitude = _times(_frame(G), q, np.array(conjugate(columns(relabelled))).T)
+    attitude = product(_frame(G), q, inverse(relabelled))
     tilt, spin = (np.radians(x) if degrees else x for x in angles[1:])
     components = np.sin(tilt) * np.sin(spin), np.sin(tilt) * np.cos(spin), np.cos(tilt)
     along = np.stack(np.broadcast_arrays(*components), axis=-1)
@@ -177,7 +168,7 @@ def angles_of(motion: FreeMotion, t: Any, reference: Any) -> MomentumAngles:
     flat = q if motion.angular_momentum.ndim == 2 else q[None]  # motions first
     between = (1,) * (flat.ndim - 2)
     frame, relabelled = (x.reshape(len(x), *between, 4) for x in (frame, relabelled))
-    seen = _times(np.stack(conjugate(columns(frame)), axis=-1), flat, relabelled)
+    seen = product(inverse(frame), flat, relabelled)
     angles = euler(seen, "ZXZ").reshape(*q.shape[:-1], 3)
     return MomentumAngles(*(x if x.ndim else float(x) for x in columns(angles)))
 
@@ -214,8 +205,8 @@ def from_periods(
         m, about = _phase(moments[n], axes[n], reference_axis, float(c[n]), float(s[n]), psi)
         momenta[n] = G[n] * np.array(m)
         q = quaternion_from_euler("ZXZ", [turned, math.atan2(math.hypot(m[0], m[1]), m[2]), about])
-        back = np.array(conjugate(columns(_relabelling(one, reference_axis))))
-        attitudes[n] = _times(_frame(aim), q, back)
+        back = inverse(_relabelling(one, reference_axis))
+        attitudes[n] = product(_frame(aim), q, back)
     made = _made(kind, bodies, k if len(bodies) > 1 else k[:1], momenta, attitudes, shape, t0)
     found = made.observed_periods(wanted)
     for name, asked, got in (("P_psi", along_psi, found.psi), ("P_phi", along_phi, found.phi)):

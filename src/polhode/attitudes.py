@@ -7,15 +7,18 @@ are in radians, unless `degrees=True` or a name with `_deg` says otherwise.
 import json
 import re
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, columns, dots, lengths
 from polhode.core.quat import multiply, to_space
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 GIMBAL_TOLERANCE = 2.0**-50
 """Half the sine of the distance from a gimbal lock, up to which only the sum or difference of two angles is known: the
@@ -196,6 +199,13 @@ class WithAttitudes:
     """What has `quaternion`, an array of attitudes, has them in other words, too."""
 
     quaternion: Floats
+
+    @cached_property
+    def attitude(self) -> "Rotation":
+        """The rotations from body to space axes."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_quat(self.quaternion, scalar_first=True)
 
     def euler(self, sequence: str, *, degrees: bool = False) -> Floats:
         """Returns the Euler angles of all attitudes, body to space: three along the last axis.

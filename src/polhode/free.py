@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -21,12 +20,12 @@ from polhode.compiled import compiles, repaid_program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
 from polhode.core.fused import with_fused
 from polhode.core.quat import to_space
+from polhode.views.turning import Turning
 
 if TYPE_CHECKING:
     import os
 
     from matplotlib.figure import Figure
-    from scipy.spatial.transform import Rotation
 
     from polhode._tumbling import MomentumAngles
     from polhode.proven import ProvenState
@@ -108,13 +107,6 @@ class FreeState(WithAttitudes):
     momentum: Floats
     """The angular momentum in body axes, kg m^2/s."""
 
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The attitude, body to space. With an axis of motions and one of times this needs SciPy 1.17."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(np.roll(self.quaternion, -1, axis=-1))
-
     @property
     def spatial_momentum(self) -> Floats:
         """The angular momentum in space axes, kg m^2/s, which does not change."""
@@ -126,7 +118,7 @@ class FreeState(WithAttitudes):
         return _rotated(self.quaternion, self.omega)
 
 
-class FreeMotion:
+class FreeMotion(Turning):
     """The motion of a body that no torque acts on, in closed form.
 
     The state at any time, before or after the start, costs the same and is accurate to the last digits: the error is
@@ -661,37 +653,10 @@ class FreeMotion:
 
         return finished(draw(self), *([] if path is None else [path]))
 
-    def animate(
-        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
-        fps: int = 15, overwrite: bool = False,
-    ) -> Path:  # fmt: skip
-        """Writes a moving picture of the turning body, as GIF or MP4 by the ending of the name, and returns its place.
-
-        It lasts `seconds`, in which the time goes through `t_span`; by default that is some periods, or
-        their first part if the body would turn so far between frames that it seemed to jump. MP4 needs ffmpeg.
-        """
+    def _run(self, t_span: Any, name: str | None = None) -> Any:
         from polhode.views.page_data import FreeRun
-        from polhode.views.plot_moving import animate
 
-        run = FreeRun(self, t_span)
-        return animate(run, path, is_span_given=t_span is not None, seconds=seconds, fps=fps, overwrite=overwrite)
-
-    def view(
-        self, path: str | os.PathLike[str] | None = None, *, t_span: tuple[float, float] | None = None,
-        name: str | None = None, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume",
-        points: Any = None, pointing: Any = None,
-    ) -> Any:  # fmt: skip
-        """Shows the motion turning, with its curves: in a notebook as a widget, else in the browser.
-
-        With a path the page is written there instead, as one HTML file that needs no network. `polhode.view` has the
-        other arguments, and shows several motions side by side.
-        """
-        from polhode.views.page_data import FreeRun
-        from polhode.views.page_show import made_page, shown
-
-        run = FreeRun(self, t_span, name)
-        page = made_page([run], title=title, mesh=mesh, mesh_centre=mesh_centre, points=points, pointing=pointing)
-        return shown(page, path)
+        return FreeRun(self, t_span, name)
 
     # --- stacks
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -35,12 +34,12 @@ from polhode.io.tables import Column, columns_of, dataframe, without_repetition,
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
 from polhode.torques import Torque, checked
+from polhode.views.turning import Turning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
-    from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
     from polhode.io.ccsds_write import Written
@@ -106,7 +105,7 @@ def blaming_potential(torque: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution(WithAttitudes):
+class Solution(WithAttitudes, Turning):
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
@@ -221,13 +220,6 @@ class Solution(WithAttitudes):
     def omega(self) -> Floats:
         """The angular velocity in body axes, rad/s."""
         return self.body.rate(self.momentum)
-
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The rotation from body to space axes."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
 
     @cached_property
     def spatial_momentum(self) -> Floats:
@@ -447,37 +439,10 @@ class Solution(WithAttitudes):
         figure = draw(self, read_quantities(quantities), names, degrees=degrees)
         return finished(figure, *([] if path is None else [path]))
 
-    def animate(
-        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
-        fps: int = 15, overwrite: bool = False,
-    ) -> Path:  # fmt: skip
-        """Writes a moving picture of the turning body, as GIF or MP4 by the ending of the name, and returns its place.
-
-        It lasts `seconds`, in which the time goes through `t_span`; by default that is all times, or
-        their first part if the body would turn so far between frames that it seemed to jump. MP4 needs ffmpeg.
-        """
+    def _run(self, t_span: Any, name: str | None = None) -> Any:
         from polhode.views.page_data import SolutionRun
-        from polhode.views.plot_moving import animate
 
-        run = SolutionRun(self, t_span)
-        return animate(run, path, is_span_given=t_span is not None, seconds=seconds, fps=fps, overwrite=overwrite)
-
-    def view(
-        self, path: str | os.PathLike[str] | None = None, *, t_span: tuple[float, float] | None = None,
-        name: str | None = None, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume",
-        points: Any = None, pointing: Any = None,
-    ) -> Any:  # fmt: skip
-        """Shows the motion turning, with its curves: in a notebook as a widget, else in the browser.
-
-        With a path the page is written there instead, as one HTML file that needs no network. `polhode.view` has the
-        other arguments, and shows several motions side by side.
-        """
-        from polhode.views.page_data import SolutionRun
-        from polhode.views.page_show import made_page, shown
-
-        run = SolutionRun(self, t_span, name)
-        page = made_page([run], title=title, mesh=mesh, mesh_centre=mesh_centre, points=points, pointing=pointing)
-        return shown(page, path)
+        return SolutionRun(self, t_span, name)
 
     def __repr__(self) -> str:
         return "\n".join(["Solution", *(f"  {name:<9} {value}" for name, value in self._summary())])

@@ -1,7 +1,5 @@
 """What commands print: text, tables, progress, and the end of the program."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

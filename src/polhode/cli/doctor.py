@@ -1,7 +1,5 @@
 """`polhode doctor`: whether everything is there that polhode can use."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

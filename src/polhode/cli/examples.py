@@ -1,7 +1,5 @@
 """`polhode examples`: lists the examples that come with polhode, and copies them."""
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

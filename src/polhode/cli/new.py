@@ -1,7 +1,5 @@
 """`polhode new`: writes a scenario to begin with."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Everything that is decided once for a plan: the survey of all bodies, what pilots find, the parts, the canary."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import time

@@ -1,7 +1,5 @@
 """Memory of worker processes: what a batch of bodies frees is kept for the next one."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from functools import cache

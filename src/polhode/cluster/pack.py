@@ -1,7 +1,5 @@
 """What is sent to workers: as bytes, with the rows of the bodies that a part needs and no others."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import sys

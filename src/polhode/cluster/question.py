@@ -1,7 +1,5 @@
 """What is asked of an ensemble as plain data, so that two processes can tell whether they mean the same."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import types

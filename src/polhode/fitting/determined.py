@@ -1,7 +1,5 @@
 """Which parameters the data determine, which they do not, and how to say it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

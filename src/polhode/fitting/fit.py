@@ -1,7 +1,5 @@
 """fit(...) -> Fit: the body, start and torque that measured rates and attitudes show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

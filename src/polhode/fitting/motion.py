@@ -1,7 +1,5 @@
 """The motions of many trials at the times of the data, in one call: exact where bodies are free, else in steps."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ origin itself. They are chosen so that any x makes sense and undetermined direct
 factors exp(x), tensors by the exponential of a symmetric matrix, attitudes by turns about space axes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -18,9 +16,8 @@ from typing import Any, cast
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, to_space
+from polhode._arrays import Floats, product, to_space, turn_of, vector_of
 from polhode.body import Body
-from polhode.fitting.turns import product, turn_of, vector_of
 from polhode.torques import CustomTorque, SumTorque, Torque
 
 AXES = ("x", "y", "z")

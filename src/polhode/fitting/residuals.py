@@ -1,18 +1,15 @@
 """What the data differ by from a motion, in standard deviations, and how this changes with the parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.fitting.data import Measurements
 from polhode.fitting.motion import Motion
 from polhode.fitting.parameters import Parameters, Sizes, Trial
-from polhode.fitting.turns import inverse, product, vector_of, with_turned
 
 CHANGE = 1e-5
 """Differences are taken over changes of this size, of attitudes in rad and of rates relative to the largest: they err
@@ -156,3 +153,16 @@ def split(residuals: Residuals, values: Any) -> tuple[Floats, Floats]:
     """Returns the residuals of the rates and those of the attitudes."""
     place = residuals.of_rates
     return values[place], values[place.stop :]
+
+
+def with_turned(v: Floats, change: Floats) -> Floats:
+    """Returns how the vector v of a turn changes when the turn is followed by a small one, in its own axes.
+
+    This is J_r(v)^-1 change [sola2018], for v (..., 3) and changes of the same shape.
+    """
+    angle = lengths(v)[..., None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        series = 1.0 / 12.0 + angle * angle / 720.0
+        factor = np.where(angle > 1e-2, (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle), series)
+    once = np.cross(v, change)
+    return np.asarray(change + 0.5 * once + factor * np.cross(v, once))

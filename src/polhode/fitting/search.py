@@ -4,15 +4,13 @@ Over many turns the sum of squares has a minimum for every turn that a motion ca
 one. Its covariance says how far ahead the motion is known to a fraction of a turn, and so far the next span may reach.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
+from polhode._arrays import Floats, inverse, product, vector_of
 from polhode.body import Body
 from polhode.fitting.data import Measurements
 from polhode.fitting.determined import Split, split_directions
@@ -30,7 +28,6 @@ from polhode.fitting.parameters import (
 )
 from polhode.fitting.residuals import Residuals, first_steps, split
 from polhode.fitting.start import moments_of_free_motion, turned_attitudes
-from polhode.fitting.turns import inverse, product, vector_of
 
 FIRST_TURN_RAD = 2.0
 """The first span is that over which the body turns by about this angle."""

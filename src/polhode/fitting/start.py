@@ -1,16 +1,13 @@
 """Where a search begins: rates, attitudes and moments as the data themselves suggest them."""
 
-from __future__ import annotations
-
 from itertools import product as combinations
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.body import Body
 from polhode.fitting.data import Measurements
 from polhode.fitting.parameters import PAIRS, Inertia, Parameters
-from polhode.fitting.turns import inverse, product, vector_of
 
 NEAR_START_RAD = 0.7
 """The rate at the start is taken from data over which the body turns by this angle."""

@@ -12,20 +12,17 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, lengths, to_space
+from polhode._arrays import Floats, dots, inverse, lengths, to_space, with_continuous_signs
+from polhode.attitudes import WithAttitudes
 from polhode.io.atomic import AnyPath
 from polhode.io.ccsds_text import Block, Field, Message, Row, as_number
 from polhode.io.ccsds_text import read as read_text
 from polhode.io.epochs import PS, SYSTEMS, Instant, counts
-
-if TYPE_CHECKING:
-    from scipy.spatial.transform import Rotation
 
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file may differ from unit length by this much, as numbers with few digits do; they are scaled."""
@@ -51,7 +48,7 @@ _TURNING = re.compile(
 
 
 @dataclass(frozen=True, eq=False)
-class AttitudeHistory:
+class AttitudeHistory(WithAttitudes):
     """Attitudes over time, as a file has them; one row for each time."""
 
     t: Floats
@@ -81,13 +78,6 @@ class AttitudeHistory:
         """Whether the space frame is known not to turn, so that the attitudes are those of a motion."""
         return _INERTIAL.fullmatch(self.frames[0].upper()) is not None
 
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The rotation from body to space axes."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
-
 
 @dataclass(frozen=True)
 class Maneuver:
@@ -103,7 +93,7 @@ class Maneuver:
 
 
 @dataclass(frozen=True, eq=False)
-class AttitudeState:
+class AttitudeState(WithAttitudes):
     """The state of a body at one instant, as a file has it."""
 
     epoch: Instant
@@ -120,13 +110,6 @@ class AttitudeState:
     maneuvers: tuple[Maneuver, ...] = ()
     comments: tuple[str, ...] = ()
     version: str = ""
-
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The rotation from body to space axes."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
 
     def initial(self) -> dict[str, Any]:
         """Returns what `simulate` needs to begin there: `simulate(body, torque, **state.initial(), ...)`.
@@ -192,10 +175,6 @@ def _sequence(message: Message, found: Field) -> str:
     return axes
 
 
-def _conjugate(q: Floats) -> Floats:
-    return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0]))
-
-
 def _from_angles(axes: str, angles: Floats) -> Floats:
     """Returns quaternions of turns about three axes, each a row of angles in rad."""
     from scipy.spatial.transform import Rotation
@@ -237,7 +216,7 @@ def _spun(values: Floats, kind: str) -> tuple[Floats, Floats]:
     elif kind == "SPIN/NUTATION_MOM":
         alpha, delta = radians[:, 4], radians[:, 5]
         h = np.column_stack([np.cos(delta) * np.cos(alpha), np.cos(delta) * np.sin(alpha), np.sin(delta)])
-        w += to_space(_conjugate(q), h) * radians[:, 6:7]
+        w += to_space(inverse(q), h) * radians[:, 6:7]
     return q, w
 
 
@@ -245,7 +224,7 @@ def _to_body(sides: _Sides, q: Floats, w: Floats | None) -> tuple[Floats, Floats
     """Returns attitude and rate of the body from those of the final frame relative to the first."""
     if sides.ends_in_body:
         return q, w
-    return _conjugate(q), None if w is None else to_space(q, -w)
+    return inverse(q), None if w is None else to_space(q, -w)
 
 
 def _in_final_axes(message: Message, frame: Field, sides: _Sides, q: Floats, w: Floats) -> Floats:
@@ -254,13 +233,8 @@ def _in_final_axes(message: Message, frame: Field, sides: _Sides, q: Floats, w: 
     if name == sides.end.upper():
         return w
     if name == sides.start.upper():
-        return to_space(_conjugate(q), w)
+        return to_space(inverse(q), w)
     raise message.bad(frame.line, f"{frame.key} is {frame.value}, which is neither {sides.start} nor {sides.end}")
-
-
-def _continuous(q: Floats) -> Floats:
-    """Returns the same attitudes with signs that do not jump from row to row."""
-    return q * np.cumprod(np.where(np.concatenate([[1.0], dots(q[1:], q[:-1])]) < 0.0, -1.0, 1.0))[:, None]
 
 
 def _scaled(message: Message, q: Floats, lines: Sequence[int]) -> Floats:
@@ -422,7 +396,7 @@ def _aem_segment(message: Message, meta: Block, data: Block) -> AttitudeHistory:
     q, w = _to_body(sides, q, w)
     return AttitudeHistory(
         _seconds(epochs),
-        _continuous(q),
+        with_continuous_signs(q),
         w,
         Instant(epochs[0], system),
         sides.frames,
@@ -605,7 +579,7 @@ def _joined(message: Message, parts: list[tuple[int, AttitudeHistory]]) -> Attit
     return replace(
         whole,
         t=t,
-        quaternion=_continuous(np.concatenate([part.quaternion for part in pieces])),
+        quaternion=with_continuous_signs(np.concatenate([part.quaternion for part in pieces])),
         omega=None if whole.omega is None else np.concatenate([p.omega for p in pieces if p.omega is not None]),
         segment_starts=tuple(starts),
         comments=tuple(dict.fromkeys(text for _, part in parts for text in part.comments)),
@@ -688,7 +662,7 @@ def _acm_segment(message: Message, meta: Block, block: Block) -> AttitudeHistory
     identity = meta.fields.get("INTERNATIONAL_DESIGNATOR") or meta.fields.get("OBJECT_DESIGNATOR")
     return AttitudeHistory(
         _seconds(epochs),
-        _continuous(q),
+        with_continuous_signs(q),
         w,
         Instant(epochs[0], system),
         sides.frames,
@@ -905,7 +879,7 @@ def _euler_part(message: Message, block: Block, quat: _Part | None) -> _Part:
         angles, q = np.radians(_row(message, block, angle_keys)), None
         q = _from_angles(axes, angles)
     elif quat is not None and quat.q is not None and quat.frames == sides.frames:
-        turned = quat.q if sides.ends_in_body else _conjugate(quat.q)
+        turned = quat.q if sides.ends_in_body else inverse(quat.q)
         angles, q = Rotation.from_quat(turned, scalar_first=True).as_euler(cast(Any, axes)), None
     else:
         raise message.bad(
@@ -934,7 +908,7 @@ def _angvel_part(message: Message, block: Block, attitude: _Part) -> _Part:
     sides = _sides_of(message, block, "")
     frame = message.need(block, "ANGVEL_FRAME")
     assert attitude.q is not None
-    turned = attitude.q if sides.ends_in_body else _conjugate(attitude.q)
+    turned = attitude.q if sides.ends_in_body else inverse(attitude.q)
     w = _in_final_axes(message, frame, sides, turned, np.radians(_row(message, block, _ANGVEL)))
     return _Part(sides.frames, block.line, None, _to_body(sides, turned, w)[1])
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode._arrays import Floats, dots, lengths
+from polhode._arrays import Floats, lengths, with_continuous_signs
 from polhode.io.epochs import PS, picoseconds
 
 if TYPE_CHECKING:
@@ -305,11 +305,6 @@ def _pace(angle: float) -> float:
     u = np.linspace(0.0, 1.0, 129)
     along = np.arctan2(u * math.sin(half), 1 - u + u * math.cos(half))
     return 2.01 * float(np.abs(along - u * half).max())
-
-
-def with_continuous_signs(q: Floats) -> Floats:
-    """Returns the same attitudes with signs that do not jump."""
-    return q * np.cumprod(np.where(np.concatenate([[1.0], dots(q[1:], q[:-1])]) < 0.0, -1.0, 1.0))[:, None]
 
 
 def _with_continuous_signs(segments: list[Segment]) -> list[Segment]:

@@ -1,7 +1,5 @@
 """Text tables as others write them: CSV and its relatives, with the line of everything that is wrong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple

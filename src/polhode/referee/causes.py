@@ -4,20 +4,17 @@ A free motion is computed anew for each trial, from the first row to the last. U
 with what the rows before them lead to, which takes no run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, angles, inverse, lengths, product, turn_of
 from polhode.core.types import Depends
-from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, angles, turn_vectors
+from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, turn_vectors
 from polhode.referee.reading import Log
 from polhode.referee.truth import Limits, Model, States, fitted, thinned
-from polhode.vectors import quaternion_conjugate, quaternion_product
 
 FIT_ROWS = 150
 """Causes are fitted to about this many rows."""
@@ -175,7 +172,7 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
         yield (
             "axes",
             np.full(3, 1.0 / abs(span)),
-            lambda p: (quaternion_product(turns((t - t[0])[:, None] * p), base.q), base.w),
+            lambda p: (product(turn_of((t - t[0])[:, None] * p), base.q), base.w),
         )
 
     def lagging(p: Floats) -> tuple[Floats, Floats]:
@@ -185,13 +182,13 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
     def shifted(p: Floats) -> tuple[Floats, Floats]:
         # Attitudes that follow rates of a time p later: R(t) = R(0) R*(p)^-1 R*(t + p), with R* the true motion.
         q, w = ahead(model.body, model.torque, t, base.q, base.w, np.full(t.size, p[0]), 2, trial.carried)
-        back = quaternion_product(base.q[:1], quaternion_conjugate(q[:1]))
-        q, w = quaternion_product(np.broadcast_to(back, q.shape), q), w.copy()
+        back = product(base.q[:1], inverse(q[:1]))
+        q, w = product(np.broadcast_to(back, q.shape), q), w.copy()
         q[0], w[0] = base.q[0], base.w[0]
         return q, w
 
     def turned(p: Floats) -> tuple[Floats, Floats]:
-        q = quaternion_product(quaternion_product(turns(p[None, :3]), base.q), turns(p[None, 3:]))
+        q = product(product(turn_of(p[None, :3]), base.q), turn_of(p[None, 3:]))
         q[0] = base.q[0]
         return q, base.w
 
@@ -211,7 +208,7 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
         yield "lag", np.array([step, *([size] * 3)]), lagging
 
     def started(p: Floats) -> tuple[Floats, Floats]:
-        turned = quaternion_product(q0[None, :], turns(p[None, :3]))[0]
+        turned = product(q0[None, :], turn_of(p[None, :3]))[0]
         m = model.motion(t, turned, w0 + p[3:])
         return m.q, m.w
 
@@ -230,13 +227,6 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
         return m.q, m.w
 
     yield "clock", np.ones(1), faster
-
-
-def turns(vectors: Floats) -> Floats:
-    """Returns quaternions of turns."""
-    angle = lengths(vectors)[:, None]
-    half = 0.5 * angle
-    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors], axis=1)
 
 
 def _from_row_to_row(trial: Trial) -> Iterator[Cause]:

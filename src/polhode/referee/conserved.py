@@ -1,7 +1,5 @@
 """Energy and angular momentum of the rows of a log, and the columns in which a log states them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

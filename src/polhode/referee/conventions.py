@@ -5,8 +5,6 @@ rows. Under the right convention the difference is small, even if the simulator 
 as large as the motion itself.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable
@@ -15,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, lengths
+from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.attitudes import quaternion_from_euler, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.ops import read_only
 from polhode.core.types import Depends
 from polhode.referee.reading import Log, Raw
 from polhode.torques import Torque
-from polhode.vectors import quaternion_conjugate, quaternion_product, to_body
+from polhode.vectors import to_body
 
 PAIRS = 24
 """The number of rows from which the motion is computed ahead."""
@@ -191,9 +189,9 @@ def quaternions(raw: Raw, m: Meaning, t: Floats, place: Floats | None) -> Floats
         values = raw.values[:, ::-1] if m.sequence == "ZXZ" and raw.hint == "ZYX or ZXZ" else raw.values
         q = quaternion_from_euler(m.sequence, values, degrees=m.angle_unit == "deg")
     if m.direction == "space to body":
-        q = quaternion_conjugate(q)
+        q = inverse(q)
     if m.frame and place is not None:
-        q = quaternion_product(north_east_down(t, place), q)
+        q = product(north_east_down(t, place), q)
     return np.asarray(q)
 
 
@@ -208,17 +206,12 @@ def relative_to_place(log: Log, m: Meaning, t: Floats, q: Floats) -> Floats:
     if not m.frame or log.place is None:
         return q
     place = np.stack([np.interp(t, log.t, x) for x in log.place.T], axis=-1)
-    return np.asarray(quaternion_product(quaternion_conjugate(north_east_down(t, place)), q))
+    return np.asarray(product(inverse(north_east_down(t, place)), q))
 
 
 def turn_vectors(a: Floats, b: Floats) -> Floats:
     """Returns the turns from attitudes a to b as vectors in the body axes of a: log(a* b)."""
-    d = quaternion_product(quaternion_conjugate(a), b)
-    d = np.where(d[:, :1] < 0.0, -d, d)
-    size = lengths(d[:, 1:])
-    angle = 2.0 * np.arctan2(size, d[:, 0])
-    factor = np.where(size > 1e-150, angle / np.where(size > 1e-150, size, 1.0), 2.0)
-    return np.asarray(d[:, 1:] * factor[:, None])
+    return vector_of(product(inverse(a), b))
 
 
 def rates(raw: Raw, m: Meaning, q: Floats | None) -> Floats:
@@ -273,7 +266,7 @@ def ahead(
 
     def slope(t: Floats, q: Floats, m: Floats) -> tuple[Floats, Floats]:
         w = body.rate(m)
-        dq = 0.5 * quaternion_product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
+        dq = 0.5 * product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
         return dq, np.cross(m, w) + scale * torque_rows(torque, body, t, q, w, carried)
 
     with np.errstate(over="ignore", invalid="ignore"):  # under wrong readings anything may happen
@@ -423,9 +416,3 @@ def _attitudes_at(log: Log, m: Meaning, rows: Any) -> Floats:
 def quaternions_of(log: Log, m: Meaning) -> Floats | None:
     """Returns all attitudes of a log under a reading; None if it has none."""
     return None if log.attitude is None else quaternions(log.attitude, m, log.t, log.place)
-
-
-def angles(a: Floats, b: Floats) -> Floats:
-    """Returns the angles between attitudes."""
-    d = quaternion_product(quaternion_conjugate(a), b)
-    return np.asarray(2.0 * np.arctan2(np.sqrt(dots(d[:, 1:], d[:, 1:])), np.abs(d[:, 0])))

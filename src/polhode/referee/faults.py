@@ -5,14 +5,12 @@ the error is a small share of it, the cause explains it. The error of an integra
 moments or of the clock: such changes are held against a simulator only if they are larger than that.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from polhode._arrays import lengths, to_space
+from polhode._arrays import angles, lengths, to_space
 from polhode.attitudes import euler, quaternion_from_euler
 from polhode.core.types import Depends
 from polhode.referee.causes import EXPLAINED, FAIR, Cause, Trial, beyond, explanation
@@ -21,7 +19,6 @@ from polhode.referee.conventions import (
     MOST_STEPS,
     STEP_ANGLE,
     ahead,
-    angles,
     relative_to_place,
     turn_vectors,
 )  # fmt: skip

@@ -1,7 +1,5 @@
 """How something drifts: whether it stays within bounds, grows in proportion to time, walks at random, or explodes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

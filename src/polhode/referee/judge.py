@@ -1,7 +1,5 @@
 """check(...) -> Verdict: a log that another simulator made, compared with the true motion from its first row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What the columns of a table hold, found out from their names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

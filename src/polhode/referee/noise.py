@@ -1,17 +1,14 @@
 """Noise, as measurements have it: rows that scatter at random about one motion of the body."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, lengths
-from polhode.referee.causes import Trial, turns
+from polhode._arrays import Floats, dots, lengths, product, turn_of
+from polhode.referee.causes import Trial
 from polhode.referee.conventions import turn_vectors
 from polhode.referee.truth import fitted, thinned
-from polhode.vectors import quaternion_product
 
 LEAST_ROWS = 32
 """Noise is looked for in logs with this many rows at least."""
@@ -60,7 +57,7 @@ def find_noise(trial: Trial) -> Noise | None:
     floors = {"attitude": float(trial.limits.attitude[0]), "rate": float(trial.limits.rate[0])}
 
     def deviations(p: Floats, rows: slice | Floats = np.s_[:]) -> dict[str, Floats]:
-        start = quaternion_product(q0[None, :], turns(p[None, :3]))[0]
+        start = product(q0[None, :], turn_of(p[None, :3]))[0]
         true = trial.model.motion(trial.t[rows], start, w0 + size * p[3:])
         found = {}
         if trial.q is not None:

@@ -3,8 +3,6 @@
 Nothing is converted here but the unit of time: what the numbers mean is found out later.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

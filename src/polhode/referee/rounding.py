@@ -1,7 +1,5 @@
 """How many digits the numbers of a log have, so that rounding in a file is not taken for an error."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Rows beside each other: where a log leaves its own motion, and whether its rates are those of its attitudes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, angles, lengths, product
 from polhode._simulate import simulate
 from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.free import EPSILON, FreeMotion, has_closed_form
-from polhode.referee.conventions import angles
 from polhode.tolerance.policy import ToleranceNotReached
 from polhode.torques import Torque
-from polhode.vectors import quaternion_product
 
 FEW_ROWS = 400
 """Sensitivities are computed at about this many rows, and drawn straight between them."""
@@ -120,7 +118,7 @@ def limits(
         for k in range(3):
             turn = np.zeros(4)
             turn[0], turn[k + 1] = 1.0, 0.5 * TORQUED_NUDGE
-            turned = quaternion_product(base.q[:1], (turn / np.sqrt((turn**2).sum()))[None, :])[0]
+            turned = product(base.q[:1], (turn / np.sqrt((turn**2).sum()))[None, :])[0]
             add(model.motion(at, turned, base.w[0]), attitude / TORQUED_NUDGE)
 
     def everywhere(values: Floats) -> Floats:

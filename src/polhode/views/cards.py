@@ -1,7 +1,5 @@
 """Methods and torques as text: the lists and cards of the command line and of docs/reference/methods.md."""
 
-from __future__ import annotations
-
 import ast
 import enum
 import importlib

@@ -1,7 +1,5 @@
 """What `polhode.methods()` and `polhode.torques()` return: lists and cards, to be looked at and to be used as data."""
 
-from __future__ import annotations
-
 import html
 import shutil
 from collections.abc import Sequence

@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode import _check
-from polhode._arrays import Floats, to_space
+from polhode._arrays import Floats, angles, to_space
 from polhode._interrupts import is_from_handler
 from polhode.attitudes import pointing_angle
 from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.io.nodes import slerp
 from polhode.io.records import describe_torque
-from polhode.views.page_rows import MOST_ROWS, Chosen, Rows, angles, chosen
+from polhode.views.page_rows import MOST_ROWS, Chosen, Rows, chosen
 from polhode.views.text import one_line
 from polhode.views.thinning import FLOOR, thinned
 

@@ -4,8 +4,6 @@ The content security policy allows the two pieces of code and style that the fil
 nothing else: whatever a name or a title in the data holds, it cannot become code.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

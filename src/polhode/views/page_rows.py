@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode._arrays import Floats, columns, dots, lengths
+from polhode._arrays import Floats, angles, lengths, with_continuous_signs
 from polhode.body import Body
-from polhode.io.nodes import slerp, with_continuous_signs
+from polhode.io.nodes import slerp
 
 MOST_ROWS = 5000
 """The rows that a page gets of one run: more would make it slow to open, and are not to be seen."""
@@ -189,13 +189,3 @@ def _arc_error(rows: Rows, kept: NDArray[np.intp]) -> float:
         worst = float(angles(arcs, rows.quaternion[out]).max())
     bound = np.diff(rows.t[kept]) * lengths(np.diff(rows.omega[kept], axis=0)) / 8.0
     return min(max(worst, float(bound.max())), math.pi)
-
-
-def angles(a: Floats, b: Floats) -> Floats:
-    """Returns the angles between unit quaternions, from 0 to pi, with all digits also where they are small."""
-    aw, ax, ay, az = columns(a)
-    bw, bx, by, bz = columns(b)
-    x = aw * bx - ax * bw - ay * bz + az * by
-    y = aw * by + ax * bz - ay * bw - az * bx
-    z = aw * bz - ax * by + ay * bx - az * bw
-    return np.asarray(2.0 * np.arctan2(np.sqrt(x * x + y * y + z * z), np.abs(dots(a, b))))

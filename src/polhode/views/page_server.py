@@ -7,8 +7,6 @@ no request names a file. The address stands on the command line of the browser, 
 read while it starts: on Linux, where the kernel tells whose a connection is, theirs are refused, whatever they know.
 """
 
-from __future__ import annotations
-
 import errno
 import hmac
 import os

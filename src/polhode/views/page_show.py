@@ -4,8 +4,6 @@ The page is one file that needs nothing else, so a script can end and the page s
 server (`page_server.py`), for browsers that may not read files, or that run elsewhere.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import os

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from polhode._arrays import Floats
+from polhode._arrays import Floats, with_continuous_signs
 from polhode.views.plot import AXES, Picture, finish_panel
 from polhode.views.thinning import thinned
 
@@ -58,8 +58,7 @@ def draw(fit: Fit) -> Figure:
 
 def _signed(measured: Floats, times: Floats, t: Floats, fitted: Floats) -> tuple[Floats, Floats, Floats]:
     """Returns the vector parts of quaternions: of the data with the signs of the fit, whose signs are continuous."""
-    flips = np.concatenate([[1.0], np.cumprod(np.where(np.sum(fitted[1:] * fitted[:-1], axis=1) < 0.0, -1.0, 1.0))])
-    smooth = fitted * flips[:, None]
+    smooth = with_continuous_signs(fitted)
     near = smooth[np.searchsorted(times, t)]
     sign = np.where(np.sum(near * measured, axis=1) < 0.0, -1.0, 1.0)
     return (measured * sign[:, None])[:, 1:], times, smooth[:, 1:]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from polhode._arrays import angles
 from polhode.views.page_data import SolutionRun, attitudes, distinct
-from polhode.views.page_rows import angles
 from polhode.views.plot import (
     BLACK,
     BLUE,
