@@ -12,7 +12,7 @@ from polhode.compiled import announced_once
 from polhode.fitting.data import Missing, measurements
 from polhode.fitting.determined import undetermined
 from polhode.fitting.motion import ExactMotions, SteppedMotions, is_exact
-from polhode.fitting.parameters import Attitude, Omega, Sizes, Trial, parameters
+from polhode.fitting.parameters import Sizes, Trial, parameters
 from polhode.fitting.result import Fit
 from polhode.fitting.search import Found, Search, other_bodies, starts_of
 from polhode.fitting.start import attitude_at_start, largest_rate, rates_at_start
@@ -123,9 +123,9 @@ def fit(
         acting.check_body(body)
     motions = ExactMotions() if exact else SteppedMotions(_check.number("rtol", rtol), state)
     search = Search(known, wanted, sizes, motions, loss, scale, grow)
-    if given is None and not wanted.has(Omega):
+    if given is None and not wanted.has("omega"):
         raise ValueError("omega is not free, so it must be given: pass omega=, or free it")
-    if attitude is None and known.has_attitude.any() and not wanted.has(Attitude):
+    if attitude is None and known.has_attitude.any() and not wanted.has("attitude"):
         raise ValueError(
             "attitudes were measured, but attitude is not free, so that at the start must be given: pass attitude=, or "
             "free it (the first one that was measured has an error like all others)"
@@ -133,7 +133,7 @@ def fit(
     starts = starts_of(first, omegas, wanted, omega_given=given is not None, attitude_known=q is not None)
     is_free = acting is None or not acting.depends
     others = other_bodies(known, first, wanted, is_free=is_free)
-    if attitude is not None and wanted.has(Attitude) and (seen := attitude_at_start(known)) is not None:
+    if attitude is not None and wanted.has("attitude") and (seen := attitude_at_start(known)) is not None:
         starts += [Trial(one.body, one.omega, seen, acting) for one in starts]
     return _result(search(starts, others), search, state=state, rtol=rtol, is_free=is_free)
 

@@ -10,7 +10,7 @@ from polhode._arrays import Floats
 from polhode._prepare import Prepared, prepare
 from polhode._simulate import simulate
 from polhode.body import Body
-from polhode.fitting.parameters import Parameters, Rotor, Trial
+from polhode.fitting.parameters import Parameters, Trial
 from polhode.free import FreeMotion, has_closed_form
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import Method
@@ -23,7 +23,7 @@ Motion = tuple[Floats, Floats]
 def is_exact(origin: Trial, parameters: Parameters) -> bool:
     """Whether the motion has a closed form for all parameters."""
     free = origin.torque is None or not origin.torque.depends
-    return free and not parameters.has(Rotor) and has_closed_form(origin.body)
+    return free and not parameters.has("rotor") and has_closed_form(origin.body)
 
 
 class ExactMotions:

@@ -15,17 +15,7 @@ from polhode.body import Body
 from polhode.fitting.data import Measurements
 from polhode.fitting.determined import Split, split_directions
 from polhode.fitting.motion import ExactMotions, SteppedMotions
-from polhode.fitting.parameters import (
-    Attitude,
-    Axes,
-    Inertia,
-    Moments,
-    Omega,
-    Parameters,
-    Ratios,
-    Sizes,
-    Trial,
-)
+from polhode.fitting.parameters import Parameters, Sizes, Trial
 from polhode.fitting.residuals import Residuals, first_steps, split
 from polhode.fitting.start import moments_of_free_motion, turned_attitudes
 
@@ -125,7 +115,7 @@ class Search:
 
     @property
     def _has_inertia(self) -> bool:
-        return any(isinstance(block, Moments | Ratios | Inertia) for block in self.parameters.blocks)
+        return self.parameters.has("moments", "ratios", "inertia")
 
     def _is_good(self, found: Found) -> bool:
         """Whether residuals are of the size of noise."""
@@ -210,7 +200,7 @@ class Search:
         """
         frozen = np.zeros(self.parameters.count, dtype=bool)
         for block, place in self.parameters.slices():
-            frozen[place] = isinstance(block, Moments | Ratios | Inertia | Axes)
+            frozen[place] = block.is_inertia or block.kind == "axes"
         if not frozen.any():
             return found
         work, least = self._residuals(found.data, found.trial), self._total(found.residuals)
@@ -459,12 +449,12 @@ def starts_of(
     guess: Trial, omegas: Sequence[Floats], parameters: Parameters, *, omega_given: bool, attitude_known: bool
 ) -> list[Trial]:
     """Returns the starts that the first span decides between."""
-    trials = [guess] if omega_given or not parameters.has(Omega) else []
-    if parameters.has(Omega):
+    trials = [guess] if omega_given or not parameters.has("omega") else []
+    if parameters.has("omega"):
         trials += [replace(guess, omega=omega) for omega in omegas]
     trials = trials or [guess]
     reads_attitude = guess.torque is not None and bool(guess.torque.depends) and guess.torque.reads_attitude
-    if parameters.has(Attitude) and not attitude_known and reads_attitude:
+    if parameters.has("attitude") and not attitude_known and reads_attitude:
         trials += [replace(one, quaternion=q) for one in trials[:1] for q in turned_attitudes()[1:]]
     return trials
 

@@ -7,7 +7,7 @@ import numpy as np
 from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.body import Body
 from polhode.fitting.data import Measurements
-from polhode.fitting.parameters import PAIRS, Inertia, Parameters
+from polhode.fitting.parameters import PAIRS, Parameters
 
 NEAR_START_RAD = 0.7
 """The rate at the start is taken from data over which the body turns by this angle."""
@@ -87,7 +87,7 @@ def moments_of_free_motion(data: Measurements, guess: Body, parameters: Paramete
     t, w = (data.t[whole], data.omega[whole]) if whole.sum() > FEW_ROWS else _rates_between(data)
     if t.size <= FEW_ROWS:
         return None
-    full = parameters.has(Inertia)
+    full = parameters.has("inertia")
     frame = np.eye(3) if full else guess.axes
     w = w @ frame
     columns = []
