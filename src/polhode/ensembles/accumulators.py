@@ -154,31 +154,20 @@ class Sums:
         return {"n": self.n, "mean": self.mean, **({} if self.squares is None else {"squares": self.squares})}
 
 
-class Moments:
+class Moments(Tree[Sums]):
     """Makes means, standard deviations or covariances."""
 
     def __init__(self, kind: str) -> None:
+        super().__init__(lambda a: Sums(a["n"], a["mean"], a.get("squares"), matrix=kind == "cov"))
         self.kind = kind
-        self.tree = Tree(self._restored)
-
-    def _restored(self, arrays: State) -> Sums:
-        return Sums(arrays["n"], arrays["mean"], arrays.get("squares"), matrix=self.kind == "cov")
 
     def add(self, x: Any) -> None:
         """Adds a block of bodies."""
-        self.tree.push(Sums.of(self.kind, x))
-
-    def state(self) -> State:
-        """Returns the sums of the bodies that were added."""
-        return self.tree.state()
-
-    def join(self, state: State) -> None:
-        """Adds the bodies that follow."""
-        self.tree.join(state)
+        self.push(Sums.of(self.kind, x))
 
     def result(self) -> Any:
         """Returns the mean, the standard deviation or the covariances; NaN where no body has a value."""
-        if (all_ := self.tree.whole()) is None:
+        if (all_ := self.whole()) is None:
             return np.nan
         some = np.maximum(all_.n, 1)
         if self.kind == "cov":

@@ -136,20 +136,12 @@ class Place(NamedTuple):
     altitude: Floats
 
 
-def on_earth(positions: Floats, times: Floats, date: str) -> Floats:
-    """Returns positions of space in axes that turn with the Earth."""
+def on_earth(vectors: Floats, times: Floats, date: str, *, back: bool = False) -> Floats:
+    """Returns vectors of space in axes that turn with the Earth; `back`: from those axes in space axes."""
     angle = sidereal_angle(date) + EARTH_RATE * times
-    c, s = np.cos(angle), np.sin(angle)
-    x, y, z = positions.T
-    return np.stack([c * x + s * y, c * y - s * x, z], axis=1)
-
-
-def from_earth(vectors: Floats, times: Floats, date: str) -> Floats:
-    """Returns vectors in axes that turn with the Earth in space axes."""
-    angle = sidereal_angle(date) + EARTH_RATE * times
-    c, s = np.cos(angle), np.sin(angle)
+    c, s = np.cos(angle), -np.sin(angle) if back else np.sin(angle)
     x, y, z = vectors.T
-    return np.stack([c * x - s * y, c * y + s * x, z], axis=1)
+    return np.stack([c * x + s * y, c * y - s * x, z], axis=1)
 
 
 def ground_place(positions: Floats, times: Floats, date: str) -> Place:

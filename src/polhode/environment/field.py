@@ -20,7 +20,7 @@ from polhode.core.types import Vec3
 from polhode.core.vec import combine, dot
 from polhode.environment._model import Model, imported
 from polhode.environment._planet import EARTH_RATE, checked_date, date_of, days_since_2000, sidereal_angle
-from polhode.environment._tables import AlongOrbit, check_table_span, from_earth, on_earth
+from polhode.environment._tables import AlongOrbit, check_table_span, on_earth
 from polhode.environment.orbit import Path
 
 VectorKernel = Callable[[float, Any], Vec3]
@@ -238,7 +238,7 @@ class IGRF(Field):
         for day in np.unique(whole):
             some = whole == day
             found[some] = self._on_day(float(day), days[some] - day, fixed[some])
-        return from_earth(found, times, self.date)
+        return on_earth(found, times, self.date, back=True)
 
     def _on_day(self, day: float, part: Floats, places: Floats) -> Floats:
         """Returns the field within a day at these places, both in axes of the Earth."""

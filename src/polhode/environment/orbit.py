@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -46,15 +46,10 @@ class Path(Model):
     mu: float
     radius: float | None
 
-    @property
-    @abstractmethod
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position in space axes as a function of the time and of the orbit's parameters, which is compiled."""
-
-    @property
-    @abstractmethod
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """The same for position and velocity."""
+    position_kernel: ClassVar[Any]
+    """The position in space axes as a function (t, p) of the time and of the orbit's parameters, which is compiled."""
+    state_kernel: ClassVar[Any]
+    """Position and velocity in space axes as such a function."""
 
     @property
     @abstractmethod
@@ -172,6 +167,8 @@ class Orbit(Path):
     model: Literal["Orbit"] = field(default="Orbit", repr=False)
     """What this is, for files."""
 
+    position_kernel, state_kernel = staticmethod(kepler_position), staticmethod(kepler_state)
+
     def __post_init__(self) -> None:
         a = _check.number("semi_major_axis", self.semi_major_axis, positive=True)
         e = _check.number("eccentricity", self.eccentricity)
@@ -277,16 +274,6 @@ class Orbit(Path):
         x = 2.0 * math.atan2(math.sqrt(1.0 - e) * math.sin(half), math.sqrt(1.0 + e) * math.cos(half))
         return x - e * math.sin(x)
 
-    @property
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position on the ellipse."""
-        return kepler_position
-
-    @property
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """Position and velocity on the ellipse."""
-        return kepler_state
-
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """What `kepler_state` reads."""
@@ -340,6 +327,8 @@ class OrbitTable(Path):
     model: Literal["OrbitTable"] = "OrbitTable"
     """What this is, for files."""
 
+    position_kernel, state_kernel = staticmethod(table_position), staticmethod(table_state)
+
     def __post_init__(self) -> None:
         t = _check.row("t", self.t)
         if t.size < 2:
@@ -388,16 +377,6 @@ class OrbitTable(Path):
         jumps = np.linalg.norm(np.diff(third, axis=0), axis=1)
         jumps += np.linalg.norm(of_second, axis=1) / np.minimum(lengths[1:], lengths[:-1])
         return float(jumps.sum()) / float(np.linalg.norm(self.positions, axis=1).max())
-
-    @property
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position from the table."""
-        return table_position
-
-    @property
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """Position and velocity from the tables."""
-        return table_state
 
     @cached_property
     def _spline(self) -> Any:
