@@ -1,7 +1,8 @@
 """Figure 4: the heavy top by SEJ, with three steps."""
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
@@ -19,6 +20,7 @@ STEPS = (0.1, 0.05, 0.01)
 WHERE = "figure 4 and section 4.2"
 SAME = 0.15
 """Trajectories with a distance of at most this look the same."""
+plot = partial(draw_tracks, titles=[f"{METHOD}, h = {h}" for h in STEPS], energy="energy error (J)")
 
 
 def run(size: Size) -> Data:
@@ -63,8 +65,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             "body turns by 1.7 in a step of 0.1",
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws trajectories and energy errors."""
-    return draw_tracks(data, [f"{METHOD}, h = {h}" for h in STEPS], "energy error (J)")

@@ -1,7 +1,8 @@
 """Figure 5: the heavy top by MR, with three steps, compared with figure 4."""
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, about, claim, named
@@ -17,6 +18,7 @@ not.
 METHOD = "MR2"
 LONG = "needs the whole trajectories"
 WHERE = "figures 4, 5 and section 4.2"
+plot = partial(draw_tracks, titles=[f"MR, h = {h}" for h in STEPS], energy="energy error (J)")
 
 
 def run(size: Size) -> Data:
@@ -79,8 +81,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test=f"more than {2 * SAME:g}, where {SAME:g} was taken for alike in figure 4",
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws trajectories and energy errors."""
-    return draw_tracks(data, [f"MR, h = {h}" for h in STEPS], "energy error (J)")

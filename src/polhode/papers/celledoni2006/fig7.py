@@ -1,10 +1,9 @@
 """Figure 7: the satellite with the step 0.1."""
 
-from matplotlib.figure import Figure
+from functools import partial
 
 from polhode.papers._study import Claim, Data, Size
 from polhode.papers.celledoni2006 import _satellite
-from polhode.solution import Solution
 
 TITLE = "Satellite by MR, SEJ and SEJ4 with steps of 0.1: Q e3, and the energy error"
 CAPTION = """
@@ -14,11 +13,7 @@ and the body turns by 2.6 in a step. To the left u, to the right the change of t
 """
 H = 0.1
 WHERE = "figure 7 and section 4.3"
-
-
-def run(size: Size) -> Data:
-    """Computes three runs and the true motion."""
-    return _satellite.run(H, size)
+run, motions, plot = partial(_satellite.run, H), partial(_satellite.motions, H), partial(_satellite.plot, h=H)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -34,13 +29,3 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy much better than MR", 100),
     ]
-
-
-def motions(size: Size) -> dict[str, Solution]:
-    """Returns the beginning of the true motion and of the three runs: after that they have nothing in common."""
-    return _satellite.motions(H, size)
-
-
-def plot(data: Data) -> Figure:
-    """Draws trajectories and energy errors."""
-    return _satellite.plot(data, H)

@@ -1,6 +1,6 @@
 """Figure 8: the satellite with the step 0.05."""
 
-from matplotlib.figure import Figure
+from functools import partial
 
 from polhode.papers._study import Claim, Data, Size
 from polhode.papers.celledoni2006 import _satellite
@@ -11,11 +11,7 @@ As figure 7, with steps half as long, in which the body turns by 1.3.
 """
 H = 0.05
 WHERE = "figure 8 and section 4.3"
-
-
-def run(size: Size) -> Data:
-    """Computes three runs and the true motion."""
-    return _satellite.run(H, size)
+run, plot = partial(_satellite.run, H), partial(_satellite.plot, h=H)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -30,8 +26,3 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy better than MR", 10),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws trajectories and energy errors."""
-    return _satellite.plot(data, H)

@@ -45,7 +45,7 @@ def common_data(t: Floats, omega: Floats) -> dict[str, Any]:
     }
 
 
-def drawn(data: Data, curves: dict[str, str]) -> tuple[Figure, Any]:
+def drawn(data: Data, curves: dict[str, str]) -> Figure:
     """Draws the rates, and below them the logarithms of errors of the energy, with the names of the curves."""
     figure, axes = panels(2, 1, width=7.0, height=6.2, sharex=True)
     top, bottom = axes[:, 0]
@@ -58,4 +58,4 @@ def drawn(data: Data, curves: dict[str, str]) -> tuple[Figure, Any]:
         t = data["rk4_time"] if data[name].size != data["time"].size else data["time"]
         bottom.plot(t, np.log10(np.maximum(data[name], LOWEST)), label=label, color=COLOURS[k], linewidth=0.9)
     labelled(bottom, "time (s)", r"$\log_{10}\,|(E(t) - E(0))/E(0)|$", legend=len(curves) > 1)
-    return figure, axes[:, 0]
+    return figure

@@ -1,7 +1,8 @@
 """Task 1: the analytical solution."""
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode import elliptic
 from polhode._arrays import Floats
@@ -17,6 +18,7 @@ WHERE = "formulas before task 1"
 SPACING = 0.1
 STARTS = ((1.0, 0.0, 2.0), (-1.0, 0.0, 2.0), (1.0, 0.0, -2.0), (1.0, 0.5, 2.0), (2.0, 0.0, 1.0))
 """The start of the task, and others that the formulas are not said to exclude."""
+plot = partial(drawn, curves={"scipy_energy_error": "SciPy's functions", "energy_error": "polhode's functions"})
 
 
 def formulas(omega: tuple[float, ...], t: Floats, *, scipy: bool = False) -> Floats:
@@ -102,8 +104,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds_when_read_so=first < 1e-13,
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws rates and energy."""
-    return drawn(data, {"scipy_energy_error": "SciPy's functions", "energy_error": "polhode's functions"})[0]

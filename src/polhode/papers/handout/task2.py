@@ -1,7 +1,8 @@
 """Task 2: Runge-Kutta of order 4."""
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.free import FreeMotion
@@ -14,6 +15,7 @@ CAPTION = """Top: the rates by RK4 with dt = 0.1, body and start as in task 1. B
 Here RK4 works on momentum and attitude; for a free body its momentum is that of Euler's equations alone."""
 WHERE = "task 2"
 STEP = 0.1
+plot = partial(drawn, curves={"energy_error": "RK4, dt = 0.1"})
 
 
 def run(size: Size) -> Data:
@@ -65,8 +67,3 @@ def check(data: Data, size: Size) -> list[Claim]:
 def motions(size: Size) -> dict[str, Solution | FreeMotion]:
     """Returns the exact motion and RK4."""
     return {"exact": MOTION, "RK4": integrated("RK4", STEP)}
-
-
-def plot(data: Data) -> Figure:
-    """Draws rates and energy."""
-    return drawn(data, {"energy_error": "RK4, dt = 0.1"})[0]

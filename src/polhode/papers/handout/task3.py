@@ -74,7 +74,7 @@ def motions(size: Size) -> dict[str, Solution | FreeMotion]:
 def plot(data: Data) -> Figure:
     """Draws rates and energy."""
     curves = {"energy_error": "splitting", "rk4_energy_error": "RK4", "analytic_energy_error": "analytical"}
-    figure, axes = drawn(data, curves)
-    axes[1].set_ylim(-17.5, -1)
-    axes[1].legend(ncols=3, loc="upper right", fontsize=8)
+    figure = drawn(data, curves)
+    figure.axes[1].set_ylim(-17.5, -1)
+    figure.axes[1].legend(ncols=3, loc="upper right", fontsize=8)
     return figure

@@ -10,16 +10,7 @@ from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
 from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.khlistunova2003._common import (
-    BODY,
-    HUNDRED_MINUTES,
-    MINUTE,
-    OMEGA,
-    STEP,
-    exactly,
-    largest,
-    ticks_at,
-)
+from polhode.papers.khlistunova2003 import _common as common
 from polhode.papers.khlistunova2003._momentum import leapfrog, rates, simpson
 
 TITLE = "The closed matrices with the angles at the start of the step"
@@ -89,7 +80,7 @@ def at_the_start(matrix: Matrix, h: float, count: int) -> Floats:
     """Returns the momenta after each application of a closed matrix, with angles from the momentum at its start."""
     z, x = rates(MOMENTS)
     m = np.empty((count + 1, 3))
-    m[0] = BODY.momentum(OMEGA)
+    m[0] = common.BODY.momentum(common.OMEGA)
     for k in range(count):
         m[k + 1] = matrix(z * m[k, 2] * h, x * m[k, 0] * h) @ m[k]
     return m
@@ -98,7 +89,7 @@ def at_the_start(matrix: Matrix, h: float, count: int) -> Floats:
 def in_turn(scheme: Callable[..., Callable[..., tuple[float, float, float]]], h: float, count: int) -> Floats:
     """Returns the momenta by rotations one after the other, each with the angle of the momentum that it meets."""
     step = scheme(MOMENTS, h)
-    rows = [tuple(BODY.momentum(OMEGA).tolist())]
+    rows = [tuple(common.BODY.momentum(common.OMEGA).tolist())]
     for _ in range(count):
         rows.append(step(rows[-1]))
     return np.array(rows)
@@ -117,17 +108,19 @@ def run(size: Size) -> Data:
     """Computes entries of the matrices, errors against the step, and the energy over a long run."""
     angles = np.random.default_rng(2003).uniform(-np.pi, np.pi, (100, 2))
     pairs = ((leapfrog_matrix, leapfrog_product), (simpson_matrix, simpson_product))
-    entries = [max(largest(printed(*a) - product(*a)) for a in angles) for printed, product in pairs]
+    entries = [max(common.largest(printed(*a) - product(*a)) for a in angles) for printed, product in pairs]
     p12 = [max(abs(product(*a)[0, 1]) for a in angles) for _, product in pairs]
-    exact = exactly(END)
+    exact = common.exactly(END)
     errors = [
-        [largest(np.degrees(BODY.rate(way(h, round(END / h / k))[-1])) - exact) for h in STEPS]
+        [common.largest(np.degrees(common.BODY.rate(way(h, round(END / h / k))[-1])) - exact) for h in STEPS]
         for way, k in VARIANTS.values()
     ]
-    t_end = MINUTE if size.quick else HUNDRED_MINUTES
+    t_end = common.MINUTE if size.quick else common.HUNDRED_MINUTES
     t = np.arange(0.0, t_end + 0.5, 1.0)
-    long = [way(STEP, round(t_end / STEP / k))[:: round(1 / STEP / k)] for way, k in VARIANTS.values()]
-    energy = [(m * BODY.rate(m)).sum(axis=1) / 2 for m in long]
+    long = [
+        way(common.STEP, round(t_end / common.STEP / k))[:: round(1 / common.STEP / k)] for way, k in VARIANTS.values()
+    ]
+    energy = [(m * common.BODY.rate(m)).sum(axis=1) / 2 for m in long]
     return Data(
         matrix=named("matrix", ["LS", "SS"], "closed matrices"),
         entries=named("matrix", entries, "largest difference from the product of rotations, of 100 pairs of angles"),
@@ -139,7 +132,7 @@ def run(size: Size) -> Data:
         energy=named("way time", [e - e[0] for e in energy], "deviation of the kinetic energy", "J"),
         late=named(
             "way",
-            [largest(np.degrees(BODY.rate(m[-1])) - exactly(t_end)) for m in long],
+            [common.largest(np.degrees(common.BODY.rate(m[-1])) - common.exactly(t_end)) for m in long],
             "error of the angular velocity at the end of the long run",
             "deg/s",
         ),
@@ -150,7 +143,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether the matrices are the products, and whether they make the schemes."""
     orders = {way: slope(data["step"], e) for way, e in zip(VARIANTS, data["error"], strict=True)}
     late = dict(zip(VARIANTS, data["late"], strict=True))
-    energy = {way: largest(e) for way, e in zip(VARIANTS, data["energy"], strict=True)}
+    energy = {way: common.largest(e) for way, e in zip(VARIANTS, data["energy"], strict=True)}
     ls, ss = data["entries"]
     return [
         claim(
@@ -178,9 +171,9 @@ def check(data: Data, size: Size) -> list[Claim]:
                 source=source,
                 paper="a scheme of second order or better",
                 measured=f"order {orders[start]:.2f} with all angles from the start, {orders[turn]:.2f} with each from "
-                f"the momentum that its rotation meets; after {data['time'][-1] / MINUTE:g} min with h = {STEP} s off "
-                f"by {late[start]:.1e} instead of {late[turn]:.1e} deg/s, energy by {energy[start]:.1e} instead of "
-                f"{energy[turn]:.1e} J",
+                f"the momentum that its rotation meets; after {data['time'][-1] / common.MINUTE:g} min with h = "
+                f"{common.STEP} s off by {late[start]:.1e} instead of {late[turn]:.1e} deg/s, energy by "
+                f"{energy[start]:.1e} instead of {energy[turn]:.1e} J",
                 holds=orders[start] > 1.9,
                 test="order 2 or more with all angles from the start of the step",
                 reading="Holds if each angle is that of the momentum which its rotation meets; the operations that the "
@@ -201,9 +194,9 @@ def plot(data: Data) -> Figure:
     loglog(left, data["step"], errors, "step h (s)", "error (deg/s)", slopes=(1, 2))
     for k, (way, energy) in enumerate(zip(VARIANTS, data["energy"], strict=True)):
         look = {"color": COLOURS[k], "linewidth": 0.7}
-        right.semilogy(data["time"][1:] / MINUTE, np.maximum(np.abs(energy[1:]), 1e-17), label=way, **look)
+        right.semilogy(data["time"][1:] / common.MINUTE, np.maximum(np.abs(energy[1:]), 1e-17), label=way, **look)
     labelled(right, "time (min)", "|dH| (J)", legend=False)
     right.set_ylim(bottom=1e-15)
     right.legend(ncols=2, fontsize=8, loc="center", bbox_to_anchor=(0.55, 0.7))
-    ticks_at(left, data["step"])
+    common.ticks_at(left, data["step"])
     return figure

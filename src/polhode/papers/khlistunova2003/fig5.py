@@ -1,7 +1,8 @@
 """Figure 5: the error of the leapfrog scheme over a hundred minutes."""
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.papers._study import Claim, Data, Size, about, claim
 from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
@@ -12,11 +13,7 @@ The text gives a band of 1e-6 deg/s."""
 LATE = LONG_RUNS
 BAND = -6
 """The power of ten that the paper gives."""
-
-
-def run(size: Size) -> Data:
-    """Computes the error, and its largest value: in all, at first, and with shortened sines and cosines."""
-    return error_over_time("LS", "LS1", size)
+run, plot = partial(error_over_time, "LS", "LS1"), drawn_errors
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -37,8 +34,3 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         small_at_first("LS", 5, BAND, data),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws three components over time."""
-    return drawn_errors(data)

@@ -1,7 +1,8 @@
 """Figure 6: the error of Simpson's scheme over a hundred minutes."""
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode.papers._study import Claim, Data, Size, about, claim
 from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
@@ -12,11 +13,7 @@ advancing 2h at once as it is printed. The text gives a band of 1e-7."""
 LATE = LONG_RUNS
 BAND = -7
 """The power of ten that the paper gives."""
-
-
-def run(size: Size) -> Data:
-    """Computes the error, and its largest value: in all, at first, and with the other meaning of the step."""
-    return error_over_time("SS", "SSh", size)
+run, plot = partial(error_over_time, "SS", "SSh"), drawn_errors
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -34,8 +31,3 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         small_at_first("SS", 6, BAND, data),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws three components over time."""
-    return drawn_errors(data)

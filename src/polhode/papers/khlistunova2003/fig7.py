@@ -1,6 +1,6 @@
 """Figure 7: how well three methods keep the energy."""
 
-from matplotlib.figure import Figure
+from functools import partial
 
 from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003._common import COMPARED, LONG_RUNS, drawn_over_time, over_time
@@ -10,6 +10,7 @@ CAPTION = """H(t) - H(0), body and start as in figure 1, h = 0.1 s, one panel fo
 is shown twice, since the paper does not say whether its runs advance 2h at once, as the scheme is printed, or h."""
 WHERE = "sec. 4, on fig. 7"
 LATE = LONG_RUNS
+plot = partial(drawn_over_time, name="deviation", ylabel="dH (J)")
 
 
 def run(size: Size) -> Data:
@@ -47,8 +48,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds_when_read_so=bool(0.1 < single / rk < 10),
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws a panel for each method."""
-    return drawn_over_time(data, "deviation", "dH (J)")

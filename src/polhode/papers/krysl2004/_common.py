@@ -130,7 +130,7 @@ def convergence_panel(axes: Any, data: Data, what: str, methods: Sequence[str] =
     loglog(axes, data["step"], {LABELS.get(m, m): found[m] for m in methods or found}, "step (s)", ylabel)
 
 
-def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> Figure:
+def drawn_convergence(data: Data, whats: Sequence[str], width: float) -> Figure:
     """Draws a panel for each kind of error, with one legend for all."""
     figure, axes = panels(1, len(whats), width=width, height=4.6)
     for ax, what in zip(axes[0], whats, strict=True):

@@ -11,16 +11,8 @@ from polhode.methods import Method
 from polhode.papers._figure import COLOURS, MARKERS, labelled, loglog, panels
 from polhode.papers._measure import integrate, slope
 from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004 import _tops as tops
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
-from polhode.papers.krysl2004._tops import (
-    SW_ANEW,
-    Steps,
-    distance,
-    largest,
-    relative_energy,
-    symplectic_defect,
-    there_and_back,
-)
 from polhode.problem import Problem
 
 TITLE = "Discussion: drift of the energy, the symplectic form, symmetry in time"
@@ -33,7 +25,7 @@ keep it, and shows the round-off. Right: how far from its start a run of the slo
 forth and back: with all that the method remembers (filled), or begun anew from the state (open).
 """
 
-SIMO_WONG: dict[str, str | Method] = {"SW": "SW", "SW begun anew": SW_ANEW, "SWd": "SWd"}
+SIMO_WONG: dict[str, str | Method] = {"SW": "SW", "SW begun anew": tops.SW_ANEW, "SWd": "SWd"}
 DRAWN_STEPS = (1.0, 0.25, 0.0625)
 FREE_STEPS, FREE_END, FREE_WINDOW = (1.0, 0.5, 0.25, 0.125, 0.0625), 10_000.0, 100.0
 TOP_STEPS, TOP_END, TOP_WINDOW = (0.1, 0.05, 0.02, 0.01), 1_000.0, 10.0
@@ -59,7 +51,7 @@ def run(size: Size) -> Data:
     top = _windows(SLOW_TOP, top_steps, top_end, TOP_WINDOW)
     back = [[_returned(m, anew=anew) for anew in (False, True)] for m in RETURNED]
     energy, length = _halfway(HALF_COUNT // 10 if size.quick else HALF_COUNT)
-    blown = relative_energy(integrate(SLOW_TOP, "HSTAGM", BLOW_UP_END, 0.1 if size.quick else BACK_STEP))
+    blown = tops.relative_energy(integrate(SLOW_TOP, "HSTAGM", BLOW_UP_END, 0.1 if size.quick else BACK_STEP))
     return Data(
         simo_wong=named("simo_wong", list(SIMO_WONG), "versions of SW"),
         free_step=named("free_step", free_steps, "steps for the free body", "s"),
@@ -76,7 +68,7 @@ def run(size: Size) -> Data:
         returned=named("returned", RETURNED, "methods that are reversed"),
         back=named("returned anew", back, "distance from the start: with the memory, and begun anew"),
         twins=named("twins", [_apart(p) for p in (FREE, SLOW_TOP)], "distance of NMB from NMS: free body, slow top"),
-        blown=named("one", [largest(blown)], "largest relative error of the Hamiltonian, HSTAGM, slow top"),
+        blown=named("one", [tops.largest(blown)], "largest relative error of the Hamiltonian, HSTAGM, slow top"),
     )
 
 
@@ -84,7 +76,7 @@ def _windows(problem: Problem, steps: Sequence[float], end: float, window: float
     """Returns mean relative errors of the energy, by version of SW, step and window."""
     count = round(end / window)
     rows = [
-        [relative_energy(integrate(problem, m, end, h))[1:].reshape(count, -1) for h in steps]
+        [tops.relative_energy(integrate(problem, m, end, h))[1:].reshape(count, -1) for h in steps]
         for m in SIMO_WONG.values()
     ]
     return np.array([[row.mean(axis=1) for row in each] for each in rows])
@@ -92,12 +84,12 @@ def _windows(problem: Problem, steps: Sequence[float], end: float, window: float
 
 def _defect(method: str, h: float, count: int = 0) -> float:
     """Returns the defect of this number of steps, or of as many as reach t = 1."""
-    steps = Steps(FREE, method)
+    steps = tops.Steps(FREE, method)
 
     def flow(s: State) -> State:
         return steps.after(steps.begun(s), h, count or round(1 / h)).state
 
-    return symplectic_defect(flow, steps.start)
+    return tops.symplectic_defect(flow, steps.start)
 
 
 def _halfway(count: int) -> tuple[float, float]:
@@ -105,7 +97,7 @@ def _halfway(count: int) -> tuple[float, float]:
 
     The rate there is w + h a / 2, with which the body is turned. It follows the implicit midpoint rule.
     """
-    steps = Steps(FREE, "NMB")
+    steps = tops.Steps(FREE, "NMB")
     at, momenta = steps.begun(steps.start), []
     for _ in range(count):
         momenta.append(np.array(at.state.m) + HALF_STEP / 2 * np.array(at.memory))
@@ -123,15 +115,15 @@ def _spreads(m: Floats) -> tuple[float, float]:
 
 
 def _returned(method: str, *, anew: bool) -> float:
-    return there_and_back(Steps(SLOW_TOP, method), BACK_STEP, BACK_COUNT, anew=anew)
+    return tops.there_and_back(tops.Steps(SLOW_TOP, method), BACK_STEP, BACK_COUNT, anew=anew)
 
 
 def _apart(problem: Problem) -> float:
     ends = [
-        (steps := Steps(problem, m)).after(steps.begun(steps.start), BACK_STEP, SAME_COUNT).state
+        (steps := tops.Steps(problem, m)).after(steps.begun(steps.start), BACK_STEP, SAME_COUNT).state
         for m in ("NMB", "NMS")
     ]
-    return distance(*ends)
+    return tops.distance(*ends)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -198,8 +190,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             paper="conjecture, on numerical evidence",
             otherwise="It is not. That its energy does not drift has another cause: half way through the steps, at the "
             "rate by which the body is turned, energy and length of the momentum of a free body are kept to "
-            f"{largest(data['halfway']):.0e} with steps of 1 (at the ends of steps they vary by {data['whole'][0]:.1e} "
-            f"and {data['whole'][1]:.1e}), because that rate follows the implicit midpoint rule",
+            f"{tops.largest(data['halfway']):.0e} with steps of 1 (at the ends of steps they vary by "
+            f"{data['whole'][0]:.1e} and {data['whole'][1]:.1e}), because that rate follows the implicit midpoint rule",
         ),
         _form(
             data,
@@ -219,7 +211,7 @@ def _growth(data: Data, k: int) -> Floats:
 
 
 def _form(data: Data, method: str, says: str, *, paper: str, otherwise: str) -> Claim:
-    k, control = FORMS.index(method), largest(data["defect"][FORMS.index("MR2")])
+    k, control = FORMS.index(method), tops.largest(data["defect"][FORMS.index("MR2")])
     defect, h = data["defect"][k], data["form_step"]
     return claim(
         says,

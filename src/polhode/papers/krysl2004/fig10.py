@@ -1,6 +1,6 @@
 """Figure 10: convergence for the fast top."""
 
-from matplotlib.figure import Figure
+from functools import partial
 
 from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim
@@ -21,6 +21,7 @@ STEPS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002)
 SMALL = STEPS.index(0.005)
 WHERE = "figure 10 and section 3.4"
 LATE = "needs t = 10"
+plot = partial(drawn_convergence, whats=("momentum", "attitude"), width=11.5)
 
 
 def run(size: Size) -> Data:
@@ -50,8 +51,3 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 def _listed(values: Floats) -> str:
     return ", ".join(f"{v:.3g}" for v in values)
-
-
-def plot(data: Data) -> Figure:
-    """Draws momentum to the left, attitude to the right."""
-    return drawn_convergence(data, "momentum", "attitude", width=11.5)

@@ -1,6 +1,6 @@
 """Figure 11: convergence for the slow top."""
 
-from matplotlib.figure import Figure
+from functools import partial
 
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, ratios
@@ -22,6 +22,7 @@ RULES = ("AKW", "AKWexp", LITERAL)
 """Readings of the implicit midpoint rule, which the paper does not write down."""
 WHERE = "figure 11 and section 3.5"
 LATE = "needs t = 10"
+plot = partial(drawn_convergence, whats=("momentum", "attitude"), width=11.5)
 
 
 def run(size: Size) -> Data:
@@ -47,8 +48,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             "of the midpoint rule: with Cayley's turn, with an exact turn, and to the letter",
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws momentum to the left, attitude to the right."""
-    return drawn_convergence(data, "momentum", "attitude", width=11.5)

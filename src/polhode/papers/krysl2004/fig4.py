@@ -1,6 +1,6 @@
 """Figure 4: the error of the attitude of the free body against the step."""
 
-from matplotlib.figure import Figure
+from functools import partial
 
 from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim, named
@@ -23,6 +23,7 @@ REFERENCE_STEP = 0.001
 SMALL = 0.25
 """Below this step the curves are straight."""
 WHERE = "figure 4 and section 3.1"
+plot = partial(drawn_convergence, whats=("attitude",), width=7.6)
 
 
 def run(size: Size) -> Data:
@@ -94,8 +95,3 @@ def _end(size: Size) -> float:
 
 def _hundredfold(ratio: Floats) -> bool:
     return bool(ratio.min() > 30 and ratio.max() < 300)
-
-
-def plot(data: Data) -> Figure:
-    """Draws errors against steps."""
-    return drawn_convergence(data, "attitude", width=7.6)

@@ -1,19 +1,12 @@
 """Figure 5: the error of the momentum of the free body against the step."""
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.krysl2004._common import (
-    FREE,
-    LABELS,
-    convergence,
-    drawn_convergence,
-    errors_of,
-    orders_of,
-    ratios,
-)
+from polhode.papers.krysl2004 import _common as common
 
 TITLE = "Free body: error of the body momentum at t = 100 against the step"
 CAPTION = """
@@ -29,26 +22,29 @@ QUICK_STEPS = STEPS[2:6]
 T_END, QUICK_T_END = 100.0, 25.0
 SMALL = 0.25
 WHERE = "figure 5"
+plot = partial(common.drawn_convergence, whats=("momentum",), width=7.6)
 
 
 def run(size: Size) -> Data:
     """Computes the errors."""
-    return convergence(FREE, METHODS, QUICK_STEPS if size.quick else STEPS, QUICK_T_END if size.quick else T_END)
+    return common.convergence(
+        common.FREE, METHODS, QUICK_STEPS if size.quick else STEPS, QUICK_T_END if size.quick else T_END
+    )
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges orders and ranking."""
-    error, small = errors_of(data, "momentum"), data["step"] <= SMALL
+    error, small = common.errors_of(data, "momentum"), data["step"] <= SMALL
     explicit = {m: error[m][small] / error["NMB"][small] for m in ("SW", "SWd", "MR2")}
     implicit = {m: error[m][small] / error["NMB"][small] for m in ("LewisSimo", "IMR", "DMV2")}
-    orders = orders_of(data, "momentum")
-    failed = {LABELS.get(m, m): data["step"][np.isnan(e)] for m, e in error.items() if np.isnan(e).any()}
+    orders = common.orders_of(data, "momentum")
+    failed = {common.LABELS.get(m, m): data["step"][np.isnan(e)] for m, e in error.items() if np.isnan(e).any()}
     return [
         claim(
             "The momentum converges with the second order, that of DMV4 with the fourth",
             late="needs shorter steps",
             paper="2; DMV4: 4",
-            measured=", ".join(f"{LABELS.get(m, m)} {order:.2f}" for m, order in orders.items()),
+            measured=", ".join(f"{common.LABELS.get(m, m)} {order:.2f}" for m, order in orders.items()),
             holds=all(abs(o - (4 if m == "DMV4" else 2)) < 0.1 for m, o in orders.items() if m != "SWd"),
             test="slopes within 0.1 at the four shortest steps, but for SWd, which is not the printed method and "
             "has not settled to a slope there",
@@ -74,9 +70,4 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _listed(many: dict[str, Floats]) -> str:
-    return "; ".join(f"{LABELS.get(m, m)} / NMB {ratios(r)}" for m, r in many.items())
-
-
-def plot(data: Data) -> Figure:
-    """Draws errors against steps."""
-    return drawn_convergence(data, "momentum", width=7.6)
+    return "; ".join(f"{common.LABELS.get(m, m)} / NMB {common.ratios(r)}" for m, r in many.items())

@@ -6,14 +6,7 @@ from matplotlib.figure import Figure
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, MARKERS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import (
-    FAST_TOP,
-    FREE,
-    LABELS,
-    SLOW_TOP,
-    convergence,
-    soft_wall,
-)
+from polhode.papers.krysl2004 import _common as common
 from polhode.problem import Problem
 
 TITLE = "All problems of the paper: errors of the explicit methods against each other"
@@ -28,11 +21,11 @@ LATE = "needs the steps and times of the paper's problems"
 METHODS = ("NMB", "SW", "HSTAGM", "MR2", "AKW")
 EXPLICIT = ("SW", "HSTAGM")
 PROBLEMS: dict[str, tuple[Problem, float, float]] = {
-    "free body": (FREE, 1 / 16, 100.0),
-    "fast top": (FAST_TOP, 0.001, 10.0),
-    "slow top": (SLOW_TOP, 0.01, 10.0),
-    "wall, printed": (soft_wall("printed"), 0.01, 10.0),
-    "wall, opposite": (soft_wall("physical"), 0.01, 10.0),
+    "free body": (common.FREE, 1 / 16, 100.0),
+    "fast top": (common.FAST_TOP, 0.001, 10.0),
+    "slow top": (common.SLOW_TOP, 0.01, 10.0),
+    "wall, printed": (common.soft_wall("printed"), 0.01, 10.0),
+    "wall, opposite": (common.soft_wall("physical"), 0.01, 10.0),
 }
 CLOSE = 2.0
 """A method with at most this multiple of the best error is still among the best."""
@@ -41,7 +34,7 @@ CLOSE = 2.0
 def run(size: Size) -> Data:
     """Computes errors with one step for each problem; at the quick size the step is longer and the time a tenth."""
     longer, shorter = (8.0, 10.0) if size.quick else (1.0, 1.0)
-    found = [convergence(p, METHODS, [h * longer], t / shorter) for p, h, t in PROBLEMS.values()]
+    found = [common.convergence(p, METHODS, [h * longer], t / shorter) for p, h, t in PROBLEMS.values()]
     return Data(
         problem=named("problem", list(PROBLEMS), "problem"),
         method=named("method", METHODS, "method"),
@@ -86,7 +79,9 @@ def plot(data: Data) -> Figure:
         relative: Floats = data[what] / data[what][:, :1]
         x = np.arange(len(data["problem"]))
         for k, method in enumerate(METHODS):
-            ax.semilogy(x, relative[:, k], MARKERS[k], color=COLOURS[k], markersize=8, label=LABELS.get(method, method))
+            ax.semilogy(
+                x, relative[:, k], MARKERS[k], color=COLOURS[k], markersize=8, label=common.LABELS.get(method, method)
+            )
         ax.set_xticks(x, [str(p).replace(" ", "\n", 1) for p in data["problem"]])
         ax.set_xlim(-0.5, len(x) - 0.5)
         labelled(ax, "problem", "error / error of NMB" if what == "momentum" else "", what, legend=what == "attitude")

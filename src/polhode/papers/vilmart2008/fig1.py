@@ -6,19 +6,7 @@ from matplotlib.figure import Figure
 from polhode.papers._figure import panels
 from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.vilmart2008._common import (
-    EPS,
-    LONG_RUNS,
-    START,
-    WATER,
-    H,
-    bundle,
-    growth,
-    outlying,
-    scale,
-    trajectories,
-    walk,
-)
+from polhode.papers.vilmart2008 import _common as common
 from polhode.papers.vilmart2008._constants import predicted_drift
 
 TITLE = "Energy errors by elliptic functions: Algorithm 3.1 drifts, Algorithm 4.1 walks"
@@ -32,23 +20,25 @@ that are off by more than 6 deviations, estimated from the median, are not count
 frame; `settling` tells where they come from.
 """
 WHERE = "section 3.1 and figure 1"
-LATE = LONG_RUNS
+LATE = common.LONG_RUNS
 LINES = {"standard": "Jacobi31", "improved": "Jacobi41"}
 
 
 def run(size: Size) -> Data:
     """Computes all trajectories by both algorithms."""
-    _, steps, rows = scale(size)
-    paper_start = np.array(START)
+    _, steps, rows = common.scale(size)
+    paper_start = np.array(common.START)
     return Data(
-        t=named("time", np.linspace(0.0, steps * H, rows + 1), "time", "s"),
+        t=named("time", np.linspace(0.0, steps * common.H, rows + 1), "time", "s"),
         **{
-            name: named("trajectory time", trajectories(method, size)[:, :, 0], f"energy change by {method}", "eps J")
+            name: named(
+                "trajectory time", common.trajectories(method, size)[:, :, 0], f"energy change by {method}", "eps J"
+            )
             for name, method in LINES.items()
         },
         predicted=named(
             "way",
-            [predicted_drift(WATER, paper_start), predicted_drift(WATER, paper_start, roots_first=True)],
+            [predicted_drift(common.WATER, paper_start), predicted_drift(common.WATER, paper_start, roots_first=True)],
             "drift a step from the rounding of the constants, for sqrt(a / b) and for sqrt(a) / sqrt(b)",
             "eps J",
         ),
@@ -57,7 +47,7 @@ def run(size: Size) -> Data:
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges which algorithm drifts and which walks."""
-    steps = round(float(data["t"][-1]) / H)
+    steps = round(float(data["t"][-1]) / common.H)
     standard, improved = data["standard"], data["improved"]
     mean = standard.mean(axis=0)
     drift = float(mean[-1] / steps)
@@ -70,13 +60,13 @@ def check(data: Data, size: Size) -> list[Claim]:
         about_lines.std() / np.sqrt(steps / 4)
     )  # a walk that is tied at both ends has half its deviation
     share = statistical * np.sqrt(steps) / abs(mean[-1])
-    alien = outlying(improved[:, -1])
-    every, most = walk(improved[:, -1], steps), walk(improved[~alien, -1], steps)
-    powers = growth(improved), growth(improved[~alien])
+    alien = common.outlying(improved[:, -1])
+    every, most = common.walk(improved[:, -1], steps), common.walk(improved[~alien, -1], steps)
+    powers = common.growth(improved), common.growth(improved[~alien])
     sigma = float(every.deviation), float(most.deviation)
     error = 1 / np.sqrt(2 * len(improved))
     without = f"without {alien.sum()} of {len(alien)} trajectories that are off by more than 6 deviations"
-    rms = [float(np.sqrt((x[:, -1] ** 2).mean())) * EPS for x in (standard, improved)]
+    rms = [float(np.sqrt((x[:, -1] ** 2).mean())) * common.EPS for x in (standard, improved)]
     ways = data["predicted"]
     return [
         claim(
@@ -89,7 +79,7 @@ def check(data: Data, size: Size) -> list[Claim]:
         claim(
             "Algorithm 3.1: an energy error of 1.25e-17 a step, 0.056 eps",
             paper="1.25e-17 = 0.056 eps a step",
-            measured=f"{drift * EPS:.2e} = {drift:.3f} eps a step",
+            measured=f"{drift * common.EPS:.2e} = {drift:.3f} eps a step",
             holds=0.8 < drift / 0.056 < 1.25,
             test="within a quarter of the paper's",
             reading="the size, within a factor of 3, not the sign. Both are set by how the constants happen to be"
@@ -143,6 +133,8 @@ def plot(data: Data) -> Figure:
     figure, axes = panels(1, 2, width=11.5, height=4.4)
     left, right = axes[0]
     t, label = data["t"], "$H(t) - H(0)$"
-    bundle(left, t, data["standard"], 1e-12, rf"{label}   ($10^{{-12}}$ J)", "Algorithm 3.1 (Jacobi31)", "lower left")
-    bundle(right, t, data["improved"], 1e-14, rf"{label}   ($10^{{-14}}$ J)", "Algorithm 4.1 (Jacobi41)")
+    common.bundle(
+        left, t, data["standard"], 1e-12, rf"{label}   ($10^{{-12}}$ J)", "Algorithm 3.1 (Jacobi31)", "lower left"
+    )
+    common.bundle(right, t, data["improved"], 1e-14, rf"{label}   ($10^{{-14}}$ J)", "Algorithm 4.1 (Jacobi41)")
     return figure

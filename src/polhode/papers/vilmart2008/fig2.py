@@ -1,5 +1,7 @@
 """Figure 2: the preprocessed discrete Moser-Veselov map, plain and with compensated summation."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -22,11 +24,7 @@ WALKS = {
     "plain": "Plainly added, errors of energy and momentum in space walk at random",
     "compensated": "With compensated summation they walk at random as well",
 }
-
-
-def run(size: Size) -> Data:
-    """Computes all trajectories."""
-    return drawn_trajectories(METHODS, size)
+run = partial(drawn_trajectories, METHODS)
 
 
 def check(data: Data, size: Size) -> list[Claim]:

@@ -1,5 +1,7 @@
 """An addition to figures 1 and 2: the exact flow of this library on the same test."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -17,11 +19,7 @@ that rounding. Statements about ExactPolished are about the end, with the low ha
 LATE = LONG_RUNS
 METHODS = {"exact": "Exact", "polished": "ExactPolished"}
 WHERE = "our addition"
-
-
-def run(size: Size) -> Data:
-    """Computes all trajectories."""
-    return drawn_trajectories(METHODS, size)
+run = partial(drawn_trajectories, METHODS)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
