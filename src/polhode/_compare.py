@@ -34,16 +34,12 @@ if TYPE_CHECKING:
 
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Tolerances with which a method that has one is run, instead of steps."""
-
 OUTPUTS = 200
 """Errors are taken at about this many times, if none are listed: enough to find the largest."""
-
 NO_OUTPUT = 2**62
 """Steps between outputs of timed runs: they have no output but the end."""
-
 LONG_SECONDS = 1.0
 """A run that takes longer than this is timed once."""
-
 FORMAT, FORMAT_VERSION = "polhode comparison", 1
 
 _ARRAYS = {

@@ -24,18 +24,14 @@ if TYPE_CHECKING:
 
 MODES = {"SAM": "short", "short-axis": "short", "LAM": "long", "long-axis": "long"}
 """The names of the modes, with the axis that the momentum circles."""
-
 LEAST_LOGARITHM, GREATEST_LOGARITHM = -690.0, 40.0
 """The ends between which the logarithm of the ratio of two components of the momentum is looked for: from as near to
 the separatrix as floats can say to a steady rotation."""
 HALVINGS = 72
 """Halvings of that stretch: after them its ends are neighbouring floats."""
-
 PERIOD_TOLERANCE = 1e-9
 """The relative error of a period beyond which a motion is refused: near the separatrix the state at the start may be
 too coarse to have the periods that were asked for."""
-
-
 POLE_TOLERANCE = 2.0**-46
 """The distance of a direction from Z, in radians, up to which it is round-off and has no longitude: it counts as 0."""
 

@@ -34,27 +34,20 @@ EPSILON = 2.0**-52
 
 NEGLIGIBLE = 1e-302
 """A component of the rate smaller than this times the largest is replaced by zero: its inverse would overflow."""
-
 MOST_INTERPRETED, MOST_INTERPRETED_STATES = 100, 1000
 """The motions that a call sets up, and the states that it evaluates, in plain Python if no compiled program is kept:
 they take 0.1 s, compilation takes 1.5 s. The program gives the same bits."""
-
 HUGE_PAGE_BYTES = 2**21
 """Results at least this large begin on such a boundary. The system then gives memory in pages of this size, where it
 has them (Linux, as NumPy asks it to), instead of 512 small ones, which cost more time than writing the results."""
-
 MOST_RATIO = 1e14
 """The greatest ratio of two moments: beyond it energies were off by more than round-off (docs: the free motion)."""
-
 SMALLEST_SIZE = 1e-306
 """Rates and momenta that are not zero lie between this and its inverse: below it floats have fewer digits."""
-
 FEW_DIGITS = 2.0
 """If fewer digits of the phase are left, `at` warns."""
-
 MOST_RADIANS = 1e19
 """The state is refused beyond this phase: the rates of the phases are two-doubles, which leave 1e-12 of it there."""
-
 Axis = Literal["short", "long"]
 Reference = Literal["short", "long", "x", "y", "z"]
 

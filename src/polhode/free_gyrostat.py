@@ -33,13 +33,10 @@ if TYPE_CHECKING:
 NEGLIGIBLE = 1e-120
 """A component of the rate smaller than this times the size of the motion is replaced by zero: its square, and products
 of that, would lose their second halves."""
-
 UNSEEN = 2.0**-100
 """A rotor that is weaker than the momentum of the body by this factor is left out: two-doubles do not see it."""
-
 BESIDE_SEPARATRIX = 0.1
 """Nearer to the separatrix than this, the period depends on the distance."""
-
 ROUNDING_OF_AXES = 16.0 * 2.0**-52
 """The principal axes of a tilted tensor are rounded: a rotor may be off them by this part of it, and moments are taken
 for equal that differ by this part of the greatest."""

@@ -105,14 +105,10 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1_000_000
 """A longer file is refused before it is parsed: no scenario is that long."""
-
 MOST_ROWS = 50_000_000
 """More output than this (about 3 GB) is more likely a mistake than intended."""
-
-
 MOST_PROBLEMS = 20
 """Problems listed for one file; more are only counted."""
-
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}""")
 """Matches a dotted key of more than twenty parts. The parser's memory grows with the square of their number."""
 

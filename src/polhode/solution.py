@@ -48,21 +48,16 @@ if TYPE_CHECKING:
 
 INTERPRETED_ROWS = 20_000
 """Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
-
 FEW_ROWS = 100
 """Up to this number of rows a potential is called for one after the other: to read its code takes as long."""
-
 TURNING_ENERGY = "energy in turning axes"
 """The name of T + V - n . L, which is conserved under a potential that turns in space at the rate n."""
-
 FORMAT, FORMAT_VERSION = "polhode solution", 3
 """The name and the latest version of the file format; every file states its own. From version 2 on files have a
 checksum. Version 3 has a rotor: bodies without one are written as version 2, which earlier releases read."""
-
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file without a checksum may differ from unit length by this much. All methods stay far closer to
 it."""
-
 _NAMES = {
     "time": ("time", "s"),
     "component": ("components of a vector", ""),
@@ -85,10 +80,8 @@ _NAMES = {
     "event_state": ("numbers that the torque carries, at an event", ""),
 }
 """The long names and the units of arrays in files and tables."""
-
 VECTORS = ("quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum")
 """The arrays that have several columns in tables, with w, x, y, z or x, y, z behind their names."""
-
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
 SOLUTION_ARRAYS = ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS)

@@ -16,13 +16,10 @@ from polhode.views.text import one_line, printable
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input is wrong; the user interrupted the program."""
-
 LINE_CHARACTERS = 100
 """Prose is not wider than this: longer lines are hard to read."""
-
 BAR_AFTER_SECONDS = 1.0
 """Runs shorter than this show no progress bar: it would vanish before it could be read."""
-
 unprinted: list[str] = []
 """Why the output could not be printed, unless its reader has gone."""
 

@@ -13,13 +13,10 @@ from polhode.cli._terminal import FAILED, say, say_field
 
 CORE = ("numpy", "scipy", "numba", "llvmlite", "xarray", "pandas", "matplotlib", "pydantic", "typer", "rich")
 """Packages without which polhode does not work."""
-
 NUMBA_TRIED = (0, 68)
 """The newest Numba that the tests of polhode have been run with."""
-
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "chromium-headless-shell")
 """Names under which browsers are usually found."""
-
 LARGEST_ERROR = 1e-12
 """The rate of a body without torque, in rad/s: exact steps leave a few roundings of 5 rad/s."""
 

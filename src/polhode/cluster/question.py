@@ -21,7 +21,6 @@ from polhode.samples import Distribution, Draws
 
 FEW_NUMBERS = 16
 """Arrays of up to this number of numbers are written out; of larger ones there is a digest."""
-
 DATA = (bool, int, float, str, list, tuple, dict, np.ndarray)
 """The values that a function of the user's may read and that are told apart by their content."""
 

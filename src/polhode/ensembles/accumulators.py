@@ -23,7 +23,6 @@ LEAST_KEPT = 256
 """Thinned-out rows are not shorter than this."""
 WORST_RANK = 0.01
 """Quantiles whose error of the rank could be larger than this are refused."""
-
 EXTREMES = {"min": np.fmin, "max": np.fmax}
 
 State = dict[str, Any]

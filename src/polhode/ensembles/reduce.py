@@ -43,14 +43,11 @@ BLOCK = 256
 """The number of bodies whose sum is made at once. Batches are multiples of it."""
 OVER_BODIES, OVER_TIME = "quantile", "quantile_over_time"
 """The names of the dimension of several quantiles, over bodies and over time."""
-
 DIMENSIONS = ("body", "time", *filter(None, TIMED.values()), "euler_angle", OVER_BODIES, OVER_TIME)
 ATTRIBUTES = ("method", "torque", "step", "bodies", "failed", "seed")
 """The attributes that files and tables have besides the reductions."""
-
 SINGLE = ("status", "t_last", "steps", "evaluations", "error_estimate")
 """The quantities that every body has once, and not at every time."""
-
 Dim = Literal["time", "body"]
 What = str | Callable[[Ensemble], Any]
 

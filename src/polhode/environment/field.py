@@ -25,7 +25,6 @@ from polhode.environment.orbit import Path
 
 VectorKernel = Callable[[float, Any], Vec3]
 """`(t, p) -> vector in space axes`."""
-
 MAGNETIC_RADIUS = 6371200.0
 """The radius of the sphere to which the coefficients of IGRF belong, m.  [igrf14]"""
 EARTH_DIPOLE = (-29350.0e-9, -1410.3e-9, 4545.5e-9)

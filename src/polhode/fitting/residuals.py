@@ -20,7 +20,6 @@ MOST_ROUNDS = 8
 """How often steps of differences are chosen anew."""
 LARGEST_STEP = 0.5
 """The largest step of a difference, in natural sizes: what changes nothing over it is taken to have no influence."""
-
 Motions = Callable[[Sequence[Trial], Floats], Motion]
 
 

@@ -26,13 +26,10 @@ from polhode.io.epochs import PS, SYSTEMS, Instant, counts
 
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file may differ from unit length by this much, as numbers with few digits do; they are scaled."""
-
 ROUNDING = 1e-15
 """Lengths this near to one are rounded: such quaternions stay as they are, to the last bit."""
-
 SEGMENTS_AGREE = 1e-6
 """Where one segment ends and the next begins, attitudes may differ by this much, in rad."""
-
 _BODY = re.compile(
     r"(SC_BODY|ACC|ACTUATOR|AST|CSS|DSS|ESA|GYRO|GYRO_FRAME|IMU_FRAME|IMU|INSTRUMENT|MTA|RW|SA|SENSOR|STARTRACKER|TAM)"
     r"(_\w+)?"

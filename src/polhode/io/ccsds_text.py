@@ -18,7 +18,6 @@ from polhode.io.netcdf import BadFile
 
 KINDS = ("AEM", "APM", "ACM")
 """The attitude messages: ephemeris, parameters, comprehensive."""
-
 VERSIONS = ("1.0", "2.0")
 
 
@@ -223,7 +222,6 @@ BLOCK_OF = {
     "maneuverParameters": "MAN",
 }
 """The names that XML elements have as blocks of KVN."""
-
 DEEPEST = 32
 """Elements of messages are not within more others than this."""
 

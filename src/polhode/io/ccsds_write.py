@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 METHODS = ("LAGRANGE", "LINEAR")
 """The interpolations that a file can ask for."""
-
 FEW_DIGITS, MANY_DIGITS = 9, 12
 """Digits of a second in a file: nanoseconds, unless a time needs more."""
 

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 NAME = "checksum"
 """The attribute that holds the checksum."""
-
 NONE = "none"
 """The value of that attribute by which a person who has changed a file says that it is to be believed without."""
-
 _ADDED_BY_XARRAY = frozenset({"_FillValue", "missing_value", "_Encoding", "coordinates", NAME})
 
 BLOCK_NUMBERS = 1 << 18

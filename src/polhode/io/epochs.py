@@ -17,25 +17,20 @@ from typing import Any
 
 SYSTEMS = ("UTC", "TAI", "TT", "TDB", "GPS")
 """The time systems that are known."""
-
 PS = 10**12
 """Picoseconds in a second."""
-
 _LEAP_DAYS = (
     "1972-01-01 1972-07-01 1973-01-01 1974-01-01 1975-01-01 1976-01-01 1977-01-01 1978-01-01 1979-01-01 1980-01-01 "
     "1981-07-01 1982-07-01 1983-07-01 1985-07-01 1988-01-01 1990-01-01 1991-01-01 1992-07-01 1993-07-01 1994-07-01 "
     "1996-01-01 1997-07-01 1999-01-01 2006-01-01 2009-01-01 2012-07-01 2015-07-01 2017-01-01"
 )
 """Days from which on TAI - UTC was one second more; 10 s on the first (IERS, Bulletin C; no more until 2026)."""
-
 _ORIGIN = date(2000, 1, 1).toordinal()
 _LEAPS = tuple(date.fromisoformat(day).toordinal() - _ORIGIN for day in _LEAP_DAYS.split())
 _AT_ORIGIN = 32
 """TAI - UTC on 2000-01-01, in s."""
-
 _LEAP_STARTS = tuple(86_400 * day + 9 + k - _AT_ORIGIN for k, day in enumerate(_LEAPS))
 """When leap seconds begin, in seconds of UTC with leap seconds."""
-
 _TEXT = re.compile(r"(\d{4})-(?:(\d{2})-(\d{2})|(\d{3}))T(\d{2}):(\d{2}):(\d{2})(?:\.(\d*))?Z?")
 
 

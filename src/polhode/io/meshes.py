@@ -25,14 +25,10 @@ AnyPath = str | os.PathLike[str]
 
 MOST_TRIANGLES = 200_000
 """The triangles of a mesh, at most: they take 5 MB in a page, and a phone still turns them."""
-
 MOST_BYTES = 2**28
 """The size of a file, at most: a text of this many triangles is smaller."""
-
 STL_HEADER, STL_TRIANGLE = 84, 50
 """The bytes of a binary STL file before the triangles, with their number at the end, and of each triangle."""
-
-
 FARTHEST = 1e100
 """Coordinates are smaller, and extents are larger than one over this, so that a volume is a number."""
 

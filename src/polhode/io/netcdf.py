@@ -28,10 +28,8 @@ Attributes = Mapping[str, Attribute]
 
 LARGEST_BYTES = 2**32 - 4
 """The most bytes in one array: the format counts them in 32 bits."""
-
 BLOCK_ROWS = 1 << 16
 """Rows converted at once, so that copies stay small."""
-
 _MAGIC = b"CDF\x02"
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES, _ABSENT = 10, 11, 12, 0
 _TYPES = {

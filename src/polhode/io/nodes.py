@@ -29,25 +29,18 @@ if TYPE_CHECKING:
 
 DEGREE = 7
 """The degree of Lagrange interpolation, where a segment has nodes enough."""
-
 MEASURED_MARGIN = 1.25
 """Errors that are measured at some places are taken for this much more between them."""
-
 LEAST_TOLERANCE = 1e-12
 """Below this the rounding of quaternions counts."""
-
 MOST_NODES = 20_000_000
 """A file with more rows would have several gigabytes."""
-
 NEAR_ENDS = 3
 """Intervals at each end in which Lagrange interpolation has no nodes on one side, and is checked more closely."""
-
 REACH = (DEGREE + 1) // 2
 """The intervals on each side of a bend in which Lagrange interpolation feels it."""
-
 SEGMENT_ROWS = 20
 """The rows that a new segment costs: its head, and the nodes that it needs for its degree."""
-
 _TRIES = 30
 
 

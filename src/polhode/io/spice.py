@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 TICKS = 1_000_000
 """Ticks of the clock in a second."""
-
 J2000_PICOSECONDS = 43_200 * PS
 """The instant from which SPICE counts time: noon of 2000-01-01, TDB."""
-
 FARTHEST_ID = 2_000_000
 """Numbers of spacecraft below minus this have no room for the number of a frame."""
 

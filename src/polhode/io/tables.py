@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 10_000
 """Rows of a CSV file that are in memory as text at the same time."""
-
 MOST_BYTES = 2**30
 """The numbers of a compressed file, at most, when they are unpacked: a small file can state any size."""
-
 FORMATS = ("nc", "csv", "parquet")
 """The endings of the files that results can be saved as."""
 

@@ -13,7 +13,6 @@ GAPS = ("", "nan", "na", "n/a", "null", "none", "-")
 """What stands where a number is missing, in lower case."""
 SHOWN_ROWS = 50
 """The last rows that show how many digits numbers have."""
-
 Wanted = Callable[[list[str]], Iterable[int]]
 
 

@@ -21,7 +21,6 @@ COLOURS = {
     Verdict.NOT_JUDGED: ("#e8e8e8", "#444444"),
 }
 """Background and text colours of a verdict. Its words are shown as well, for readers who do not see the colours."""
-
 STYLE = """
 body { font: 16px/1.45 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.86rem; }

@@ -36,7 +36,6 @@ class Outcome:
 
 KINDS = ("nc", "png", "svg")
 """The endings of the files that a study writes: data and pictures."""
-
 Report = Callable[[Outcome, int, int], None]
 """A function that is called after each study with its outcome, its number and the number of all."""
 

@@ -18,19 +18,14 @@ from polhode.referee.truth import Limits, Model, States, fitted, thinned
 
 FIT_ROWS = 150
 """Causes are fitted to about this many rows."""
-
 EXPLAINED = 0.03
 """A cause explains an error if it leaves less than this share of it, or no more than rounding can make."""
-
 FIRST_ROW_LEFT = 0.1
 """Rates of another time explain the first row if they leave less than this share of its error."""
-
 NEARLY_ALL = 1e-3
 """A cause that leaves less than this share of an error leaves next to nothing: no error of integration does that."""
-
 FAR_BEYOND = 30.0
 """An error is far beyond rounding if it is this many times what rounding can make."""
-
 LOCAL_TURN = 0.2
 """Rows are compared with rows before them over about this angle, in rad."""
 

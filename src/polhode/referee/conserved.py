@@ -16,7 +16,6 @@ from polhode.torques import Torque
 
 LEAST_DIFFERENCE = 1e-3
 """Columns of energy or momentum are wrong if they differ from those of their rows by more than this share."""
-
 CHECKED_ROWS = 4000
 """Energies and momenta are compared in about this many rows."""
 

@@ -24,29 +24,21 @@ from polhode.vectors import to_body
 
 PAIRS = 24
 """The number of rows from which the motion is computed ahead."""
-
 TURN = 0.5
 """How far ahead, as an angle in rad: long enough to be seen, short enough that an inaccurate simulator is not lost."""
-
 STEP_ANGLE = 0.1
 """The angle of a step of the motion ahead, in rad: then its relative error is about 1e-7."""
-
 MOST_STEPS = 256
 TORQUED_PAIRS, MOST_TORQUED_STEPS = 12, 32
 """Fewer of both under a torque, which is called in plain Python."""
-
 DOUBTFUL = 0.05
 """If every convention leaves more than this unexplained, the body or the torque may be another one than was given."""
-
 NO_FIT = 0.25
 """Where the best convention leaves more than this share of the motion unexplained, none fits."""
-
 ALIKE, LIKELY, CERTAIN = 1.5, 3.0, 10.0
 """How many times worse the next convention is: alike, or enough to call the best one likely, or certain."""
-
 EARTH_RATE = 7.292115e-5
 """The rotation of the Earth in rad/s, as in WGS 84."""
-
 TO_RADIANS = {"rad": 1.0, "deg": math.pi / 180.0, "rpm": 2.0 * math.pi / 60.0}
 
 DIRECTIONS = ("body to space", "space to body")

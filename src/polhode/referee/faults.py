@@ -26,22 +26,16 @@ from polhode.referee.rows import APART, Break, conventions_of_parts, find_break,
 
 LARGE_JUMP = 0.2
 """A jump by this share of the motion from row to row is none between two steps of an integrator."""
-
 LEAST_ERROR = 1e-9
 """Smaller errors are those of a good integration, whatever they look like."""
-
 LEAST_OFFSET = 0.01
 """A torque that acts at another time does so by this share of a row at least."""
-
 PURE = 0.05
 """Axes that turn leave the rates alone: errors of rates stay below this share of the turning."""
-
 LEAST_TURNING = 1e-8
 """Axes that turn more slowly than this, relative to the body, cannot be told from an error of integration."""
-
 MOST_APART = 0.3
 """A torque that changes the momentum changes the rates from row to row: both show the same one, up to this share."""
-
 STANDSTILL = 0.1
 """A clock that is this slow, or slower, is none: the motion stands still."""
 
@@ -290,7 +284,6 @@ def _kinematic(trial: Trial) -> Fault | None:
 
 EULER_STEPS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 40, 50, 100)
 """Steps from row to row with which Euler's method is tried."""
-
 MOST_EULER_STEPS = 100_000
 
 

@@ -10,7 +10,6 @@ from polhode._arrays import Floats
 
 CLEAR = 0.3
 """A curve explains a drift if it leaves less than this share of it."""
-
 FOLDS = 3.0
 """An exponential is told from a parabola if it grows by this many powers of e at least."""
 

@@ -35,7 +35,6 @@ from polhode.torques.free import Free
 
 DRIFT_ROWS = 4000
 """Drifts are looked at in about this many rows."""
-
 GAP = 1.5
 """Times further apart than this many usual distances are a gap."""
 

@@ -6,16 +6,13 @@ from typing import Any, NamedTuple
 
 KINDS = {"quaternion": 4, "matrix": 9, "euler": 3, "mrp": 3}
 """The forms of attitudes, with the number of their components."""
-
 TIME_UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "secs": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
               "nano": 1e-9, "min": 60.0, "minutes": 60.0}  # fmt: skip
 """Units of time, in seconds."""
-
 ANGLE_WORDS = {"deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "dps": "deg", "degps": "deg",
                "rad": "rad", "rads": "rad", "radian": "rad", "radians": "rad", "radps": "rad", "rps": "rad",
                "rpm": "rpm"}  # fmt: skip
 """How units of angles and rates are written."""
-
 _TIME = {"t", "time", "times", "simtime", "elapsed", "elapsedtime", "timestamp", "tspan", "timesec", "missiontime"}
 _RATE = re.compile(r"(omega|qvel|angvel|angularvelocit(y|ies)|angularrates?|gyro|avel|bodyrates?|rates?)")
 ENERGY = re.compile(r"(total|kinetic|rotational)*energy")

@@ -12,22 +12,16 @@ from polhode.referee.truth import fitted, thinned
 
 LEAST_ROWS = 32
 """Noise is looked for in logs with this many rows at least."""
-
 FIT_ROWS = 200
 """The motion behind the noise is fitted to about this many rows."""
-
 BLOCKS = 8
 """Noise has the same size in this many parts of the log."""
-
 LARGEST_DEVIATION = 6.0
 """No row deviates by more standard deviations than this."""
-
 MOST_SIGMAS = 5.0
 """How many standard deviations a mean, a correlation or a variance may be from that of white noise."""
-
 NEGLIGIBLE = 0.01
 """Errors of attitudes (in rad) or of rates (relative) below this share of the other's noise need not be noise."""
-
 ALONG_MOTION = 0.2
 """Times scatter if deviations across the rotation are below this share of those along it."""
 

@@ -21,13 +21,10 @@ from polhode.referee.names import ENERGY, KINDS, MOMENTUM, Found, Layout, recogn
 
 LEAST_ROWS = 4
 """A log has at least this many rows: with fewer there is nothing to be seen of a motion."""
-
 LENGTHS = (0.5, 2.0)
 """Quaternions with a length outside of this are not quaternions, or not in these columns."""
-
 MOST_DEFECT = 0.5
 """Matrices whose product with their transpose differs more from 1 are no rotations, or not in these columns."""
-
 _NO_NAMES = {4: "t omega", 5: "t quaternion", 8: "t quaternion omega", 13: "t matrix omega", 7: "t euler omega"}
 """What a table without names holds, by the number of its columns."""
 

@@ -12,13 +12,10 @@ EPSILON = 2.0**-52
 
 FLOAT_ERROR = 8 * EPSILON
 """Numbers with all their digits are taken to be this uncertain, relative to the largest: simulators round, too."""
-
 LEAST_DIFFERENT = 8
 """The digits are told from at least this many different numbers: few numbers may be round by chance."""
-
 SAMPLED_ROWS = 2000
 """Digits are counted in this many rows."""
-
 _UNITS = ((1.0, ""), (math.pi / 180.0, " (as radians)"), (180.0 / math.pi, " (as degrees)"))
 """Numbers may have been rounded before they were converted."""
 

@@ -23,35 +23,25 @@ from polhode.referee.truth import thinned
 
 JUMP = 30.0
 """A row that is this many times farther than usual from where the one before leads has jumped."""
-
 LEAST_DEFECT = 1e-5
 """Smaller differences from where the row before leads, relative to the motion between the rows, are not looked at."""
-
 LEAST_DAMAGE = 1e-4
 """Rates that differ less than this from those of the attitudes, relative to the largest, are not held against a log."""
-
 LONGEST_EXCURSION = 3
 """Rows that leave the motion and come back are at most this many."""
-
 BESIDE = 5
 """Rows before and after a change that are compared."""
-
 LEAST_PART = 12
 """A part of a log has a convention of its own if it has this many rows at least."""
-
 MAPPED_ROWS = 150
 """Rates are compared with those of the attitudes in about this many rows."""
-
 MOST_TORQUED_ROWS = 20_000
 """Torqued bodies are looked at in up to this many rows: the torque is called in plain Python."""
-
 LINEAR = 0.05
 """Errors of attitudes up to this many radians are the integral of those of rates."""
-
 SUDDEN, WHOLE = 0.3, 0.9
 """The share of an error that appears from one row to the next, if it is no error of integration; in the first rows a
 multistep method that begins with Euler's method may have more."""
-
 APART = 10.0
 """Rates are wrong if they lead to errors of attitudes that are this many times those of the log."""
 

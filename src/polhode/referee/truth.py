@@ -19,7 +19,6 @@ from polhode.torques import Torque
 
 FEW_ROWS = 400
 """Sensitivities are computed at about this many rows, and drawn straight between them."""
-
 FREE_NUDGE, TORQUED_NUDGE = 1e-6, 1e-4
 """Relative changes of the start by which sensitivities are measured: that of simulated motions is above their error."""
 

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 LINE_CHARACTERS = 100
 """The width of a printed verdict."""
-
 ATTITUDE_TOLERANCE, RATE_TOLERANCE = math.radians(1.0), 0.01
 """The errors up to which a motion is right for practical purposes, unless the user says others: in rad, and relative to
 the largest rate."""
-
 HEADS = {
     "exact": "EXACT TO ITS DIGITS", "right": "RIGHT WITHIN THE INTEGRATOR'S ERROR", "noisy": "RIGHT WITHIN ITS NOISE",
     "inaccurate": "INACCURATE", "wrong": "WRONG",

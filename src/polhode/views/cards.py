@@ -30,10 +30,8 @@ LETTERS = {
     Keeps.AXIAL_MOMENTUM: "A",
 }
 """The letter for each property that a method keeps, in the order in which tables show them."""
-
 READS = {Depends.POSITION: "q", Depends.TIME: "t", Depends.RATE: "w"}
 """The letter for each argument of a torque function that a torque may read."""
-
 KEY = {
     "order": "of momentum/attitude; of a free body where that differs; exact: the error is round-off at any step",
     "keeps": "to round-off at any step, under a potential and when free: S symplectic form, R reversibility, E energy, "

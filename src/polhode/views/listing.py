@@ -14,7 +14,6 @@ from polhode.views import cards
 
 CARD_CHARACTERS = 100
 """The greatest width of a card: longer lines are hard to read."""
-
 Rows = Sequence[tuple[str, ...]]
 
 

@@ -37,26 +37,19 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """The version of the data, which the page checks."""
-
 MOST_RUNS = 12
 """The runs of one page: more cannot be told apart."""
-
 MOST_POINTS = 20
 """The points of the body whose trails are drawn, at most."""
-
 CURVE_BUCKETS = 330
 """Stretches of a curve, each with its least and its greatest value and its ends: together they have as many points as
 a screen has columns, and two runs fit into a page of 1.2 MB."""
-
 PERIODS, MOST_PERIODS_TURNS = 3.0, 60.0
 """A free motion is shown for this number of periods, if the body makes no more turns in them than the second number."""
-
 LONGEST_CAPTION = 160
 """The characters of a line of the caption."""
-
 AXIS_BEYOND = 0.42
 """How far the arrows of body axes go beyond the box, in units of its largest half edge (`viewer/src/panels.ts`)."""
-
 UNITS = {"time": "s", "rate": "rad/s", "momentum": "kg m²/s", "torque": "N m", "moments": "kg m²"}
 
 Curve = dict[str, Any]

@@ -15,8 +15,6 @@ from typing import Any
 
 PRODUCTS = Path(__file__).parent / "page"
 """The folder of the code of the page, which is built from the sources in `viewer/`."""
-
-
 NOTHING = "'none'"
 """What a directive of the policy says that allows nothing."""
 

@@ -21,26 +21,19 @@ from polhode.io.nodes import slerp
 
 MOST_ROWS = 5000
 """The rows that a page gets of one run: more would make it slow to open, and are not to be seen."""
-
 LEAST_TURN, MOST_TURN = 0.1, 0.5
 """The angles between neighbouring rows, in rad, where there is room for all, and where there is not. With the second
 one arcs err by at most 2 degrees, and 5,000 rows hold 300 turns: what is longer is shown in part."""
-
 ARC_ERROR = math.radians(0.05)
 """How far an arc may be from the motion where there is room for the rows, in rad: no eye sees it."""
-
 RATE_CHANGE = 0.05
 """How far the rate may change from row to row, as a part of the greatest: the page draws it by straight lines."""
-
 LEAST_INTERVALS = 100
 """However slow the motion is, rows are not further apart than the span over this number."""
-
 DENSE = 4
 """Rows are chosen among this number of times as many, by which the error of arcs is measured."""
-
 MOST_DENSE = 40_000
 """The rows among which rows are chosen, at most."""
-
 MOST_BISECTIONS = 24
 """The times that an interval is halved, at most."""
 

@@ -25,7 +25,6 @@ from polhode.views.page_html import page_html
 
 FRAME_PIXELS = 760
 """The height of the page in the output of a notebook without anywidget."""
-
 FOLDER = "polhode-"
 """How the names of folders for pages begin that were opened without a name of their own."""
 

@@ -101,17 +101,14 @@ VECTORS = {
     "spatial_momentum": ("angular momentum", "kg m²/s", "space axis", "XYZ"),
 }
 """The vectors that have a panel: what they are, their unit, in which axes, and the names of those."""
-
 NUMBERS = {"kinetic_energy": "kinetic energy (J)", "potential_energy": "potential energy (J)", "energy": "energy (J)"}
 """The single numbers that have a panel."""
-
 ERRORS_OF = {
     "errors": tuple(ERRORS),
     "energy_error": ("energy", "energy in turning axes"),
     "momentum_error": ("spatial momentum", "axial momentum"),
 }
 """The panels of errors, with what they show."""
-
 NAMES = (*VECTORS, *NUMBERS, *ERRORS_OF, "torque", "attitude", "state", "euler")
 """The panels that have names, besides quantities of attitudes such as `euler_deg(ZYX)`."""
 
@@ -210,7 +207,6 @@ def _around(curves: list[Floats]) -> tuple[float, float] | None:
 COARSE_TURN, FINE_TURN = 0.25, 0.1
 """Rows between which the body turns further than the first, in rad, are joined by the true motion, in parts in which it
 turns by the second: straight lines would show."""
-
 MOST_FINE = 20_000
 """Rows of the true motion that are computed for a picture, at most."""
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 5
 """Thin polhodes on either side of the separatrix, for orientation."""
-
 VIEW = (22.0, 38.0)  # elevation and azimuth in degrees
 
 

@@ -22,19 +22,14 @@ if TYPE_CHECKING:
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles over bodies that are drawn: a wide band, a narrow band and the median."""
-
 MOST_PANELS = 6
 """More would be too small to be read."""
-
 MOST_CURVES = 10
 """Curves in a panel, each in a colour or style of its own; more could not be told apart."""
-
 MOST_TIMES = 2000
 """Times that are drawn; of more, every second, third ... is taken: more than pixels can show."""
-
 OF_BODIES = ("omega", "kinetic_energy", "direction")
 """What is drawn of bodies that are not reduced."""
-
 COLORS = (*(color for color, _ in AXES), PURPLE, BLACK)
 LETTERS = {"component": "xyz", "quaternion_component": "wxyz", "space_component": "XYZ"}
 

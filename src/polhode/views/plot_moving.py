@@ -26,7 +26,6 @@ ENDINGS = (".gif", ".mp4")
 
 MOST_TURN = 0.35
 """How far the body turns between two frames, at most, in rad: with more it would seem to jump, or to turn backwards."""
-
 MOST_FRAMES = 3000
 
 TRAIL = 0.8

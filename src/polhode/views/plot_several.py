@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, "#E69F00", "#56B4E9")
 """Okabe and Ito's colours; motions beyond them are refused."""
-
 ANGLE = "difference"
 """The name of the panel with the angle between each motion and the first."""
 

@@ -11,7 +11,6 @@ _ACCENTS = {
     "v": "\u030c", "c": "\u0327", "u": "\u0306", "H": "\u030b", "k": "\u0328", "r": "\u030a",
 }  # fmt: skip
 """TeX's accents as Unicode marks that combine with the letter before them."""
-
 _LETTERS = {"o": "ø", "O": "Ø", "ss": "ß", "aa": "å", "AA": "Å", "ae": "æ", "AE": "Æ", "l": "ł", "L": "Ł", "i": "i"}
 
 

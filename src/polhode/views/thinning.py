@@ -7,7 +7,6 @@ from polhode._arrays import Floats
 
 BUCKETS = 1500
 """Stretches of a long curve, each drawn by its least and its greatest value: more than pixels can show."""
-
 FLOOR = 1e-17
 """Errors below this are drawn here: zero has no logarithm, and one unit in the last place is 1e-16."""
 

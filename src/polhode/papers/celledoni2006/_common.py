@@ -26,10 +26,8 @@ def _free() -> Problem:
 
 FREE = _free()
 """Sections 4.1 and figures 1, 2. The text has the momentum (1, 0, 2) once: a mirror image, with the same errors."""
-
 WEIGHT = HeavyTop(weight=1.0, point=(0.0, 0.0, 1.0), down=(0.0, 0.0, -1.0))
 """V = e3 . Q u0 with u0 = e3: a unit force at the point e3 of the body, and u = Q u0 is the vertical seen from it."""
-
 TOP = pose(Body.named("heavy-top"), WEIGHT, (10.0, 10.0, 10.0))
 SATELLITE = pose(Body.named("satellite"), GravityGradient.at_distance(mu=3.986e14, r=1.5e5), (15.0, -15.0, 15.0))
 """The distance is the paper's, in m: inside the Earth."""

@@ -25,7 +25,6 @@ QUICK_SECONDS = 100.0
 """The length of long runs at the quick size, in s, instead of a hundred minutes."""
 LONG_RUNS = f"needs the runs of 100 minutes; these are of {QUICK_SECONDS:g} s"
 """Why the quick size judges no claim on them."""
-
 LABELS = {"RKF5": "RK", "LS": "LS", "SS": "SS (2h at once)", "SSh": "SS (h at once)"}
 """The methods of the paper by their names here; SS is printed so that it advances 2h at once."""
 
