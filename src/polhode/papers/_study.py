@@ -148,12 +148,17 @@ class Study(NamedTuple):
     @property
     def title(self) -> str:
         """What the figure shows, in a line."""
-        return str(self.module.TITLE)
+        return self._text[0]
 
     @property
     def caption(self) -> str:
         """What is drawn and with which parameters, in our words."""
-        return " ".join(str(self.module.CAPTION).split())
+        return " ".join(str(getattr(self.module, "CAPTION", self._text[1])).split())
+
+    @property
+    def _text(self) -> tuple[str, str]:
+        title, _, caption = (self.module.__doc__ or "").partition("\n")
+        return title, caption
 
     def run(self, size: Size) -> Data:
         """Computes the data."""

@@ -219,7 +219,7 @@ _ALIASES = {
 def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, name: str) -> Log:
     """Returns a log given as arrays: of several columns each, or one array for each column."""
     several = {k: v for k, v in given.items() if str(k).lower() in _ALIASES or str(k).startswith("euler")}
-    stacked = any(_has_columns(v) for v in several.values())
+    stacked = any((hasattr(v, "as_quat") or np.ndim(v) > 1) for v in several.values())
     if not stacked:
         import pandas
 
@@ -252,10 +252,6 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
                 numbers = _check.floats(str(key), value, f"hold {size} numbers in each row").reshape(t.size, -1)
                 conserved.append(Raw(kind, _shaped(str(key), numbers, (t.size, size)), names=(str(key),)))
     return Log(name, t, attitude, omega, conserved=tuple(conserved))
-
-
-def _has_columns(value: Any) -> bool:
-    return hasattr(value, "as_quat") or np.ndim(value) > 1
 
 
 def _attitude_raw(kind: str, size: int, key: str, label: str, value: Any, rows: int) -> Raw:

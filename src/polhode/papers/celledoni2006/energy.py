@@ -1,4 +1,10 @@
-"""Section 4.1: the energy of the free body over a longer time."""
+"""Free body: energy errors from 0 to 400 with the step 0.4
+
+The free body of figure 1, from 0 to 400 in steps of 0.4: the change of the energy since the start, by the methods
+of figure 1. The paper tells the sizes of these errors and draws nothing. To the left what oscillates, to the
+right what is round-off, as the largest absolute value so far; JE evaluates everything from the start, JE restarted
+from step to step.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -7,14 +13,6 @@ from polhode.papers._figure import labelled, panels, style
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.celledoni2006._common import FREE, energy_change
-
-TITLE = "Free body: energy errors from 0 to 400 with the step 0.4"
-CAPTION = """
-The free body of figure 1, from 0 to 400 in steps of 0.4: the change of the energy since the start, by the methods
-of figure 1. The paper tells the sizes of these errors and draws nothing. To the left what oscillates, to the
-right what is round-off, as the largest absolute value so far; JE evaluates everything from the start, JE restarted
-from step to step.
-"""
 
 METHODS = ("MR2", "MR4", "MR4S", "DMV2", "DMV4", "DMV6", "JE0", "JE")
 SHOWN = {"JE0": "JE", "JE": "JE restarted"}

@@ -1,4 +1,11 @@
-"""Figure 1: Euler's equations, execution times against errors."""
+"""Free body: execution time against the error of the momentum at t = 1
+
+A free body with the moments (5, 4, 3) and the momentum (-1, 0, 2), from 0 to 1 with the steps 1/4, 1/8, ..., 1/64.
+MR4 is a triple jump of MR2 and MR4S Suzuki's composition: the paper does not tell which one it took. JE evaluates the
+elliptic functions with the constants of the start (JE0), as the paper does here; JE restarted takes them anew at every
+step. The reference is the exact motion. Times are those of this machine, of steps without what is computed once; all
+methods advance the attitude as well, which the paper does not do here, and JE does it by the exact flow.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,15 +15,6 @@ from polhode.papers._figure import panels
 from polhode.papers._measure import reference
 from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.celledoni2006._common import FREE, Curve, curves, draw_work, work_precision
-
-TITLE = "Free body: execution time against the error of the momentum at t = 1"
-CAPTION = """
-A free body with the moments (5, 4, 3) and the momentum (-1, 0, 2), from 0 to 1 with the steps 1/4, 1/8, ..., 1/64.
-MR4 is a triple jump of MR2 and MR4S Suzuki's composition: the paper does not tell which one it took. JE evaluates the
-elliptic functions with the constants of the start (JE0), as the paper does here; JE restarted takes them anew at every
-step. The reference is the exact motion. Times are those of this machine, of steps without what is computed once; all
-methods advance the attitude as well, which the paper does not do here, and JE does it by the exact flow.
-"""
 
 METHODS = ("MR2", "MR4", "MR4S", "DMV2", "DMV4", "DMV6", "JE0", "JE")
 STEPS = tuple(2.0**-k for k in range(2, 7))

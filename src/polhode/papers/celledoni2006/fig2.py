@@ -1,4 +1,10 @@
-"""Figure 2: the free body with its attitude, execution times against errors."""
+"""Free body with its attitude: execution time against the error at t = 1
+
+The free body of figure 1 with its attitude, from 0 to 1. JEM2 and JEM4 have the exact momentum, and an attitude by
+Magnus's series of order 2 and 4. The paper does not tell its steps: 1/4 to 1/64, as in figure 1. It does not tell the
+norm of the error either: to the left that of the attitude matrix (Frobenius), to the right that of attitude and
+momentum together. MR4 is a triple jump. Times are those of this machine; JEM takes the momentum from the exact flow.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -7,14 +13,6 @@ from polhode.papers._figure import panels
 from polhode.papers._measure import reference
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.celledoni2006._common import FREE, curves, draw_work, work_precision
-
-TITLE = "Free body with its attitude: execution time against the error at t = 1"
-CAPTION = """
-The free body of figure 1 with its attitude, from 0 to 1. JEM2 and JEM4 have the exact momentum, and an attitude by
-Magnus's series of order 2 and 4. The paper does not tell its steps: 1/4 to 1/64, as in figure 1. It does not tell the
-norm of the error either: to the left that of the attitude matrix (Frobenius), to the right that of attitude and
-momentum together. MR4 is a triple jump. Times are those of this machine; JEM takes the momentum from the exact flow.
-"""
 
 METHODS = ("MR2", "MR4", "JEM2", "JEM4")
 STEPS = tuple(2.0**-k for k in range(2, 7))

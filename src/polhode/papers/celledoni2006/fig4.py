@@ -1,4 +1,9 @@
-"""Figure 4: the heavy top by SEJ, with three steps."""
+"""Heavy top by SEJ: the vertical seen from the body, and the energy error
+
+The heavy top of figure 3 from 0 to 100 with the steps 0.1, 0.05 and 0.01, by SEJ. To the left u = Q u0 with
+u0 = (0, 0, 1), which the paper calls the centre of mass: in its own convention u is the vertical seen from the body.
+To the right the change of the energy since the start.
+"""
 
 from functools import partial
 
@@ -7,13 +12,6 @@ import numpy as np
 from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, track, vertical
-
-TITLE = "Heavy top by SEJ: the vertical seen from the body, and the energy error"
-CAPTION = """
-The heavy top of figure 3 from 0 to 100 with the steps 0.1, 0.05 and 0.01, by SEJ. To the left u = Q u0 with
-u0 = (0, 0, 1), which the paper calls the centre of mass: in its own convention u is the vertical seen from the body.
-To the right the change of the energy since the start.
-"""
 
 METHOD = "SEJ"
 STEPS = (0.1, 0.05, 0.01)

@@ -1,4 +1,8 @@
-"""Figure 5: the heavy top by MR, with three steps, compared with figure 4."""
+"""Heavy top by MR: the vertical seen from the body, and the energy error
+
+As figure 4, by MR2. With the step 0.1 the motion of MR2 is chaotic: its numbers depend on round-off, its failure does
+not.
+"""
 
 from functools import partial
 
@@ -8,12 +12,6 @@ from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, energy_change, track, vertical
 from polhode.papers.celledoni2006.fig4 import SAME, STEPS
-
-TITLE = "Heavy top by MR: the vertical seen from the body, and the energy error"
-CAPTION = """
-As figure 4, by MR2. With the step 0.1 the motion of MR2 is chaotic: its numbers depend on round-off, its failure does
-not.
-"""
 
 METHOD = "MR2"
 LONG = "needs the whole trajectories"

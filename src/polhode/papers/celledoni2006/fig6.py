@@ -1,4 +1,9 @@
-"""Figure 6: energy errors of the heavy top, for slow and fast, light and heavy bodies."""
+"""Heavy top: mean energy error against rate and inertia
+
+A body with the moments I = (1, 2, 3) and the rates (1, 2, 3) under a unit weight at the point (0, 0, 1) of the body,
+from 0 to 10 with the step 0.01. (a) The rates are multiplied by alpha, (b) the moments are. Drawn is the mean of the
+absolute energy error over the steps. The range of alpha is not told: 0.1 to 100.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,13 +13,6 @@ from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import WEIGHT
-
-TITLE = "Heavy top: mean energy error against rate and inertia"
-CAPTION = """
-A body with the moments I = (1, 2, 3) and the rates (1, 2, 3) under a unit weight at the point (0, 0, 1) of the body,
-from 0 to 10 with the step 0.01. (a) The rates are multiplied by alpha, (b) the moments are. Drawn is the mean of the
-absolute energy error over the steps. The range of alpha is not told: 0.1 to 100.
-"""
 
 METHODS = ("MR2", "SEJ", "SEJ4")
 H, T_END = 0.01, 10.0

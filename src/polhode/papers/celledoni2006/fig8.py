@@ -1,14 +1,13 @@
-"""Figure 8: the satellite with the step 0.05."""
+"""Satellite by MR, SEJ and SEJ4 with steps of 0.05: Q e3, and the energy error
+
+As figure 7, with steps half as long, in which the body turns by 1.3.
+"""
 
 from functools import partial
 
 from polhode.papers._study import Claim, Data, Size
 from polhode.papers.celledoni2006 import _satellite
 
-TITLE = "Satellite by MR, SEJ and SEJ4 with steps of 0.05: Q e3, and the energy error"
-CAPTION = """
-As figure 7, with steps half as long, in which the body turns by 1.3.
-"""
 H = 0.05
 WHERE = "figure 8 and section 4.3"
 run, plot = partial(_satellite.run, H), partial(_satellite.plot, h=H)

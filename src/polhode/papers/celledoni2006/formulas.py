@@ -1,4 +1,10 @@
-"""Section 3: the printed solution of Euler's equations, (12) to (19)."""
+"""The solution of Euler's equations as printed, and mended
+
+Left: the largest error of formulas (12) to (16) in one period, relative to the largest rate, for 20 drawn bodies with
+rising moments: as printed; with E = T, half of what (2) defines; with b1^2 = I2 (I3 - I2); with both. Right: the error
+of the elliptic integral F by the recursion before (18) and (19), against the amplitude, with the principal value of the
+arc tangent and with its branch followed.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -13,13 +19,6 @@ from polhode.free import FreeMotion
 from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 
-TITLE = "The solution of Euler's equations as printed, and mended"
-CAPTION = """
-Left: the largest error of formulas (12) to (16) in one period, relative to the largest rate, for 20 drawn bodies with
-rising moments: as printed; with E = T, half of what (2) defines; with b1^2 = I2 (I3 - I2); with both. Right: the error
-of the elliptic integral F by the recursion before (18) and (19), against the amplitude, with the principal value of the
-arc tangent and with its branch followed.
-"""
 SEED, BODIES, TIMES = 3, 20, 60
 VARIANTS = {"printed": (False, False), "E = T": (True, False), "b1 mended": (False, True), "both": (True, True)}
 """By name: whether E is half of what (2) defines, and whether b1^2 is I2 (I3 - I2)."""

@@ -1,4 +1,11 @@
-"""Section 4.3: does the order of the rotations matter to MR?"""
+"""Six orders of the rotations of MR: energy errors in the paper's experiments
+
+The largest energy error, relative to the energy, of MR2 with each order of the three rotations (the outermost first;
+the paper prints 123), in the experiments of the paper: the free body of section 4.1 (step 0.4, to 400), the heavy top
+of figures 4 and 5 (to 100), that of figure 6 with alpha = 10 in the rates (step 0.01, to 10), and the satellite of
+figures 7 and 8 (to 400). Lines: SEJ, which has no such choice. The paper does not tell which orders it tried, nor
+where.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,15 +16,6 @@ from polhode.papers._figure import labelled, panels, style
 from polhode.papers._measure import integrate, pose
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import FREE, SATELLITE, TOP, WEIGHT, energy_change
-
-TITLE = "Six orders of the rotations of MR: energy errors in the paper's experiments"
-CAPTION = """
-The largest energy error, relative to the energy, of MR2 with each order of the three rotations (the outermost first;
-the paper prints 123), in the experiments of the paper: the free body of section 4.1 (step 0.4, to 400), the heavy top
-of figures 4 and 5 (to 100), that of figure 6 with alpha = 10 in the rates (step 0.01, to 10), and the satellite of
-figures 7 and 8 (to 400). Lines: SEJ, which has no such choice. The paper does not tell which orders it tried, nor
-where.
-"""
 
 ORDERS = ("123", "132", "213", "231", "312", "321")
 FAST = pose(Body([1.0, 2.0, 3.0]), WEIGHT, (10.0, 20.0, 30.0))

@@ -1,4 +1,9 @@
-"""Task 3, its last question: splitting and Runge-Kutta compared over long times."""
+"""Splitting and Runge-Kutta over long times
+
+The largest errors within one period of the rates, against the time of that period: of the energy (left,
+relative) and of the rates (right), for the splitting with dt = 0.02 and RK4 with dt = 0.1, body and start as in task 1.
+Dotted: proportional to the time, and on the right also to its square.
+"""
 
 from typing import Any
 
@@ -12,10 +17,6 @@ from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout import task2, task3
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, energy_error
 
-TITLE = "Splitting and Runge-Kutta over long times"
-CAPTION = """The largest errors within one period of the rates, against the time of that period: of the energy (left,
-relative) and of the rates (right), for the splitting with dt = 0.02 and RK4 with dt = 0.1, body and start as in task 1.
-Dotted: proportional to the time, and on the right also to its square."""
 STEPS = {"MR2": task3.STEP, "RK4": task2.STEP}
 ENDS = {"MR2": 4e5, "RK4": 4e6}
 """In s. The splitting need not be followed further: its error no longer changes."""

@@ -1,4 +1,8 @@
-"""The splitting of task 3 as it is printed: which way its rotations turn, and its order."""
+"""The splitting as it is printed: sense of its rotations, and order
+
+Errors of the rates by the splitting with rotation matrices that turn a vector clockwise, against the step:
+after one step, and after 10 s; dotted: slopes 2 and 3. Body and start as in task 1.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,9 +13,6 @@ from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, integrated
 
-TITLE = "The splitting as it is printed: sense of its rotations, and order"
-CAPTION = """Errors of the rates by the splitting with rotation matrices that turn a vector clockwise, against the step:
-after one step, and after 10 s; dotted: slopes 2 and 3. Body and start as in task 1."""
 WHERE = "before task 3"
 STEPS = (0.1, 0.05, 0.025, 0.0125)
 T_END = 10.0

@@ -1,4 +1,9 @@
-"""Task 1: the analytical solution."""
+"""The analytical solution by Jacobi's elliptic functions
+
+Top: the rates of a free body with moments 0.8, 0.9, 1.0, started at 1, 0, 2, by the formulas of the
+handout. Bottom: the relative error of the energy, with polhode's elliptic functions and SciPy's; errors of exactly
+zero are drawn at -17. The handout does not say which logarithm is meant: base 10 here. A point every 0.1 s.
+"""
 
 from functools import partial
 
@@ -10,10 +15,6 @@ from polhode.free import FreeMotion
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import BODY, MOMENTS, MOTION, OMEGA, T_END, common_data, drawn, energy_error
 
-TITLE = "The analytical solution by Jacobi's elliptic functions"
-CAPTION = """Top: the rates of a free body with moments 0.8, 0.9, 1.0, started at 1, 0, 2, by the formulas of the
-handout. Bottom: the relative error of the energy, with polhode's elliptic functions and SciPy's; errors of exactly
-zero are drawn at -17. The handout does not say which logarithm is meant: base 10 here. A point every 0.1 s."""
 WHERE = "formulas before task 1"
 SPACING = 0.1
 STARTS = ((1.0, 0.0, 2.0), (-1.0, 0.0, 2.0), (1.0, 0.0, -2.0), (1.0, 0.5, 2.0), (2.0, 0.0, 1.0))

@@ -1,4 +1,8 @@
-"""Task 2: Runge-Kutta of order 4."""
+"""Runge-Kutta of order 4
+
+Top: the rates by RK4 with dt = 0.1, body and start as in task 1. Bottom: the relative error of the energy.
+Here RK4 works on momentum and attitude; for a free body its momentum is that of Euler's equations alone.
+"""
 
 from functools import partial
 
@@ -10,9 +14,6 @@ from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import MOTION, T_END, common_data, drawn, energy_error, integrated
 from polhode.solution import Solution
 
-TITLE = "Runge-Kutta of order 4"
-CAPTION = """Top: the rates by RK4 with dt = 0.1, body and start as in task 1. Bottom: the relative error of the energy.
-Here RK4 works on momentum and attitude; for a free body its momentum is that of Euler's equations alone."""
 WHERE = "task 2"
 STEP = 0.1
 plot = partial(drawn, curves={"energy_error": "RK4, dt = 0.1"})

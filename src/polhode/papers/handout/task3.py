@@ -1,4 +1,9 @@
-"""Task 3: splitting into rotations about the axes."""
+"""Splitting into rotations
+
+Top: the rates by the splitting with dt = 0.02, body and start as in task 1. Bottom: the relative error of
+the energy, with those of the other tasks: RK4 with dt = 0.1, and the analytical solution with polhode's elliptic
+functions.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,10 +15,6 @@ from polhode.papers.handout.task1 import formulas
 from polhode.papers.handout.task2 import STEP as RK4_STEP
 from polhode.solution import Solution
 
-TITLE = "Splitting into rotations"
-CAPTION = """Top: the rates by the splitting with dt = 0.02, body and start as in task 1. Bottom: the relative error of
-the energy, with those of the other tasks: RK4 with dt = 0.1, and the analytical solution with polhode's elliptic
-functions."""
 WHERE = "task 3"
 STEP = 0.02
 

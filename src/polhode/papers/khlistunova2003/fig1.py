@@ -1,4 +1,8 @@
-"""Figure 1: two rates of a nearly symmetric body by the leapfrog scheme."""
+"""omega_1 and omega_2 by the leapfrog scheme
+
+Angular velocity about the first two principal axes against time: LS with h = 0.1 s for 600 s. Moments of
+inertia 40.5, 40.6, 50.0 kg m^2; at the start 1, 0 and 10 deg/s.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,10 +13,6 @@ from polhode.papers._measure import simulate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, MINUTE, OMEGA, STEP, exactly, largest, leapfrog_run
 from polhode.solution import Solution
-
-TITLE = "omega_1 and omega_2 by the leapfrog scheme"
-CAPTION = """Angular velocity about the first two principal axes against time: LS with h = 0.1 s for 600 s. Moments of
-inertia 40.5, 40.6, 50.0 kg m^2; at the start 1, 0 and 10 deg/s."""
 
 
 def run(size: Size) -> Data:

@@ -1,4 +1,8 @@
-"""Figure 10: the deviation of the length of the momentum against the step."""
+"""The largest deviation of the length of the momentum against the step
+
+The largest |M(t)| - |M(0)| at any step of 100 minutes, from the runs of figure 9. LS and SS keep the
+length: theirs is round-off at every step.
+"""
 
 from functools import partial
 
@@ -7,9 +11,6 @@ import numpy as np
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.khlistunova2003 import _common as common
 
-TITLE = "The largest deviation of the length of the momentum against the step"
-CAPTION = """The largest |M(t)| - |M(0)| at any step of 100 minutes, from the runs of figure 9. LS and SS keep the
-length: theirs is round-off at every step."""
 WHERE = "sec. 4, on fig. 10"
 LATE = common.LONG_RUNS
 run = common.deviations

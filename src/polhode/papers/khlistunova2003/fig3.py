@@ -1,4 +1,9 @@
-"""Figure 3: the rate of a nearly symmetric body as a curve in space, by the leapfrog scheme."""
+"""The hodograph of the angular velocity by the leapfrog scheme
+
+The tip of the angular velocity, seen from the body, in the run of figure 1. It stays on the curve in which
+the ellipsoids of constant energy and of constant momentum meet. The vertical axis is stretched: to the eye the curve
+would be a flat circle.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -6,11 +11,6 @@ from matplotlib.figure import Figure
 from polhode.papers._figure import panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, OMEGA, leapfrog_run
-
-TITLE = "The hodograph of the angular velocity by the leapfrog scheme"
-CAPTION = """The tip of the angular velocity, seen from the body, in the run of figure 1. It stays on the curve in which
-the ellipsoids of constant energy and of constant momentum meet. The vertical axis is stretched: to the eye the curve
-would be a flat circle."""
 
 
 def run(size: Size) -> Data:

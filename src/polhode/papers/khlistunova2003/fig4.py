@@ -1,4 +1,8 @@
-"""Figure 4: the error of Simpson's scheme as a curve in space."""
+"""The hodograph of the error of Simpson's scheme
+
+The error vector e = omega_RK - omega_SS of the body of figure 1 over 100 minutes with h = 0.1 s, SS
+advancing 2h at once as it is printed. A point a second; the dot is the end.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -7,9 +11,6 @@ from polhode.papers._figure import COLOURS, panels
 from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003._common import LONG_RUNS, against_runge_kutta, each_second, largest
 
-TITLE = "The hodograph of the error of Simpson's scheme"
-CAPTION = """The error vector e = omega_RK - omega_SS of the body of figure 1 over 100 minutes with h = 0.1 s, SS
-advancing 2h at once as it is printed. A point a second; the dot is the end."""
 LATE = LONG_RUNS
 
 

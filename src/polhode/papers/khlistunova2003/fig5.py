@@ -1,4 +1,8 @@
-"""Figure 5: the error of the leapfrog scheme over a hundred minutes."""
+"""The error of the leapfrog scheme
+
+The components of e = omega_RK - omega_LS over 100 minutes, body and start as in figure 1, h = 0.1 s.
+The text gives a band of 1e-6 deg/s.
+"""
 
 from functools import partial
 
@@ -7,9 +11,6 @@ import numpy as np
 from polhode.papers._study import Claim, Data, Size, about, claim
 from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
 
-TITLE = "The error of the leapfrog scheme"
-CAPTION = """The components of e = omega_RK - omega_LS over 100 minutes, body and start as in figure 1, h = 0.1 s.
-The text gives a band of 1e-6 deg/s."""
 LATE = LONG_RUNS
 BAND = -6
 """The power of ten that the paper gives."""

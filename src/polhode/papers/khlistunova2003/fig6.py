@@ -1,4 +1,8 @@
-"""Figure 6: the error of Simpson's scheme over a hundred minutes."""
+"""The error of Simpson's scheme
+
+The components of e = omega_RK - omega_SS over 100 minutes, body and start as in figure 1, h = 0.1 s, SS
+advancing 2h at once as it is printed. The text gives a band of 1e-7.
+"""
 
 from functools import partial
 
@@ -7,9 +11,6 @@ import numpy as np
 from polhode.papers._study import Claim, Data, Size, about, claim
 from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
 
-TITLE = "The error of Simpson's scheme"
-CAPTION = """The components of e = omega_RK - omega_SS over 100 minutes, body and start as in figure 1, h = 0.1 s, SS
-advancing 2h at once as it is printed. The text gives a band of 1e-7."""
 LATE = LONG_RUNS
 BAND = -7
 """The power of ten that the paper gives."""

@@ -1,13 +1,14 @@
-"""Figure 7: how well three methods keep the energy."""
+"""The deviation of the kinetic energy over 100 minutes
+
+H(t) - H(0), body and start as in figure 1, h = 0.1 s, one panel for each method, on axes of their own. SS
+is shown twice, since the paper does not say whether its runs advance 2h at once, as the scheme is printed, or h.
+"""
 
 from functools import partial
 
 from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003._common import COMPARED, LONG_RUNS, drawn_over_time, over_time
 
-TITLE = "The deviation of the kinetic energy over 100 minutes"
-CAPTION = """H(t) - H(0), body and start as in figure 1, h = 0.1 s, one panel for each method, on axes of their own. SS
-is shown twice, since the paper does not say whether its runs advance 2h at once, as the scheme is printed, or h."""
 WHERE = "sec. 4, on fig. 7"
 LATE = LONG_RUNS
 plot = partial(drawn_over_time, name="deviation", ylabel="dH (J)")

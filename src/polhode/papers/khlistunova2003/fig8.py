@@ -1,13 +1,14 @@
-"""Figure 8: how well three methods keep the length of the momentum."""
+"""The deviation of the length of the momentum over 100 minutes
+
+|M(t)| - |M(0)|, body and start as in figure 1, h = 0.1 s, one panel for each method. All of it is
+round-off: LS and SS keep the length, and RK at this step does so to the last digits.
+"""
 
 from functools import partial
 
 from polhode.papers._study import Claim, Data, Size, about, claim, named
 from polhode.papers.khlistunova2003 import _common as common
 
-TITLE = "The deviation of the length of the momentum over 100 minutes"
-CAPTION = """|M(t)| - |M(0)|, body and start as in figure 1, h = 0.1 s, one panel for each method. All of it is
-round-off: LS and SS keep the length, and RK at this step does so to the last digits."""
 LATE = common.LONG_RUNS
 plot = partial(common.drawn_over_time, name="deviation", ylabel=r"d|M| (kg m$^2$/s)")
 

@@ -1,4 +1,8 @@
-"""Figure 9: the deviation of the energy against the step."""
+"""The largest deviation of the energy against the step
+
+The largest |H(t) - H(0)| at any step of 100 minutes, body and start as in figure 1, for eleven steps
+between 0.01 s and 1 s. SS is drawn for both meanings of its step.
+"""
 
 from functools import partial
 
@@ -7,9 +11,6 @@ import numpy as np
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.khlistunova2003 import _common as common
 
-TITLE = "The largest deviation of the energy against the step"
-CAPTION = """The largest |H(t) - H(0)| at any step of 100 minutes, body and start as in figure 1, for eleven steps
-between 0.01 s and 1 s. SS is drawn for both meanings of its step."""
 WHERE = "sec. 4, on fig. 9"
 LATE = common.LONG_RUNS
 run, plot = common.deviations, partial(common.drawn_deviations, name="energy", ylabel="largest |dH| (J)")

@@ -1,4 +1,10 @@
-"""The table of operations: counted by running the schemes on numbers that count."""
+"""The operations of one step
+
+How many multiplications and divisions, additions and subtractions, sines and cosines one application of
+each method takes for the momentum alone: counted by applying it to numbers that count what is done with them. What
+stays the same from step to step is computed beforehand and does not count. Bars: counted here; black marks: the paper's
+table. SS and SS1 advance 2h by one application.
+"""
 
 import math
 from collections import Counter
@@ -10,12 +16,6 @@ from matplotlib.figure import Figure
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._momentum import leapfrog, runge_kutta, short, simpson
-
-TITLE = "The operations of one step"
-CAPTION = """How many multiplications and divisions, additions and subtractions, sines and cosines one application of
-each method takes for the momentum alone: counted by applying it to numbers that count what is done with them. What
-stays the same from step to step is computed beforehand and does not count. Bars: counted here; black marks: the paper's
-table. SS and SS1 advance 2h by one application."""
 
 MOMENTS, STEP = (40.5, 40.6, 50.0), 0.1
 OPERATIONS = ("* /", "+ -", "sin", "cos")

@@ -1,4 +1,10 @@
-"""How much faster than Runge-Kutta: a step, and a result."""
+"""Time of a step, and work for a given accuracy
+
+Left: time of one application of each method for the momentum alone, compiled, on this machine; SS and SS1
+advance 2h by it. Right: the largest error of the angular velocity at the end of 100 minutes against the operations per
+second of motion, sines and cosines counted as one each, body and start as in figure 1, for the steps of figure 9 down
+to 0.1 s and some longer ones. The paper has no such picture; it says which method is faster per step.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,11 +21,6 @@ from polhode.papers.khlistunova2003._common import HUNDRED_MINUTES, OMEGA, STEP,
 from polhode.papers.khlistunova2003._momentum import Step, leapfrog, repeated, runge_kutta, short, simpson
 from polhode.papers.khlistunova2003.operations import counts
 
-TITLE = "Time of a step, and work for a given accuracy"
-CAPTION = """Left: time of one application of each method for the momentum alone, compiled, on this machine; SS and SS1
-advance 2h by it. Right: the largest error of the angular velocity at the end of 100 minutes against the operations per
-second of motion, sines and cosines counted as one each, body and start as in figure 1, for the steps of figure 9 down
-to 0.1 s and some longer ones. The paper has no such picture; it says which method is faster per step."""
 WHERE = "sec. 4, end"
 
 MOMENTS = (40.5, 40.6, 50.0)

@@ -1,4 +1,10 @@
-"""Section 3.3: Newmark's method against that of Crouch and Grossman, on the Lagrangian top."""
+"""Lagrangian top: NMB against Crouch-Grossman with the coefficients of RK4
+
+The top of figure 8, with the data of DiffMan's example 9. CG is the method of Crouch and Grossman with the coefficients
+of the classical method of order 4, which is of order 2 on rotations. Left: the error of the attitude matrix at t = 10
+(2-norm; the paper tells no time) against the step, for the spin 1 of the example and for a fast top. Middle: the change
+of the Hamiltonian, relative to its value, and right: that of the momentum along the vertical, with the step 0.05.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,14 +15,6 @@ from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import convergence, ratios
 from polhode.papers.krysl2004._tops import END, SPIN, STEP, lagrangian_top, largest, relative_energy, vertical_momentum
-
-TITLE = "Lagrangian top: NMB against Crouch-Grossman with the coefficients of RK4"
-CAPTION = """
-The top of figure 8, with the data of DiffMan's example 9. CG is the method of Crouch and Grossman with the coefficients
-of the classical method of order 4, which is of order 2 on rotations. Left: the error of the attitude matrix at t = 10
-(2-norm; the paper tells no time) against the step, for the spin 1 of the example and for a fast top. Middle: the change
-of the Hamiltonian, relative to its value, and right: that of the momentum along the vertical, with the step 0.05.
-"""
 
 METHODS = ("NMB", "CG")
 SPINS = (SPIN, 5.0, 20.0, 50.0)

@@ -1,4 +1,12 @@
-"""The discussion: drift of the energy, symmetry in time, the symplectic form."""
+"""Discussion: drift of the energy, the symplectic form, symmetry in time
+
+Left: the mean error of the energy of the free body (figures 1 to 5) in windows of 100 s, with SW as printed, whose
+acceleration is 2 (w1 - w0) / h - a; with SW begun anew at every step, so that it is always that of Euler's equation;
+and with SWd, where it is (w1 - w0) / h. Middle: by how much the motion of the free
+body from t = 0 to 1 misses to keep the symplectic form, the largest entry of J^T W J - W; LP2, MR2 here, is known to
+keep it, and shows the round-off. Right: how far from its start a run of the slow top ends that goes 20 steps of 0.05
+forth and back: with all that the method remembers (filled), or begun anew from the state (open).
+"""
 
 from collections.abc import Sequence
 
@@ -14,16 +22,6 @@ from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004 import _tops as tops
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
 from polhode.problem import Problem
-
-TITLE = "Discussion: drift of the energy, the symplectic form, symmetry in time"
-CAPTION = """
-Left: the mean error of the energy of the free body (figures 1 to 5) in windows of 100 s, with SW as printed, whose
-acceleration is 2 (w1 - w0) / h - a; with SW begun anew at every step, so that it is always that of Euler's equation;
-and with SWd, where it is (w1 - w0) / h. Middle: by how much the motion of the free
-body from t = 0 to 1 misses to keep the symplectic form, the largest entry of J^T W J - W; LP2, MR2 here, is known to
-keep it, and shows the round-off. Right: how far from its start a run of the slow top ends that goes 20 steps of 0.05
-forth and back: with all that the method remembers (filled), or begun anew from the state (open).
-"""
 
 SIMO_WONG: dict[str, str | Method] = {"SW": "SW", "SW begun anew": tops.SW_ANEW, "SWd": "SWd"}
 DRAWN_STEPS = (1.0, 0.25, 0.0625)

@@ -1,4 +1,9 @@
-"""Figure 1: the kinetic energy of the free body by Newmark's method."""
+"""Free body: kinetic energy by Newmark's method with large steps
+
+The body of McLachlan and Zanna, free, by NMB with the steps 4, 2, 1 and 1/2. The paper does not tell how long its runs
+are: 100 s are drawn, as long as those of figures 4 and 5, and the energies of runs 2000 times as long are
+by their least, mean and largest values in the first and in the last tenth.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,13 +13,6 @@ from polhode.papers._figure import labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, SHORT, draw_over_time, legend_beside, over_time
-
-TITLE = "Free body: kinetic energy by Newmark's method with large steps"
-CAPTION = """
-The body of McLachlan and Zanna, free, by NMB with the steps 4, 2, 1 and 1/2. The paper does not tell how long its runs
-are: 100 s are drawn, as long as those of figures 4 and 5, and the energies of runs 2000 times as long are
-by their least, mean and largest values in the first and in the last tenth.
-"""
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 LONG = 2e5

@@ -1,19 +1,17 @@
-"""Figure 11: convergence for the slow top."""
+"""Slow Lagrangian top: errors at t = 10 against the step
 
-from functools import partial
-
-from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, ratios
-from polhode.papers.krysl2004._literal_midpoint import LITERAL, weight
-
-TITLE = "Slow Lagrangian top: errors at t = 10 against the step"
-CAPTION = """
 A top with the moments (5, 5, 1) and a weight of 20 at the unit distance, tilted by 0.05 and spinning at 5, too slowly
 to stand: it falls, swings through below and rises again. Left the error of the momentum in the body, right that of the
 attitude matrix, both in the 2-norm; the time is that of figure 10, t = 10, since the paper tells neither time nor steps
 here. AKW turns the attitude by Cayley's map; with an exact turn it is AKWexp. The literal midpoint rule takes the
 torque at the mean of the attitude matrices of both ends of a step.
 """
+
+from functools import partial
+
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, ratios
+from polhode.papers.krysl2004._literal_midpoint import LITERAL, weight
 
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "AKWexp")
 STEPS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)

@@ -1,4 +1,9 @@
-"""Figure 12: the Hamiltonians of the free body and of the slow top."""
+"""Free body and slow top: Hamiltonians of SW, NMB and HSTAGM
+
+The Hamiltonian over time: left the free body of figures 1 to 5 with the step 1, in the middle the slow top of figure 11
+with the step 0.05, right how far it is off on the slow top with HSTAGM and steps from 0.1 to 0.001. The paper tells
+neither the steps nor the end of the runs; here the middle panel ends where the Hamiltonian of HSTAGM does.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,13 +14,6 @@ from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, SLOW_TOP
 from polhode.papers.krysl2004._tops import largest, relative_energy
-
-TITLE = "Free body and slow top: Hamiltonians of SW, NMB and HSTAGM"
-CAPTION = """
-The Hamiltonian over time: left the free body of figures 1 to 5 with the step 1, in the middle the slow top of figure 11
-with the step 0.05, right how far it is off on the slow top with HSTAGM and steps from 0.1 to 0.001. The paper tells
-neither the steps nor the end of the runs; here the middle panel ends where the Hamiltonian of HSTAGM does.
-"""
 
 METHODS = ("SW", "NMB", "HSTAGM")
 FREE_STEP, FREE_END = 1.0, 200.0

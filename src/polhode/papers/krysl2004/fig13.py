@@ -1,4 +1,12 @@
-"""Figure 13: convergence for a body in front of a soft wall."""
+"""Coulomb force and soft wall: errors against the step
+
+A body with the moments (2, 3, 4.5) and the momentum (2, 2, 2) in the field of section 3.6, whose torque has two signs
+here. Above: as printed; then the Coulomb force repels, the body never comes near the wall, and the wall would be a deep
+hole. Below: with the other sign, a body that is attracted and thrown back by a wall, as the text describes. Left the
+error of the momentum in the body, right that of the attitude matrix, in the 2-norm. The paper does not tell the time:
+t = 10 is drawn, and t = 5, 10 and 20 are judged. The literal midpoint rule takes the torque at the mean of the attitude
+matrices of both ends of a step.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,16 +19,6 @@ from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import LABELS, convergence, ratios, soft_wall
 from polhode.papers.krysl2004._literal_midpoint import LITERAL, wall
 from polhode.problem import Problem
-
-TITLE = "Coulomb force and soft wall: errors against the step"
-CAPTION = """
-A body with the moments (2, 3, 4.5) and the momentum (2, 2, 2) in the field of section 3.6, whose torque has two signs
-here. Above: as printed; then the Coulomb force repels, the body never comes near the wall, and the wall would be a deep
-hole. Below: with the other sign, a body that is attracted and thrown back by a wall, as the text describes. Left the
-error of the momentum in the body, right that of the attitude matrix, in the 2-norm. The paper does not tell the time:
-t = 10 is drawn, and t = 5, 10 and 20 are judged. The literal midpoint rule takes the torque at the mean of the attitude
-matrices of both ends of a step.
-"""
 
 SIGNS = ("printed", "physical")
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "AKWexp")

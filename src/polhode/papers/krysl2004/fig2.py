@@ -1,4 +1,8 @@
-"""Figure 2: how far the body turns in a step of figure 1."""
+"""Free body: how far it turns in a step
+
+The length of the rotation vector h w + h^2 a / 2 of each step, in degrees, for the runs of figure 1. Rates and
+accelerations fulfil Euler's equation at the end of every step, so that the accelerations follow from the rates.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,12 +12,6 @@ from polhode.papers._figure import labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import draw_over_time, legend_beside, over_time
 from polhode.solution import Solution
-
-TITLE = "Free body: how far it turns in a step"
-CAPTION = """
-The length of the rotation vector h w + h^2 a / 2 of each step, in degrees, for the runs of figure 1. Rates and
-accelerations fulfil Euler's equation at the end of every step, so that the accelerations follow from the rates.
-"""
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 

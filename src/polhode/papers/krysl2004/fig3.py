@@ -1,4 +1,11 @@
-"""Figure 3: the rates of the free body by Newmark's method, with steps of up to a turn."""
+"""Free body: rates by Newmark's method with steps of up to a turn
+
+The components of the angular velocity in the body by NMB with the steps 5, 4, 2 and 1/8, for 100 s (the paper does
+not tell how long), one below the other. Compared with them at the step 5 are the methods of the report that the
+paper refers to: the implicit midpoint rule (IMR), Lie-Poisson splitting (LP2, here MR2) and discrete Moser-Veselov of
+the orders 2, 4 and 6. True motion circulates about the first axis: that rate keeps its sign, the others change it
+twice a period. Periods are means over a longer run.
+"""
 
 from typing import NamedTuple
 
@@ -11,15 +18,6 @@ from polhode.papers._figure import labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, LABELS, draw_over_time, legend_beside, over_time
-
-TITLE = "Free body: rates by Newmark's method with steps of up to a turn"
-CAPTION = """
-The components of the angular velocity in the body by NMB with the steps 5, 4, 2 and 1/8, for 100 s (the paper does
-not tell how long), one below the other. Compared with them at the step 5 are the methods of the report that the
-paper refers to: the implicit midpoint rule (IMR), Lie-Poisson splitting (LP2, here MR2) and discrete Moser-Veselov of
-the orders 2, 4 and 6. True motion circulates about the first axis: that rate keeps its sign, the others change it
-twice a period. Periods are means over a longer run.
-"""
 
 STEPS = (5.0, 4.0, 2.0, 0.125)
 LONG = 4000.0

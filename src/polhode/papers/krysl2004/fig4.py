@@ -1,19 +1,17 @@
-"""Figure 4: the error of the attitude of the free body against the step."""
+"""Free body: error of the attitude at t = 100 against the step
 
-from functools import partial
-
-from polhode._arrays import Floats
-from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, convergence, drawn_convergence, errors_of, orders_of, ratios
-
-TITLE = "Free body: error of the attitude at t = 100 against the step"
-CAPTION = """
 The 2-norm of the error of the attitude matrix at t = 100, with the steps 8, 4, 2, ..., 1/256; the last step of the run
 with 8 is 4. The reference is the exact motion; the paper's is a run with the step 0.001. Besides NMB, SW and LS, which
 the caption of the paper names, there is AKW, of which its text speaks, with Cayley's map and with an exact turn of the
 attitude, and SWd, the variant of SW with which its remarks on the energy fit. Runs whose equations could not be solved
 are left out.
 """
+
+from functools import partial
+
+from polhode._arrays import Floats
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._common import FREE, convergence, drawn_convergence, errors_of, orders_of, ratios
 
 METHODS = ("NMB", "SW", "SWd", "LewisSimo", "AKW", "AKWexp")
 STEPS = tuple(2.0**k for k in range(3, -9, -1))

@@ -1,4 +1,10 @@
-"""Figure 5: the error of the momentum of the free body against the step."""
+"""Free body: error of the body momentum at t = 100 against the step
+
+The 2-norm of the error of the momentum in the body at t = 100, with the steps 8, 4, 2, ..., 1/256 (the paper has the
+last four of them for NMB alone, or so it seems); the last step of the run with 8 is 4. The reference is the exact
+motion. LP2 is MR2, DMV and DMV4 are discrete Moser-Veselov, which cannot make large steps; SWd is the variant of
+SW with which the paper's remarks on the energy fit.
+"""
 
 from functools import partial
 
@@ -7,14 +13,6 @@ import numpy as np
 from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004 import _common as common
-
-TITLE = "Free body: error of the body momentum at t = 100 against the step"
-CAPTION = """
-The 2-norm of the error of the momentum in the body at t = 100, with the steps 8, 4, 2, ..., 1/256 (the paper has the
-last four of them for NMB alone, or so it seems); the last step of the run with 8 is 4. The reference is the exact
-motion. LP2 is MR2, DMV and DMV4 are discrete Moser-Veselov, which cannot make large steps; SWd is the variant of
-SW with which the paper's remarks on the energy fit.
-"""
 
 METHODS = ("NMB", "SW", "SWd", "LewisSimo", "MR2", "IMR", "DMV2", "DMV4")
 STEPS = tuple(2.0**k for k in range(3, -9, -1))

@@ -1,4 +1,4 @@
-"""Figure 6: the angular velocities of a book that is tossed."""
+"""Book toss: angular velocities in the body, NMB and SW"""
 
 from functools import partial
 
@@ -10,7 +10,6 @@ from polhode.papers.krysl2004 import _common as common
 from polhode.papers.krysl2004._common import COARSE, DRAWN, LONG, RELEASE, RELEASES
 from polhode.solution import Solution
 
-TITLE = "Book toss: angular velocities in the body, NMB and SW"
 CAPTION = f"""
 A book with the moments (5, 10, 1) is spun up from rest by 20 N m about x, its axis of the intermediate moment, until
 the release; in the step after that an impulse of 0.2 N m s about y disturbs it. Steps 0.05 (circles) and 0.001

@@ -1,4 +1,4 @@
-"""Figure 7: the angular momentum in space of a book that is tossed."""
+"""Book toss: angular momentum in space, NMB and SW"""
 
 from functools import partial
 
@@ -6,7 +6,6 @@ from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.krysl2004 import _common as common
 from polhode.papers.krysl2004._common import COARSE, DRAWN, LONG, RELEASE, RELEASES
 
-TITLE = "Book toss: angular momentum in space, NMB and SW"
 CAPTION = f"""
 The angular momentum in space along the runs of figure 6: steps 0.05 (circles) and 0.001 (lines), NMB to the left, SW to
 the right, release at {RELEASE:g} s. Once the torques have ended it is constant in truth. Judged are the readings of

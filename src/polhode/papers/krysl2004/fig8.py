@@ -1,4 +1,10 @@
-"""Figure 8: the Hamiltonian of the Lagrangian top."""
+"""Lagrangian top: error of the Hamiltonian with NMB
+
+Left: the change of the Hamiltonian, relative to its exact value, with NMB and the step 0.05 up to t = 100. The paper
+gives M l g = 9.81 sqrt(3)/2 alone; moments (7/8, 7/8, 2/8), a spin of 1 and a tilt of pi/16 are those of the heavy top
+in DiffMan's example 9, which has the same M l g. Right: the largest error in the same time for other spins and tilts of
+that body; dashed the half percent of the paper.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,14 +15,6 @@ from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, lagrangian_top, largest, relative_energy
 from polhode.solution import Solution
-
-TITLE = "Lagrangian top: error of the Hamiltonian with NMB"
-CAPTION = """
-Left: the change of the Hamiltonian, relative to its exact value, with NMB and the step 0.05 up to t = 100. The paper
-gives M l g = 9.81 sqrt(3)/2 alone; moments (7/8, 7/8, 2/8), a spin of 1 and a tilt of pi/16 are those of the heavy top
-in DiffMan's example 9, which has the same M l g. Right: the largest error in the same time for other spins and tilts of
-that body; dashed the half percent of the paper.
-"""
 
 HALF_PERCENT = 0.005
 TILTS = (TILT, 0.3, 1.0)

@@ -1,4 +1,10 @@
-"""Figure 9: the momentum of the Lagrangian top along its axis."""
+"""Lagrangian top: error of the momentum along its axis, with and without orthogonality
+
+The projection of the spatial momentum R m on the axis R e3 of the top of figure 8, with NMB and the step 0.05: its
+change, with an attitude matrix that is multiplied by the turn of every step, and with one that is orthogonal at every
+step, here because it comes from a quaternion of unit length. Below: how far R^T R is from the identity. What is less
+than 1e-17, zero included, is drawn as 1e-17.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,14 +15,6 @@ from polhode.core.types import Quat
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._tops import END, STEP, WEIGHT, Steps, lagrangian_top, largest
-
-TITLE = "Lagrangian top: error of the momentum along its axis, with and without orthogonality"
-CAPTION = """
-The projection of the spatial momentum R m on the axis R e3 of the top of figure 8, with NMB and the step 0.05: its
-change, with an attitude matrix that is multiplied by the turn of every step, and with one that is orthogonal at every
-step, here because it comes from a quaternion of unit length. Below: how far R^T R is from the identity. What is less
-than 1e-17, zero included, is drawn as 1e-17.
-"""
 
 EPS = float(np.finfo(float).eps)
 QUICK_SECONDS = 10.0

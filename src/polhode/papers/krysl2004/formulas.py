@@ -1,4 +1,9 @@
-"""Sections 2.3 and 2.6 and appendix A: formulas (33) and (43), and the start of HSTAGM."""
+"""Printed formulas against differences: dexp (33), Newton's tangent (43), the start of HSTAGM
+
+For drawn rotation vectors, rates, accelerations and moments: by how much (33) misses the derivative of the exponential
+that (31) defines, and (43) the derivative of (42), both relative to the derivative; as printed and mended. Derivatives
+are central differences.
+"""
 
 from typing import Any
 
@@ -12,12 +17,6 @@ from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FAST_TOP, SLOW_TOP
 from polhode.papers.krysl2004._literal_midpoint import about_vertical, weight
 
-TITLE = "Printed formulas against differences: dexp (33), Newton's tangent (43), the start of HSTAGM"
-CAPTION = """
-For drawn rotation vectors, rates, accelerations and moments: by how much (33) misses the derivative of the exponential
-that (31) defines, and (43) the derivative of (42), both relative to the derivative; as printed and mended. Derivatives
-are central differences.
-"""
 SEED, DRAWS = 11, 40
 SPACING = 1e-6
 """The spacing of the differences, whose error is some 1e-9."""

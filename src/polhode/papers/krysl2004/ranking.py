@@ -1,4 +1,10 @@
-"""Introduction and conclusions: is NMB among the best explicit methods?"""
+"""All problems of the paper: errors of the explicit methods against each other
+
+Errors of the explicit methods and of AKW at a step where all of them converge, as multiples of the error of NMB: left
+of the momentum in the body, right of the attitude matrix. Free body: step 1/16, t = 100; fast top: 0.001 and 10; slow
+top: 0.01 and 10; soft wall, with the torque as printed and with the opposite sign: 0.01 and 10. LP2, MR2 here, is the
+symplectic splitting into turns about the axes, which the paper shows for the free body alone.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,13 +15,6 @@ from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004 import _common as common
 from polhode.problem import Problem
 
-TITLE = "All problems of the paper: errors of the explicit methods against each other"
-CAPTION = """
-Errors of the explicit methods and of AKW at a step where all of them converge, as multiples of the error of NMB: left
-of the momentum in the body, right of the attitude matrix. Free body: step 1/16, t = 100; fast top: 0.001 and 10; slow
-top: 0.01 and 10; soft wall, with the torque as printed and with the opposite sign: 0.01 and 10. LP2, MR2 here, is the
-symplectic splitting into turns about the axes, which the paper shows for the free body alone.
-"""
 LATE = "needs the steps and times of the paper's problems"
 
 METHODS = ("NMB", "SW", "HSTAGM", "MR2", "AKW")

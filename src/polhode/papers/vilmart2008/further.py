@@ -1,4 +1,10 @@
-"""An addition to figures 1 and 2: the exact flow of this library on the same test."""
+"""Further: Exact and ExactPolished on the test of figures 1 and 2
+
+An addition: the change of the energy (left) and of the first component of the momentum in space (right) as in figure 2,
+for the exact flow in the form that this library prefers (Exact, top) and with the low halves of the state carried along
+(ExactPolished, bottom). Below, states are drawn as a solution holds them, rounded to doubles: the band of the energy is
+that rounding. Statements about ExactPolished are about the end, with the low halves.
+"""
 
 from functools import partial
 
@@ -9,13 +15,6 @@ from polhode.papers._figure import panels
 from polhode.papers._study import Claim, Data, Size, claim
 from polhode.papers.vilmart2008._common import LONG_RUNS, SHOWN, H, bundle, drawn_trajectories, growth, walk
 
-TITLE = "Further: Exact and ExactPolished on the test of figures 1 and 2"
-CAPTION = """
-An addition: the change of the energy (left) and of the first component of the momentum in space (right) as in figure 2,
-for the exact flow in the form that this library prefers (Exact, top) and with the low halves of the state carried along
-(ExactPolished, bottom). Below, states are drawn as a solution holds them, rounded to doubles: the band of the energy is
-that rounding. Statements about ExactPolished are about the end, with the low halves.
-"""
 LATE = LONG_RUNS
 METHODS = {"exact": "Exact", "polished": "ExactPolished"}
 WHERE = "our addition"

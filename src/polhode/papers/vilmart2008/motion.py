@@ -1,4 +1,9 @@
-"""Sections 2 and 3: the motion of the test, its period, its first integrals, and errors of the phase."""
+"""The test motion: 822 periods, and the sign of equation (2)
+
+Left: the angular momentum of the water molecule from the start (4), over two of its periods. Right: how far the
+momentum in space, Qy, is from where it was if the attitude follows equation (2) as it is printed, and with the opposite
+sign; both integrated with Runge-Kutta's method of order 4 along the exact momentum. The paper has no such picture.
+"""
 
 from typing import Any
 
@@ -12,12 +17,6 @@ from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, START, STEPS, WATER, H, invariants
 
-TITLE = "The test motion: 822 periods, and the sign of equation (2)"
-CAPTION = """
-Left: the angular momentum of the water molecule from the start (4), over two of its periods. Right: how far the
-momentum in space, Qy, is from where it was if the attitude follows equation (2) as it is printed, and with the opposite
-sign; both integrated with Runge-Kutta's method of order 4 along the exact momentum. The paper has no such picture.
-"""
 MOMENTS = np.array(WATER.moments)
 PERIODS, STEPS_A_PERIOD = 2, 600
 PHASE_ERROR = 1e-8

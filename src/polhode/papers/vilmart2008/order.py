@@ -1,4 +1,9 @@
-"""Section 5: the order of the preprocessed discrete Moser-Veselov map."""
+"""Preprocessed Moser-Veselov: orders 2 to 10 in momentum and attitude
+
+Errors of the momentum (left) and of the attitude matrix (right) at t = 12 against the step, for the discrete
+Moser-Veselov map (DMV2) and its preprocessed forms; the body and the start of the paper, against the exact motion. The
+paper has no such picture. Orders are slopes over the steps at which round-off does not show.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,12 +13,6 @@ from polhode.papers._measure import end_states, free_end, matrix, slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import START, WATER
 
-TITLE = "Preprocessed Moser-Veselov: orders 2 to 10 in momentum and attitude"
-CAPTION = """
-Errors of the momentum (left) and of the attitude matrix (right) at t = 12 against the step, for the discrete
-Moser-Veselov map (DMV2) and its preprocessed forms; the body and the start of the paper, against the exact motion. The
-paper has no such picture. Orders are slopes over the steps at which round-off does not show.
-"""
 WHERE = "section 5"
 METHODS = ("DMV2", "PDMV4", "PDMV6", "PDMV8", "PDMV10")
 ORDERS = (2, 4, 6, 8, 10)

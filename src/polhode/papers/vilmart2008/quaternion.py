@@ -1,4 +1,12 @@
-"""Section 5: quaternions need not be normalised."""
+"""Quaternions that are not normalised lose nothing
+
+The preprocessed Moser-Veselov map of order 10 without compensated summation, each step multiplying the quaternion by
+(1, c), a million steps of 0.01 from 100 starts as in figure 1. What becomes of the quaternion then differs: nothing
+(its norm grows), a power of two brings it back near 1, its norm is corrected once it is off by 2^-48, or it is
+normalised at every step. Left: the norm of the first, from (4). Right: deviation (bars) and mean (crosses, with twice
+the standard error) of the components of the momentum in space at the end. The paper says that nothing is lost, and
+draws nothing.
+"""
 
 import os
 from collections.abc import Callable
@@ -19,15 +27,6 @@ from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, STEPS, WATER, H, invariants, starts, walk
 
-TITLE = "Quaternions that are not normalised lose nothing"
-CAPTION = """
-The preprocessed Moser-Veselov map of order 10 without compensated summation, each step multiplying the quaternion by
-(1, c), a million steps of 0.01 from 100 starts as in figure 1. What becomes of the quaternion then differs: nothing
-(its norm grows), a power of two brings it back near 1, its norm is corrected once it is off by 2^-48, or it is
-normalised at every step. Left: the norm of the first, from (4). Right: deviation (bars) and mean (crosses, with twice
-the standard error) of the components of the momentum in space at the end. The paper says that nothing is lost, and
-draws nothing.
-"""
 WHERE = "section 5"
 COUNT = 100
 STRETCHES = 10

@@ -1,4 +1,9 @@
-"""An addition to figure 1: what walks in Algorithm 4.1, and what does not."""
+"""Further: of the two invariants of Algorithm 4.1 one walks, the other settles
+
+An addition: the squares d1^2 = y1^2 + c1 y2^2 and d3^2 = c2 y2^2 + y3^2, which Algorithm 4.1 keeps, in 200 000 steps of
+0.01 from the starts of figure 1. C is half their sum, and the energy a sum of multiples of them. Left: the change of
+d1^2, right: that of d3^2. In colour what leaves the frame.
+"""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,12 +13,6 @@ from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, WATER, H, starts
 
-TITLE = "Further: of the two invariants of Algorithm 4.1 one walks, the other settles"
-CAPTION = """
-An addition: the squares d1^2 = y1^2 + c1 y2^2 and d3^2 = c2 y2^2 + y3^2, which Algorithm 4.1 keeps, in 200 000 steps of
-0.01 from the starts of figure 1. C is half their sum, and the energy a sum of multiples of them. Left: the change of
-d1^2, right: that of d3^2. In colour what leaves the frame.
-"""
 LATE = LONG_RUNS
 COUNT, STEPS, ROWS = 200, 200_000, 100
 I1, I2, I3 = (float(i) for i in WATER.moments)
