@@ -295,13 +295,10 @@ class GyrostatMotion(FreeMotion):
 
     @property
     def modulus(self) -> Any:
-        """It is not defined for gyrostats."""
+        """It is not defined for gyrostats, nor is `complementary_modulus`."""
         raise self._undefined("the modulus", "separatrix_distance says how near the separatrix is")
 
-    @property
-    def complementary_modulus(self) -> Any:
-        """It is not defined for gyrostats."""
-        raise self._undefined("the complementary modulus", "separatrix_distance says how near the separatrix is")
+    complementary_modulus = modulus
 
     @property
     def separatrix_distance(self) -> Any:

@@ -1,57 +1,8 @@
 """Scenario files: a run written down in TOML.
 
-    title = "A fast top"                # optional
-    epoch = "2026-01-31T12:00:00"       # optional: the instant of t = 0, kept in the result,
-    time_system = "UTC"                 # in UTC (if nothing is said), TAI, TT, TDB or GPS
-
-    [body]                              # one of moments, tensor, name
-    moments = [5.0, 5.0, 1.0]           # kg m^2
-    rotor = [0.0, 0.0, 0.2]             # optional: a constant internal angular momentum in body axes, kg m^2/s
-    wheels_locked = true                # optional: they contain the spin inertias of the wheels and rings of [torque]
-
-    [initial]                           # one of omega, omega_deg, momentum
-    omega = [0.0, 0.0, 50.0]            # rad/s, in body axes
-    rotation_vector = [0.3, 0.0, 0.0]   # at most one of quaternion, matrix, rotation_vector(_deg), mrp, and
-                                        # euler(_deg) = {sequence = "ZYX", angles = [10, 20, 30]}
-    state = [0.1]                       # the numbers that torques carry, if they do: a list, or a table by their names
-
-    [torque]                            # optional; `polhode torques` lists the models
-    model = "HeavyTop"                  # or "file.py:function", with parameters = [...]; compiled = false: as it is
-    weight = 20.0
-    scale = 0.5                         # optional, for every model: times a number,
-    during = [0.0, 5.0]                 # and only between these times; [[torque]] tables, several, are a sum
-
-    [run]
-    t_span = [0.0, 10.0]                # s
-    step = 1e-3                         # or rtol = 1e-9, the error of the answer: then method may be left out
-    method = "MR2"                      # `polhode methods` lists them
-    samples = 1000                      # at most one of every, t_eval, samples
-
-    [[event]]                           # optional, any number of them: a quantity passes a value
-    quantity = "pointing_angle_deg(z, [0, 0, 1])"   # or function = "file.py:g", a zero of g(t, q, w)
-    value = 30.0
-    direction = 1                       # 1: rising, -1: falling, 0: both
-    terminal = true                     # the run ends there
-
-    [output]                            # optional
-    file = "fast_top.nc"                # or .csv, .parquet
-    formats = ["csv"]                   # the same result once more, as a table, under the same name
-    plot = true
-    quantities = ["euler_deg(ZXZ)", "pointing_angle_deg(z, [0, 0, 1])"]  # each a panel of the plot, columns of tables
-
-    [ensemble]                          # optional: many bodies; the tables above describe the nominal one
-    count = 1000
-    seed = 1                            # the sample of body k depends on the seed and on k, not on the count
-    omega = {kind = "Normal", sd = 0.1} # for moments, rotor, omega, attitude, parameters, state: a distribution of
-    attitude = {kind = "Attitude", sd = 0.05}   # polhode.samples, around the nominal value unless another mean is
-                                        # given; of a sum of torques, parameters are those of one part:
-                                        # {part = "control", kind = ...}
-    reduce.rate = "omega.mean(body)"    # optional: reductions to keep, as written with `polhode.quantity`
-    reduce.worst = "energy_error.max(time).quantile(0.99, body)"
-    reduce.lean = "pointing_angle_deg(z, [0, 0, 1]).max(time)"
-
-docs/reference/scenario.md lists every key. Unknown keys are errors everywhere. Messages begin with the path of the key
-they are about.
+The classes below are its tables, and their fields its keys: [body], [initial], [torque], [run], [[event]], [output] and
+[ensemble]. `polhode new` writes one to begin with, examples/ has many, and docs/reference/scenario.md lists every key.
+Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
 
 A scenario can name a Python file of your own, "file.py:function". To load the scenario executes that file, like any
 script: run only scenarios that you trust. The file is executed last, when everything else has been checked, and only
@@ -889,27 +840,20 @@ def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[
     return path, name
 
 
-def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
-    """Returns the Python file and the name of the function in it, checked as far as possible without executing it."""
+def _checked_file(
+    key: str, table: _Torque, directory: Path, trust: bool
+) -> tuple[Path, str, tuple[float, ...], bool]:  # fmt: skip
+    """Returns file and function of a torque, its parameters, and whether to compile it; executes nothing."""
     settings = table.model_extra or {}
     path, name = _checked_python(f"{key}.model", table.model, directory, trust)
     if unknown := settings.keys() - set(_SETTINGS):
         raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
-    _parameters(key, settings)
-    _is_compiled(key, settings)
-    return path, name
+    values = _validated(tuple[float, ...], settings.get("parameters", ()), key, "parameters")
+    return path, name, values, _validated(bool, settings.get("compiled", True), key, "compiled")
 
 
 _SETTINGS = ["parameters", "compiled"]
 """What a scenario can say of a torque in a Python file."""
-
-
-def _is_compiled(key: str, settings: dict[str, Any]) -> bool:
-    return _validated(bool, settings.get("compiled", True), key, "compiled")  # type: ignore[no-any-return]
-
-
-def _parameters(key: str, settings: dict[str, Any]) -> tuple[float, ...]:
-    return _validated(tuple[float, ...], settings.get("parameters", ()), key, "parameters")  # type: ignore[no-any-return]
 
 
 def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any]) -> Torque:
@@ -917,17 +861,15 @@ def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, mo
 
     A file that several torques name is executed for the first of them; `modules` has those that were.
     """
-    path, name = _checked_file(key, table, directory, trust)
+    path, name, values, compiled = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
     found = _found(f"{key}.model", path, name, modules)
-    values = _parameters(key, settings)
     if isinstance(found, Torque) and "compiled" in settings:
         raise _Problems(f"{key}.compiled: {name} is a torque already: say it there, as in @torque(compiled=False)")
     if isinstance(found, CustomTorque):
         return found.with_parameters(values) if "parameters" in settings else found
     if isinstance(found, Torque) and not settings:
         return found
-    compiled = _is_compiled(key, settings)
     return _checked(f"{key}.model", lambda: torque(found, parameters=values, compiled=compiled))  # type: ignore[no-any-return]
 
 

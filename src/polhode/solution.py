@@ -655,10 +655,10 @@ class Solution(WithAttitudes, Turning):
         more rows than a segment has. `epoch` is the instant of t = 0, in `time_system`, if it was not stored by
         `with_epoch`.
         """
-        from polhode.io.ccsds_write import write_aem
+        from polhode.io.ccsds_write import write_history
 
-        return write_aem(
-            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+        return write_history(
+            "AEM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
             frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 
@@ -673,10 +673,10 @@ class Solution(WithAttitudes, Turning):
         All is as for `to_aem`, but that times are seconds from the epoch, and that an ACM cannot say how to
         interpolate: the interpolation for which rows are chosen stands among its comments. `read_aem` reads it.
         """
-        from polhode.io.ccsds_write import write_acm
+        from polhode.io.ccsds_write import write_history
 
-        return write_acm(
-            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+        return write_history(
+            "ACM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
             frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 

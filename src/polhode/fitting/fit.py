@@ -113,7 +113,9 @@ def fit(
     if given is None and not omegas:
         raise ValueError("one attitude shows no rate: give omega=, a guess of it")
     q = attitude_at_start(known) if attitude is None else _check.quaternion("attitude", attitude)
-    first = Trial(body, omegas[0] if given is None else given, _identity() if q is None else q, acting)
+    first = Trial(
+        body, omegas[0] if given is None else given, np.array([1.0, 0.0, 0.0, 0.0]) if q is None else q, acting
+    )
     span = float(known.t[-1] - known.t[0])
     natural = rate or (1.0 / span if span > 0.0 else 1.0)  # of a body at rest: a radian in all the time
     sizes = Sizes(natural, natural * float(body.moments.max()))
@@ -136,10 +138,6 @@ def fit(
     if attitude is not None and wanted.has("attitude") and (seen := attitude_at_start(known)) is not None:
         starts += [Trial(one.body, one.omega, seen, acting) for one in starts]
     return _result(search(starts, others), search, state=state, rtol=rtol, is_free=is_free)
-
-
-def _identity() -> Floats:
-    return np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def _result(found: Found, search: Search, *, state: Any, rtol: float, is_free: bool) -> Fit:

@@ -49,7 +49,9 @@ def column_faults(trial: Trial, noise: Noise | None) -> Iterator[Fault]:
     allowed = max(LEAST_DIFFERENCE, 0.0 if noise is None else 20.0 * (noise.rate + noise.attitude))
     for raw in trial.log.conserved:
         stated, name = raw.values[rows], ", ".join(raw.names)
-        left, factor, off = min((_compared(stated, one, raw.kind == "energy") for one in made[raw.kind]), key=_left)
+        left, factor, off = min(
+            (_compared(stated, one, raw.kind == "energy") for one in made[raw.kind]), key=lambda found: found[0]
+        )
         if left > allowed:
             k = int(rows[np.argmax(off > allowed)])
             yield Fault(
@@ -65,10 +67,6 @@ def column_faults(trial: Trial, noise: Noise | None) -> Iterator[Fault]:
 
 def _norms(x: Floats) -> Floats:
     return np.asarray(np.sqrt((x * x).sum(axis=1)))
-
-
-def _left(found: tuple[float, float, Floats]) -> float:
-    return found[0]
 
 
 def _compared(stated: Floats, made: Floats, may_be_shifted: bool) -> tuple[float, float, Floats]:

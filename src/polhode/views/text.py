@@ -13,20 +13,13 @@ def printable(text: str, *, keep: str = "\n") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c in keep or c.isprintable() or _is_seen(c) else _escaped(c) for c in text)
+    seen = (c in keep or c.isprintable() or (unicodedata.category(c) not in _SILENT and c != "\x7f") for c in text)
+    return "".join(c if s else c.encode("unicode_escape").decode("ascii") for c, s in zip(text, seen, strict=True))
 
 
 def one_line(text: str) -> str:
     """Returns the text as one line that can be printed."""
     return printable(text, keep="")
-
-
-def _is_seen(c: str) -> bool:
-    return unicodedata.category(c) not in _SILENT and c != "\x7f"
-
-
-def _escaped(c: str) -> str:
-    return c.encode("unicode_escape").decode("ascii")
 
 
 def cell_width(text: str) -> int:
