@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from polhode.io.netcdf import Contents
 
 
+Table = dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]
+"""Dimensions, values and attributes of arrays, by their names."""
 MOST_MESSAGES = 1000
 """Failed bodies whose message is kept; the others have their status."""
 
@@ -563,10 +565,10 @@ class Ensemble(WithAttitudes):
 
         return ensemble_of(path, netcdf.read(path, ENSEMBLE_ARRAYS), torque)
 
-    def _more_arrays(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+    def _more_arrays(self) -> Table:
         """Returns what a file needs besides the table, so that the same ensemble can be made of it."""
         each = ("body",)
-        found: dict[str, tuple[tuple[str, ...], Any, dict[str, str]]] = {
+        found: Table = {
             "rows": (each, self.rows, {"long_name": "number of rows before a body failed"}),
             "steps": (each, self.steps, {"long_name": "number of steps"}),
             "evaluations": (each, self.evaluations, {"long_name": "number of torque evaluations"}),
@@ -614,75 +616,52 @@ class Ensemble(WithAttitudes):
         }  # fmt: skip
         return about | ({} if problem.every is None else {"every": problem.every})
 
-    def table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+    def table(self) -> Table:
         """Returns dimensions, values and attributes of what is written to files and tables, by name."""
         vectors, rows = ("body", "time", "component"), ("body", "time")
         moments = np.broadcast_to(self.start.bodies.moments, (len(self), 3))
-        return {
-            "time": (("time",), self.t, attributes_of("time")),
-            "component": (("component",), np.array(["x", "y", "z"]), attributes_of("component")),
-            "quaternion_component": (
-                ("quaternion_component",), np.array(["w", "x", "y", "z"]), attributes_of("quaternion_component"),
-            ),
+        found: Table = {
+            **_known("time", ("time",), self.t),
+            **_known("component", ("component",), np.array(["x", "y", "z"])),
+            **_known("quaternion_component", ("quaternion_component",), np.array(["w", "x", "y", "z"])),
             "moments": (("body", "axis"), moments, {"long_name": "principal moments of inertia", "units": "kg m2"}),
             **start_arrays(self.start),
-            "quaternion": ((*rows, "quaternion_component"), self.quaternion, attributes_of("quaternion")),
-            "momentum": (vectors, self.momentum, attributes_of("momentum")),
-            "omega": (vectors, self.omega, attributes_of("omega")),
-            "kinetic_energy": (rows, self.kinetic_energy, attributes_of("kinetic_energy")),
+            **_known("quaternion", (*rows, "quaternion_component"), self.quaternion),
+            **_known("momentum", vectors, self.momentum),
+            **_known("omega", vectors, self.omega),
+            **_known("kinetic_energy", rows, self.kinetic_energy),
             "status": (("body",), self.status, {"long_name": "0: the end was reached"}),
             "t_last": (("body",), self.t_last, {"long_name": "last time that was reached", "units": "s"}),
-            **self._stops(),
-            **self._carried(),
-            **self._estimates(),
-            **self._event_table(),
-        }  # fmt: skip
-
-    def _carried(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        if not self.state_names:
-            return {}
-        names = np.array(self.state_names)
-        return {
-            "state_name": (("state_name",), names, attributes_of("state_name")),
-            "state": (("body", "time", "state_name"), self.state, attributes_of("state")),
         }
+        if self.stopped_by is not None:
+            about = {"long_name": "number of the terminal event that ended a motion; -1: none"}
+            found["stopped_by"] = (("body",), self.stopped_by, about)
+        if self.state_names:
+            found |= _known("state_name", ("state_name",), np.array(self.state_names))
+            found |= _known("state", (*rows, "state_name"), self.state)
+        if self.error_estimate is not None:
+            about = {"long_name": "estimate of the largest error", "units": "1"}
+            found["error_estimate"] = (("body",), self.error_estimate, about)
+        return found | self._event_table()
 
-    def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
+    def _event_table(self) -> Table:
         """Returns the rows of all events, one event after the other; nothing if no event happened."""
         rows = [e.t.size for e in self.events]
         if not sum(rows):
             return {}
-        number = np.repeat(np.arange(len(rows)), rows)
 
         def joined(name: str) -> Any:
             return np.concatenate([getattr(e, name) for e in self.events])
 
         at = ("event",)
-        carried: dict[str, tuple[tuple[str, ...], Any, dict[str, str]]] = {}
-        if self.state_names:
-            carried["event_state"] = ((*at, "state_name"), joined("state"), attributes_of("event_state"))
         return {
-            **carried,
-            "event_number": (at, number, attributes_of("event_number")),
+            **(_known("event_state", (*at, "state_name"), joined("state")) if self.state_names else {}),
+            **_known("event_number", at, np.repeat(np.arange(len(rows)), rows)),
             "event_body": (at, joined("body"), {"long_name": "number of the body", "units": "1"}),
-            "event_time": (at, joined("t"), attributes_of("event_time")),
-            "event_quaternion": (
-                (*at, "quaternion_component"), joined("quaternion"), attributes_of("event_quaternion"),
-            ),
-            "event_momentum": ((*at, "component"), joined("momentum"), attributes_of("event_momentum")),
-        }  # fmt: skip
-
-    def _stops(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        if self.stopped_by is None:
-            return {}
-        about = {"long_name": "number of the terminal event that ended a motion; -1: none"}
-        return {"stopped_by": (("body",), self.stopped_by, about)}
-
-    def _estimates(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        if self.error_estimate is None:
-            return {}
-        about = {"long_name": "estimate of the largest error", "units": "1"}
-        return {"error_estimate": (("body",), self.error_estimate, about)}
+            **_known("event_time", at, joined("t")),
+            **_known("event_quaternion", (*at, "quaternion_component"), joined("quaternion")),
+            **_known("event_momentum", (*at, "component"), joined("momentum")),
+        }
 
     def _about(self) -> dict[str, str | float]:
         plan, torque = self.plan, self.problem.torque
@@ -690,6 +669,11 @@ class Ensemble(WithAttitudes):
         if self.events:
             about["events"] = json.dumps([e.name for e in self.events])
         return about
+
+
+def _known(name: str, dimensions: tuple[str, ...], data: Any) -> Table:
+    """Returns an array whose long name and unit are those of all files."""
+    return {name: (dimensions, data, attributes_of(name))}
 
 
 ENSEMBLE_ARRAYS = (

@@ -249,24 +249,11 @@ def _scaled(message: Message, q: Floats, lines: Sequence[int]) -> Floats:
 
 # --- AEM -----------------------------------------------------------------------------------------------------------
 
-_META = frozenset(
-    [
-        "OBJECT_NAME",
-        "OBJECT_ID",
-        "CENTER_NAME",
-        "REF_FRAME_A",
-        "REF_FRAME_B",
-        "TIME_SYSTEM",
-        "START_TIME",
-        "USEABLE_START_TIME",
-        "USEABLE_STOP_TIME",
-        "STOP_TIME",
-        "ATTITUDE_TYPE",
-        "EULER_ROT_SEQ",
-        "INTERPOLATION_METHOD",
-        "INTERPOLATION_DEGREE",
-    ]
-)
+_META = frozenset({
+    "OBJECT_NAME", "OBJECT_ID", "CENTER_NAME", "REF_FRAME_A", "REF_FRAME_B", "TIME_SYSTEM", "START_TIME",
+    "USEABLE_START_TIME", "USEABLE_STOP_TIME", "STOP_TIME", "ATTITUDE_TYPE", "EULER_ROT_SEQ", "INTERPOLATION_METHOD",
+    "INTERPOLATION_DEGREE",
+})  # fmt: skip
 _META_KEYS = {
     "1.0": _META | {"ATTITUDE_DIR", "QUATERNION_TYPE", "RATE_FRAME"},
     "2.0": _META | {"ANGVEL_FRAME"},

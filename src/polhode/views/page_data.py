@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._arrays import Floats, angles, to_space
-from polhode._interrupts import is_from_handler
+from polhode._interrupts import attempted, is_from_handler
 from polhode.attitudes import pointing_angle
 from polhode.body import Body
 from polhode.core.types import Depends
@@ -230,9 +230,7 @@ def _in_span(t_span: Span, first: float, last: float, name: str) -> tuple[float,
     low, high = min(first, last), max(first, last)
     if a < low or b > high:
         raise ValueError(f"t_span ({a:g}, {b:g}) is not within the run {name!r}, which goes from {low:g} to {high:g} s")
-    if a == b:
-        raise ValueError(f"t_span must have a length, but begins and ends at {a:g} s")
-    return a, b
+    return _any_span(t_span)
 
 
 def _moments(body: Body) -> str:
@@ -414,24 +412,15 @@ class SolutionRun(Run):
         place = np.minimum(np.searchsorted(s.t, t, sorter=order), max(s.t.size - 1, 0))
         if order is not None:
             place = order[place]
-        try:
-            return _with_rows(s, place) if s.t.size and (s.t[place] == t).all() else s.at(t)
-        except Exception as problem:
-            if is_from_handler(problem):
-                raise
-            return None
+        known = s.t.size and (s.t[place] == t).all()
+        return attempted(lambda: _with_rows(s, place) if known else s.at(t), None)
 
     def torques(self) -> Floats | None:
         """Returns the torque in each row; None: the body is free, or the file keeps no function."""
         if self.is_free or self._in_rows is None or self.solution.torque.depends is Depends.NOTHING:
             return None
-        try:
-            found = self._in_rows.torque_of()
-        except Exception as problem:
-            if is_from_handler(problem):
-                raise
-            return None
-        return found if np.isfinite(found).all() else None
+        found = attempted(self._in_rows.torque_of, None)
+        return found if found is not None and np.isfinite(found).all() else None
 
     def further_curves(self) -> list[Curve]:
         """Returns errors of what should be conserved, and carried numbers."""
@@ -449,12 +438,7 @@ class SolutionRun(Run):
         return [*self._errors(seen), *self._carried(seen)]
 
     def _errors(self, seen: Solution) -> list[Curve]:
-        try:
-            errors = seen.invariant_errors
-        except Exception as problem:  # the potential is the user's code
-            if is_from_handler(problem):
-                raise
-            return []
+        errors: dict[str, Floats] = attempted(lambda: seen.invariant_errors, {})  # the potential is the user's code
         found = []
         for key, names in (
             ("energy_error", ("energy", "energy in turning axes")),
@@ -674,10 +658,8 @@ def _difference(a: Run, b: Run, k: int) -> dict[str, Any] | None:
 
 def attitudes(run: Run, t: Floats) -> Floats:
     """Returns unit quaternions of the true motion, or along arcs where it is not known."""
-    try:
-        q = run.states(t)[0]
-    except Exception as problem:
-        if is_from_handler(problem):
-            raise
+    found = attempted(lambda: run.states(t), None)
+    if found is None:
         return slerp(run.rows.t, run.rows.quaternion, t)
+    q = found[0]
     return np.asarray(q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None])

@@ -23,7 +23,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from polhode._arrays import Floats, apply_by_blocks, lengths, to_space
-from polhode._interrupts import is_from_handler
+from polhode._interrupts import attempted
 from polhode.attitudes import AttitudeQuantity
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.views.thinning import FLOOR, thinned
@@ -76,6 +76,14 @@ class Picture(Figure):
         display(Image(self._repr_png_()))  # type: ignore[no-untyped-call]
         if is_open and is_below_cell:
             sys.modules["matplotlib.pyplot"].close(self)  # or it would be shown again at the end of the cell
+
+
+def blank(width: float, height: float, title: str, **options: Any) -> Picture:
+    """Returns an empty picture with a title, which is text and no formula; sizes are in inches."""
+    figure = Picture(figsize=(width, height), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, fontsize=13, parse_math=False, **options)
+    return figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,12 +230,8 @@ def between_rows(s: Solution) -> Solution:
         return s
     parts = np.maximum(np.ceil(turns / FINE_TURN), 1.0).astype(np.intp)
     times = np.concatenate([np.linspace(a, b, n, endpoint=False) for a, b, n in zip(t[:-1], t[1:], parts, strict=True)])
-    try:
-        return s.at(np.append(times, t[-1]))
-    except Exception as problem:  # a file keeps no function, a function may raise anything: rows are joined by lines
-        if is_from_handler(problem):
-            raise
-        return s
+    # A file keeps no function, and a function may raise anything: then rows are joined by lines.
+    return attempted(lambda: s.at(np.append(times, t[-1])), s)
 
 
 MOST_MARKS = 60
@@ -248,10 +252,8 @@ def draw(
         made += [panel_of("state", motion)] if solution.state_names else []
     made = [one for panel in made for one in (by_size(panel) if panel.is_rate else [panel])]
     made += [panel_of(q, motion) for q in quantities]
-    figure = Picture(figsize=(9, 0.7 + 2.6 * max(len(made), 2)), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(9, 0.7 + 2.6 * max(len(made), 2), _title(solution))
     axes = figure.subplots(len(made), 1, sharex=True, squeeze=False)[:, 0]
-    figure.suptitle(_title(solution), fontsize=13, parse_math=False)
     for ax, panel in zip(axes, made, strict=True):
         fill(ax, motion.t, panel)
         _mark(ax, solution, motion, panel)

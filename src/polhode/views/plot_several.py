@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from polhode._arrays import angles
 from polhode.views.page_data import SolutionRun, attitudes, distinct
@@ -17,8 +16,8 @@ from polhode.views.plot import (
     PURPLE,
     VERMILION,
     Panel,
-    Picture,
     between_rows,
+    blank,
     fill,
     finish_panel,
     panel_of,
@@ -55,10 +54,8 @@ def draw(
             label = panels[0].label if len(components) == 1 else f"{key}: {panels[0].label}"
             curves = [(k, motions[k].t, panel.curves[key]) for k, panel in enumerate(panels) if key in panel.curves]
             rows.append(("\n(".join(label.rsplit(" (", 1)), curves, panels[0]))
-    figure = Picture(figsize=(9, 0.9 + 1.9 * max(len(rows), 2)), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(9, 0.9 + 1.9 * max(len(rows), 2), title)
     axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
-    figure.suptitle(title, fontsize=13, parse_math=False)
     called = distinct(list(names))
     for ax, (label, curves, panel) in zip(axes, rows, strict=True):
         for k, t, y in curves:
