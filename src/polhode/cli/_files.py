@@ -16,6 +16,8 @@ from polhode.cli._terminal import is_terminal, print_text
 from polhode.views.text import printable
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from polhode import Ensemble, Reduced
     from polhode.solution import Solution
 
@@ -113,6 +115,13 @@ def keep(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:
         return _keep_elsewhere(file, force, save, failure)
     except ValueError as problem:  # more than the format can hold
         return Kept(problem=f"cannot save the result: {problem}")
+
+
+def keep_picture(figure: Figure, file: Path, force: bool) -> Kept:
+    """Saves a picture as `keep` does."""
+    from polhode.views.plot import save
+
+    return keep(file, force, lambda place, replaced: save(figure, place, overwrite=replaced))
 
 
 def _keep_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, unwritable
+from polhode.cli._files import keep, keep_picture, unwritable
 from polhode.cli._signals import not_stopped, stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, show_progress, stop
 from polhode.cli.run import TRUST_HELP
@@ -105,14 +105,12 @@ def _report(comparison: Comparison, title: str, files: list[Path], force: bool) 
     """Prints the table, then saves the comparison: if saving fails, the numbers have been seen."""
     from dataclasses import replace
 
-    from polhode.views.plot import save
-
     say(comparison.table())
     comparison = replace(comparison, title=title)
     figure = comparison.plot()
     data, *pictures = files
     kept = [keep(data, force, lambda file, force: comparison.save(file, overwrite=force))]
-    kept += [keep(p, force, lambda file, force: save(figure, file, overwrite=force)) for p in pictures]
+    kept += [keep_picture(figure, p, force) for p in pictures]
     for one in kept:
         if one.problem:
             say(f"polhode: {one.problem}", err=True)

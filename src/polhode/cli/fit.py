@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, unwritable
+from polhode.cli._files import keep_picture, unwritable
 from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
@@ -108,10 +108,7 @@ def fit(
         say(made)
     code = 0 if made.converged else FAILED
     if plot is not None:
-        from polhode.views.plot import save
-
-        figure = made.plot()
-        kept = keep(plot, force, lambda file, force: save(figure, file, overwrite=force))
+        kept = keep_picture(made.plot(), plot, force)
         if kept.problem:
             say(f"polhode: {kept.problem}", err=True)
             code = FAILED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, unwritable
+from polhode.cli._files import keep_picture, unwritable
 from polhode.cli._problem import UNPHYSICAL_HELP
 from polhode.cli._terminal import FAILED, echo_json, print_table, say, stop
 
@@ -81,10 +81,7 @@ def free(
         rows = np.column_stack([states.t, states.omega * per_radian, states.quaternion])
         print_table(headers, [tuple(f"{x:.12g}" for x in row) for row in rows.tolist()])
     if plot is not None:
-        from polhode.views.plot import save
-
-        figure = motion.plot()
-        kept = keep(plot, force, lambda file, force: save(figure, file, overwrite=force))
+        kept = keep_picture(motion.plot(), plot, force)
         if kept.problem:
             stop(kept.problem, FAILED)
         say(f"plotted as {kept.file}", err=as_json)

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode import ensemble, simulate
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode._simulate import check_accepted
 from polhode.body import Body
-from polhode.ensembles.ensemble import Ensemble
 from polhode.free import FreeMotion
 from polhode.integration.loop import SimulationFailed, solve
 from polhode.methods import Method, find
@@ -90,19 +89,3 @@ def timed(jobs: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, f
             if k > 0:
                 best[name] = min(best[name], time.perf_counter() - clock)
     return best
-
-
-__all__ = [
-    "Ensemble",
-    "end_states",
-    "ensemble",
-    "free_end",
-    "integrate",
-    "matrix",
-    "pose",
-    "reference",
-    "simulate",
-    "slope",
-    "tight",
-    "timed",
-]

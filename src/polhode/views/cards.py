@@ -192,38 +192,31 @@ def start_table(
 def method_record(method: Method) -> dict[str, Any]:
     """Returns a method for programs to read: the columns of the table under names of their own."""
     home = family(method)
-    momentum, attitude = method.orders(free=False)
-    free_momentum, free_attitude = method.orders(free=True)
     return {
         "name": method.name,
         "family": home.name if home else None,
         "package": home.package if home else None,
         "summary": method.summary,
-        "order": {"momentum": momentum, "attitude": attitude},
-        "order_when_free": {"momentum": free_momentum, "attitude": free_attitude},
-        "keeps": _names(method.keeps) if method.accepts else [],
-        "keeps_when_free": _names(method.keeps_when_free),
+        **_promises(method, method),
         "accepts": _names(method.accepts),
         "accepts_rotor": method.accepts_rotor,
         "steps_systems": method.steps_systems,
         "takes_state": method.takes_state,
-        "with_rotor": _record_with_rotor(method) if method.accepts_rotor else None,
+        "with_rotor": _promises(method, method.promises(rotor=True)) if method.accepts_rotor else None,
         "cost": cost(method),
         "options": {option.name: option.default for option in method.options},
         "cite": [key for key in method.cite.split(",") if key],
     }
 
 
-def _record_with_rotor(method: Method) -> dict[str, Any]:
-    """Returns what a method promises for bodies with a rotor, under the names of `method_record`."""
-    declared = method.promises(rotor=True)
-    (momentum, attitude), (free_momentum, free_attitude) = declared.orders(free=False), declared.orders(free=True)
-    return {
-        "order": {"momentum": momentum, "attitude": attitude},
-        "order_when_free": {"momentum": free_momentum, "attitude": free_attitude},
-        "keeps": _names(declared.keeps) if method.accepts else [],
-        "keeps_when_free": _names(declared.keeps_when_free),
+def _promises(method: Method, declared: Any) -> dict[str, Any]:
+    """Returns what a method promises, of itself or for bodies with a rotor."""
+    orders = {
+        name: dict(zip(("momentum", "attitude"), declared.orders(free=free), strict=True))
+        for name, free in (("order", False), ("order_when_free", True))
     }
+    kept = {"keeps": _names(declared.keeps) if method.accepts else []}
+    return orders | kept | {"keeps_when_free": _names(declared.keeps_when_free)}
 
 
 def _names(value: enum.Flag) -> list[str]:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.free import FreeMotion
 from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers._measure import simulate
 from polhode.papers._study import Data, named
 from polhode.solution import Solution
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
-from polhode.papers._measure import simulate, slope
+from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout import task2, task3
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, energy_error

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.free import FreeMotion
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
-from polhode.papers._measure import simulate
 from polhode.papers._study import Claim, Data, Size, claim, named
 
 BODY = Body([40.5, 40.6, 50.0])

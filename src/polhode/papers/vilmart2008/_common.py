@@ -6,12 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.ensembles.ensemble import Ensemble, ensemble
 from polhode.methods import Method
-from polhode.papers._figure import COLOURS, labelled
+from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._measure import slope
 from polhode.papers._study import Data, Size, named
 
@@ -204,3 +205,17 @@ def bundle(axes: Axes, t: Any, x: Any, unit: float, ylabel: str, title: str, leg
         axes.plot(t, sign * deviation, color=COLOURS[0], linewidth=2.4, label="± deviation" if sign > 0 else None)
     labelled(axes, "time (s)", ylabel, title)
     axes.legend(fontsize=8, loc=legend, framealpha=0.85)
+
+
+def drawn_bundles(
+    data: Data, units: Mapping[str, float], titles: Mapping[tuple[str, str], str], cut: str = ""
+) -> Figure:
+    """Draws energy and momentum over time, a row for each way; of `cut` without the last row, which has low halves."""
+    figure, axes = panels(2, 2, width=11.5, height=8.0)
+    labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
+    for row, (way, unit) in zip(axes, units.items(), strict=True):
+        for ax, what in zip(row, SHOWN, strict=True):
+            label = rf"{labels[what]}   ($10^{{{np.log10(unit):.0f}}}$)"
+            rows = slice(None, -1) if way == cut else slice(None)
+            bundle(ax, data["t"][rows], data[f"{way}_{what}"][:, rows], unit, label, titles[way, what])
+    return figure

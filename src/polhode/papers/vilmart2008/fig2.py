@@ -10,11 +10,18 @@ which blurs them by some tenths of 2.2e-16. (The paper's caption speaks of 200 s
 from functools import partial
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import panels
 from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.vilmart2008._common import LONG_RUNS, SAID, SHOWN, H, bundle, drawn_trajectories, growth, walk
+from polhode.papers.vilmart2008._common import (
+    LONG_RUNS,
+    SAID,
+    SHOWN,
+    H,
+    drawn_bundles,
+    drawn_trajectories,
+    growth,
+    walk,
+)
 
 WHERE = "section 5 and figure 2"
 LATE = LONG_RUNS
@@ -24,6 +31,13 @@ WALKS = {
     "compensated": "With compensated summation they walk at random as well",
 }
 run = partial(drawn_trajectories, METHODS)
+UNITS = {"plain": 1e-13, "compensated": 1e-15}
+TITLES = {
+    (way, what): f"{name}: {SAID[what]}"
+    for way, name in (("plain", "standard"), ("compensated", "compensated summation"))
+    for what in SHOWN
+}
+plot = partial(drawn_bundles, units=UNITS, titles=TITLES)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -68,17 +82,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="below eps h sqrt(N) in every component",
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws four panels in the paper's places."""
-    figure, axes = panels(2, 2, width=11.5, height=8.0)
-    labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
-    units = {"plain": 1e-13, "compensated": 1e-15}
-    for row, way in zip(axes, METHODS, strict=True):
-        for ax, what in zip(row, SHOWN, strict=True):
-            unit = units[way]
-            label = rf"{labels[what]}   ($10^{{{np.log10(unit):.0f}}}$)"
-            title = "standard" if way == "plain" else "compensated summation"
-            bundle(ax, data["t"], data[f"{way}_{what}"], unit, label, f"{title}: {SAID[what]}")
-    return figure

@@ -9,16 +9,17 @@ that rounding. Statements about ExactPolished are about the end, with the low ha
 from functools import partial
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from polhode.papers._figure import panels
 from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.vilmart2008._common import LONG_RUNS, SHOWN, H, bundle, drawn_trajectories, growth, walk
+from polhode.papers.vilmart2008._common import LONG_RUNS, SHOWN, H, drawn_bundles, drawn_trajectories, growth, walk
 
 LATE = LONG_RUNS
 METHODS = {"exact": "Exact", "polished": "ExactPolished"}
 WHERE = "our addition"
 run = partial(drawn_trajectories, METHODS)
+UNITS = {"exact": 1e-13, "polished": 1e-16}
+TITLES = {(way, what): f"{method}: {what}" for way, method in METHODS.items() for what in SHOWN}
+plot = partial(drawn_bundles, units=UNITS, titles=TITLES, cut="polished")
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -47,17 +48,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="below a hundredth of eps for the energy and 10 eps for the momentum, after a million steps",
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws the same panels as figure 2."""
-    figure, axes = panels(2, 2, width=11.5, height=8.0)
-    labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
-    units = {"exact": 1e-13, "polished": 1e-16}
-    for row, (name, method) in zip(axes, METHODS.items(), strict=True):
-        for ax, what in zip(row, SHOWN, strict=True):
-            unit = units[name]
-            label = rf"{labels[what]}   ($10^{{{np.log10(unit):.0f}}}$)"
-            rows = slice(None, -1) if name == "polished" else slice(None)  # the last row has its low halves
-            bundle(ax, data["t"][rows], data[f"{name}_{what}"][:, rows], unit, label, f"{method}: {what}")
-    return figure
