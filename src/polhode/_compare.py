@@ -203,10 +203,7 @@ class Comparison:
         return self.table()
 
     def plot(self, *paths: str | os.PathLike[str]) -> Figure:
-        """Draws error against cost, and energy error over time, as a Matplotlib figure.
-
-        It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws error against cost and energy error over time, and saves the figure at each of the paths."""
         from polhode.views.plot import finished
         from polhode.views.plot_compare import draw
 

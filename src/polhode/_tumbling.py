@@ -72,10 +72,7 @@ def _relabelling(body: Body, k: int) -> Floats:
 
 
 def _frame(momentum: Floats) -> Floats:
-    """Returns the axes with Z along the momentum, (..., 4).
-
-    They are turned by the longitude of the momentum about Z, and then by its distance from Z about Y.
-    """
+    """Axes with Z along the momentum: Z turned by its longitude, then Y by its distance from Z, (..., 4)."""
     x, y, z = columns(momentum)
     across = np.hypot(x, y)
     has_longitude = across > POLE_TOLERANCE * np.abs(z)

@@ -87,10 +87,7 @@ class Nutation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FreeState(WithAttitudes):
-    """The state of one or many free bodies at one or many times.
-
-    Arrays have an axis of motions if there are many, then the axes of the times, then components.
-    """
+    """The state of free bodies: arrays have the axis of motions, if there are many, the axes of times, components."""
 
     t: Floats
     quaternion: Floats
@@ -373,10 +370,7 @@ class FreeMotion(Turning):
         return np.maximum(0.0, digits)
 
     def sensitivity(self, elapsed: Floats) -> Floats:
-        """Returns about how much the state changes per relative change of a number given, after these times.
-
-        There is a row for each motion. This is a guide, not a bound.
-        """
+        """Roughly the change of the state per relative change of a given number, after these times: a row a motion."""
         c = self._c
         spin, lam = self._column("spin"), self._column("lam")
         time = np.abs(elapsed)[None, :]
@@ -599,10 +593,7 @@ class FreeMotion(Turning):
     # --- curves
 
     def polhode(self, count: int = 400) -> Floats:
-        """Returns the curve of the angular velocity in body axes: `count` points, of which the last is the first.
-
-        On the separatrix it is the one branch that the motion follows, from end to end.
-        """
+        """The curve of the rate in body axes, closed by its last point; on the separatrix one branch, end to end."""
         n = _count("count", count, 2)
         c = self._c
         around = np.linspace(0.0, 2.0 * math.pi, n)
@@ -635,10 +626,7 @@ class FreeMotion(Turning):
         return self.at(t).spatial_omega
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draws the polhode on the inertia ellipsoid and the herpolhode in the invariable plane.
-
-        Returns a Matplotlib figure. With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws polhode and herpolhode as a Matplotlib figure, which a path saves as PNG, SVG or PDF, too."""
         if self._shape:
             raise ValueError("a picture shows one motion: take one with motion[i].plot()")
         from polhode.views.plot import finished

@@ -121,10 +121,7 @@ _OWN_ROWS = ("_motions", "_moments", "_axes", "_scale", "_momentum_scale")
 
 
 class GyrostatMotion(FreeMotion):
-    """The motion of gyrostats, or of bodies some of which are gyrostats, in closed form: see `FreeMotion`.
-
-    Bodies without a rotor are left to a `FreeMotion` of their own, with all its bits.
-    """
+    """The motion of gyrostats in closed form: see `FreeMotion`, which bodies among them without a rotor have."""
 
     _plain: FreeMotion | None
     """The motions of bodies without a rotor."""
@@ -277,10 +274,7 @@ class GyrostatMotion(FreeMotion):
 
     @property
     def mean_precession_rate(self) -> Any:
-        """The mean rate at which the rotor's axis precesses about the angular momentum, rad/s.
-
-        In a steady rotation it is |w|, on the separatrix the limit that the motion approaches.
-        """
+        """The mean precession rate of the rotor's axis, rad/s; |w| if steady, on the separatrix its limit."""
         return self._given(self._g.precession * self._scale, "mean_precession_rate")
 
     @property
@@ -363,10 +357,7 @@ class GyrostatMotion(FreeMotion):
     # --- curves
 
     def polhode(self, count: int = 400) -> Floats:
-        """Returns the curve of the angular velocity in body axes: `count` points, of which the last is the first.
-
-        On the separatrix it is the one branch that the motion follows, from end to end.
-        """
+        """The curve of the rate in body axes, closed by its last point; on the separatrix one branch, end to end."""
         n = _count("count", count, 2)
         own = np.array([self._curve(i, n) for i in range(len(self._motions))])
         others = None if self._plain is None else self._plain.polhode(n)

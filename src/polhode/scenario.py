@@ -857,10 +857,7 @@ _SETTINGS = ["parameters", "compiled"]
 
 
 def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any]) -> Torque:
-    """Returns the torque made from a function in a Python file of the user's, which is executed like any script.
-
-    A file that several torques name is executed for the first of them; `modules` has those that were.
-    """
+    """The torque of a function in a Python file, which is executed once for all: `modules` has those that were."""
     path, name, values, compiled = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
     found = _found(f"{key}.model", path, name, modules)

@@ -685,10 +685,7 @@ class Solution(WithAttitudes, Turning):
         epoch: Any = None, time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
         originator: str = "POLHODE", overwrite: bool = False,
     ) -> None:  # fmt: skip
-        """Writes attitude, rate and inertia tensor at one time as an APM, a CCSDS file of version 2.0.
-
-        The time `t` is the end of the run if none is given; the rest is as for `to_aem`.
-        """
+        """Writes attitude, rate and inertia tensor at a time, or the end, as a CCSDS APM 2.0; else as `to_aem`."""
         from polhode.io.ccsds_write import write_apm
 
         write_apm(
@@ -823,10 +820,7 @@ def table_columns(
     rows: dict[str, Any], state_names: Sequence[str], state: Floats, quantities: Sequence[AttitudeQuantity],
     quaternion: Floats,
 ) -> list[Column]:  # fmt: skip
-    """Returns arrays of many rows as columns: those of `rows`, what the torque carries, and quantities of attitudes.
-
-    A carried number whose name another column has gets the prefix `state_`.
-    """
+    """Columns of `rows`, carried numbers (`state_` before a taken name) and quantities of attitudes."""
     parts = {3: "xyz", 4: "wxyz"}
     found = [
         column

@@ -151,10 +151,7 @@ def _is_stack(value: Any) -> bool:
 
 
 def _each(kernel: Callable[..., Any], *arguments: tuple[Any, int]) -> Any:
-    """Applies a kernel to one set of arguments, or to every set of a stack; each comes with its number of components.
-
-    The components of a single vector may be arrays themselves: polhode evaluates potentials so, many rows at once.
-    """
+    """Applies a kernel to arguments with their numbers of components: single, with arrays in them, or stacks."""
     if not any(_is_stack(value) for value, _ in arguments):
         for value, count in arguments:
             if len(value) != count:

@@ -259,10 +259,7 @@ class Store:
             raise PlanError(f"{what} of {self.path} is missing or damaged ({why}): {REMEDY}") from None
 
     def create(self, table: Table, count: int, part_bodies: int, attributes: Mapping[str, Any]) -> None:
-        """Writes the group and its arrays: those over bodies have room for all, with one chunk for each part.
-
-        Parts that are there already, by another process that makes the same, are kept.
-        """
+        """Writes the group and its arrays, one chunk for each part; parts that another process has made are kept."""
         files: dict[str, Any] = {}
         staged = self._zarr.storage.MemoryStore(files)
         root = self._zarr.create_group(staged, zarr_format=3)

@@ -112,10 +112,7 @@ class Tree(Generic[N]):
 
 
 class Sums:
-    """The numbers, means and sums of squares about them of some bodies; `squares` is None where only means are wanted.
-
-    Two of them are joined so that nothing cancels. [chan1983]
-    """
+    """Numbers, means and sums of squares about them (None: only means), joined without cancellation. [chan1983]"""
 
     def __init__(self, n: Any, mean: Any, squares: Any, *, matrix: bool) -> None:
         self.n, self.mean, self.squares, self.matrix = n, mean, squares, matrix
@@ -255,10 +252,7 @@ class Total:
 
 
 class Fold:
-    """Applies a function of the user's to one block after the other.
-
-    With `join` it is applied to each block apart, and what it makes of them is joined as sums are.
-    """
+    """Applies a user's function block by block; with `join`, to each block alone, and joins the results as sums."""
 
     def __init__(
         self, function: Callable[[Any, Any], Any], start: Any, join: Callable[[Any, Any], Any] | None = None
@@ -446,10 +440,7 @@ class Quantiles:
 
 
 def quantiles_of(x: Floats, n: Any, levels: tuple[float, ...]) -> Floats:
-    """Returns quantiles of columns that are sorted along the first axis, with NaN behind the n numbers of each.
-
-    Between two numbers they are interpolated.
-    """
+    """Quantiles, interpolated, of columns sorted along the first axis, with NaN behind the n numbers of each."""
     found = []
     for level in levels:
         position = level * np.maximum(n - 1, 0)
@@ -465,10 +456,7 @@ Accumulator = Kept | Moments | Extreme | Histogram | Fold | Quantiles
 
 
 def accumulator(kind: str | None, argument: Any, count: int, part: range | None = None) -> Accumulator:
-    """Returns an accumulator for all `count` bodies, or for a part of them, and one kind of reduction.
-
-    None keeps all rows.
-    """
+    """The accumulator for one kind of reduction of all `count` bodies, or of a part; kind None keeps all rows."""
     part = range(count) if part is None else part
     if kind is None:
         return Kept(len(part))

@@ -577,10 +577,7 @@ class Reduced(Mapping[str, Any]):
         return Dataset(variables, coordinates, self._attributes())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes what `to_xarray` holds to a NetCDF file, which appears whole or not at all.
-
-        Single numbers become attributes of the file.
-        """
+        """Writes what `to_xarray` holds to a NetCDF file, whole or not at all; single numbers become attributes."""
         from polhode.io import netcdf
 
         variables, single = dict[str, netcdf.Variable](), dict[str, str | float]()

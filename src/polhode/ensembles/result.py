@@ -416,10 +416,7 @@ class Ensemble(WithAttitudes):
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draws rates, kinetic energy and attitude over time, as median and bands over the bodies.
-
-        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws rates, energy and attitude over time, as median and bands over bodies; a path saves the figure, too."""
         from polhode.views.plot import finished
         from polhode.views.plot_many import Drawable, draw
 
@@ -478,10 +475,7 @@ class Ensemble(WithAttitudes):
     def to_parquet(
         self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), overwrite: bool = False
     ) -> None:  # fmt: skip
-        """Writes two Parquet files: the table of `to_dataframe`, and that of the bodies, as `to_csv` does.
-
-        It needs pyarrow: `pip install 'polhode[tables]'`.
-        """
+        """Writes two Parquet files, as `to_csv` does. It needs pyarrow: `pip install 'polhode[tables]'`."""
         self._check_names(path, overwrite)
         write_parquet(beside(path, "bodies"), self._body_columns(), self._about(), overwrite=overwrite)
         write_parquet(path, self._columns(quantities), self._about(), overwrite=overwrite)

@@ -33,10 +33,7 @@ class Source(Hashable, Protocol):
 
 
 class AlongOrbit:
-    """Polynomials of degree 7 through values at equal intervals.
-
-    The nodes are multiples of the interval, whatever the span: a run that goes on has the bits of a longer one.
-    """
+    """Polynomials of degree 7 through values at multiples of an interval, whatever the span of the run."""
 
     def __init__(self, source: Source, orbit: Path, t0: float, t1: float) -> None:
         self.step, self.error = _interval(source, orbit)

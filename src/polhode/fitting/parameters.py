@@ -86,10 +86,7 @@ def _named(kind: str, unit: str, moved: Changed, values: Read, scale: Callable[[
 
 
 def _moments(guess: Body, *, ratios: bool = False) -> Block:
-    """Returns the three principal moments, or two of them in units of the third, which then stays as in the guess.
-
-    They change by factors exp(x); the principal axes stay those of the guess.
-    """
+    """The principal moments, or two in units of the third: they change by factors exp(x), their axes stay."""
     axes, count = guess.axes, 2 if ratios else 3
 
     def moments(trial: Trial) -> Floats:

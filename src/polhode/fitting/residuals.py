@@ -155,10 +155,7 @@ def split(residuals: Residuals, values: Any) -> tuple[Floats, Floats]:
 
 
 def with_turned(v: Floats, change: Floats) -> Floats:
-    """Returns how the vector v of a turn changes when the turn is followed by a small one, in its own axes.
-
-    This is J_r(v)^-1 change [sola2018], for v (..., 3) and changes of the same shape.
-    """
+    """The change J_r(v)^-1 of the vector v of a turn by a small turn after it, in its own axes. [sola2018]"""
     angle = lengths(v)[..., None]
     with np.errstate(invalid="ignore", divide="ignore"):
         series = 1.0 / 12.0 + angle * angle / 720.0

@@ -97,10 +97,7 @@ class Search:
     _evaluations: int = 0
 
     def __call__(self, starts: Sequence[Trial], bodies: Sequence[Body]) -> Found:
-        """Returns the best fit from these starts; if none is good, from other bodies, too.
-
-        The starts differ in rate and attitude; the first span decides between them.
-        """
+        """The best fit from these starts, among which the first span decides; if none is good, from other bodies."""
         best = self._from(self._best_start(starts))
         if self._is_good(best) or not self._has_inertia:
             return replace(best, evaluations=self._evaluations)

@@ -109,10 +109,7 @@ class AttitudeState(WithAttitudes):
     version: str = ""
 
     def initial(self) -> dict[str, Any]:
-        """Returns what `simulate` needs to begin there: `simulate(body, torque, **state.initial(), ...)`.
-
-        The file must have rates, and its space frame must not turn.
-        """
+        """The start for `simulate(body, torque, **state.initial(), ...)`; needs rates, and a space frame that rests."""
         if self.omega is None:
             raise ValueError("the file has no rates: give omega= to simulate, and attitude=state.attitude")
         if not _INERTIAL.fullmatch(self.frames[0].upper()):

@@ -98,10 +98,7 @@ def write(path: AnyPath, variables: Mapping[str, Variable], attributes: Attribut
 
 
 def read(path: AnyPath, names: Collection[str] | None = None) -> Contents:
-    """Reads the attributes and the arrays of a file, all or the named ones. Strings come back as arrays of `str`.
-
-    A file with a checksum is compared with it, the arrays that are not named as well.
-    """
+    """Reads attributes and arrays, all or the named ones, text as `str`, and compares all with the checksum."""
     with open(path, "rb") as file:
         return _Reader(file, os.fspath(path), names).contents()
 

@@ -75,10 +75,7 @@ class _Trial:
 
 
 def choose(solution: Solution, tolerance: float, linear: bool, *, chords: bool = True) -> list[Segment]:
-    """Returns segments whose nodes are as few as give this tolerance, in rad, by `Solution.at`.
-
-    With `chords` a linear interpolation may also be that of the components of quaternions.
-    """
+    """Segments with the fewest nodes for a tolerance, in rad; `chords`: linear may mean quaternion components."""
     if not LEAST_TOLERANCE <= tolerance <= 1.0:
         raise ValueError(f"tolerance must be an angle between {LEAST_TOLERANCE:g} and 1 rad, not {tolerance:g}")
     fastest = max(float(lengths(solution.omega).max(initial=0.0)), float(np.linalg.norm(solution.problem.omega_start)))

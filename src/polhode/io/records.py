@@ -89,10 +89,7 @@ def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
 
 
 def torque_record(torque: Torque, body: Body) -> str:
-    """Returns a torque as JSON: the fields of a model or the parts of a sum, and what all torques have.
-
-    The latter is what can be kept without their functions.
-    """
+    """A torque as JSON: fields of a model, or parts of a sum, and what can be kept of any without functions."""
     record = _numbers(torque, body)
     if isinstance(torque, SumTorque):
         terms = [

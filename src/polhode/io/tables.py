@@ -45,10 +45,7 @@ class Column:
 
 
 def columns_of(name: str, data: Any, parts: Sequence[str], about: Mapping[str, str]) -> list[Column]:
-    """Returns an array with rows as columns: one, or one for each of its components, whose names are `parts`.
-
-    `about` has the long name and the unit, as in files.
-    """
+    """Columns of an array: one, or one for each of its `parts`; `about` has the long name and the unit."""
     long_name, units = about.get("long_name", ""), about.get("units", "")
     if not parts:
         return [Column(name, data, long_name, units)]
@@ -171,10 +168,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def check_format(path: AnyPath) -> str:
-    """Returns the ending of a file for results, without the dot; raises an error for any other ending.
-
-    Of Parquet it is checked that the library is there, before anything is computed.
-    """
+    """The ending of a file for results, without the dot, if it is known and, for Parquet, the library is there."""
     ending = PurePath(path).suffix.removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"{path} must end in .nc (NetCDF), .csv or .parquet, by which the format is known")

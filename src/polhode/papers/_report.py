@@ -119,10 +119,7 @@ def _turning(page: Path) -> str:
 
 @cache
 def small(picture: Path, made: int) -> bytes:
-    """Returns the picture in a palette of colours: a third of the size, with hardly a visible difference.
-
-    The page is written after each study, so earlier pictures are kept.
-    """
+    """The picture in a palette of colours, a third of the size; kept, since every study writes the page again."""
     from PIL import Image
 
     small = io.BytesIO()

@@ -65,10 +65,7 @@ ABOUT = 10**0.5
 
 
 def about(value: float, printed: float) -> bool:
-    """Whether a measured number has the order of a printed one: the rule for all papers, in both directions.
-
-    An error that is much smaller than the printed one does not reproduce it, unless a computed reason explains it.
-    """
+    """Whether two numbers have one order, in both directions: a far smaller error does not reproduce a printed one."""
     return bool(printed / ABOUT < value < printed * ABOUT)
 
 

@@ -250,10 +250,7 @@ def ahead(
     body: Body, torque: Torque, t: Floats, q: Floats, w: Floats, dt: Floats, steps: int, carried: Any = (),
     scale: float = 1.0,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Returns attitudes and rates a time dt after each row, by steps of the classical Runge-Kutta method.
-
-    The torque is multiplied by `scale`.
-    """
+    """Attitudes and rates a time dt after each row, by the classical Runge-Kutta method, torque times `scale`."""
     m, h = body.momentum(w), (dt / steps)[:, None]
 
     def slope(t: Floats, q: Floats, m: Floats) -> tuple[Floats, Floats]:

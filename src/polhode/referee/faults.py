@@ -56,10 +56,7 @@ class Fault:
 
 
 def find_faults(trial: Trial, words: str | None = None) -> tuple[Fault, ...]:
-    """Returns what is wrong with a log; nothing if its errors are those of a good integration, or of rounding.
-
-    `words` are what the user says of the conventions.
-    """
+    """What is wrong with a log beyond rounding and good integration; `words` are the user's on its conventions."""
     place = find_break(trial)
     broken = None if place is None else _broken(trial, place, words)
     if broken is not None and broken.certainty == "certain" and broken.since != 1:

@@ -94,10 +94,7 @@ def find_noise(trial: Trial) -> Noise | None:
 
 
 def _scatter(values: Floats) -> float:
-    """Returns the standard deviation of white noise in values that else are smooth, from their third differences.
-
-    The median of absolute differences is not led astray by a few rows that jump.
-    """
+    """The deviation of white noise in smooth values, by the median of third differences: jumps do not count."""
     d = np.diff(values, 3, axis=0)
     return float(np.median(np.abs(d))) / (0.6745 * math.sqrt(20.0))
 

@@ -47,10 +47,7 @@ APART = 10.0
 
 
 def defects(trial: Trial, begin: Any, end: Any) -> Floats:
-    """Returns how far some rows are from where others lead.
-
-    The attitude counts in rad, and the rate relative to the largest: the root of the sum of their squares.
-    """
+    """How far rows are from where others lead: attitudes in rad and relative rates, root of the sum of squares."""
     assert trial.w is not None
     begin, end = np.atleast_1d(begin), np.atleast_1d(end)
     q, t, model = trial.true.q if trial.q is None else trial.q, trial.t, trial.model

@@ -285,10 +285,7 @@ class Verdict:
         return f"{c.certainty}: the next best explains the motion {times} worse" if math.isfinite(c.ratio) else "given"
 
     def plot(self, *paths: AnyPath) -> Figure:
-        """Draws errors and drifts over time as a Matplotlib figure.
-
-        It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws errors and drifts over time, and saves the figure at each of the paths, by the ending of the name."""
         from polhode.views.plot import finished
         from polhode.views.plot_check import draw
 

@@ -131,10 +131,7 @@ def method_row(method: Method) -> tuple[str, ...]:
 
 
 def method_table(width: int | None, one: str = "polhode methods NAME") -> str:
-    """Returns a table of all methods under the headings of their families; width None means as wide as its content.
-
-    The last line says how to see `one` of them in full.
-    """
+    """A table of all methods by family, of this width or as wide as its content; its end says how to see `one`."""
     rows = {f: [method_row(m) for m in f.members] for f in families()}
     widths = [max(len(row[k]) for row in (HEAD, *(r for group in rows.values() for r in group))) for k in range(8)]
     if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
@@ -169,10 +166,7 @@ START_HEAD = ("method", "order", "takes", "choose it for")
 def start_table(
     width: int | None, every: str = "polhode methods --all", one: str = "polhode methods NAME"
 ) -> str:  # fmt: skip
-    """Returns the methods that a newcomer needs, a line each, by purpose. A width of None means no limit.
-
-    The last lines say how to see `every` method, and `one` in full.
-    """
+    """The methods for newcomers by purpose, within a width; the end says how to see `every` one, and `one`."""
     rows = start_rows()
     widths = [max(len(row[k]) for row in (START_HEAD, *chain.from_iterable(rows.values()))) for k in range(3)]
     margin = sum(widths) + 2 * len(widths)
@@ -488,10 +482,7 @@ def _field_docs(model: type[Torque]) -> dict[str, str]:
 
 
 def torque_example(model: type[Torque], *, explained: bool = False) -> str:
-    """Returns a [torque] table that works: defaults where they exist, plausible numbers elsewhere.
-
-    With `explained` a comment above each number says what it is.
-    """
+    """A [torque] table that works, with defaults or plausible numbers, and with `explained` their meanings."""
     hints = get_type_hints(model)
     docs = _field_docs(model) if explained else {}
     lines = [f'model = "{model.__name__}"']

@@ -638,10 +638,7 @@ def _title(runs: Sequence[Run], shown: Sequence[dict[str, Any]]) -> str:
 
 
 def _difference(a: Run, b: Run, k: int) -> dict[str, Any] | None:
-    """Returns the angle between the attitudes of two runs, along both true motions.
-
-    None: they share no time, or their bodies differ.
-    """
+    """The angle between two runs along their true motions; None: they share no time, or no body."""
     if a.body != b.body:
         return None
     first, last = max(a.shown_span[0], b.shown_span[0]), min(a.shown_span[1], b.shown_span[1])

@@ -106,10 +106,7 @@ def _system_panel(s: SystemSolution, name: str) -> Panel:
 
 
 def _direction(q: Floats, m: Floats) -> Drawable:
-    """Returns where a body axis points in space:
-
-    the one nearest to the momenta at the start, as in a single picture.
-    """
+    """Where the body axis nearest to the momenta at the start points in space."""
     at_start = np.abs(m[:, :1]).reshape(-1, 3)
     sizes = np.median(at_start, axis=0) if len(at_start) else np.zeros(3)
     axis = 2 - int(np.nan_to_num(sizes[::-1]).argmax())

@@ -7,10 +7,7 @@ _SILENT = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def printable(text: str, *, keep: str = "\n") -> str:
-    """Returns the text with every character that is not to be seen as its escape, such as \\x1b, but those to keep.
-
-    Texts from files and names of files may hold anything, also commands to the terminal.
-    """
+    """The text with escapes, such as \\x1b, for all that a terminal obeys and does not show, but for `keep`."""
     if text.isprintable():
         return text
     seen = (c in keep or c.isprintable() or (unicodedata.category(c) not in _SILENT and c != "\x7f") for c in text)

@@ -86,10 +86,7 @@ def legend_beside(axes: Any) -> None:
 def convergence(
     problem: Problem, methods: Sequence[str], steps: Sequence[float], t_end: float, literal: SpatialTorque | None = None
 ) -> Data:
-    """Returns the errors at the end, in the 2-norms of the paper; NaN where a run failed.
-
-    With the spatial torque `literal`, the literal midpoint rule is one more method.
-    """
+    """Errors at the end in 2-norms, NaN where a run failed; `literal` adds the literal midpoint rule."""
     momentum, attitude = reference(problem, t_end)
     methods = [*methods, *([LITERAL] if literal else [])]
     errors = np.full((2, len(methods), len(steps)), np.nan)
@@ -206,10 +203,7 @@ TOSSERS = ("NMB", "SW", "SWd")
 
 @cache
 def tossed(size: Size) -> Data:
-    """Returns how energy and momentum of the flying book change at the coarse step, by reading and method.
-
-    They are judged until `DRAWN`, `LONG` / 2 and `LONG`; the quick size has `DRAWN` only.
-    """
+    """Changes of energy and momentum of the flying book, by reading, method and end; quick: until `DRAWN`."""
     readings = [Toss()] if size.quick else list(tosses())
     ends = (DRAWN,) if size.quick else (DRAWN, LONG / 2, LONG)
     found = np.array([[_flight(reading, method, ends) for method in TOSSERS] for reading in readings])

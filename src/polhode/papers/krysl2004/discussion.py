@@ -91,10 +91,7 @@ def _defect(method: str, h: float, count: int = 0) -> float:
 
 
 def _halfway(count: int) -> tuple[float, float]:
-    """Returns the spread of the energy and of the length of I w, for NMB on the free body, half way through the steps.
-
-    The rate there is w + h a / 2, with which the body is turned. It follows the implicit midpoint rule.
-    """
+    """Spreads of energy and |I w| half way through steps of NMB, at the rate w + h a / 2 that turns the body."""
     steps = tops.Steps(FREE, "NMB")
     at, momenta = steps.begun(steps.start), []
     for _ in range(count):

@@ -186,10 +186,7 @@ Corner = Literal["upper left", "lower left"]
 
 
 def bundle(axes: Axes, t: Any, x: Any, unit: float, ylabel: str, title: str, legend: Corner = "upper left") -> None:
-    """Draws all trajectories, and in bold their mean and their standard deviation, on both sides of zero.
-
-    Trajectories that no walk explains are drawn, but do not count and may leave the frame.
-    """
+    """Draws trajectories, their mean and deviation; those that no walk explains do not count, and may leave it."""
     axes.plot(t, x.T * EPS / unit, color="0.78", linewidth=0.35, rasterized=True)
     alien = outlying(x[:, -1])
     if alien.any():
