@@ -51,7 +51,7 @@ class MomentumAngles(NamedTuple):
 
 
 def _reference(body: Body, reference: Any) -> int:
-    """Returns the index of the principal axis that is meant."""
+    """The index of the principal axis that is meant."""
     name = _check.choice("reference axis", reference, ("long", "short", "x", "y", "z"))
     if name in ("long", "short"):
         return int(np.argmin(body.moments) if name == "long" else np.argmax(body.moments))
@@ -61,12 +61,12 @@ def _reference(body: Body, reference: Any) -> int:
 
 
 def _cyclic(k: int) -> tuple[int, int, int]:
-    """Returns the three axes in cyclic order with k last."""
+    """The three axes in cyclic order with k last."""
     return (k + 1) % 3, (k + 2) % 3, k
 
 
 def _relabelling(body: Body, k: int) -> Floats:
-    """Returns the turn from (i, j, k) to the user's axes as a quaternion."""
+    """The turn from (i, j, k) to the user's axes as a quaternion."""
     cyclic = np.array({0: (0.5, 0.5, 0.5, 0.5), 1: (0.5, -0.5, -0.5, -0.5), 2: (1.0, 0.0, 0.0, 0.0)}[k])
     return product(body.axes_quaternion, cyclic)
 
@@ -87,7 +87,7 @@ def from_angles(
     kind: type[FreeMotion], body: Any, momentum: Any, phi: Any, theta: Any, psi: Any, reference: Any, degrees: bool,
     t0: float,
 ) -> FreeMotion:  # fmt: skip
-    """Returns the motion of `FreeMotion.from_momentum`."""
+    """The motion of `FreeMotion.from_momentum`."""
     bodies = [body] if isinstance(body, Body) else list(body)
     for one in bodies:
         if not isinstance(one, Body):
@@ -110,7 +110,7 @@ def from_angles(
 
 
 def _momentum(momentum: Any) -> Floats:
-    """Returns the momentum in space axes; a number is the size of one along Z."""
+    """The momentum in space axes; a number is the size of one along Z."""
     shape = _check.shape_of("momentum", momentum)
     if shape == ():
         return np.array([0.0, 0.0, _check.number("momentum", momentum, positive=True)])
@@ -123,7 +123,7 @@ def _momentum(momentum: Any) -> Floats:
 
 
 def _common(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """Returns the number of motions; () for a single one."""
+    """The number of motions; () for a single one."""
     stacked = {name: shape for name, shape in shapes.items() if shape}
     if len(set(stacked.values())) > 1 or any(len(shape) > 1 for shape in stacked.values()):
         listed = ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in stacked.items())
@@ -135,7 +135,7 @@ def _made(
     kind: type[FreeMotion], bodies: list[Body], k: list[int], momentum: Floats, attitude: Floats,
     shape: tuple[int, ...], t0: float,
 ) -> FreeMotion:  # fmt: skip
-    """Returns motions from momenta on the axes (i, j, k)."""
+    """Motions from momenta on the axes (i, j, k)."""
     count = shape[0] if shape else 1
     rows = np.broadcast_to(momentum, (count, 3))
     omega = np.empty((count, 3))
@@ -151,7 +151,7 @@ def _made(
 
 
 def angles_of(motion: FreeMotion, t: Any, reference: Any) -> MomentumAngles:
-    """Returns the angles of `FreeMotion.momentum_angles`."""
+    """The angles of `FreeMotion.momentum_angles`."""
     state = motion.at(t)
     given = motion.body
     bodies = list(given) if isinstance(given, tuple) else [given]
@@ -173,7 +173,7 @@ def from_periods(
     kind: type[FreeMotion], ratios: Any, P_psi: Any, P_phi: Any, mode: Any, reference: Any, phi: Any, psi: Any,
     direction: Any, t0: float,
 ) -> FreeMotion:  # fmt: skip
-    """Returns the motion of `FreeMotion.from_periods`."""
+    """The motion of `FreeMotion.from_periods`."""
     circled = MODES[_check.choice("mode", mode, MODES)]
     wanted: Any = _check.choice("reference axis", reference, ("long", "short"))
     bodies, single = _bodies(ratios)
@@ -214,7 +214,7 @@ def from_periods(
 
 
 def _bodies(ratios: Any) -> tuple[list[Body], bool]:
-    """Returns the bodies with these ratios of moments, and whether a single one was given."""
+    """The bodies with these ratios of moments, and whether a single one was given."""
     if isinstance(ratios, Body):
         return [ratios], True
     if isinstance(ratios, list | tuple) and ratios and all(isinstance(one, Body) for one in ratios):
@@ -235,7 +235,7 @@ def _bodies(ratios: Any) -> tuple[list[Body], bool]:
 
 
 def _positive(name: str, value: Any) -> Floats:
-    """Returns a period, or one for each motion."""
+    """A period, or one for each motion."""
     given = _check.floats(name, value, "be a period")
     if given.ndim > 1 or given.size == 0:
         raise ValueError(f"{name} must be a number, or a row of them, not of shape {given.shape}")
@@ -246,7 +246,7 @@ def _positive(name: str, value: Any) -> Floats:
 
 
 def _axes_of(body: Body, circled: str) -> tuple[Floats, tuple[int, int, int]]:
-    """Returns moments and indices of the circled axis, the intermediate one, and the other one."""
+    """Moments and indices of the circled axis, the intermediate one, and the other one."""
     order = np.argsort(body.moments, kind="stable")
     c, m, o = (int(i) for i in (order[::-1] if circled == "short" else order))
     moments = body.moments[[c, m, o]]
@@ -260,13 +260,13 @@ def _axes_of(body: Body, circled: str) -> tuple[Floats, tuple[int, int, int]]:
 
 
 def _components(tangent: Floats) -> tuple[Floats, Floats]:
-    """Returns the components of a vector of unit length whose ratio is given."""
+    """The components of a vector of unit length whose ratio is given."""
     size = np.hypot(1.0, tangent)
     return tangent / size, 1.0 / size
 
 
 def _rates(moments: Floats, c: Floats, s: Floats) -> Floats:
-    """Returns rates of motions with the momentum 1, when it lies in the plane of the circled and the intermediate axis.
+    """Rates of motions with the momentum 1, when it lies in the plane of the circled and the intermediate axis.
 
     There a small component along the circled axis says to full accuracy how near the separatrix is.
     """
@@ -274,7 +274,7 @@ def _rates(moments: Floats, c: Floats, s: Floats) -> Floats:
 
 
 def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: Any, circled: str) -> Floats:
-    """Returns the component of the momentum along the circled axis over that along the intermediate one.
+    """The component of the momentum along the circled axis over that along the intermediate one.
 
     P_psi / P_phi grows all the way from small oscillations about the circled axis to the separatrix, where it is
     infinite: the tangent is found by halving.
@@ -310,7 +310,7 @@ def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: A
 
 
 def _phase(moments: Floats, axes: tuple[int, int, int], k: int, c: float, s: float, psi: Any) -> tuple[Vec3, float]:
-    """Returns the momentum at the start on the axes (i, j, k), and psi.
+    """The momentum at the start on the axes (i, j, k), and psi.
 
     c and s are the components along the circled and the intermediate axis when there is no other. Without psi the
     motion starts there. All sums are of terms of one sign, so that nothing is lost near the separatrix.

@@ -182,7 +182,7 @@ class FreeMotion(Turning):
         cls, ratios: Any, P_psi: Any, P_phi: Any, mode: str, *, reference: Axis = "long", phi: float = 0.0,
         psi: float | None = None, direction: Any = (0.0, 0.0, 1.0), t0: float = 0.0,
     ) -> FreeMotion:  # fmt: skip
-        """Returns the motion of a tumbling body with two observed periods.
+        """The motion of a tumbling body with two observed periods.
 
         Energy and momentum follow from the periods and the ratios of the moments. For many motions at once, give rows
         of ratios, or rows of periods, or both.  [kaasalainen2001]
@@ -214,7 +214,7 @@ class FreeMotion(Turning):
         cls, body: Body | Sequence[Body], momentum: Any, *, phi: Any, theta: Any, psi: Any,
         reference: Reference = "long", degrees: bool = False, t0: float = 0.0,
     ) -> FreeMotion:  # fmt: skip
-        """Returns the motion with this angular momentum and these Euler angles about it at t0.
+        """The motion with this angular momentum and these Euler angles about it at t0.
 
         Any of the arguments may be stacks of one length.
 
@@ -237,7 +237,7 @@ class FreeMotion(Turning):
         return from_angles(cls, body, momentum, phi, theta, psi, reference, degrees, t0)
 
     def momentum_angles(self, t: Any, reference: Reference = "long") -> MomentumAngles:
-        """Returns phi, theta and psi about the angular momentum at one or many times, in radians.
+        """Phi, theta and psi about the angular momentum at one or many times, in radians.
 
         They are those of `from_momentum`. phi and psi lie between -pi and pi: `numpy.unwrap` joins them.
         """
@@ -290,11 +290,11 @@ class FreeMotion(Turning):
                 )
 
     def _other_sizes(self, greatest: Floats) -> dict[str, Floats]:
-        """Returns what else must be far from the ends of the range of floats."""
+        """What else must be far from the ends of the range of floats."""
         return {}
 
     def _of(self, number: int) -> str:
-        """Returns which motion is meant, for a message; nothing if there is only one."""
+        """Which motion is meant, for a message; nothing if there is only one."""
         return f" of motion {number}" if self._shape else ""
 
     # --- the state at any time
@@ -304,7 +304,7 @@ class FreeMotion(Turning):
     @overload
     def at(self, t: Any, *, proven: Literal[True]) -> ProvenState: ...
     def at(self, t: Any, *, proven: bool = False) -> FreeState | ProvenState:
-        """Returns the state at one or many times, in any order, before or after the start.
+        """The state at one or many times, in any order, before or after the start.
 
         The arrays of a state share one piece of memory, which is freed when none of them is used any more.
 
@@ -335,7 +335,7 @@ class FreeMotion(Turning):
         return proven_states(tensors, self._omega, self._quaternion, t, self.t0, self._shape)
 
     def at_checked(self, times: Floats) -> FreeState:
-        """Returns the state at times that are finite floats, without a warning: the numbers given are exact."""
+        """The state at times that are finite floats, without a warning: the numbers given are exact."""
         self._refuse_too_many_turns(times)
         return self._state(times)
 
@@ -345,7 +345,7 @@ class FreeMotion(Turning):
         return FreeState(t.reshape(times.shape), q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
 
     def _evaluated(self, times: Floats, t0: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Returns times, attitudes, rates and momenta as flat arrays in one piece of memory."""
+        """Times, attitudes, rates and momenta as flat arrays in one piece of memory."""
         motions, count = len(self._motions), times.size
         states = motions * count
         block = _block(count + 10 * states)
@@ -356,7 +356,7 @@ class FreeMotion(Turning):
         return t, q, w, m
 
     def digits(self, t: Any) -> Any:
-        """Returns about how many digits of the state at t the numbers given determine, if each is good to its last bit.
+        """About how many digits of the state at t the numbers given determine, if each is good to its last bit.
 
         Ten times the time costs one digit of the phase; near the separatrix digits are lost faster, because the time of
         the next flip depends on the distance from it. This is a guide, not a bound.
@@ -449,7 +449,7 @@ class FreeMotion(Turning):
         return self._shaped(_rotated(self._quaternion, self._momenta()))  # type: ignore[no-any-return]
 
     def _momenta(self) -> Floats:
-        """Returns the angular momenta at the start, in body axes."""
+        """The angular momenta at the start, in body axes."""
         return np.einsum("nij,nj->ni", self._tensor, self._omega)  # type: ignore[no-any-return]
 
     @cached_property
@@ -515,7 +515,7 @@ class FreeMotion(Turning):
             return self._shaped(2.0 * math.pi / (self._c.precession * self._scale))
 
     def observed_periods(self, reference: Axis = "long") -> ObservedPeriods:
-        """Returns P_phi and P_psi of a tumbling body, in either of the two conventions of observers.
+        """P_phi and P_psi of a tumbling body, in either of the two conventions of observers.
 
         phi is the angle by which the reference axis has precessed about the angular momentum. It does not grow evenly:
         P_phi is the time of one turn at its mean rate. psi is the angle about the reference axis; it repeats after
@@ -534,7 +534,7 @@ class FreeMotion(Turning):
         return ObservedPeriods(self._shaped(phi), self.period)
 
     def nutation(self, axis: Axis | None = None) -> Nutation:
-        """Returns the angle between an axis and the angular momentum: least, mean over time, greatest.
+        """The angle between an axis and the angular momentum: least, mean over time, greatest.
 
         `axis` is `long` (least moment), `short` (greatest moment), or by default the one that the momentum circles.
         The angle is measured from the end of the axis that is nearer to the momentum at the start. At rest it is NaN.
@@ -558,7 +558,7 @@ class FreeMotion(Turning):
         return Nutation(*(self._shaped(x) for x in (least, mean, greatest)))
 
     def _mean_nutation(self) -> Floats:
-        """Returns the mean angle of the circled axis, by the trapezoidal rule over a half period: it converges fast."""
+        """The mean angle of the circled axis, by the trapezoidal rule over a half period: it converges fast."""
         c = self._c
         out = np.full(len(c.kind), 0.5 * math.pi)
         for i in np.flatnonzero(c.K > 0.0):
@@ -571,7 +571,7 @@ class FreeMotion(Turning):
         return out
 
     def flip_times(self, count: int) -> Floats:
-        """Returns the first `count` times from the start on at which the body flips; infinity if there are no more.
+        """The first `count` times from the start on at which the body flips; infinity if there are no more.
 
         At a flip the component of the momentum along the intermediate axis changes its sign: near the separatrix, it is
         halfway between long stays at the two ends of that axis. Flips are half a period apart. On the separatrix there
@@ -613,7 +613,7 @@ class FreeMotion(Turning):
         return self._shaped(self._in_user_axes(y))  # type: ignore[no-any-return]
 
     def herpolhode(self, count: int = 1000, t: Any = None) -> Floats:
-        """Returns the curve of the angular velocity in space axes, in a plane perpendicular to the angular momentum.
+        """The curve of the angular velocity in space axes, in a plane perpendicular to the angular momentum.
 
         Its points are at the times given, or at `count` times over ten periods (ten turns if there is no period). In
         general the curve never closes.
@@ -653,7 +653,7 @@ class FreeMotion(Turning):
         return self._only(range(len(self))[operator.index(index)])
 
     def _only(self, i: int) -> FreeMotion:
-        """Returns motion i as a single one."""
+        """Motion i as a single one."""
         single = object.__new__(FreeMotion)
         single._shape, single.t0 = (), self.t0
         single._bodies = [self._bodies[i if len(self._bodies) > 1 else 0]]
@@ -674,7 +674,7 @@ class FreeMotion(Turning):
         return "\n".join(["FreeMotion", *(f"  {name:<8}{value}" for name, value in rows)])
 
     def _described(self) -> list[tuple[str, str]]:
-        """Returns the rows of the text of a single motion after those of its start."""
+        """The rows of the text of a single motion after those of its start."""
         return [
             ("mode", f"{self.mode}, {self.separatrix_distance:.3g} from the separatrix, modulus {self.modulus:.6g}"),
             ("period", f"{self.period:.8g} s in the body, precession {self.precession_period:.8g} s"),
@@ -688,7 +688,7 @@ class FreeMotion(Turning):
         return Constants(*self._motions[:, :CONSTANTS].T)
 
     def _column(self, name: Literal["spin", "lam"]) -> Floats:
-        """Returns a rate of each motion in rad/s, as a column."""
+        """A rate of each motion in rad/s, as a column."""
         c = self._c
         values = c.lam if name == "lam" else np.maximum(c.precession, c.transverse)
         rate: Floats = (values * self._scale)[:, None]
@@ -708,14 +708,14 @@ class FreeMotion(Turning):
         return flatness
 
     def _relabelled(self, elapsed: Floats) -> Floats:
-        """Returns y / G of a single motion, in relabelled axes, after these times."""
+        """Y / G of a single motion, in relabelled axes, after these times."""
         m, c = self._evaluated(elapsed, 0.0)[3].reshape(-1, 3), self._c
         y: Floats = (m @ self._axes[0])[:, _labels(c)[0]] / self._norm[0]
         y *= np.array([c.sign1[0], c.sign2[0], c.sign3[0]])
         return y
 
     def _in_user_axes(self, y: Floats) -> Floats:
-        """Returns rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
+        """Rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
         c = self._c
         signed = y * np.stack([c.i1 * c.sign1, c.i2 * c.sign2, c.i3 * c.sign3], axis=1)[:, None, :]
         principal = np.empty_like(signed)
@@ -740,7 +740,7 @@ def _rates(omega: Any) -> Floats:
 
 
 def _quaternions(attitude: Any) -> Floats:
-    """Returns a unit quaternion, or a stack of them."""
+    """A unit quaternion, or a stack of them."""
     if hasattr(attitude, "as_quat") and np.ndim(attitude.as_quat()) == 2:
         return np.roll(np.asarray(attitude.as_quat(), dtype=np.float64), 1, axis=-1)
     single = attitude is None or hasattr(attitude, "as_quat") or np.shape(attitude) in ((4,), (3, 3))
@@ -750,7 +750,7 @@ def _quaternions(attitude: Any) -> Floats:
 
 
 def _times(t: Any) -> tuple[Floats, float, float]:
-    """Returns times, the earliest and the latest; zeros if there are none."""
+    """Times, the earliest and the latest; zeros if there are none."""
     times = np.asarray(t) if isinstance(t, float) else _check.floats("t", t, "be a time or an array of times")
     if times.size == 0:
         return times, 0.0, 0.0
@@ -787,7 +787,7 @@ def _scaled(values: Floats) -> tuple[Floats, Any]:
 
 
 def _block(count: int) -> Floats:
-    """Returns an array of `count` numbers that are not set."""
+    """An array of `count` numbers that are not set."""
     if 8 * count < HUGE_PAGE_BYTES:
         return np.empty(count)
     room = np.empty(8 * count + 2 * HUGE_PAGE_BYTES, dtype=np.uint8)  # what is not written to takes no memory
@@ -796,7 +796,7 @@ def _block(count: int) -> Floats:
 
 
 def _set_up(f: Callable[..., int], given: Floats, width: int) -> Floats:
-    """Returns the constants of all motions."""
+    """The constants of all motions."""
     motions = np.empty((len(given), width))
     _run(f, SET_UP, (given.reshape(-1),), (motions.reshape(-1),), (len(given),), len(given) > MOST_INTERPRETED)
     return motions
@@ -830,7 +830,7 @@ def _run(
 
 
 def _labels(c: Constants) -> Any:
-    """Returns which principal axis is axis 1, 2, 3, one row for each motion."""
+    """Which principal axis is axis 1, 2, 3, one row for each motion."""
     return np.stack([c.axis1, c.axis2, c.axis3], axis=1).astype(np.int64)
 
 

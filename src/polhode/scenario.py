@@ -78,7 +78,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     def given(self, *names: str) -> list[str]:
-        """Returns those of these keys that the file has."""
+        """Those of these keys that the file has."""
         return [name for name in names if name in self.model_fields_set]
 
     def one_of(self, *names: str, optional: bool = False) -> None:
@@ -179,7 +179,7 @@ class _Initial(_Table):
         return self.omega or _radians(self.omega_deg or ())
 
     def attitude(self) -> Quat | Matrix | None:
-        """Returns the attitude for `simulate`, without SciPy, whose rotations take most of a second to import."""
+        """The attitude for `simulate`, without SciPy, whose rotations take most of a second to import."""
         if self.euler_deg:
             return self.euler_deg.quaternion(degrees=True)
         if self.euler:
@@ -478,7 +478,7 @@ class Scenario:
         return plan_ensemble(**self._of_many(), store=store, executor=executor)
 
     def _of_many(self) -> dict[str, Any]:
-        """Returns the arguments that `ensemble` and `plan_ensemble` have in common."""
+        """The arguments that `ensemble` and `plan_ensemble` have in common."""
         assert self.many is not None
         drawn = {"count": self.many.count, "seed": self.many.seed, **self.many.drawn}
         more = {"events": self.events or None, "reduce": self.many.reduce or None}
@@ -496,7 +496,7 @@ class Scenario:
             raise
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments for `polhode.simulate`."""
+        """The arguments for `polhode.simulate`."""
         names = ("body", "torque", "omega", "attitude", "t_span", "step", "rtol", "method", "every", "t_eval", "state")
         return {name: getattr(self, name) for name in names}
 
@@ -589,7 +589,7 @@ def _problems_of(path: Path) -> Iterator[None]:
 
 
 def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
-    """Returns the scenario, without a torque if that is in a Python file."""
+    """The scenario, without a torque if that is in a Python file."""
     whole = _checked("body", file.body.body)
     named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
     method = None if named is None else _checked("run.method", lambda: find_method(named))
@@ -664,7 +664,7 @@ def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
 
 
 def _simulated(file: _File, body: Body, acting: Torque) -> Body:
-    """Returns the body for `simulate`: without the spin inertias of what spins in it, if the file has it with them."""
+    """The body for `simulate`: without the spin inertias of what spins in it, if the file has it with them."""
     return _checked("body.wheels_locked", lambda: acting.carrier(body)) if file.body.wheels_locked else body
 
 
@@ -712,7 +712,7 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
 
 
 def _state_at_start(nominal: Scenario) -> list[float]:
-    """Returns the numbers that the torque carries at the start of the nominal body."""
+    """The numbers that the torque carries at the start of the nominal body."""
     import numpy as np
 
     from polhode.problem import checked_state
@@ -737,7 +737,7 @@ def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
 
 
 def _quantity(text: str) -> Quantity:
-    """Returns the quantity written as `omega.quantile([0.1, 0.9], body)`: as in Python, without the quotes."""
+    """The quantity written as `omega.quantile([0.1, 0.9], body)`: as in Python, without the quotes."""
     from polhode.ensembles.reduce import quantity
 
     name, *calls = re.split(r"\.(?=[a-z])", text.replace(" ", ""))
@@ -763,7 +763,7 @@ REDUCTIONS = ("mean", "std", "cov", "min", "max", "quantile", "histogram", "last
 
 
 def _checked(key: str, make: Callable[[], Any]) -> Any:
-    """Returns what `make` returns; its errors become problems of this key."""
+    """What `make` returns; its errors become problems of this key."""
     try:
         return make()
     except (ValueError, TypeError) as problem:
@@ -776,7 +776,7 @@ def _checked(key: str, make: Callable[[], Any]) -> Any:
 def _sum(
     tables: dict[str, _Torque], directory: Path, trust: bool, from_file: Callable[[str, _Torque], Torque]
 ) -> Torque:
-    """Returns the sum of the torques in these tables; `from_file` makes those that are in Python files."""
+    """The sum of the torques in these tables; `from_file` makes those that are in Python files."""
     total: Torque = Free()
     for key, table in tables.items():
         acting = from_file(key, table) if table.is_file else _torque(key, table, directory, trust)
@@ -785,7 +785,7 @@ def _sum(
 
 
 def _limited(key: str, table: _Torque, acting: Torque) -> Torque:
-    """Returns the torque times its scale, for the time during which it acts."""
+    """The torque times its scale, for the time during which it acts."""
     if table.scale is not None:
         acting = table.scale * acting
     if (during := table.during) is not None:
@@ -804,7 +804,7 @@ def _torque(key: str, table: _Torque, directory: Path, trust: bool) -> Torque:
 
 
 def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any]:
-    """Returns times and values from a text file, which lies beside the scenario or below."""
+    """Times and values from a text file, which lies beside the scenario or below."""
     if not isinstance(name, str) or not name.isprintable():
         raise _Problems(f"{key}.file: {name!r} must be the name of a file, such as 'torque.csv'")
     path = directory / name
@@ -821,7 +821,7 @@ def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any
 
 
 def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[Path, str]:
-    """Returns a Python file and the name of a function in it, checked as far as possible without executing it."""
+    """A Python file and the name of a function in it, checked as far as possible without executing it."""
     file, _, name = text.rpartition(":")
     if not file.endswith(".py") or not name.isidentifier() or "\0" in file:
         raise _Problems(f"{key}: {text!r} must be like 'magnetic.py:torque_function'")
@@ -871,7 +871,7 @@ def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, mo
 
 
 def _found(key: str, path: Path, name: str, modules: dict[Path, Any]) -> Any:
-    """Returns what has this name in a Python file, which is executed if it was not before."""
+    """What has this name in a Python file, which is executed if it was not before."""
     if path not in modules:
         modules[path] = _module(key, path)
     found = getattr(modules[path], name, None)
@@ -898,7 +898,7 @@ def _module(key: str, path: Path) -> Any:
 
 
 def _last_line(problem: BaseException, path: Path) -> int | None:
-    """Returns the line of the file at which an exception passed through it."""
+    """The line of the file at which an exception passed through it."""
     line, trace = None, problem.__traceback__
     while trace:
         if trace.tb_frame.f_code.co_filename == str(path):
@@ -911,7 +911,7 @@ def _last_line(problem: BaseException, path: Path) -> int | None:
 
 
 def _numbered(tables: Sequence[_Event]) -> list[tuple[str, _Event]]:
-    """Returns the tables of events with the names that they have in messages."""
+    """The tables of events with the names that they have in messages."""
     return [(f"event[{k}]", table) for k, table in enumerate(tables)]
 
 
@@ -965,7 +965,7 @@ class Watched:
     component: int | None
 
     def function(self, value: float, state_names: Sequence[str]) -> Callable[..., Any]:
-        """Returns g(t, q, w), or g(t, q, w, z), which is zero where the number has this value."""
+        """G(t, q, w), or g(t, q, w, z), which is zero where the number has this value."""
         import numpy as np
 
         if self.kind == "state":
@@ -996,7 +996,7 @@ class Watched:
 
 
 def _event(key: str, table: _Event, acting: Torque) -> Event:
-    """Returns the event of a table that names a quantity."""
+    """The event of a table that names a quantity."""
     assert table.quantity is not None
     seen = watched(table.quantity, table.component)
     function = _checked(key, lambda: seen.function(table.value, acting.state_names))
@@ -1005,7 +1005,7 @@ def _event(key: str, table: _Event, acting: Torque) -> Event:
 
 
 def _event_from_file(key: str, table: _Event, directory: Path, trust: bool, modules: dict[Path, Any]) -> Event:
-    """Returns the event made of a function in a Python file of the user's, which is executed like any script."""
+    """The event made of a function in a Python file of the user's, which is executed like any script."""
     assert table.function is not None
     path, name = _checked_python(f"{key}.function", table.function, directory, trust)
     found = _found(f"{key}.function", path, name, modules)
@@ -1085,7 +1085,7 @@ def _validated(kind: Any, tree: Any, *where: str) -> Any:
 
 
 def _listed(kind: Any, tree: Any, details: list[Any], where: tuple[str, ...]) -> list[str]:
-    """Returns pydantic's errors as plain sentences. A misspelt key is one problem, not an unknown and a missing one."""
+    """Pydantic's errors as plain sentences. A misspelt key is one problem, not an unknown and a missing one."""
     found: dict[str, list[str]] = {}
     unknown = [e for e in details if e["type"] in ("extra_forbidden", "unexpected_keyword_argument")]
     others = [e for e in details if e not in unknown]
@@ -1105,7 +1105,7 @@ def _listed(kind: Any, tree: Any, details: list[Any], where: tuple[str, ...]) ->
 
 
 def _real(e: Any, tree: Any) -> tuple[Any, ...]:
-    """Returns the part of an error's location that exists in the file; pydantic adds the alternatives of a union."""
+    """The part of an error's location that exists in the file; pydantic adds the alternatives of a union."""
     real: list[Any] = []
     for i, key in enumerate(e["loc"]):
         try:
@@ -1134,7 +1134,7 @@ def _unknown(key: str, known: list[str]) -> str:
 
 
 def _dotted(loc: Sequence[Any]) -> str:
-    """Returns ('body', 'moments', 1) as body.moments[1]."""
+    """('body', 'moments', 1) as body.moments[1]."""
     return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in loc).removeprefix(".")
 
 
@@ -1161,6 +1161,6 @@ def _complaint(e: Any) -> str:
 
 
 def _shortened(value: Any) -> str:
-    """Returns the value as it might be written in the file."""
+    """The value as it might be written in the file."""
     text = json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
     return text if len(text) <= 60 else f"{text[:56]} ..."

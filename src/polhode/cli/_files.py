@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def no_format(file: Path, *, is_reduced: bool = False) -> str | None:
-    """Returns why a result cannot be saved in the format of this name, or None if it can."""
+    """Why a result cannot be saved in the format of this name, or None if it can."""
     from polhode.io.tables import check_format
 
     try:
@@ -36,7 +36,7 @@ def no_format(file: Path, *, is_reduced: bool = False) -> str | None:
 
 
 def file_names(file: Path, *, is_ensemble: bool) -> list[Path]:
-    """Returns the files that are written for one name: tables of an ensemble are two."""
+    """The files that are written for one name: tables of an ensemble are two."""
     from polhode.io.tables import beside
 
     return [file, Path(beside(file, "bodies"))] if is_ensemble and file.suffix != ".nc" else [file]
@@ -170,7 +170,7 @@ def _keep_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
 
 
 def _other_places() -> list[str]:
-    """Returns directories in which there may be room; to look for one fails itself where there is none."""
+    """Directories in which there may be room; to look for one fails itself where there is none."""
     import tempfile
 
     places = []
@@ -181,7 +181,7 @@ def _other_places() -> list[str]:
 
 
 def _answer() -> str:
-    """Returns what the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
+    """What the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
     try:
         with masked("SIG_UNBLOCK"):
             line = sys.stdin.readline()

@@ -94,7 +94,7 @@ def print_table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None
 
 
 def terminal_width() -> int | None:
-    """Returns the width of the terminal, or None in a pipe, where there is no limit."""
+    """The width of the terminal, or None in a pipe, where there is no limit."""
     if is_terminal(sys.stdout) or "COLUMNS" in os.environ:
         return shutil.get_terminal_size().columns
     return None

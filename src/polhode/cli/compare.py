@@ -121,7 +121,7 @@ def _report(comparison: Comparison, title: str, files: list[Path], force: bool) 
 
 
 def _usual_methods(scenario: Scenario) -> list[Method | str]:
-    """Returns the scenario's own method and well-known ones that accept its torque."""
+    """The scenario's own method and well-known ones that accept its torque."""
     from polhode.methods import find
 
     free = not scenario.torque.depends
@@ -131,7 +131,7 @@ def _usual_methods(scenario: Scenario) -> list[Method | str]:
 
 
 def _step(scenario: Scenario) -> float:
-    """Returns the step of a scenario; without one a tenth of a radian at the initial rate, at most 1/40 of the span."""
+    """The step of a scenario; without one a tenth of a radian at the initial rate, at most 1/40 of the span."""
     if scenario.step:
         return scenario.step
     t0, t1 = scenario.t_span
@@ -140,7 +140,7 @@ def _step(scenario: Scenario) -> float:
 
 
 def _steps(given: list[str], scenario: Scenario) -> dict[str, list[float]]:
-    """Returns the steps of each method that the options name, and those of all others."""
+    """The steps of each method that the options name, and those of all others."""
     from polhode._compare import EVERY_OTHER, halvings
 
     found = {}

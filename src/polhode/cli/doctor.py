@@ -76,7 +76,7 @@ def _is_newer(version: str) -> bool:
 
 
 def _version_of(name: str) -> str | None:
-    """Returns the installed version of a package; None if there is none."""
+    """The installed version of a package; None if there is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -86,7 +86,7 @@ def _version_of(name: str) -> str | None:
 
 
 def _extras() -> dict[str, list[str]]:
-    """Returns the extras for users, with the packages of each, as the installed metadata name them."""
+    """The extras for users, with the packages of each, as the installed metadata name them."""
     import re
     from importlib.metadata import requires
 
@@ -99,13 +99,13 @@ def _extras() -> dict[str, list[str]]:
 
 
 def _beside_python(name: str) -> str | None:
-    """Returns a program that a package has put beside this Python."""
+    """A program that a package has put beside this Python."""
     path = os.path.join(os.path.dirname(sys.executable), name)
     return path if os.access(path, os.X_OK) else None
 
 
 def _cache_problems(directory: os.PathLike[str]) -> list[str]:
-    """Returns why compiled programs cannot be kept in a folder."""
+    """Why compiled programs cannot be kept in a folder."""
     import tempfile
 
     try:

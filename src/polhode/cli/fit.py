@@ -120,7 +120,7 @@ def fit(
 def _guess(
     body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
 ) -> tuple[Body, dict[str, Any]]:  # fmt: skip
-    """Returns the guess of the body, and what else is known."""
+    """The guess of the body, and what else is known."""
     if scenario is None:
         if body is None:
             raise ValueError("give a guess of the body: --body 1,2,3 for its moments, or --scenario FILE.toml")
@@ -137,13 +137,13 @@ def _guess(
 
 
 def _with_options(message: str) -> str:
-    """Returns the message with options of the command in place of the arguments that it advises to pass."""
+    """The message with options of the command in place of the arguments that it advises to pass."""
     named = re.sub(r"\b(give|pass) (omega|attitude|torque)=", r"\1 --\2", message)
     return named.replace("pass missing='drop'", "pass --drop-missing")
 
 
 def _as_json(made: Fit) -> dict[str, Any]:
-    """Returns everything that is printed, as numbers and texts."""
+    """Everything that is printed, as numbers and texts."""
 
     def number(x: float) -> float | None:
         return None if x != x else float(x)

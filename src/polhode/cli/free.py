@@ -88,7 +88,7 @@ def free(
 
 
 def _body(moments: tuple[float, float, float] | None, name: str | None, allow_unphysical: bool) -> Body:
-    """Returns the body that the options describe."""
+    """The body that the options describe."""
     from polhode.body import Body
 
     if (moments is None) == (name is None):
@@ -97,7 +97,7 @@ def _body(moments: tuple[float, float, float] | None, name: str | None, allow_un
 
 
 def _record(motion: FreeMotion, states: Any, flipped: Any, per_radian: float) -> dict[str, Any]:
-    """Returns the motion as what JSON can hold; periods that are infinite are null."""
+    """The motion as what JSON can hold; periods that are infinite are null."""
     import math
 
     def finite(x: float) -> float | None:

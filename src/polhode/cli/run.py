@@ -84,7 +84,7 @@ class _Job:
 def _jobs(
     paths: list[Path], out: Path | None, save: list[Path], plot: bool, force: bool, trust: bool
 ) -> list[_Job]:  # fmt: skip
-    """Returns every scenario with the files it will write, checked as far as possible without running anything.
+    """Every scenario with the files it will write, checked as far as possible without running anything.
 
     Python files that scenarios name are executed when nothing else is wrong with any of them.
     """
@@ -321,7 +321,7 @@ class _RunTable:
 
 
 def _worst_errors(solution: Solution) -> tuple[str, str]:
-    """Returns the largest errors of energy and momentum as text: a dash for one that the torque does not conserve."""
+    """The largest errors of energy and momentum as text: a dash for one that the torque does not conserve."""
     errors = solution.invariant_errors
     momentum = errors.get("spatial momentum", errors.get("axial momentum"))
     energy_error, momentum_error = (

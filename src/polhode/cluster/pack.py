@@ -26,7 +26,7 @@ def has_rows(starts: Starts) -> bool:
 
 
 def packed(task: Any, asked: Asked) -> bytes:
-    """Returns what workers need as bytes. Functions of a script travel along if cloudpickle is there, as with Dask."""
+    """What workers need as bytes. Functions of a script travel along if cloudpickle is there, as with Dask."""
     try:
         return _dumps(task)
     except Exception as problem:

@@ -26,7 +26,7 @@ DATA = (bool, int, float, str, list, tuple, dict, np.ndarray)
 
 
 def question_of(asked: Asked) -> dict[str, Any]:
-    """Returns everything that decides the results, for JSON: equal questions have equal answers, to the bit."""
+    """Everything that decides the results, for JSON: equal questions have equal answers, to the bit."""
     starts, problem, goal = asked.starts, asked.problem, asked.goal
     body = starts.bodies
     if isinstance(goal, Plan):
@@ -57,7 +57,7 @@ def question_of(asked: Asked) -> dict[str, Any]:
 
 
 def described(value: Any) -> Any:
-    """Returns rows, a distribution, a function or a number for JSON."""
+    """Rows, a distribution, a function or a number for JSON."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Draws):
@@ -80,7 +80,7 @@ def described(value: Any) -> Any:
 
 
 def digest_of(function: Any) -> str:
-    """Returns the name of a function by its content, or at least by its code."""
+    """The name of a function by its content, or at least by its code."""
     if isinstance(function, types.MethodType):
         return _sha(json.dumps([digest_of(function.__func__), _state(function.__self__)]))
     if (name := named(function)) is not None:

@@ -46,7 +46,7 @@ class Kept:
         self.filled += len(x)
 
     def state(self) -> State:
-        """Returns the rows of the bodies that were added."""
+        """The rows of the bodies that were added."""
         return {"rows": self.result()}
 
     def join(self, state: State) -> None:
@@ -54,7 +54,7 @@ class Kept:
         self.add(state["rows"])
 
     def result(self) -> Any:
-        """Returns the rows of the bodies that were added."""
+        """The rows of the bodies that were added."""
         return None if self.all is None else self.all[: self.filled]
 
 
@@ -62,10 +62,10 @@ class Node(Protocol):
     """What is known of the bodies of some blocks that stand beside each other."""
 
     def joined(self: N, other: N) -> N:
-        """Returns what is known of these bodies and of those that follow."""
+        """What is known of these bodies and of those that follow."""
 
     def arrays(self) -> State:
-        """Returns it as arrays."""
+        """It as arrays."""
 
 
 N = TypeVar("N", bound=Node)
@@ -89,7 +89,7 @@ class Tree(Generic[N]):
         self.nodes[level] = node
 
     def whole(self) -> N | None:
-        """Returns what is known of all blocks; None: there were none."""
+        """What is known of all blocks; None: there were none."""
         total: N | None = None
         for node in reversed(self.nodes):
             if node is not None:
@@ -97,7 +97,7 @@ class Tree(Generic[N]):
         return total
 
     def state(self) -> State:
-        """Returns the nodes as arrays."""
+        """The nodes as arrays."""
         waiting = ((level, node) for level, node in enumerate(self.nodes) if node is not None)
         return {f"{level}_{name}": x for level, node in waiting for name, x in node.arrays().items()}
 
@@ -119,7 +119,7 @@ class Sums:
 
     @classmethod
     def of(cls, kind: str, x: Any) -> Sums:
-        """Returns those of a block of bodies."""
+        """Those of a block of bodies."""
         x = np.ascontiguousarray(x, dtype=np.float64)
         there = ~np.isnan(x)
         if kind == "cov":
@@ -134,7 +134,7 @@ class Sums:
         return cls(n, mean, squares, matrix=kind == "cov")
 
     def joined(self, other: Sums) -> Sums:
-        """Returns those of both together."""
+        """Those of both together."""
         total = self.n + other.n
         part = other.n / np.maximum(total, 1)
         off = np.where(other.n > 0, other.mean - self.mean, 0.0)
@@ -146,7 +146,7 @@ class Sums:
         return Sums(total, self.mean + off * part, squares, matrix=self.matrix)
 
     def arrays(self) -> State:
-        """Returns them as arrays."""
+        """Them as arrays."""
         return {"n": self.n, "mean": self.mean, **({} if self.squares is None else {"squares": self.squares})}
 
 
@@ -162,7 +162,7 @@ class Moments(Tree[Sums]):
         self.push(Sums.of(self.kind, x))
 
     def result(self) -> Any:
-        """Returns the mean, the standard deviation or the covariances; NaN where no body has a value."""
+        """The mean, the standard deviation or the covariances; NaN where no body has a value."""
         if (all_ := self.whole()) is None:
             return np.nan
         some = np.maximum(all_.n, 1)
@@ -183,7 +183,7 @@ class Extreme:
         self.best = self.better(self.best, self.better.reduce(x, axis=0))
 
     def state(self) -> State:
-        """Returns the extreme value of the bodies that were added."""
+        """The extreme value of the bodies that were added."""
         return {"best": self.best}
 
     def join(self, state: State) -> None:
@@ -191,7 +191,7 @@ class Extreme:
         self.best = self.better(self.best, state["best"])
 
     def result(self) -> Any:
-        """Returns the extreme value; NaN where no body has a value."""
+        """The extreme value; NaN where no body has a value."""
         return self.best + 0.0 if np.asarray(self.best).dtype.kind == "f" else self.best  # of two zeros, the positive
 
 
@@ -216,7 +216,7 @@ class Histogram:
         self.counts = found if self.counts is None else self.counts + found
 
     def state(self) -> State:
-        """Returns the counts of the bodies that were added."""
+        """The counts of the bodies that were added."""
         return {} if self.counts is None else {"counts": self.counts}
 
     def join(self, state: State) -> None:
@@ -229,7 +229,7 @@ class Histogram:
         return 0 if self.counts is None else int(self.counts[0].sum() + self.counts[-1].sum())
 
     def result(self) -> Any:
-        """Returns the counts, (bins, ...)."""
+        """The counts, (bins, ...)."""
         return np.zeros(self.edges.size - 1, dtype=np.int64) if self.counts is None else self.counts[1:-1]
 
 
@@ -240,14 +240,14 @@ class Total:
         self.total, self.join = total, join
 
     def joined(self, other: Total) -> Total:
-        """Returns what the user's function makes of both."""
+        """What the user's function makes of both."""
         # A copy, because the function may change what it is given, which a copy of the fold still has.
         total = self.join(copy.deepcopy(self.total), other.total)
         _check_numbers(total)
         return Total(total, self.join)
 
     def arrays(self) -> State:
-        """Returns it as an array."""
+        """It as an array."""
         return {"total": np.asarray(self.total)}
 
 
@@ -281,7 +281,7 @@ class Fold:
             self.tree.push(self.tree.restored({"total": total}))
 
     def state(self) -> State:
-        """Returns what was made of the bodies that were added."""
+        """What was made of the bodies that were added."""
         assert self.tree is not None
         return self.tree.state()
 
@@ -291,7 +291,7 @@ class Fold:
         self.tree.join(state)
 
     def result(self) -> Any:
-        """Returns what the function has made of all bodies."""
+        """What the function has made of all bodies."""
         whole = None if self.tree is None else self.tree.whole()
         return np.asarray(self.total if whole is None else whole.total)
 
@@ -377,7 +377,7 @@ class Quantiles:
                 self.filled = 0
 
     def state(self) -> State:
-        """Returns what is left of the bodies that were added."""
+        """What is left of the bodies that were added."""
         if self.waiting is None:
             return {}
         found = {"shape": np.array(self.shape, dtype=np.int64), "there": self.there, "added": np.array(self.added)}
@@ -415,7 +415,7 @@ class Quantiles:
         self.rows.append(None)
 
     def result(self) -> Any:
-        """Returns the quantiles, (levels, ...)."""
+        """The quantiles, (levels, ...)."""
         if self.waiting is None:
             return None
         rest = np.sort(self.waiting[:, : self.filled], axis=1)

@@ -180,7 +180,7 @@ class Quantity:
 
 
 def quantity(what: What) -> Quantity:
-    """Returns a quantity to be reduced, for `ensemble(..., reduce={name: quantity(...).mean("body")})`.
+    """A quantity to be reduced, for `ensemble(..., reduce={name: quantity(...).mean("body")})`.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def quantity(what: What) -> Quantity:
 
 
 def _called(what: Any) -> str:
-    """Returns a name in quotes, or that of a function."""
+    """A name in quotes, or that of a function."""
     return repr(str(what)) if isinstance(what, str | AttitudeQuantity) else str(getattr(what, "__name__", what))
 
 
@@ -252,7 +252,7 @@ def checked(reduce: Any, torque: Torque, *, estimated: bool) -> dict[str, Quanti
 
 
 def _level_names(name: str) -> tuple[str, str]:
-    """Returns the dimensions of its quantiles, where other quantiles have other levels."""
+    """The dimensions of its quantiles, where other quantiles have other levels."""
     return f"{name}_{OVER_BODIES}", f"{name}_{OVER_TIME}"
 
 
@@ -267,7 +267,7 @@ class Values(NamedTuple):
 
 
 def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
-    """Returns the quantity of every body, reduced over time if that is wanted."""
+    """The quantity of every body, reduced over time if that is wanted."""
     values = _found(name, wanted.what, bodies)
     if wanted.over_time is None:
         return values
@@ -402,7 +402,7 @@ class Reductions:
         return more
 
     def states(self) -> dict[str, State]:
-        """Returns what was accumulated, by the names of the reductions: `join` adds it to that of other bodies."""
+        """What was accumulated, by the names of the reductions: `join` adds it to that of other bodies."""
         return {name: part.state() for name, part in self.parts.items()}
 
     def join(
@@ -417,7 +417,7 @@ class Reductions:
         self.count, self.failed, self.stats = self.count + count, self.failed + failed, self.stats + stats
 
     def result(self, problem: Problem, t: Floats) -> Reduced:
-        """Returns the reductions of the bodies so far."""
+        """The reductions of the bodies so far."""
         values, dims, about = dict[str, Any](), dict[str, tuple[str, ...]](), dict[str, dict[str, Any]]()
         levels = dict[tuple[str, str], tuple[float, ...]]()
         for name, wanted in self.wanted.items():
@@ -459,7 +459,7 @@ def _blocks(values: Any) -> list[Any]:
 
 
 def _described(wanted: Quantity) -> dict[str, Any]:
-    """Returns what a result is, in words and units."""
+    """What a result is, in words and units."""
     what = wanted.what
     known = attributes_of(what) if isinstance(what, str) and what in TIMED and what != "energy" else {}
     known = what.attributes if isinstance(what, AttitudeQuantity) else known
@@ -569,7 +569,7 @@ class Reduced(Mapping[str, Any]):
         return finished(figure, *([] if path is None else [path]))
 
     def to_xarray(self) -> Dataset:
-        """Returns everything as an xarray Dataset, with units."""
+        """Everything as an xarray Dataset, with units."""
         from xarray import Dataset
 
         variables = self.table()
@@ -590,7 +590,7 @@ class Reduced(Mapping[str, Any]):
         netcdf.write(path, variables, self._attributes() | single, overwrite=overwrite)
 
     def table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]]:
-        """Returns dimensions, values and attributes, by name; a variable named like its dimension is a coordinate."""
+        """Dimensions, values and attributes, by name; a variable named like its dimension is a coordinate."""
         table: dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]] = {}
         for name, data in self.arrays.items():
             named = {d: self._levels_named(name, d) if d in (OVER_TIME, OVER_BODIES) else d for d in self.dims[name]}
@@ -609,7 +609,7 @@ class Reduced(Mapping[str, Any]):
         return table
 
     def _levels_named(self, name: str, dim: str) -> str:
-        """Returns the dimension of several quantiles: the same for all names, if their levels are the same."""
+        """The dimension of several quantiles: the same for all names, if their levels are the same."""
         all_levels = {levels for (_, d), levels in self.levels.items() if d == dim}
         return dim if len(all_levels) == 1 else _level_names(name)[dim == OVER_TIME]
 

@@ -141,7 +141,7 @@ def fit(
 
 
 def _result(found: Found, search: Search, *, state: Any, rtol: float, is_free: bool) -> Fit:
-    """Returns what was found in the units of the user, with its covariance."""
+    """What was found in the units of the user, with its covariance."""
     wanted, trial, directions = search.parameters, found.trial, found.directions
     basis, slopes = directions.basis, wanted.slopes(trial)
     covariance = slopes @ basis @ _covariance(found, search, basis) @ basis.T @ slopes.T
@@ -162,7 +162,7 @@ def _result(found: Found, search: Search, *, state: Any, rtol: float, is_free: b
 
 
 def _covariance(found: Found, search: Search, basis: Floats) -> Floats:
-    """Returns the covariance along the directions of the basis: (J^T J)^-1, or that of an M-estimate [huber1981]."""
+    """The covariance along the directions of the basis: (J^T J)^-1, or that of an M-estimate [huber1981]."""
     J, r = found.jacobian @ basis, found.residuals
     if basis.shape[1] == 0:
         return np.zeros((0, 0))
@@ -178,7 +178,7 @@ def _covariance(found: Found, search: Search, basis: Floats) -> Floats:
 
 
 def _loss_derivatives(r: Floats, loss: str, scale: float) -> tuple[Floats, Floats]:
-    """Returns the first and second derivative, by r, of half the loss of each residual."""
+    """The first and second derivative, by r, of half the loss of each residual."""
     z = (r / scale) ** 2
     far = np.maximum(z, 1.0)
     one, two = {  # rho' and rho'' by z
@@ -191,7 +191,7 @@ def _loss_derivatives(r: Floats, loss: str, scale: float) -> tuple[Floats, Float
 
 
 def _in_units(found: Found) -> dict[str, Floats]:
-    """Returns data minus fit, with rows like the data and NaN where nothing was measured."""
+    """Data minus fit, with rows like the data and NaN where nothing was measured."""
     data, place = found.data, found.of_rates
     assert data.sigma_omega is not None
     assert data.sigma_attitude is not None

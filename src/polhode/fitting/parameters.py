@@ -80,7 +80,7 @@ class Block:
 
 
 def _named(kind: str, unit: str, moved: Changed, values: Read, scale: Callable[[Sizes], float]) -> Block:
-    """Returns a vector with one component for each body or space axis, to which x is added."""
+    """A vector with one component for each body or space axis, to which x is added."""
     names = tuple(f"{kind}_{k}" for k in AXES)
     return Block(kind, names, unit, lambda _, sizes: np.full(3, scale(sizes)), moved, values, lambda _: np.eye(3))
 
@@ -106,7 +106,7 @@ def _moments(guess: Body, *, ratios: bool = False) -> Block:
 
 
 def _inertia() -> Block:
-    """Returns the whole tensor in body axes: L exp(S) L, where L is the root of the tensor and S has the numbers x."""
+    """The whole tensor in body axes: L exp(S) L, where L is the root of the tensor and S has the numbers x."""
 
     def root(body: Body) -> Floats:
         return np.asarray((body.axes * np.sqrt(body.moments)) @ body.axes.T)
@@ -129,7 +129,7 @@ def _inertia() -> Block:
 
 
 def _with_turned_axes(trial: Trial, x: Floats) -> Trial:
-    """Returns the trial with principal axes that are turned by x about the body axes; the moments stay."""
+    """The trial with principal axes that are turned by x about the body axes; the moments stay."""
     turn = turn_of(x)
     matrix = np.array([to_space(turn[None, :], axis[None, :])[0] for axis in np.eye(3)]).T
     body = _like(trial.body, matrix @ trial.body.tensor @ matrix.T)
@@ -159,7 +159,7 @@ PLAIN: dict[str, Callable[[Body], Block]] = {
 
 
 def _torque_numbers(name: str, part: int | None, which: str, places: tuple[int, ...], torque: Torque) -> Block:
-    """Returns numbers of a torque: a field of a model, or parameters of a user's function."""
+    """Numbers of a torque: a field of a model, or parameters of a user's function."""
 
     def field_of(trial: Torque | None) -> Any:
         assert trial is not None
@@ -229,7 +229,7 @@ class Parameters:
         return any(block.kind in kinds for block in self.blocks)
 
     def at(self, origin: Trial, x: Floats) -> Trial:
-        """Returns the trial with these parameters."""
+        """The trial with these parameters."""
         trial = origin
         for block, place in self.slices():
             if x[place].any():
@@ -237,15 +237,15 @@ class Parameters:
         return trial
 
     def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns the natural sizes of all x; NaN where they are not known."""
+        """The natural sizes of all x; NaN where they are not known."""
         return np.concatenate([block.scales(origin, sizes) for block in self.blocks])
 
     def values(self, trial: Trial) -> Floats:
-        """Returns the parameters in their units."""
+        """The parameters in their units."""
         return np.concatenate([block.values(trial) for block in self.blocks])
 
     def slopes(self, trial: Trial) -> Floats:
-        """Returns the derivatives of the values by x, at x = 0: a matrix."""
+        """The derivatives of the values by x, at x = 0: a matrix."""
         made = np.zeros((self.count, self.count))
         for block, place in self.slices():
             made[place, place] = block.slopes(trial)
@@ -253,7 +253,7 @@ class Parameters:
 
 
 def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
-    """Returns the parameters that the user's names mean."""
+    """The parameters that the user's names mean."""
     names = [free] if isinstance(free, str) else list(free)
     if not names:
         raise ValueError(f"free must name what is to be fitted: {_listed(torque)}")
@@ -289,7 +289,7 @@ def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
 
 
 def _parts(torque: Torque | None) -> list[tuple[str, int | None, Torque]]:
-    """Returns the models of which a torque is made: the prefix of their names, and where they are in a sum."""
+    """The models of which a torque is made: the prefix of their names, and where they are in a sum."""
     if torque is None:
         return []
     if not isinstance(torque, SumTorque):
@@ -314,7 +314,7 @@ def _with_part(torque: Torque, part: int | None, changed: Torque) -> Torque:
 
 
 def numeric_fields(model: Torque) -> list[str]:
-    """Returns the fields of a model that are numbers; p for a function of the user's."""
+    """The fields of a model that are numbers; p for a function of the user's."""
     if isinstance(model, CustomTorque):
         return ["p"] if model.values and not model.tables else []
     return [f.name for f in dataclasses.fields(cast("Any", model)) if f.init and _is_numeric(getattr(model, f.name))]
@@ -341,7 +341,7 @@ def _listed(torque: Torque | None) -> str:
 
 
 def _of_torque(name: str, torque: Torque | None) -> list[Block]:
-    """Returns the parameters of a torque that are called `torque.field`, `torque.Part.field` or `torque.p[0]`."""
+    """The parameters of a torque that are called `torque.field`, `torque.Part.field` or `torque.p[0]`."""
     if torque is None:
         raise ValueError(f"{name!r} is to be fitted, but there is no torque: give torque=, with a guess of its numbers")
     stem, places = name, tuple[int, ...]()
@@ -364,7 +364,7 @@ def _of_torque(name: str, torque: Torque | None) -> list[Block]:
 
 
 def _like(guess: Body, tensor: Floats) -> Body:
-    """Returns a body like the guess, with another tensor, whose round-off is removed."""
+    """A body like the guess, with another tensor, whose round-off is removed."""
     made = Body((tensor + tensor.T) / 2, name=guess.name, allow_unphysical=True)
     return made.with_rotor(guess.rotor) if guess.has_rotor else made
 

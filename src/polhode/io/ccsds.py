@@ -136,7 +136,7 @@ class _Sides(NamedTuple):
 
 
 def _sides(message: Message, a: Field, b: Field, direction: Field | None) -> _Sides:
-    """Returns which frame is the body's; one of them must be."""
+    """Which frame is the body's; one of them must be."""
     is_body = []
     for found in (a, b):
         name = found.value.upper()
@@ -159,7 +159,7 @@ def _sides(message: Message, a: Field, b: Field, direction: Field | None) -> _Si
 
 
 def _sequence(message: Message, found: Field) -> str:
-    """Returns the axes of a sequence of turns: 312 and ZXY are the same."""
+    """The axes of a sequence of turns: 312 and ZXY are the same."""
     axes = found.value.upper().translate(str.maketrans("123", "XYZ"))
     if not re.fullmatch(r"[XYZ]{3}", axes) or axes[0] == axes[1] or axes[1] == axes[2]:
         raise message.bad(
@@ -170,14 +170,14 @@ def _sequence(message: Message, found: Field) -> str:
 
 
 def _from_angles(axes: str, angles: Floats) -> Floats:
-    """Returns quaternions of turns about three axes, each a row of angles in rad."""
+    """Quaternions of turns about three axes, each a row of angles in rad."""
     from scipy.spatial.transform import Rotation
 
     return np.atleast_2d(Rotation.from_euler(axes, angles).as_quat(scalar_first=True))
 
 
 def _rate_of_angles(axes: str, angles: Floats, rates: Floats) -> Floats:
-    """Returns the angular velocity in the final axes, from the derivatives of the angles of a sequence."""
+    """The angular velocity in the final axes, from the derivatives of the angles of a sequence."""
     from scipy.spatial.transform import Rotation
 
     last = Rotation.from_euler(axes[2], angles[:, 2:])
@@ -188,13 +188,13 @@ def _rate_of_angles(axes: str, angles: Floats, rates: Floats) -> Floats:
 
 
 def _rate_of_derivative(q: Floats, q_dot: Floats) -> Floats:
-    """Returns 2 q* q' / |q|^2, the angular velocity in the final axes, from quaternions that need not be scaled."""
+    """2 q* q' / |q|^2, the angular velocity in the final axes, from quaternions that need not be scaled."""
     s, v, s_dot, v_dot = q[:, :1], q[:, 1:], q_dot[:, :1], q_dot[:, 1:]
     return np.asarray(2.0 * (s * v_dot - s_dot * v - np.cross(v, v_dot)) / dots(q, q)[:, None])
 
 
 def _spun(values: Floats, kind: str) -> tuple[Floats, Floats]:
-    """Returns attitudes and rates of a body that spins about its z axis, from right ascension and declination of it.
+    """Attitudes and rates of a body that spins about its z axis, from right ascension and declination of it.
 
     The momentum, about which the axis turns, is given by its own angles, or by the angle between both and a phase.
     """
@@ -215,14 +215,14 @@ def _spun(values: Floats, kind: str) -> tuple[Floats, Floats]:
 
 
 def _to_body(sides: _Sides, q: Floats, w: Floats | None) -> tuple[Floats, Floats | None]:
-    """Returns attitude and rate of the body from those of the final frame relative to the first."""
+    """Attitude and rate of the body from those of the final frame relative to the first."""
     if sides.ends_in_body:
         return q, w
     return inverse(q), None if w is None else to_space(q, -w)
 
 
 def _in_final_axes(message: Message, frame: Field, sides: _Sides, q: Floats, w: Floats) -> Floats:
-    """Returns a rate in the final axes, from the axes of the frame that a field names."""
+    """A rate in the final axes, from the axes of the frame that a field names."""
     name = frame.value.upper()
     if name == sides.end.upper():
         return w
@@ -232,7 +232,7 @@ def _in_final_axes(message: Message, frame: Field, sides: _Sides, q: Floats, w: 
 
 
 def _scaled(message: Message, q: Floats, lines: Sequence[int]) -> Floats:
-    """Returns quaternions of unit length, if they nearly have it."""
+    """Quaternions of unit length, if they nearly have it."""
     size = lengths(q)
     bad = np.abs(size - 1.0) > UNIT_TOLERANCE
     if bad.any():
@@ -268,7 +268,7 @@ _UNITS |= dict.fromkeys([f"{x}_DOT" for x in _LAST], "1/s") | dict.fromkeys(_LAS
 
 
 def _columns(message: Message, kind: Field, scalar_first: bool, axes: str) -> tuple[str, ...]:
-    """Returns the columns of a type of attitude, by their keywords."""
+    """The columns of a type of attitude, by their keywords."""
     q = _FIRST if scalar_first else _LAST
     old = message.version == "1.0"
     angles = tuple(f"{x}_ANGLE" for x in axes) if old and message.is_xml else _ANGLES
@@ -325,7 +325,7 @@ def read_aem(path: AnyPath, *, segment: int | None = None) -> AttitudeHistory:
 
 
 def _aem_segments(message: Message) -> list[tuple[int, AttitudeHistory]]:
-    """Returns all segments, each with its line."""
+    """All segments, each with its line."""
     blocks, parts = message.blocks, list[tuple[int, AttitudeHistory]]()
     for k, block in enumerate(blocks):
         expected = "DATA" if k % 2 else "META"
@@ -391,7 +391,7 @@ def _aem_segment(message: Message, meta: Block, data: Block) -> AttitudeHistory:
 
 
 def _named_frame(message: Message, found: Field, block: Block) -> Field:
-    """Returns the frame that a keyword names, as version 1.0 has it: RATE_FRAME = REF_FRAME_A."""
+    """The frame that a keyword names, as version 1.0 has it: RATE_FRAME = REF_FRAME_A."""
     if found.value in block.fields:
         return replace(found, value=block.fields[found.value].value)
     if found.value.endswith(("FRAME_A", "FRAME_B")):
@@ -403,7 +403,7 @@ def _states(
     message: Message, kind: str, columns: tuple[str, ...], values: Floats, axes: str, lines: list[int], sides: _Sides,
     frame: Field | None,
 ) -> tuple[Floats, Floats | None]:  # fmt: skip
-    """Returns quaternions of the final frame, scalar first, and rates in the final axes, from rows of a file."""
+    """Quaternions of the final frame, scalar first, and rates in the final axes, from rows of a file."""
     from scipy.spatial.transform import Rotation
 
     if kind.startswith("SPIN"):
@@ -431,7 +431,7 @@ def _states(
 
 
 def _numbers(message: Message, data: Block, columns: tuple[str, ...], system: str) -> tuple[list[int], Floats]:
-    """Returns the instants of all rows, in picoseconds, and their numbers."""
+    """The instants of all rows, in picoseconds, and their numbers."""
     if not data.rows:
         raise message.bad(data.line, f"{data.name} has no rows: the file is cut short, get the whole file")
     width = 1 + len(columns)
@@ -467,7 +467,7 @@ def _numbers(message: Message, data: Block, columns: tuple[str, ...], system: st
 
 
 def _words(message: Message, row: Row, columns: tuple[str, ...]) -> list[str]:
-    """Returns a row of an XML file as the words of a line."""
+    """A row of an XML file as the words of a line."""
     assert row.fields is not None
     words = list[str]()
     for key in ("EPOCH", *columns):
@@ -487,7 +487,7 @@ def _words(message: Message, row: Row, columns: tuple[str, ...]) -> list[str]:
 
 
 def _seconds(epochs: list[int]) -> Floats:
-    """Returns instants as seconds from the first, correctly rounded."""
+    """Instants as seconds from the first, correctly rounded."""
     first = epochs[0]
     return np.array([(now - first) / PS for now in epochs])
 
@@ -520,7 +520,7 @@ def _interpolation(message: Message, meta: Block) -> tuple[str, int] | None:
 
 
 def _joined(message: Message, parts: list[tuple[int, AttitudeHistory]]) -> AttitudeHistory:
-    """Returns one history of segments that follow each other."""
+    """One history of segments that follow each other."""
     whole = parts[0][1]
     if len(parts) == 1:
         return whole
@@ -575,7 +575,7 @@ def _nearest(q: Floats, other: Floats) -> Floats:
 
 
 def _acm_segments(message: Message) -> list[tuple[int, AttitudeHistory]]:
-    """Returns the attitude blocks of a comprehensive message; its other blocks are left alone."""
+    """The attitude blocks of a comprehensive message; its other blocks are left alone."""
     metas = [block for block in message.blocks if block.name == "META"]
     if len(metas) != 1:
         line = metas[1].line if metas else 1
@@ -658,7 +658,7 @@ def _acm_segment(message: Message, meta: Block, block: Block) -> AttitudeHistory
 
 
 def _acm_inertia(message: Message, body_frame: str) -> Floats | None:
-    """Returns the inertia tensor, if there is one in the axes of this frame."""
+    """The inertia tensor, if there is one in the axes of this frame."""
     for block in message.blocks:
         frame = block.fields.get("INERTIA_REF_FRAME")
         if block.name == "PHYS" and frame is not None and frame.value.upper() == body_frame.upper():
@@ -667,7 +667,7 @@ def _acm_inertia(message: Message, body_frame: str) -> Floats | None:
 
 
 def _from_matrices(message: Message, found: Floats, lines: list[int]) -> Floats:
-    """Returns quaternions of matrices that turn components in A into components in B."""
+    """Quaternions of matrices that turn components in A into components in B."""
     from scipy.spatial.transform import Rotation
 
     defect = np.abs(found @ found.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
@@ -769,7 +769,7 @@ def read_apm(path: AnyPath) -> AttitudeState:
 
 
 def _apm_blocks(message: Message) -> tuple[Block, dict[str, list[Block]]]:
-    """Returns the fields of the head, and the blocks by name; in version 1.0 keywords say to which they belong."""
+    """The fields of the head, and the blocks by name; in version 1.0 keywords say to which they belong."""
     known = _APM_KEYS[message.version]
     head, blocks = Block("the file", 1, end=message.head.end or message.head.line), dict[str, list[Block]]()
     head.fields.update(message.head.fields)
@@ -824,7 +824,7 @@ def _sides_of(message: Message, block: Block, prefix: str) -> _Sides:
 
 
 def _row(message: Message, block: Block, keys: Sequence[str]) -> Floats:
-    """Returns the numbers of some fields as one row."""
+    """The numbers of some fields as one row."""
     return np.array([[message.number(message.need(block, key), _UNITS.get(key, "deg")) for key in keys]])
 
 
@@ -839,7 +839,7 @@ def _quat_part(message: Message, block: Block) -> _Part:
 
 
 def _euler_part(message: Message, block: Block, quat: _Part | None) -> _Part:
-    """Returns attitude and rate from angles and their derivatives; without angles those of the quaternion are taken."""
+    """Attitude and rate from angles and their derivatives; without angles those of the quaternion are taken."""
     from scipy.spatial.transform import Rotation
 
     sides = _sides_of(message, block, "EULER")

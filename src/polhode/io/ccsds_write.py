@@ -79,7 +79,7 @@ def write_history(
 
 
 def _chosen(solution: Solution, tolerance: float | None, interpolation: str) -> tuple[str, list[Segment]]:
-    """Returns the interpolation, and the rows that it needs, in segments."""
+    """The interpolation, and the rows that it needs, in segments."""
     method = _check.choice("interpolation", interpolation, METHODS)
     check_finite(solution)
     if tolerance is None:
@@ -110,7 +110,7 @@ def _written(segments: list[Segment]) -> Written:
 
 
 def _decimal(picoseconds: int) -> str:
-    """Returns a time in seconds with all its digits."""
+    """A time in seconds with all its digits."""
     whole, fraction = divmod(abs(picoseconds), PS)
     tail = f"{fraction:012}".rstrip("0")
     return f"{'-' if picoseconds < 0 else ''}{whole}.{tail or '0'}"
@@ -125,7 +125,7 @@ def _block(name: str, fields: dict[str, Any]) -> str:
 
 
 def _inertia(solution: Solution, body: str) -> dict[str, str]:
-    """Returns the inertia tensor by its keywords."""
+    """The inertia tensor by its keywords."""
     places = {"IXX": (0, 0), "IYY": (1, 1), "IZZ": (2, 2), "IXY": (0, 1), "IXZ": (0, 2), "IYZ": (1, 2)}
     tensor = solution.body.tensor
     values = {key: f"{float(tensor[place])!r} [kg*m**2]" for key, place in places.items()}
@@ -171,7 +171,7 @@ def write_apm(
 
 
 def epoch_of(solution: Solution, epoch: Any, time_system: str | None) -> Instant:
-    """Returns the instant of t = 0: as given, or as stored with the solution."""
+    """The instant of t = 0: as given, or as stored with the solution."""
     if epoch is None:
         stored = solution.epoch
         if stored is None:

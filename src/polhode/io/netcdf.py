@@ -107,7 +107,7 @@ def read(path: AnyPath, names: Collection[str] | None = None) -> Contents:
 
 
 def _storable(name: str, v: Variable) -> Variable:
-    """Returns the variable as the format stores it: strings become a table of characters."""
+    """The variable as the format stores it: strings become a table of characters."""
     data, dimensions, attributes = np.asarray(v.data), v.dimensions, dict(v.attributes)
     if data.dtype.kind == "U":
         coded = np.char.encode(data, "utf-8")

@@ -53,7 +53,7 @@ def columns_of(name: str, data: Any, parts: Sequence[str], about: Mapping[str, s
 
 
 def without_repetition(columns: Iterable[Column], prefix: str, taken: Iterable[str]) -> list[Column]:
-    """Returns the columns with the prefix before those names that others have taken."""
+    """The columns with the prefix before those names that others have taken."""
     known = set(taken)
     return [
         Column(f"{prefix}{c.name}", c.data, c.long_name, c.units) if c.name in known else c for c in columns
@@ -61,7 +61,7 @@ def without_repetition(columns: Iterable[Column], prefix: str, taken: Iterable[s
 
 
 def dataframe(columns: Sequence[Column], attributes: Mapping[str, Any]) -> DataFrame:
-    """Returns the columns as a DataFrame; its `attrs` have `units`, `long_names` and the attributes."""
+    """The columns as a DataFrame; its `attrs` have `units`, `long_names` and the attributes."""
     from pandas import DataFrame
 
     made = DataFrame({c.name: c.data for c in columns})
@@ -70,7 +70,7 @@ def dataframe(columns: Sequence[Column], attributes: Mapping[str, Any]) -> DataF
 
 
 def attrs_of(columns: Sequence[Column], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns units, long names and attributes as plain Python values, which JSON can hold."""
+    """Units, long names and attributes as plain Python values, which JSON can hold."""
     return {
         "units": {c.name: c.units for c in columns if c.units},
         "long_names": {c.name: c.long_name for c in columns if c.long_name},
@@ -79,7 +79,7 @@ def attrs_of(columns: Sequence[Column], attributes: Mapping[str, Any]) -> dict[s
 
 
 def _plain(value: Any) -> Any:
-    """Returns arrays as lists, and NumPy's numbers as Python's."""
+    """Arrays as lists, and NumPy's numbers as Python's."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -178,6 +178,6 @@ def check_format(path: AnyPath) -> str:
 
 
 def beside(path: AnyPath, what: str) -> PurePath:
-    """Returns the name of a second table, which goes with a first one: spin.csv and spin-bodies.csv."""
+    """The name of a second table, which goes with a first one: spin.csv and spin-bodies.csv."""
     first = PurePath(path)
     return first.with_name(f"{first.stem}-{what}{first.suffix}")

@@ -48,7 +48,7 @@ for (const details of document.querySelectorAll("details")) {
 
 
 def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
-    """Returns the page: the claims as a table, then every figure."""
+    """The page: the claims as a table, then every figure."""
     counts = ", ".join(
         f"{sum(o.count(v) for o in outcomes)} {v.value}" for v in Verdict if any(o.count(v) for o in outcomes)
     )
@@ -109,7 +109,7 @@ def _figure(outcome: Outcome) -> str:
 
 
 def _turning(page: Path) -> str:
-    """Returns the page with the motions of a study, which is loaded when the reader opens it (`OPENING`)."""
+    """The page with the motions of a study, which is loaded when the reader opens it (`OPENING`)."""
     text = html.escape(page.read_text("utf-8"))
     return (
         "<details><summary>See it turn</summary>"

@@ -30,7 +30,7 @@ class Outcome:
     """Why the study could not be run, if so; the others go on."""
 
     def count(self, verdict: Verdict) -> int:
-        """Returns the number of claims with this verdict."""
+        """The number of claims with this verdict."""
         return sum(c.verdict is verdict for c in self.claims)
 
 
@@ -95,7 +95,7 @@ def _one(study: Study, directory: Path, size: Size) -> Outcome:
 
 
 def _page(study: Study, size: Size) -> Page | None:
-    """Returns a page with the motions of a study; None: it has none to show, or the page is not built."""
+    """A page with the motions of a study; None: it has none to show, or the page is not built."""
     motions = study.motions(size) if is_built() else {}
     if not motions:
         return None
@@ -103,7 +103,7 @@ def _page(study: Study, size: Size) -> Page | None:
 
 
 def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
-    """Returns what an earlier run left of a study, if that is complete and of this version and size."""
+    """What an earlier run left of a study, if that is complete and of this version and size."""
     base = directory / study.paper / study.name
     files = [base.with_suffix(f".{kind}") for kind in KINDS]
     try:
@@ -138,7 +138,7 @@ def _heading(size: Size) -> dict[str, object]:
 
 
 def _record(outcome: Outcome) -> dict[str, object]:
-    """Returns an outcome as JSON."""
+    """An outcome as JSON."""
     return {
         "title": outcome.study.title,
         "seconds": round(outcome.seconds, 2),

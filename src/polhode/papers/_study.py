@@ -100,7 +100,7 @@ def claim(
 
 
 def named(dimensions: str, values: Any, what: str, unit: str = "1") -> Variable:
-    """Returns an array with the names of its dimensions, in one string, a description, and its unit."""
+    """An array with the names of its dimensions, in one string, a description, and its unit."""
     data = np.asarray(values)
     if data.ndim == 0:
         raise ValueError(f"{what} must be an array: a single number is one of length 1")
@@ -171,7 +171,7 @@ class Study(NamedTuple):
         return [replace(c, verdict=Verdict.NOT_JUDGED, reason=r) if (r := c.late or late) else c for c in claims]
 
     def motions(self, size: Size) -> "dict[str, Solution | FreeMotion]":
-        """Returns motions to look at, by what they are called; the first is the one that others are compared with."""
+        """Motions to look at, by what they are called; the first is the one that others are compared with."""
         found: dict[str, Solution | FreeMotion] = self.module.motions(size) if hasattr(self.module, "motions") else {}
         return found
 
@@ -182,7 +182,7 @@ class Study(NamedTuple):
 
 
 def studies() -> dict[str, Study]:
-    """Returns all studies, by paper and name."""
+    """All studies, by paper and name."""
     from polhode import papers
 
     found = {}
@@ -196,13 +196,13 @@ def studies() -> dict[str, Study]:
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """Returns a key that sorts fig2 before fig10."""
+    """A key that sorts fig2 before fig10."""
     letters = name.rstrip("0123456789")
     return letters, int(name[len(letters) :] or 0)
 
 
 def chosen(names: list[str]) -> list[Study]:
-    """Returns the studies of these names: a paper, or paper/figure; no name means all."""
+    """The studies of these names: a paper, or paper/figure; no name means all."""
     known = studies()
     if not names:
         return list(known.values())

@@ -54,7 +54,7 @@ class Trial(NamedTuple):
         return self.size * float(np.median(np.abs(np.diff(self.t))))
 
     def errors(self) -> tuple[Floats, Floats]:
-        """Returns the errors of attitude in rad and of rate relative to the largest; zeros where there is none."""
+        """The errors of attitude in rad and of rate relative to the largest; zeros where there is none."""
         none = np.zeros(self.t.size)
         attitude = none if self.q is None else angles(self.true.q, self.q)
         rate = none if self.w is None else lengths(self.w - self.true.w) / self.size
@@ -81,13 +81,13 @@ FAIR = 1.5
 
 
 def beyond(trial: Trial) -> Any:
-    """Returns the rows whose errors rounding cannot explain."""
+    """The rows whose errors rounding cannot explain."""
     attitude, rate = trial.errors()
     return (attitude > FAIR * trial.limits.attitude) | (rate > FAIR * trial.limits.rate)
 
 
 def explanation(trial: Trial) -> Cause | None:
-    """Returns the cause that explains the error, the simplest if several do."""
+    """The cause that explains the error, the simplest if several do."""
     found = [*_from_the_start(trial)]
     if not trial.model.is_free:
         found += _from_row_to_row(trial)
@@ -146,7 +146,7 @@ _COMPLEXITY = {
 
 
 def _difference(trial: Trial, rows: Any, q: Floats, w: Floats) -> Floats:
-    """Returns how far the log is from a motion at some rows: turns in rad, rates relative to the largest."""
+    """How far the log is from a motion at some rows: turns in rad, rates relative to the largest."""
     none = np.zeros((rows.size, 3))
     turned = none if trial.q is None else turn_vectors(q, trial.q[rows])
     rates = none if trial.w is None else (trial.w[rows] - w) / trial.size

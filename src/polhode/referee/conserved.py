@@ -21,12 +21,12 @@ CHECKED_ROWS = 4000
 
 
 def kinetic_energy(body: Body, w: Floats) -> Floats:
-    """Returns the kinetic energy of the rotation in each row."""
+    """The kinetic energy of the rotation in each row."""
     return 0.5 * dots(w, body.momentum(w) - body.rotor)
 
 
 def potential_energy(torque: Torque, body: Body, t: Floats, q: Floats) -> Floats | None:
-    """Returns the potential energy in each row; None: the torque has no potential."""
+    """The potential energy in each row; None: the torque has no potential."""
     kernel = torque.potential_kernel
     if kernel is None or torque.depends is Depends.NOTHING:
         return None
@@ -70,7 +70,7 @@ def _norms(x: Floats) -> Floats:
 
 
 def _compared(stated: Floats, made: Floats, may_be_shifted: bool) -> tuple[float, float, Floats]:
-    """Returns what the best factor (and shift) leaves, this factor, and the differences as they stand; all relative."""
+    """What the best factor (and shift) leaves, this factor, and the differences as they stand; all relative."""
     size = float(_norms(made).max()) or 1.0
     factor = float((stated * made).sum()) / (float((made * made).sum()) or 1.0)
     left = _norms(stated - factor * made)

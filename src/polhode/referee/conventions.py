@@ -63,7 +63,7 @@ class Meaning(NamedTuple):
     """"ned": attitudes are against north-east-down axes on the turning Earth."""
 
     def words(self) -> str:
-        """Returns the reading as a phrase."""
+        """The reading as a phrase."""
         said = []
         if self.direction:
             said.append(f"attitudes from {self.direction}")
@@ -103,7 +103,7 @@ class Convention:
 
 
 def candidates(log: Log, words: str | None) -> list[Meaning]:
-    """Returns all readings of a log that the user's words allow, the least surprising first."""
+    """All readings of a log that the user's words allow, the least surprising first."""
     attitudes: list[Meaning] = [Meaning()]
     if (a := log.attitude) is not None:
         orders, sequences, units = [""], [""], [""]
@@ -166,7 +166,7 @@ def _allowed(found: list[Meaning], words: str | None) -> list[Meaning]:
 
 
 def quaternions(raw: Raw, m: Meaning, t: Floats, place: Floats | None) -> Floats:
-    """Returns attitudes from body to space under a reading, scalar first and of unit length."""
+    """Attitudes from body to space under a reading, scalar first and of unit length."""
     q: Any
     if raw.kind == "quaternion":
         q = raw.values[:, [3, 0, 1, 2]] if m.order == "scalar last" else raw.values
@@ -188,13 +188,13 @@ def quaternions(raw: Raw, m: Meaning, t: Floats, place: Floats | None) -> Floats
 
 
 def north_east_down(t: Floats, place: Floats) -> Floats:
-    """Returns the attitudes of north-east-down axes at latitudes and longitudes, with the Earth's turn since t[0]."""
+    """The attitudes of north-east-down axes at latitudes and longitudes, with the Earth's turn since t[0]."""
     east = place[:, 1] + EARTH_RATE * (t - t[0])
     return quaternion_from_euler("ZY", np.stack([east, -0.5 * math.pi - place[:, 0]], axis=-1))
 
 
 def relative_to_place(log: Log, m: Meaning, t: Floats, q: Floats) -> Floats:
-    """Returns attitudes against the axes that the log has them against, at times within it."""
+    """Attitudes against the axes that the log has them against, at times within it."""
     if not m.frame or log.place is None:
         return q
     place = np.stack([np.interp(t, log.t, x) for x in log.place.T], axis=-1)
@@ -202,12 +202,12 @@ def relative_to_place(log: Log, m: Meaning, t: Floats, q: Floats) -> Floats:
 
 
 def turn_vectors(a: Floats, b: Floats) -> Floats:
-    """Returns the turns from attitudes a to b as vectors in the body axes of a: log(a* b)."""
+    """The turns from attitudes a to b as vectors in the body axes of a: log(a* b)."""
     return vector_of(product(inverse(a), b))
 
 
 def rates(raw: Raw, m: Meaning, q: Floats | None) -> Floats:
-    """Returns rates in body axes in rad/s under a reading."""
+    """Rates in body axes in rad/s under a reading."""
     w = raw.values * (m.sign * TO_RADIANS[m.unit])
     if m.axes == "space" and q is not None:
         w = to_body(q, w)
@@ -215,7 +215,7 @@ def rates(raw: Raw, m: Meaning, q: Floats | None) -> Floats:
 
 
 def differentiated(t: Floats, q: Floats, at: Any, width: int = 7) -> Floats:
-    """Returns rates in body axes at some rows from the attitudes around them, by polynomials through `width` rows."""
+    """Rates in body axes at some rows from the attitudes around them, by polynomials through `width` rows."""
     made = np.empty((len(at), 3))
     for out, k in zip(made, at, strict=True):
         first = min(max(0, k - width // 2), max(0, len(t) - width))
@@ -226,7 +226,7 @@ def differentiated(t: Floats, q: Floats, at: Any, width: int = 7) -> Floats:
 
 
 def _weights(x: Floats) -> Floats:
-    """Returns the weights of values at x in the derivative at 0 of the polynomial through them."""
+    """The weights of values at x in the derivative at 0 of the polynomial through them."""
     scale = float(np.abs(x).max())
     powers = np.vander(x / scale, increasing=True).T
     wanted = np.zeros(x.size)
@@ -238,7 +238,7 @@ def _weights(x: Floats) -> Floats:
 
 
 def torque_rows(torque: Torque, body: Body, t: Floats, q: Floats, w: Floats, carried: Any) -> Floats:
-    """Returns the torque in each row in body axes; zeros without one."""
+    """The torque in each row in body axes; zeros without one."""
     if torque.depends is Depends.NOTHING and not torque.state_names:
         return np.zeros_like(w)
     p = read_only(np.array(torque.parameters(body), dtype=np.float64))
@@ -271,7 +271,7 @@ def ahead(
 
 
 def _lag(log: Log) -> int:
-    """Returns the number of rows over which the body turns by about half a radian."""
+    """The number of rows over which the body turns by about half a radian."""
     n = log.t.size
     near = np.unique(np.linspace(0, n - 2, 200).astype(int))
     if (a := log.attitude) is not None:
@@ -293,7 +293,7 @@ def _lag(log: Log) -> int:
 def find_convention(
     log: Log, body: Body, torque: Torque, words: str | None, noise: float, carried: Any = ()
 ) -> Convention:
-    """Returns the reading of a log under which its rows follow from each other best."""
+    """The reading of a log under which its rows follow from each other best."""
     listed = candidates(log, words)
     lag = _lag(log)
     count = PAIRS if torque.depends is Depends.NOTHING else TORQUED_PAIRS
@@ -336,7 +336,7 @@ def _scores(
     log: Log, listed: list[Meaning], body: Body, torque: Torque, begin: Any, end: Any, carried: Any, *,
     kinematic: bool = False,
 ) -> Floats:  # fmt: skip
-    """Returns the share of the motion that each reading leaves unexplained."""
+    """The share of the motion that each reading leaves unexplained."""
     rows = np.concatenate([begin, end])
     t, n, dt = log.t[begin], begin.size, log.t[end] - log.t[begin]
     starts: list[tuple[Floats, Floats, Floats, Floats]] = []
@@ -375,7 +375,7 @@ def _unexplained(
     q1: Floats, w1: Floats, q_start: Floats, w_start: Floats, q_end: Floats, w_end: Floats, dt: Floats,
     of_attitude: bool, of_rate: bool,
 ) -> float:  # fmt: skip
-    """Returns the median, over pairs of rows, of what is left of the motion from one to the other."""
+    """The median, over pairs of rows, of what is left of the motion from one to the other."""
     speed = np.maximum(lengths(w_end), lengths(w_start))
     size = float(np.median(speed)) or 1.0
     off = lengths(w1 - w_end) / size
@@ -403,5 +403,5 @@ def _attitudes_at(log: Log, m: Meaning, rows: Any) -> Floats:
 
 
 def quaternions_of(log: Log, m: Meaning) -> Floats | None:
-    """Returns all attitudes of a log under a reading; None if it has none."""
+    """All attitudes of a log under a reading; None if it has none."""
     return None if log.attitude is None else quaternions(log.attitude, m, log.t, log.place)

@@ -87,7 +87,7 @@ def find_faults(trial: Trial, words: str | None = None) -> tuple[Fault, ...]:
 
 
 def _broken(trial: Trial, place: Break, words: str | None) -> Fault:
-    """Returns a place where the log leaves its own motion, in words."""
+    """A place where the log leaves its own motion, in words."""
     k, row = place.row, trial.log.row
     at = f"(t = {trial.t[k]:.6g} s)"
     if place.rows is None:
@@ -158,7 +158,7 @@ def _degrees(angle: float) -> str:
 
 
 def _fault(trial: Trial, cause: Cause) -> Fault | None:
-    """Returns a cause in words."""
+    """A cause in words."""
     p, second = cause.p, trial.row_angle**2 / 4.0
     attitude, rate = trial.errors()
     gone = f"with this the error of {max(attitude.max(), rate.max()):.1e} falls to {_percent(cause.left)}"
@@ -285,7 +285,7 @@ MOST_EULER_STEPS = 100_000
 
 
 def _by_eulers_method(trial: Trial, error: float) -> str:
-    """Returns a sentence if attitudes turn away as Euler's method for Euler angles makes them, else nothing."""
+    """A sentence if attitudes turn away as Euler's method for Euler angles makes them, else nothing."""
     raw, even = trial.log.attitude, np.ptp(np.diff(trial.t)) < 1e-6 * abs(trial.t[1] - trial.t[0])
     if raw is None or raw.kind != "euler" or trial.meaning.sequence != "ZYX" or not even or trial.q is None:
         return ""

@@ -203,7 +203,7 @@ def _examined(
 
 
 def _first_rate(model: Model, t: Floats, q: Floats, noise: float) -> tuple[Floats, float, int]:
-    """Returns the rate at the start that fits the first attitudes, its uncertainty, and how many there were."""
+    """The rate at the start that fits the first attitudes, its uncertainty, and how many there were."""
     w0 = differentiated(t, q, [0])[0]
     size = float(lengths(w0[None, :])[0]) or 1.0 / abs(float(t[-1] - t[0]))
     turned = np.abs(t - t[0]) * size
@@ -219,7 +219,7 @@ def _first_rate(model: Model, t: Floats, q: Floats, noise: float) -> tuple[Float
 
 
 def _drifts(found: _Examined) -> dict[str, Drift]:
-    """Returns the drifts of energy, momentum and length, beyond what the true motion does."""
+    """The drifts of energy, momentum and length, beyond what the true motion does."""
     trial = found.trial
     rows = thinned(trial.t.size, DRIFT_ROWS)
     t, body, torque = trial.t[rows], trial.model.body, trial.model.torque
@@ -257,7 +257,7 @@ def _drifts(found: _Examined) -> dict[str, Drift]:
 
 
 def _order(found: list[_Examined], steps: Sequence[float] | None) -> Order:
-    """Returns the order from the logs with the two shortest steps whose errors are beyond rounding."""
+    """The order from the logs with the two shortest steps whose errors are beyond rounding."""
     if steps is None:
         sizes = [abs(float(np.median(np.diff(f.trial.t)))) for f in found]
         if max(sizes) < 1.01 * min(sizes):
@@ -297,7 +297,7 @@ def _order(found: list[_Examined], steps: Sequence[float] | None) -> Order:
 
 
 def _judged_by_order(faults: list[Fault], order: Order) -> list[Fault]:
-    """Returns the possible faults again: errors that fall with the step are those of the integration."""
+    """The possible faults again: errors that fall with the step are those of the integration."""
     falls = max((p for p in (order.attitude, order.rate) if not math.isnan(p)), default=math.nan)
     if math.isnan(falls):
         return [f for f in faults if f.certainty == "possible"]

@@ -43,7 +43,7 @@ class Noise(NamedTuple):
 
 
 def find_noise(trial: Trial) -> Noise | None:
-    """Returns the noise of a log, if white noise about a motion from nearly the first row explains all errors."""
+    """The noise of a log, if white noise about a motion from nearly the first row explains all errors."""
     if trial.t.size < LEAST_ROWS:
         return None
     q0, w0, size = trial.true.q[0], trial.true.w[0], trial.size
@@ -100,7 +100,7 @@ def _scatter(values: Floats) -> float:
 
 
 def _scatter_of_times(trial: Trial, turned: Floats) -> float:
-    """Returns the standard deviation of times, if the attitudes scatter along the rotation only; else 0."""
+    """The standard deviation of times, if the attitudes scatter along the rotation only; else 0."""
     speed = lengths(trial.true.w)
     along = dots(turned, trial.true.w) / np.maximum(speed, 1e-300)
     across = lengths(turned - along[:, None] * trial.true.w / np.maximum(speed, 1e-300)[:, None])

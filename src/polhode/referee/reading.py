@@ -59,16 +59,16 @@ class Log:
     """Whether the conventions are known to be polhode's: its own files, and messages that state theirs."""
 
     def row(self, k: int) -> str:
-        """Returns where a row stands, in words."""
+        """Where a row stands, in words."""
         return f"row {k}" if self.lines is None else f"line {int(self.lines[k])}"
 
     def bad(self, k: int, what: str) -> BadFile:
-        """Returns an error that names the place."""
+        """An error that names the place."""
         return BadFile(f"{self.source}, {self.row(k)}: {what}")
 
 
 def read_log(source: Any, columns: Mapping[str, Any] | None = None) -> Log:
-    """Returns the log that a file, a table or an object of another simulator holds, checked row by row."""
+    """The log that a file, a table or an object of another simulator holds, checked row by row."""
     if isinstance(source, Log):
         return source
     log = _from_path(source, columns) if isinstance(source, str | os.PathLike) else _from_object(source, columns)
@@ -217,7 +217,7 @@ _ALIASES = {
 
 
 def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, name: str) -> Log:
-    """Returns a log given as arrays: of several columns each, or one array for each column."""
+    """A log given as arrays: of several columns each, or one array for each column."""
     several = {k: v for k, v in given.items() if str(k).lower() in _ALIASES or str(k).startswith("euler")}
     stacked = any((hasattr(v, "as_quat") or np.ndim(v) > 1) for v in several.values())
     if not stacked:

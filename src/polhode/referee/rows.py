@@ -77,7 +77,7 @@ class Break(NamedTuple):
 
 
 def find_break(trial: Trial) -> Break | None:
-    """Returns the first place at which rows stop to follow from each other, or begin to."""
+    """The first place at which rows stop to follow from each other, or begin to."""
     if trial.w is None or (not trial.model.is_free and trial.t.size > MOST_TORQUED_ROWS):
         return None
     rows = np.arange(trial.t.size)
@@ -104,7 +104,7 @@ def find_break(trial: Trial) -> Break | None:
 
 
 def _onset(trial: Trial, noise: float) -> Break | None:
-    """Returns the row at which the error of the attitude appears at once, and then stays: no integrator does that."""
+    """The row at which the error of the attitude appears at once, and then stays: no integrator does that."""
     attitude = trial.errors()[0]
     if trial.q is None or trial.t.size < LEAST_PART or attitude.max() > LINEAR:
         return None
@@ -119,7 +119,7 @@ def _onset(trial: Trial, noise: float) -> Break | None:
 
 
 def _change_of_level(off: Floats, floor: float) -> tuple[int, bool] | None:
-    """Returns the first place where the differences rise or fall suddenly and stay so, and whether they rise."""
+    """The first place where the differences rise or fall suddenly and stay so, and whether they rise."""
     beside = min(BESIDE, off.size // 3)
     if beside < 3:
         return None
@@ -139,7 +139,7 @@ def _change_of_level(off: Floats, floor: float) -> tuple[int, bool] | None:
 
 
 def conventions_of_parts(trial: Trial, row: int, words: str | None) -> tuple[Convention, Convention] | None:
-    """Returns the conventions before and after a row, if they are certain and differ."""
+    """The conventions before and after a row, if they are certain and differ."""
     n = trial.t.size
     if min(row, n - row) < LEAST_PART:
         return None
@@ -171,7 +171,7 @@ class RateMap(NamedTuple):
 
 
 def find_rate_map(trial: Trial, rows: Any = np.s_[:]) -> RateMap | None:
-    """Returns by what simple rule the rates follow from the derivative of the attitudes, if they differ from it.
+    """By what simple rule the rates follow from the derivative of the attitudes, if they differ from it.
 
     This needs neither the body nor the torque: attitudes and rates obey q' = q w / 2 whatever the dynamics are.
     """
@@ -222,7 +222,7 @@ def _rms(values: Floats) -> float:
 
 
 def rates_wrong_since(trial: Trial) -> int | None:
-    """Returns the row since which rates are wrong, if attitudes have far smaller errors than the rates lead to.
+    """The row since which rates are wrong, if attitudes have far smaller errors than the rates lead to.
 
     An error of the rate turns the attitude: in space axes its error is the integral of that of the rate.
     """

@@ -53,7 +53,7 @@ class Model:
         return "the closed form" if self.is_free else f"an integration with rtol {self.rtol:.0e}"
 
     def motion(self, t: Floats, q0: Floats, w0: Floats) -> States:
-        """Returns the motion at times of which the first is that of the start."""
+        """The motion at times of which the first is that of the start."""
         if self.is_free:
             motion = FreeMotion(self.body, w0, q0, float(t[0]))
             found = motion.at_checked(t)
@@ -69,7 +69,7 @@ class Model:
         return States(q, solution.omega, solution.error_estimate or self.rtol)
 
     def with_moments(self, factors: Floats) -> Model:
-        """Returns the same with principal moments multiplied by these factors."""
+        """The same with principal moments multiplied by these factors."""
         axes = self.body.axes
         tensor = axes @ np.diag(self.body.moments * factors) @ axes.T
         body = Body((tensor + tensor.T) / 2, allow_unphysical=True, rotor=self.body.rotor)
@@ -77,7 +77,7 @@ class Model:
 
 
 def thinned(rows: int, most: int = FEW_ROWS) -> Any:
-    """Returns the numbers of some rows, the first and the last among them."""
+    """The numbers of some rows, the first and the last among them."""
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(int))
 
 
@@ -91,7 +91,7 @@ class Limits(NamedTuple):
 def limits(
     model: Model, t: Floats, true: States, attitude: float, rate: Floats, time: float, *, start_rate: Floats
 ) -> Limits:  # fmt: skip
-    """Returns the largest errors that can come from rounding: in the row itself, and in the first one.
+    """The largest errors that can come from rounding: in the row itself, and in the first one.
 
     `attitude` is that of attitudes in rad, `rate` and `start_rate` those of the components of a rate in rad/s, and
     `time` that of times in s.
@@ -136,7 +136,7 @@ def limits(
 def fitted(
     residual: Callable[[Floats, int], Floats], scales: Floats, windows: list[int], start: Floats | None = None
 ) -> Floats:  # fmt: skip
-    """Returns the parameters that make residuals least: by damped Gauss-Newton steps, in windows that grow."""
+    """The parameters that make residuals least: by damped Gauss-Newton steps, in windows that grow."""
     p = np.zeros(scales.size) if start is None else np.array(start, dtype=np.float64)
     for rows in windows:
         r = residual(p, rows)

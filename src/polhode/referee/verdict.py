@@ -64,7 +64,7 @@ class Errors:
         return all(bool((e <= FAIR * limit).all()) for e, limit in pairs if e is not None)
 
     def largest(self) -> str:
-        """Returns the largest errors that rounding does not explain, in words; an empty text: there are none."""
+        """The largest errors that rounding does not explain, in words; an empty text: there are none."""
         shown = []
         if self.attitude is not None and (self.attitude > FAIR * self.attitude_limit).any():
             shown.append(shown_angle(self.attitude.max()))
@@ -73,12 +73,12 @@ class Errors:
         return " and ".join(shown)
 
     def undetermined(self, attitude: float, rate: float) -> float | None:
-        """Returns the time since which rounding alone can make errors beyond these bounds; None: there is none."""
+        """The time since which rounding alone can make errors beyond these bounds; None: there is none."""
         wide = (self.rate_limit > rate) if self.attitude is None else (self.attitude_limit > attitude)
         return float(self.t[int(np.argmax(wide))]) if wide.any() else None
 
     def beyond(self, attitude: float, rate: float) -> list[tuple[str, float, float, float]]:
-        """Returns which errors exceed these bounds: what is how far off, when, and since when."""
+        """Which errors exceed these bounds: what is how far off, when, and since when."""
         found = []
         for name, error, bound in (("attitude", self.attitude, attitude), ("rate", self.rate, rate)):
             if error is not None and error.max() > bound:
@@ -90,7 +90,7 @@ class Errors:
         return found
 
     def lines(self) -> list[str]:
-        """Returns the errors in words."""
+        """The errors in words."""
         made = []
         for name, error, limit in (
             ("attitude", self.attitude, self.attitude_limit), ("rate", self.rate, self.rate_limit),
@@ -234,7 +234,7 @@ class Verdict:
         return next((f for f in self.faults if f.certainty == "certain"), None)
 
     def explanation(self) -> list[str]:
-        """Returns sentences on the cause: the faults that the headline does not state, and what else may be behind."""
+        """Sentences on the cause: the faults that the headline does not state, and what else may be behind."""
         said = [str(f) for f in self.faults if f is not self._cause]
         if self.noise is not None:
             return [*said, "polhode.fit finds the motion behind noisy rows."]
@@ -311,7 +311,7 @@ class Verdict:
 
 
 def junit_xml(source: str, *, failure: str | None = None, error: str | None = None, text: str = "") -> bytes:
-    """Returns one test of JUnit XML: it passes unless there is a failure, or an error that kept it from running."""
+    """One test of JUnit XML: it passes unless there is a failure, or an error that kept it from running."""
     from xml.etree import ElementTree
 
     def clean(words: str) -> str:
@@ -329,12 +329,12 @@ def junit_xml(source: str, *, failure: str | None = None, error: str | None = No
 
 
 def shown_angle(angle: float) -> str:
-    """Returns an angle in degrees."""
+    """An angle in degrees."""
     return f"{math.degrees(angle):.3g} degrees"
 
 
 def shown_share(share: float, of: str = " of the largest rate") -> str:
-    """Returns a share in percent."""
+    """A share in percent."""
     return f"{100 * share:.3g} %{of}" if share < 10.0 else f"{100 * share:,.0f} %{of}"
 
 

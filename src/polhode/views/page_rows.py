@@ -50,11 +50,11 @@ class Rows:
 
     @classmethod
     def of(cls, body: Body, t: Floats, q: Floats, m: Floats) -> Rows:
-        """Returns states with their rates."""
+        """States with their rates."""
         return cls(t, q, m, body.rate(m))
 
     def scaled(self) -> Rows:
-        """Returns the same with unit quaternions whose signs do not jump."""
+        """The same with unit quaternions whose signs do not jump."""
         q = self.quaternion
         return Rows(self.t, with_continuous_signs(q / lengths(q)[:, None]), self.momentum, self.omega)
 
@@ -78,7 +78,7 @@ class Rows:
 
 
 def _sizes(x: Floats) -> Floats:
-    """Returns |x| along the last axis, in half the time of `lengths`; the last bit does not matter here."""
+    """|x| along the last axis, in half the time of `lengths`; the last bit does not matter here."""
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", x, x)))
 
 
@@ -99,7 +99,7 @@ class Chosen:
 
 
 def chosen(body: Body, rows: Rows, states: States | None) -> Chosen:
-    """Returns at most `MOST_ROWS` rows from the beginning of a motion on, of which `states` knows any time."""
+    """At most `MOST_ROWS` rows from the beginning of a motion on, of which `states` knows any time."""
     total = float(rows.turns.sum())
     most = 0.8 * MOST_ROWS * MOST_TURN
     is_part = total > most
@@ -126,7 +126,7 @@ def chosen(body: Body, rows: Rows, states: States | None) -> Chosen:
 
 
 def _need(rows: Rows, turn: float, error: float) -> Floats:
-    """Returns how many rows each interval needs."""
+    """How many rows each interval needs."""
     h = np.diff(rows.t)
     change, greatest = rows.changes, float(rows.speed.max()) or 1.0
     by_arc = np.sqrt(h * change / (8.0 * error))
@@ -136,7 +136,7 @@ def _need(rows: Rows, turn: float, error: float) -> Floats:
 
 
 def _even(need: Floats, most: int) -> NDArray[np.intp]:
-    """Returns the rows at about even distances of what is needed, at most this number, the first and the last too."""
+    """The rows at about even distances of what is needed, at most this number, the first and the last too."""
     reached = np.concatenate([[0.0], np.cumsum(need)])
     if need.size < most and (need >= 1.0).all():
         return np.arange(reached.size)
@@ -146,7 +146,7 @@ def _even(need: Floats, most: int) -> NDArray[np.intp]:
 
 
 def _densified(body: Body, rows: Rows, states: States, turn: float) -> Rows:
-    """Returns the rows with others between them, where they are too far apart to choose from."""
+    """The rows with others between them, where they are too far apart to choose from."""
     halved = np.zeros(max(rows.t.size - 1, 0), dtype=np.intp)
     for _ in range(MOST_BISECTIONS):
         wide = (_need(rows, turn / 2, ARC_ERROR) > 1.0) & (halved < MOST_BISECTIONS)
@@ -160,7 +160,7 @@ def _densified(body: Body, rows: Rows, states: States, turn: float) -> Rows:
 
 
 def _with(body: Body, rows: Rows, times: Floats, states: States) -> Rows:
-    """Returns the rows and those at other times between or behind them."""
+    """The rows and those at other times between or behind them."""
     q, m = states(times)
     t = np.concatenate([rows.t, times])
     order = np.argsort(t, kind="stable")
@@ -169,7 +169,7 @@ def _with(body: Body, rows: Rows, times: Floats, states: States) -> Rows:
 
 
 def _arc_error(rows: Rows, kept: NDArray[np.intp]) -> float:
-    """Returns the greatest angle between the arcs through the kept rows and the rows that are left out.
+    """The greatest angle between the arcs through the kept rows and the rows that are left out.
 
     Where it is greater, it is the h^2/8 |dw/dt| of an interval: there need not be a row where the arc errs most.
     """

@@ -36,7 +36,7 @@ CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
 def user_of(port: int, to: int) -> int | None:
-    """Returns the number of the user who connected from one port of this computer to another; None: not known."""
+    """The number of the user who connected from one port of this computer to another; None: not known."""
     host = f"{int.from_bytes(socket.inet_aton(HOST), sys.byteorder):08X}"  # as the kernel writes it
     for file in CONNECTIONS:
         try:

@@ -89,7 +89,7 @@ def made_page(
     runs: Sequence[Run], *, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume", points: Any = None,
     pointing: Any = None,
 ) -> Page:  # fmt: skip
-    """Returns a page with these runs."""
+    """A page with these runs."""
     solid = None
     if mesh is not None:
         if not isinstance(mesh, Mesh | str | os.PathLike):

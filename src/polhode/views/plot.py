@@ -79,7 +79,7 @@ class Picture(Figure):
 
 
 def blank(width: float, height: float, title: str, **options: Any) -> Picture:
-    """Returns an empty picture with a title, which is text and no formula; sizes are in inches."""
+    """An empty picture with a title, which is text and no formula; sizes are in inches."""
     figure = Picture(figsize=(width, height), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=13, parse_math=False, **options)
@@ -122,7 +122,7 @@ NAMES = (*VECTORS, *NUMBERS, *ERRORS_OF, "torque", "attitude", "state", "euler")
 
 
 def panel_of(name: str | AttitudeQuantity, s: Solution, *, degrees: bool = False) -> Panel:
-    """Returns the panel of this name, of the motion in these rows."""
+    """The panel of this name, of the motion in these rows."""
     if isinstance(name, str) and name.lower() not in NAMES:
         try:
             name = AttitudeQuantity.read(name)
@@ -182,7 +182,7 @@ of its own; one below the second part of the largest is round-off, and has none.
 
 
 def by_size(panel: Panel) -> list[Panel]:
-    """Returns the panel, or several, each with components of about one size, the largest first."""
+    """The panel, or several, each with components of about one size, the largest first."""
     peaks = {name: float(np.abs(y[np.isfinite(y)]).max(initial=0.0)) for name, y in panel.curves.items()}
     falling = sorted(peaks, key=lambda name: -peaks[name])
     groups = [[falling[0]]]
@@ -206,7 +206,7 @@ def by_size(panel: Panel) -> list[Panel]:
 
 
 def _around(curves: list[Floats]) -> tuple[float, float] | None:
-    """Returns limits around curves that hardly change, which would else be drawn as if they did; None: they change."""
+    """Limits around curves that hardly change, which would else be drawn as if they did; None: they change."""
     low, high = min(float(np.nanmin(y)) for y in curves), max(float(np.nanmax(y)) for y in curves)
     margin = 0.02 * max(abs(low), abs(high))
     return (low - margin, high + margin) if high - low < margin else None
@@ -220,7 +220,7 @@ MOST_FINE = 20_000
 
 
 def between_rows(s: Solution) -> Solution:
-    """Returns the motion with rows near enough to join them by lines, or as it is, if they are or cannot be had."""
+    """The motion with rows near enough to join them by lines, or as it is, if they are or cannot be had."""
     t = s.t
     if t.size < 2 or t.size > MOST_FINE or s.torque_changed:
         return s
@@ -406,12 +406,12 @@ def finish_panel(panel: Axes, label: str, legend: str) -> None:
 
 
 def _shortened(name: str, most: int = 22) -> str:
-    """Returns a name that fits over a legend."""
+    """A name that fits over a legend."""
     return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _pointing(solution: Solution) -> tuple[str, Floats]:
-    """Returns the body axis nearest to the initial momentum, and where it points in space.
+    """The body axis nearest to the initial momentum, and where it points in space.
 
     The body spins about this axis; where it points changes slowly, and shows how the body wobbles, precesses or flips.
     """

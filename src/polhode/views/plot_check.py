@@ -56,7 +56,7 @@ def _title(verdict: Verdict) -> str:
 
 
 def page(verdict: Verdict) -> str:
-    """Returns a page of HTML with the verdict and its picture, which needs no other file."""
+    """A page of HTML with the verdict and its picture, which needs no other file."""
     buffer = io.BytesIO()
     draw(verdict).savefig(buffer, format="png")
     picture = base64.b64encode(buffer.getvalue()).decode()

@@ -54,7 +54,7 @@ def draw(fit: Fit) -> Figure:
 
 
 def _signed(measured: Floats, times: Floats, t: Floats, fitted: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns the vector parts of quaternions: of the data with the signs of the fit, whose signs are continuous."""
+    """The vector parts of quaternions: of the data with the signs of the fit, whose signs are continuous."""
     smooth = with_continuous_signs(fitted)
     near = smooth[np.searchsorted(times, t)]
     sign = np.where(np.sum(near * measured, axis=1) < 0.0, -1.0, 1.0)

@@ -87,7 +87,7 @@ def _ellipsoid(panel: Axes3D, motion: FreeMotion) -> None:
 
 
 def _family(moments: Floats, energy: float) -> list[tuple[Floats, dict[str, Any]]]:
-    """Returns other polhodes of the same energy, and the separatrix, in principal axes."""
+    """Other polhodes of the same energy, and the separatrix, in principal axes."""
     least, middle, greatest = np.argsort(moments, kind="stable")
     angle = np.linspace(0.0, 2.0 * math.pi, 400)
     unit = 2.0 * energy * moments  # squared momenta of a spin about each axis
@@ -111,7 +111,7 @@ def _family(moments: Floats, energy: float) -> list[tuple[Floats, dict[str, Any]
 
 
 def _neighbours(motion: GyrostatMotion) -> Floats:
-    """Returns other polhodes of the same energy of a body with a rotor, in the user's axes."""
+    """Other polhodes of the same energy of a body with a rotor, in the user's axes."""
     body = motion._bodies[0]
     semi = np.sqrt(2.0 * motion.kinetic_energy / body.moments)
     angle = (np.arange(2 * NEIGHBOURS) + 0.5) * (math.pi / NEIGHBOURS)
@@ -124,7 +124,7 @@ def _neighbours(motion: GyrostatMotion) -> Floats:
 
 
 def _level(m: Floats, energy: float, level: float, axes: tuple[Any, Any, Any], angle: Floats) -> Floats | None:
-    """Returns the rates with this energy and squared momentum, about the last of the three axes."""
+    """The rates with this energy and squared momentum, about the last of the three axes."""
     i, j, k = axes
     if m[k] == m[i] or m[k] == m[j]:
         return None
@@ -196,7 +196,7 @@ MOST_TURNS = 16.0
 
 
 def _shown_times(motion: FreeMotion, spin: float) -> tuple[Floats, str]:
-    """Returns the times of the herpolhode that is drawn, and in words which part this is, if not ten periods.
+    """The times of the herpolhode that is drawn, and in words which part this is, if not ten periods.
 
     Where a single period has more turns than can be told apart, those around the first flip are drawn: there the
     curve goes from one bound to the other and back.
@@ -230,7 +230,7 @@ def _bounds(panel: Axes, motion: FreeMotion, size: float) -> None:
 
 
 def _across(axis: Floats) -> tuple[Floats, Floats]:
-    """Returns two directions that form a right-handed frame with the axis."""
+    """Two directions that form a right-handed frame with the axis."""
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = np.cross(helper, axis)
     first /= np.sqrt(first @ first)

@@ -160,7 +160,7 @@ def _curves(v: Drawable, table: Mapping[str, Drawable]) -> Iterator[Curve]:
 
 
 def _quantiles(values: Floats) -> Floats:
-    """Returns quantiles over bodies (bodies, times); a body that has failed is left out from then on."""
+    """Quantiles over bodies (bodies, times); a body that has failed is left out from then on."""
     there = np.isfinite(values)
     known = np.where(there, values, np.inf)
     known.sort(axis=0)

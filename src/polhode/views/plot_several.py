@@ -76,7 +76,7 @@ def draw(
 def _angles(
     solutions: Sequence[Solution], motions: Sequence[Solution], degrees: bool
 ) -> list[tuple[int, Floats, Floats]]:
-    """Returns the angle from the first motion to each of the others, along both true motions, where both are."""
+    """The angle from the first motion to each of the others, along both true motions, where both are."""
     runs = [SolutionRun(s) for s in solutions]
     found = []
     for k in range(1, len(runs)):

@@ -15,17 +15,17 @@ def printable(text: str, *, keep: str = "\n") -> str:
 
 
 def one_line(text: str) -> str:
-    """Returns the text as one line that can be printed."""
+    """The text as one line that can be printed."""
     return printable(text, keep="")
 
 
 def cell_width(text: str) -> int:
-    """Returns the number of columns of a terminal that a text takes."""
+    """The number of columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def padded(text: str, width: int) -> str:
-    """Returns the text with blanks after it, up to this number of columns."""
+    """The text with blanks after it, up to this number of columns."""
     return text + " " * (width - cell_width(text))

@@ -12,7 +12,7 @@ FLOOR = 1e-17
 
 
 def thinned(y: Floats, buckets: int = BUCKETS) -> NDArray[np.intp]:
-    """Returns indices that show the curve y as well as all do: in each stretch the least, the greatest and the ends."""
+    """Indices that show the curve y as well as all do: in each stretch the least, the greatest and the ends."""
     if y.size <= 4 * buckets:
         return np.arange(y.size)
     size = -(-y.size // buckets)

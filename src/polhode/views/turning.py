@@ -16,7 +16,7 @@ class Turning(ABC):
 
     @abstractmethod
     def _run(self, t_span: Span, name: str | None = None) -> Run:
-        """Returns the motion as pages and films take it."""
+        """The motion as pages and films take it."""
 
     def animate(
         self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,

@@ -28,14 +28,14 @@ def run(h: float, size: Size) -> Data:
 
 
 def motions(h: float, size: Size) -> dict[str, Solution]:
-    """Returns the beginning of the true motion and of the three runs."""
+    """The beginning of the true motion and of the three runs."""
     t_end = (3 if size.quick else 100) * h
     runs = {method: integrate(SATELLITE, method, t_end, h) for method in METHODS}
     return {"true": tight(SATELLITE, runs["MR2"].t, h), **runs}
 
 
 def relative_errors(data: Data) -> dict[str, float]:
-    """Returns the largest energy errors, relative to the energy."""
+    """The largest energy errors, relative to the energy."""
     return {m: float(np.abs(data[f"energy_{k}"]).max()) for k, m in enumerate(METHODS, 1)}
 
 

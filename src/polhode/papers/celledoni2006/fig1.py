@@ -31,7 +31,7 @@ def run(size: Size) -> Data:
 
 
 def _by_dormand_prince(t_end: float) -> Floats:
-    """Returns the momentum by the method of the paper's reference, at the least tolerance that it takes."""
+    """The momentum by the method of the paper's reference, at the least tolerance that it takes."""
     from scipy.integrate import solve_ivp
 
     moments = FREE.body.moments

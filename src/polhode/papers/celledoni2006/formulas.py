@@ -38,7 +38,7 @@ class Orbit(NamedTuple):
 
 
 def orbit(moments: Any, w: Any, *, half: bool, mended: bool, absolute: bool = False) -> Orbit:
-    """Returns the constants of the formulas; with `absolute`, roots are taken of absolute values."""
+    """The constants of the formulas; with `absolute`, roots are taken of absolute values."""
     i1, i2, i3 = moments
     energy = float(np.sum(moments * w**2)) / (2 if half else 1)
     square = float(np.sum((moments * w) ** 2))
@@ -56,7 +56,7 @@ def orbit(moments: Any, w: Any, *, half: bool, mended: bool, absolute: bool = Fa
 
 
 def missed(moments: Any, w: Any, **how: bool) -> float:
-    """Returns the largest error of the formulas in one period, relative to the largest rate; 9 where they fail."""
+    """The largest error of the formulas in one period, relative to the largest rate; 9 where they fail."""
     free = FreeMotion(Body(moments), omega=w)
     t = np.linspace(0.0, free.period, TIMES)
     true = np.asarray(free.at(t).omega)
@@ -72,7 +72,7 @@ def missed(moments: Any, w: Any, **how: bool) -> float:
 
 
 def drawn() -> list[tuple[Floats, Floats]]:
-    """Returns bodies with rising moments and starts that circle the third axis."""
+    """Bodies with rising moments and starts that circle the third axis."""
     rng, out = np.random.default_rng(SEED), list[tuple[Floats, Floats]]()
     while len(out) < BODIES:
         moments = np.sort(rng.uniform(1.0, 2.0, 3))
@@ -84,7 +84,7 @@ def drawn() -> list[tuple[Floats, Floats]]:
 
 
 def recursion(phi: float, parameter: float, *, unwrapped: bool) -> tuple[float, int]:
-    """Returns F by (18) and (19), and the number of recursions until c is below round-off."""
+    """F by (18) and (19), and the number of recursions until c is below round-off."""
     a, b, c, count = 1.0, math.sqrt(1 - parameter), math.sqrt(parameter), 0
     while c >= EPS:
         rest = math.remainder(phi, math.pi)  # within a quarter turn of a whole number of half turns

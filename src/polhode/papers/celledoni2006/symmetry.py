@@ -50,13 +50,13 @@ def run(size: Size) -> Data:
 
 
 def _apart(a: Solution, b: Solution) -> float:
-    """Returns the distance of the last states: attitude matrices and momenta together."""
+    """The distance of the last states: attitude matrices and momenta together."""
     turned = np.linalg.norm(a.attitude[-1].as_matrix() - b.attitude[-1].as_matrix())
     return float(np.hypot(turned, np.linalg.norm(a.momentum[-1] - b.momentum[-1])))
 
 
 def reversal_defect(method: str, h: float) -> float:
-    """Returns how far from its start a run ends that makes some steps forth and as many back."""
+    """How far from its start a run ends that makes some steps forth and as many back."""
     forth = integrate(TASK, method, BACK * h, h)
     back = simulate(
         TASK.body, TASK.torque, omega=forth.omega[-1], attitude=forth.quaternion[-1],
@@ -67,7 +67,7 @@ def reversal_defect(method: str, h: float) -> float:
 
 
 def symplectic_defect(method: str, h: float) -> float:
-    """Returns the largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
+    """The largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
 
     Coordinates around a state are (a, u): R exp(a), m + u. The derivative is a central difference of sixth order.
     """
@@ -85,7 +85,7 @@ def symplectic_defect(method: str, h: float) -> float:
 
 
 def _form(m: Floats) -> Floats:
-    """Returns the differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
+    """The differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
     turned = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])  # a . (turned b) = -m . (a x b)
     return np.block([[turned, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
 

@@ -23,7 +23,7 @@ MOTION = FreeMotion(BODY, omega=OMEGA)
 
 
 def energy_error(omega: Any) -> Floats:
-    """Returns |(E(t) - E(0)) / E(0)| for rates at several times; E(0) is that of the start."""
+    """|(E(t) - E(0)) / E(0)| for rates at several times; E(0) is that of the start."""
     energy = np.asarray(omega) ** 2 @ np.array(MOMENTS)
     start = np.square(OMEGA) @ np.array(MOMENTS)
     error: Floats = np.abs(energy - start) / start
@@ -36,7 +36,7 @@ def integrated(method: str, step: float, t_end: float = T_END, every: int = 1) -
 
 
 def common_data(t: Floats, omega: Floats) -> dict[str, Any]:
-    """Returns what all tasks draw, and the error of the rates."""
+    """What all tasks draw, and the error of the rates."""
     return {
         "time": named("time", t, "time", "s"),
         "omega": named("time component", omega, "angular velocity", "rad/s"),

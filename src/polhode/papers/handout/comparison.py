@@ -39,7 +39,7 @@ def run(size: Size) -> Data:
 
 
 def _errors(method: str, step: float, t_end: float) -> tuple[Floats, Floats, Floats]:
-    """Returns the beginnings of periods, evenly spaced on a logarithmic scale, and the largest errors within each."""
+    """The beginnings of periods, evenly spaced on a logarithmic scale, and the largest errors within each."""
     begin = np.geomspace(MOTION.period, t_end - MOTION.period, PERIODS)
     times = begin[:, None] + MOTION.period * (np.arange(SAMPLES) + 0.5) / SAMPLES
     t, back = np.unique(times, return_inverse=True)

@@ -19,7 +19,7 @@ T_END = 10.0
 
 
 def turned(m: Floats, axis: int, angle: float) -> Floats:
-    """Returns a vector turned clockwise about an axis."""
+    """A vector turned clockwise about an axis."""
     s, c = np.sin(angle), np.cos(angle)
     j, k = (axis + 1) % 3, (axis + 2) % 3
     out = m.copy()
@@ -28,7 +28,7 @@ def turned(m: Floats, axis: int, angle: float) -> Floats:
 
 
 def splitting(dt: float, count: int, sense: int = 1) -> Floats:
-    """Returns the rates after some steps by the printed product; with sense -1, by matrices that turn the other way."""
+    """The rates after some steps by the printed product; with sense -1, by matrices that turn the other way."""
     m = BODY.momentum(np.array(OMEGA))
     for _ in range(count):
         for axis, share in ((0, 0.5), (1, 0.5), (2, 1.0), (1, 0.5), (0, 0.5)):

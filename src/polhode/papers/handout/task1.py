@@ -23,7 +23,7 @@ plot = partial(drawn, curves={"scipy_energy_error": "SciPy's functions", "energy
 
 
 def formulas(omega: tuple[float, ...], t: Floats, *, scipy: bool = False) -> Floats:
-    """Returns the handout's solution from a start, a row for each time. It uses the start only through E and M."""
+    """The handout's solution from a start, a row for each time. It uses the start only through E and M."""
     i1, i2, i3 = MOMENTS
     w = np.square(omega)
     energy, momentum = float(w @ MOMENTS), float(w @ np.square(MOMENTS))  # 2 E and M^2
@@ -60,7 +60,7 @@ def run(size: Size) -> Data:
 
 
 def _missed(omega: tuple[float, ...], *, scipy: bool) -> float:
-    """Returns the error of the formulas for a start; NaN where they give nothing."""
+    """The error of the formulas for a start; NaN where they give nothing."""
     t = np.linspace(0.0, MOTION.period, 100)
     return float(np.abs(formulas(omega, t, scipy=scipy) - FreeMotion(BODY, omega=omega).at(t).omega).max())
 

@@ -31,7 +31,7 @@ def run(size: Size) -> Data:
 
 
 def by_period(t: Floats, error: Floats) -> Floats:
-    """Returns the mean error in each whole period of the rates: the oscillation within a period does not count."""
+    """The mean error in each whole period of the rates: the oscillation within a period does not count."""
     period = np.floor(t / MOTION.period).astype(int)
     whole = int(t[-1] / MOTION.period)
     return np.array([error[period == k].mean() for k in range(whole)])
@@ -66,5 +66,5 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def motions(size: Size) -> dict[str, Solution | FreeMotion]:
-    """Returns the exact motion and RK4."""
+    """The exact motion and RK4."""
     return {"exact": MOTION, "RK4": integrated("RK4", STEP)}

@@ -68,7 +68,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def motions(size: Size) -> dict[str, Solution | FreeMotion]:
-    """Returns the exact motion and the splitting."""
+    """The exact motion and the splitting."""
     return {"exact": MOTION, "splitting": integrated("MR2", STEP, 0.1 * T_END if size.quick else T_END)}
 
 

@@ -48,36 +48,36 @@ def motion(method: str, step: float, t_end: float) -> Motion:
 
 @cache
 def long_run(method: str, size: Size, step: float = STEP) -> Motion:
-    """Returns a run of figures 4 to 8: 100 minutes with h = 0.1 s. At the quick size it is short."""
+    """A run of figures 4 to 8: 100 minutes with h = 0.1 s. At the quick size it is short."""
     return motion(method, step, QUICK_SECONDS if size.quick else HUNDRED_MINUTES)
 
 
 def against_runge_kutta(method: str, size: Size) -> tuple[Floats, Floats]:
-    """Returns the paper's error e = omega_RK - omega in deg/s, with its times: a row for every application."""
+    """The paper's error e = omega_RK - omega in deg/s, with its times: a row for every application."""
     run, reference = long_run(method, size), long_run("RKF5", size)
     stride = (len(reference.t) - 1) // (len(run.t) - 1)
     return run.t, reference.omega[::stride] - run.omega
 
 
 def exactly(t: Any) -> Floats:
-    """Returns the true rates in deg/s."""
+    """The true rates in deg/s."""
     return np.degrees(FreeMotion(BODY, omega=OMEGA).at(t).omega)
 
 
 def largest(values: Floats) -> float:
-    """Returns the largest absolute value."""
+    """The largest absolute value."""
     return float(np.abs(values).max())
 
 
 def each_second(t: Floats, *rows: Floats) -> tuple[Floats, ...]:
-    """Returns rows a second apart: all that a picture of 100 minutes can show."""
+    """Rows a second apart: all that a picture of 100 minutes can show."""
     stride = max(1, round(1.0 / (t[1] - t[0])))
     return t[::stride], *(r[::stride] for r in rows)
 
 
 @cache
 def leapfrog_run(size: Size) -> Motion:
-    """Returns the run of figures 1 to 3: LS for 600 s with h = 0.1 s; with longer steps at the quick size."""
+    """The run of figures 1 to 3: LS for 600 s with h = 0.1 s; with longer steps at the quick size."""
     return motion("LS", 5 * STEP if size.quick else STEP, 10 * MINUTE)
 
 
@@ -91,7 +91,7 @@ COMPARED = tuple(LABELS)
 
 
 def deviations(size: Size) -> Data:
-    """Returns what figures 9 and 10 draw: for each method and step the largest deviations, and the error at the end."""
+    """What figures 9 and 10 draw: for each method and step the largest deviations, and the error at the end."""
     steps = STEPS[:4] if size.quick else STEPS
     found = np.array(
         [[_largest_deviations(m, h, 60.0 if size.quick else HUNDRED_MINUTES) for h in steps] for m in COMPARED]
@@ -112,12 +112,12 @@ def _largest_deviations(method: str, step: float, t_end: float) -> tuple[float, 
 
 
 def by_method(data: Data, name: str) -> dict[str, Floats]:
-    """Returns an array of `deviations`, a row for each method."""
+    """An array of `deviations`, a row for each method."""
     return dict(zip(COMPARED, data[name], strict=True))
 
 
 def listed(values: Floats) -> str:
-    """Returns numbers in a row, as text."""
+    """Numbers in a row, as text."""
     return ", ".join(f"{v:.1e}" for v in values)
 
 
@@ -140,7 +140,7 @@ def drawn_over_time(data: Data, name: str, ylabel: str) -> Figure:
 
 
 def over_time(size: Size, what: str) -> tuple[Floats, Floats, Floats]:
-    """Returns times a second apart, a deviation of all methods then, and its largest value at any step."""
+    """Times a second apart, a deviation of all methods then, and its largest value at any step."""
     runs = [long_run(m, size) for m in COMPARED]
     t, _ = each_second(runs[0].t, runs[0].t)
     columns = [each_second(r.t, getattr(r, what))[1] for r in runs]
@@ -154,7 +154,7 @@ def ticks_at(axes: Any, steps: Floats) -> None:
 
 
 def error_over_time(method: str, other: str, size: Size) -> Data:
-    """Returns what figures 5 and 6 draw: a method's error, and the largest of it in all, at first, and of a variant."""
+    """What figures 5 and 6 draw: a method's error, and the largest of it in all, at first, and of a variant."""
     t, error = against_runge_kutta(method, size)
     figures = [largest(error), largest(error[t <= 10 * MINUTE]), largest(against_runge_kutta(other, size)[1])]
     t, error = each_second(t, error)

@@ -27,7 +27,7 @@ Matrix = Callable[[float, float], Floats]
 
 
 def leapfrog_matrix(alpha: float, beta: float) -> Floats:
-    """Returns the components after (26)."""
+    """The components after (26)."""
     sa, ca = math.sin(alpha), math.cos(alpha)
     s, c = math.sin(beta / 2), math.cos(beta / 2)
     p12, p13, p23 = sa * c, sa * s, (ca + 1) * math.sin(beta) / 2
@@ -36,7 +36,7 @@ def leapfrog_matrix(alpha: float, beta: float) -> Floats:
 
 
 def simpson_matrix(alpha: float, beta: float) -> Floats:
-    """Returns the components after (28), with P12 = -P21 where P12 = -P12 is printed."""
+    """The components after (28), with P12 = -P21 where P12 = -P12 is printed."""
     sa, ca = math.sin(alpha), math.cos(alpha)
     s, c = math.sin(beta / 3), math.cos(beta / 3)
     s2, c2 = math.sin(2 * beta / 3), math.cos(2 * beta / 3)
@@ -52,32 +52,32 @@ def simpson_matrix(alpha: float, beta: float) -> Floats:
 
 
 def about_x(angle: float) -> Floats:
-    """Returns the matrix (23)."""
+    """The matrix (23)."""
     s, c = math.sin(angle), math.cos(angle)
     return np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
 
 
 def about_z(angle: float) -> Floats:
-    """Returns the matrix (20)."""
+    """The matrix (20)."""
     s, c = math.sin(angle), math.cos(angle)
     return np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
 
 
 def leapfrog_product(alpha: float, beta: float) -> Floats:
-    """Returns the product (26)."""
+    """The product (26)."""
     product: Floats = about_x(beta / 2) @ about_z(alpha) @ about_x(beta / 2)
     return product
 
 
 def simpson_product(alpha: float, beta: float) -> Floats:
-    """Returns the product (28)."""
+    """The product (28)."""
     outer, turn = about_x(beta / 3), about_z(alpha)
     product: Floats = outer @ turn @ about_x(4 * beta / 3) @ turn @ outer
     return product
 
 
 def at_the_start(matrix: Matrix, h: float, count: int) -> Floats:
-    """Returns the momenta after each application of a closed matrix, with angles from the momentum at its start."""
+    """The momenta after each application of a closed matrix, with angles from the momentum at its start."""
     z, x = rates(MOMENTS)
     m = np.empty((count + 1, 3))
     m[0] = common.BODY.momentum(common.OMEGA)
@@ -87,7 +87,7 @@ def at_the_start(matrix: Matrix, h: float, count: int) -> Floats:
 
 
 def in_turn(scheme: Callable[..., Callable[..., tuple[float, float, float]]], h: float, count: int) -> Floats:
-    """Returns the momenta by rotations one after the other, each with the angle of the momentum that it meets."""
+    """The momenta by rotations one after the other, each with the angle of the momentum that it meets."""
     step = scheme(MOMENTS, h)
     rows = [tuple(common.BODY.momentum(common.OMEGA).tolist())]
     for _ in range(count):

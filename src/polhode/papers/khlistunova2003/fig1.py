@@ -43,7 +43,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def motions(size: Size) -> dict[str, Solution | FreeMotion]:
-    """Returns the exact motion and the leapfrog scheme."""
+    """The exact motion and the leapfrog scheme."""
     t_end = 10.0 if size.quick else 2 * MINUTE
     leapfrog = simulate(BODY, omega=OMEGA, t_span=(0.0, t_end), step=STEP, method="LS")
     return {"exact": FreeMotion(BODY, OMEGA), "leapfrog": leapfrog}

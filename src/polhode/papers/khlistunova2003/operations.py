@@ -76,7 +76,7 @@ STEPS = {
 
 
 def counts(name: str) -> tuple[int, ...]:
-    """Returns how many of each operation one application takes."""
+    """How many of each operation one application takes."""
     tally: Counter[str] = Counter()
     STEPS[name]((Counted(0.7, tally), Counted(0.2, tally), Counted(8.7, tally)))
     return tuple(tally[o] for o in OPERATIONS)

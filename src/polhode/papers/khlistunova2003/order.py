@@ -58,7 +58,7 @@ def _nearly(eps: float) -> Body:
 
 
 def _errors(body: Body, omega: Sequence[float] | Floats, steps: Sequence[float], t_end: float) -> Floats:
-    """Returns the errors of the momentum at the end, relative to its length: a row for each scheme."""
+    """The errors of the momentum at the end, relative to its length: a row for each scheme."""
     exact = free_end(body, t_end, omega=omega)[0]
     rows = [end_states(body, None, m, steps, t_end, omega=omega) for m in SCHEMES]
     ends = np.array([[run.momentum[-1] for run in row if run is not None] for row in rows])

@@ -71,7 +71,7 @@ def run(size: Size) -> Data:
 
 
 def _job(step: Step, count: int) -> Callable[[], Any]:
-    """Returns a function that makes many compiled applications from the paper's start."""
+    """A function that makes many compiled applications from the paper's start."""
     return partial(program(repeated(step), "pi"), OMEGA.copy(), count)  # rates or momenta: it takes the same time
 
 
@@ -135,7 +135,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _work_for(error: float, errors: Any, work: Any) -> float:
-    """Returns the work at which a curve of errors has this value, between its points on logarithmic scales."""
+    """The work at which a curve of errors has this value, between its points on logarithmic scales."""
     order = np.argsort(errors)
     return float(np.exp(np.interp(np.log(error), np.log(errors[order]), np.log(work[order]))))
 

@@ -26,7 +26,7 @@ LABELS = {"LewisSimo": "LS", "MR2": "LP2", "DMV2": "DMV", "AKWexp": "AKW, exact 
 
 
 def _tilted(angle: float) -> tuple[float, float, float, float]:
-    """Returns the attitude exp(angle e1), as a quaternion."""
+    """The attitude exp(angle e1), as a quaternion."""
     return (math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0)
 
 
@@ -39,7 +39,7 @@ SLOW_TOP = pose(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 5.0), _tilt
 
 
 def soft_wall(sign: str) -> Problem:
-    """Returns the problem of section 3.6, with the torque as printed, or with the sign that makes the wall repel."""
+    """The problem of section 3.6, with the torque as printed, or with the sign that makes the wall repel."""
     body = Body.named("soft-wall")
     return pose(body, CoulombSoftWall(sign=sign), body.rate(np.array([2.0, 2.0, 2.0])))  # type: ignore[arg-type]
 
@@ -51,7 +51,7 @@ SHORT = 100.0
 
 
 def over_time(steps: Sequence[float], quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
-    """Returns times and values of a quantity along the run with each step, as named arrays t_0, value_0, ..."""
+    """Times and values of a quantity along the run with each step, as named arrays t_0, value_0, ..."""
     arrays = {}
     for k, h in enumerate(steps):
         solution = integrate(FREE, "NMB", SHORT, h)
@@ -111,12 +111,12 @@ def convergence(
 
 
 def errors_of(data: Data, what: str) -> dict[str, Floats]:
-    """Returns the errors by method, step after step; `what` is momentum or attitude."""
+    """The errors by method, step after step; `what` is momentum or attitude."""
     return {str(name): row for name, row in zip(data["method"], data[f"{what}_error"], strict=True)}
 
 
 def orders_of(data: Data, what: str) -> dict[str, float]:
-    """Returns the slopes at the four finest steps."""
+    """The slopes at the four finest steps."""
     return {name: slope(data["step"][-4:], row[-4:]) for name, row in errors_of(data, what).items()}
 
 
@@ -138,7 +138,7 @@ def drawn_convergence(data: Data, whats: Sequence[str], width: float) -> Figure:
 
 
 def ratios(many: Floats, digits: int = 2) -> str:
-    """Returns the range of some numbers as text."""
+    """The range of some numbers as text."""
     low, high = (f"{x:.{digits}g}" for x in (many.min(), many.max()))
     return low if low == high else f"{low} to {high}"
 
@@ -162,7 +162,7 @@ starts anew there), or both neighbours have that of the time before, or after.""
 
 @torque(parameters=(0.0, 0.0, 0.0))
 def _sampled(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """Returns the torques of the toss, sampled at the ends of steps: p has the two jumps and the disturbing torque."""
+    """The torques of the toss, sampled at the ends of steps: p has the two jumps and the disturbing torque."""
     if t < p[0]:
         return to_body(q, (PUSH, 0.0, 0.0))
     if t < p[1]:
@@ -177,7 +177,7 @@ class Toss(NamedTuple):
     jumps: str = "restart"
 
     def torque(self, h: float) -> Torque:
-        """Returns the torque for steps of this length; the disturbance lasts one of them."""
+        """The torque for steps of this length; the disturbance lasts one of them."""
         ends, disturbing = (self.release, self.release + h), IMPULSE / h
         if self.jumps == "restart":
             return PiecewiseTorque(((ends[0], (PUSH, 0.0, 0.0)), (ends[1], (0.0, disturbing, 0.0))))
@@ -189,12 +189,12 @@ class Toss(NamedTuple):
         return integrate(pose(BOOK, self.torque(h), (0.0, 0.0, 0.0)), method, t_end, h, **output)
 
     def flying(self, t: Floats, h: float) -> Any:
-        """Returns which rows are free of torques, however these are sampled."""
+        """Which rows are free of torques, however these are sampled."""
         return t > self.release + 2.5 * h
 
 
 def tosses() -> Iterator[Toss]:
-    """Returns all readings that are judged."""
+    """All readings that are judged."""
     return (Toss(release, jumps) for release in RELEASES for jumps in JUMPS)
 
 
@@ -229,13 +229,13 @@ def _flight(reading: Toss, method: str, ends: tuple[float, ...]) -> Floats:
 
 
 def toss_of(data: Data, quantity: str, method: str, release: float | None = None) -> Floats:
-    """Returns a quantity of `tossed`, readings by ends; for all releases, or for one."""
+    """A quantity of `tossed`, readings by ends; for all releases, or for one."""
     column: Floats = data[quantity][:, list(data["method"]).index(method)]
     return column if release is None else column[data["release"] == release]
 
 
 def toss_runs(size: Size, quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
-    """Returns a quantity along the drawn runs, by NMB and SW with both steps; at the quick size a step is longer."""
+    """A quantity along the drawn runs, by NMB and SW with both steps; at the quick size a step is longer."""
     steps = {"coarse": COARSE, "fine": COARSE / 4 if size.quick else FINE}
     arrays = {"step": named("step", list(steps.values()), "the coarse and the fine step", "s")}
     for kind, h in steps.items():

@@ -100,7 +100,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _slopes(data: Data, steps: slice) -> Floats:
-    """Returns the slopes for each spin and method, between the first and the last of these steps."""
+    """The slopes for each spin and method, between the first and the last of these steps."""
     h, e = np.log(data["step"][steps]), np.log(data["error"][..., steps])
     return np.asarray((e[..., 0] - e[..., -1]) / (h[0] - h[-1]))
 

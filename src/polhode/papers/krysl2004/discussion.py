@@ -71,7 +71,7 @@ def run(size: Size) -> Data:
 
 
 def _windows(problem: Problem, steps: Sequence[float], end: float, window: float) -> Floats:
-    """Returns mean relative errors of the energy, by version of SW, step and window."""
+    """Mean relative errors of the energy, by version of SW, step and window."""
     count = round(end / window)
     rows = [
         [tops.relative_energy(integrate(problem, m, end, h))[1:].reshape(count, -1) for h in steps]
@@ -81,7 +81,7 @@ def _windows(problem: Problem, steps: Sequence[float], end: float, window: float
 
 
 def _defect(method: str, h: float, count: int = 0) -> float:
-    """Returns the defect of this number of steps, or of as many as reach t = 1."""
+    """The defect of this number of steps, or of as many as reach t = 1."""
     steps = tops.Steps(FREE, method)
 
     def flow(s: State) -> State:

@@ -100,12 +100,12 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _falls(t: Floats, off: Floats) -> Floats:
-    """Returns the largest errors in the first and in the second fall of the top, a column for each step."""
+    """The largest errors in the first and in the second fall of the top, a column for each step."""
     return np.array([off[:, (t > k * FALL) & (t <= (k + 1) * FALL)].max(axis=1) for k in (0, 1)])
 
 
 def _first(t: Floats, off: Floats) -> float:
-    """Returns when the Hamiltonian is off by more than its own value."""
+    """When the Hamiltonian is off by more than its own value."""
     return float(t[np.argmax(off > 1)]) if (off > 1).any() else float("nan")
 
 

@@ -74,7 +74,7 @@ def _height(problem: Problem, t: Floats) -> Floats:
 
 
 def _blown(problem: Problem, method: str, h: float, end: float) -> float:
-    """Returns when the energy is off for the first time, or when no more steps can be made."""
+    """When the energy is off for the first time, or when no more steps can be made."""
     try:
         solution = integrate(problem, method, end, h)
     except SimulationFailed as failure:
@@ -144,7 +144,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _over(data: Data, what: str, sign: str, rival: str) -> Floats:
-    """Returns the error of a rival over that of NMB, for all times and steps."""
+    """The error of a rival over that of NMB, for all times and steps."""
     table = data[f"{what}_error"][SIGNS.index(sign)]
     methods = list(data["method"])
     quotient: Floats = table[:, methods.index(rival)] / table[:, methods.index("NMB")]

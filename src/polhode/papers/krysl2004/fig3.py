@@ -74,14 +74,14 @@ def _character(method: str, t_end: float) -> Character:
 
 
 def _period(t: Floats, x: Floats) -> float:
-    """Returns the mean time between passages through zero, upward, by straight lines between the points."""
+    """The mean time between passages through zero, upward, by straight lines between the points."""
     k = np.flatnonzero((x[:-1] < 0) & (x[1:] >= 0))
     crossing = t[k] - x[k] * (t[k + 1] - t[k]) / (x[k + 1] - x[k])
     return float(np.diff(crossing).mean()) if len(crossing) > 1 else np.nan
 
 
 def _longest_step(method: str, within: float) -> float:
-    """Returns the longest step with which a method runs for a period, by bisection."""
+    """The longest step with which a method runs for a period, by bisection."""
     low, high = 0.5, LARGEST
     while high - low > within:
         h = (low + high) / 2

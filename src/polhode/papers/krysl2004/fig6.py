@@ -97,6 +97,6 @@ def _flips(omega: Floats, t: Floats) -> int:
 
 
 def motions(size: Size) -> dict[str, Solution]:
-    """Returns the drawn runs with long steps; at the quick size they are short."""
+    """The drawn runs with long steps; at the quick size they are short."""
     toss, end = common.Toss(), 1.0 if size.quick else DRAWN
     return {method: toss.run(method, COARSE, end) for method in ("NMB", "SW")}

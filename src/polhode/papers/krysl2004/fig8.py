@@ -83,7 +83,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def motions(size: Size) -> dict[str, Solution]:
-    """Returns the true motion and NMB."""
+    """The true motion and NMB."""
     end = 0.1 * QUICK_SECONDS if size.quick else 20.0
     t = np.linspace(0.0, end, 401)
     return {"true": tight(lagrangian_top(), t, STEP), "NMB": integrate(lagrangian_top(), "NMB", end, STEP)}

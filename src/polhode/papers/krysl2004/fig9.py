@@ -52,7 +52,7 @@ def _followed(kind: str, count: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _matrix(q: Quat) -> tuple[float, ...]:
-    """Returns the rotation of a quaternion, scaled to length 1, row by row."""
+    """The rotation of a quaternion, scaled to length 1, row by row."""
     w, x, y, z = normalised(q)
     return (
         w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),

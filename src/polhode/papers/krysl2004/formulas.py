@@ -24,32 +24,32 @@ CLOSE = 1e-7
 
 
 def hat(v: Any) -> Floats:
-    """Returns the skew matrix of v, with hat(a) b = a x b."""
+    """The skew matrix of v, with hat(a) b = a x b."""
     return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 def derivative(f: Any, x: Floats) -> Floats:
-    """Returns the matrix of derivatives of a vector by another, by central differences."""
+    """The matrix of derivatives of a vector by another, by central differences."""
     steps = SPACING * np.eye(len(x))
     return np.stack([(f(x + d) - f(x - d)) / (2 * SPACING) for d in steps], axis=1)
 
 
 def dexp(psi: Floats, sign: float) -> Floats:
-    """Returns (33), whose linear term has the sign +1 in print."""
+    """(33), whose linear term has the sign +1 in print."""
     angle = float(np.linalg.norm(psi))
     linear, square = (1 - np.cos(angle)) / angle**2, (1 - np.sin(angle) / angle) / angle**2
     return np.asarray(np.eye(3) + sign * linear * hat(psi) + square * hat(psi) @ hat(psi))
 
 
 def _dexp_errors(psi: Floats) -> list[float]:
-    """Returns the errors of (33) as printed, and with the other sign."""
+    """The errors of (33) as printed, and with the other sign."""
     back = Rotation.from_rotvec(psi).inv()
     true = derivative(lambda x: (back * Rotation.from_rotvec(x)).as_rotvec(), psi)
     return [float(np.abs(dexp(psi, sign) - true).max() / np.abs(true).max()) for sign in (1.0, -1.0)]
 
 
 def _tangent_errors(inertia: Floats, w: Floats, alpha: Floats, h: float) -> list[float]:
-    """Returns the errors of (43) as printed; with hat(I w) for hat(I) hat(w); with (h/2)^2 for h^2/2, too."""
+    """The errors of (43) as printed; with hat(I w) for hat(I) hat(w); with (h/2)^2 for h^2/2, too."""
 
     def residual(a: Floats) -> Floats:
         rate = w + h / 2 * a
@@ -71,7 +71,7 @@ def _tangent_errors(inertia: Floats, w: Floats, alpha: Floats, h: float) -> list
 
 
 def _start_error(R: Floats) -> float:
-    """Returns by how much A_0 of HSTAGM, made with the torque in space, misses Euler's equation for the tops."""
+    """By how much A_0 of HSTAGM, made with the torque in space, misses Euler's equation for the tops."""
     right, printed = R.T @ weight(R), weight(R)
     return float(np.linalg.norm(printed - right) / np.linalg.norm(about_vertical(R)) / 20.0)
 

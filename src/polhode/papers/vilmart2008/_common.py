@@ -32,12 +32,12 @@ QUANTITIES = ("H", "C", "L1", "L2", "L3")
 
 
 def scale(size: Size) -> tuple[int, int, int]:
-    """Returns trajectories, steps and rows: the paper's, or few for the quick size."""
+    """Trajectories, steps and rows: the paper's, or few for the quick size."""
     return (4, 200, 10) if size.quick else (TRAJECTORIES, STEPS, ROWS)
 
 
 def starts(count: int, spread: float = SPREAD, seed: int = 2008) -> Floats:
-    """Returns momenta of norm 1 near the paper's; the first is the paper's own."""
+    """Momenta of norm 1 near the paper's; the first is the paper's own."""
     m = np.array(START) + spread * np.random.default_rng(seed).normal(size=(count, 3))
     m[0] = START
     return np.asarray(m / np.linalg.norm(m, axis=1)[:, None])
@@ -47,7 +47,7 @@ def starts(count: int, spread: float = SPREAD, seed: int = 2008) -> Floats:
 
 
 def invariants(q: Any, m: Any, moments: Any) -> Any:
-    """Returns H, |m|^2 / 2 and R m, for quaternions of any norm, in the precision of the arguments."""
+    """H, |m|^2 / 2 and R m, for quaternions of any norm, in the precision of the arguments."""
     w, u = q[..., :1], q[..., 1:]
     along = (u * m).sum(axis=-1, keepdims=True)
     square = (u * u).sum(axis=-1, keepdims=True)
@@ -57,7 +57,7 @@ def invariants(q: Any, m: Any, moments: Any) -> Any:
 
 
 def changes(found: Ensemble) -> Floats:
-    """Returns how much every invariant has changed since the start, in units of eps: trajectory, row, quantity.
+    """How much every invariant has changed since the start, in units of eps: trajectory, row, quantity.
 
     Evaluated in extended precision (64 bits, where the machine has it), so that what is seen are errors of the states
     and not of the sums of squares. A method that carries low halves of its state is judged by both halves in the last
@@ -74,7 +74,7 @@ def changes(found: Ensemble) -> Floats:
 
 
 def low_halves(found: Ensemble) -> tuple[Any, Any]:
-    """Returns the low halves of quaternions and momenta at the end; zero if the method carries none."""
+    """The low halves of quaternions and momenta at the end; zero if the method carries none."""
     name, low = found.plan.method.name, found.memory.astype(np.longdouble)
     if name == "ExactPolished":
         return low[:, 3:7], low[:, :3]
@@ -93,7 +93,7 @@ def errors(
     step: float = H,
     attitude: Any = None,
 ) -> Floats:
-    """Returns the changes of the invariants in runs from these momenta, at `rows` times and, first, at the start."""
+    """The changes of the invariants in runs from these momenta, at `rows` times and, first, at the start."""
     moments = np.array([b.moments for b in ([body] if isinstance(body, Body) else body)])
     found = ensemble(
         body, omega=momenta / moments, attitude=attitude, t_span=(0.0, steps * step), step=step, method=method,
@@ -119,7 +119,7 @@ SAID = {"energy": "energy", "momentum": "first component of the momentum in spac
 
 
 def drawn_trajectories(methods: Mapping[str, str], size: Size) -> Data:
-    """Returns what figure 2 draws, by short names of methods: energy and momentum over time, and all at the end."""
+    """What figure 2 draws, by short names of methods: energy and momentum over time, and all at the end."""
     _, steps, rows = scale(size)
     return Data(
         t=named("time", np.linspace(0.0, steps * H, rows + 1), "time", "s"),
@@ -153,7 +153,7 @@ class Walk(NamedTuple):
 
 
 def walk(last: Floats, steps: int) -> Walk:
-    """Returns the statistics over the starts of the errors in the last row."""
+    """The statistics over the starts of the errors in the last row."""
     x = last / np.sqrt(steps)
     mean = np.asarray(x.mean(axis=0))
     error = np.asarray(x.std(axis=0, ddof=1) / np.sqrt(len(x)))
@@ -162,12 +162,12 @@ def walk(last: Floats, steps: int) -> Walk:
 
 
 def outlying(last: Floats) -> Any:
-    """Returns which errors no walk explains: beyond 6 deviations, estimated from the median because of outliers."""
+    """Which errors no walk explains: beyond 6 deviations, estimated from the median because of outliers."""
     return np.abs(last) > 6 * np.median(np.abs(last)) / 0.6745
 
 
 def growth(x: Floats) -> float:
-    """Returns the power of time with which the errors of trajectories (first axis) grow: 1/2 for a walk, 1 for a drift.
+    """The power of time with which the errors of trajectories (first axis) grow: 1/2 for a walk, 1 for a drift.
 
     From the last nine tenths of the time: over less than a decade a deviation of 200 starts tells it to some 0.03.
     """

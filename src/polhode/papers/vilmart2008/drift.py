@@ -29,13 +29,13 @@ LAST_DIGITS = 1e-13
 
 
 def place(momenta: Floats) -> Floats:
-    """Returns 2 H I2 / |m|^2 - 1: negative around the axis of the greatest moment, positive around the least."""
+    """2 H I2 / |m|^2 - 1: negative around the axis of the greatest moment, positive around the least."""
     squares = momenta**2
     return np.asarray((squares / MOMENTS).sum(axis=1) * MOMENTS[1] / squares.sum(axis=1) - 1.0)
 
 
 def single_steps(momentum: Floats, count: int) -> tuple[float, float]:
-    """Returns the mean energy change in one step of Algorithm 3.1 over states of a motion, and its standard error."""
+    """The mean energy change in one step of Algorithm 3.1 over states of a motion, and its standard error."""
     free, random = FreeMotion(WATER, omega=momentum / MOMENTS), np.random.default_rng(31)
     states = np.asarray(free.at(random.uniform(0.0, free.period, count)).momentum)
     found = errors("Jacobi31", states * (1.0 + LAST_DIGITS * random.normal(size=states.shape)), 1)[:, -1, 0]

@@ -41,7 +41,7 @@ def run(size: Size) -> Data:
 
 
 def _moved(y: Floats, h: float, sign: float) -> Floats:
-    """Returns |Q y - y(0)| with Q' = sign Q hat(w), whose sign is -1 in print; y is given at half steps too."""
+    """|Q y - y(0)| with Q' = sign Q hat(w), whose sign is -1 in print; y is given at half steps too."""
     w = sign * y / MOMENTS
     hats = np.zeros((len(w), 3, 3))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -59,7 +59,7 @@ def _moved(y: Floats, h: float, sign: float) -> Floats:
 
 
 def _phase_errors() -> list[float]:
-    """Returns changes of momentum and energy in a step of Algorithm 3.1 whose u has a relative error of 1e-8."""
+    """Changes of momentum and energy in a step of Algorithm 3.1 whose u has a relative error of 1e-8."""
     m = (START[0], START[1], START[2])
     orbit, _ = orbit_of_momenta((MOMENTS[0], MOMENTS[1], MOMENTS[2]), m)
     there: list[Any] = [evaluated(orbit, t)[0] for t in (H, H + PHASE_ERROR)]
@@ -106,7 +106,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def motions(size: Size) -> dict[str, FreeMotion]:
-    """Returns the test motion."""
+    """The test motion."""
     return {"water molecule": FreeMotion(WATER, omega=np.array(START) / MOMENTS)}
 
 

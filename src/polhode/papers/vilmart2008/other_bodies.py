@@ -30,7 +30,7 @@ WHERE, SIMILAR = "section 3.1", "similar to figures 1 and 2"
 
 
 def bodies(count: int, seed: int = 3) -> tuple[list[Body], Floats]:
-    """Returns random bodies of greatest moment 1, and momenta of norm 1."""
+    """Random bodies of greatest moment 1, and momenta of norm 1."""
     random = np.random.default_rng(seed)
     out: list[Body] = []
     while len(out) < count:

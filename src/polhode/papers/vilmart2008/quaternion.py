@@ -34,7 +34,7 @@ STRETCHES = 10
 
 
 def untouched(q: Quat) -> Quat:
-    """Returns q."""
+    """Q."""
     return q
 
 
@@ -47,7 +47,7 @@ TREATMENTS: dict[str, Callable[[Quat], Quat]] = {
 
 
 def repeated(tidy: Callable[[Quat], Quat]) -> Callable[..., int]:
-    """Returns a loop over many steps, to be compiled: x holds quaternion, momentum, moments; it returns a status.
+    """A loop over many steps, to be compiled: x holds quaternion, momentum, moments; it returns a status.
 
     The drivers of the library stop a run whose quaternion has left the neighbourhood of norm 1, so this has its own.
     """
@@ -108,13 +108,13 @@ def _advance(x: Floats, tidy: Callable[[Quat], Quat], count: int) -> None:
 
 
 def _space(x: Floats) -> Any:
-    """Returns the momentum in space, in extended precision."""
+    """The momentum in space, in extended precision."""
     wide = x.astype(np.longdouble)
     return invariants(wide[:, :4], wide[:, 4:7], wide[:, 7:])[:, 2:]
 
 
 def _apart(a: Floats, b: Floats) -> Floats:
-    """Returns the largest difference in components, with a scaled by the power of two that fits it to b."""
+    """The largest difference in components, with a scaled by the power of two that fits it to b."""
     ratio = np.linalg.norm(b, axis=1) / np.linalg.norm(a, axis=1)
     return np.asarray(np.abs(a * np.exp2(np.round(np.log2(ratio)))[:, None] - b).max(axis=1))
 
