@@ -19,17 +19,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.attitudes import NAMES, AttitudeQuantity
 from polhode.core.status import Status
-from polhode.ensembles.accumulators import (
-    EXTREMES,
-    Accumulator,
-    Fold,
-    Histogram,
-    Kept,
-    Quantiles,
-    State,
-    accumulator,
-    quantiles_of,
-)
+from polhode.ensembles import accumulators
 from polhode.ensembles.result import MOST_MESSAGES, TIMED, Ensemble, seed_attribute, unavailable
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import attributes_of
@@ -285,11 +275,11 @@ def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
     if kind == "last":
         return Values(x[:, -1], dims)
     if kind in ("min", "max"):
-        return Values(EXTREMES[kind].reduce(x, axis=1), dims)
+        return Values(accumulators.EXTREMES[kind].reduce(x, axis=1), dims)
     if kind == "quantile":
         levels, single = argument
         x = np.moveaxis(np.sort(np.asarray(x, dtype=np.float64), axis=1), 1, 0)
-        found = quantiles_of(x, np.sum(~np.isnan(x), axis=0), levels)
+        found = accumulators.quantiles_of(x, np.sum(~np.isnan(x), axis=0), levels)
         return Values(found[0], dims) if single else Values(np.moveaxis(found, 0, 1), ("body", OVER_TIME, *dims[1:]))
     there = ~np.isnan(x)
     n = np.maximum(there.sum(axis=1), 1)
@@ -346,9 +336,9 @@ def _extra(name: str, count: int) -> tuple[str, ...]:
 # --- over bodies ---------------------------------------------------------------------------------------------------
 
 
-def _accumulator(step: Step | None, count: int, part: range | None) -> Accumulator:
+def _accumulator(step: Step | None, count: int, part: range | None) -> accumulators.Accumulator:
     kind, argument = (None, None) if step is None else step
-    return accumulator(kind, argument, count, part)
+    return accumulators.accumulator(kind, argument, count, part)
 
 
 class Reductions:
@@ -371,8 +361,8 @@ class Reductions:
             values = {name: self._of(name, bodies) for name in self.wanted}
             self.parts |= {name: self._folded(name, part, values[name]) for name, part in self._folds().items()}
             for name, part in self.parts.items():
-                if not isinstance(part, Fold):
-                    for block in [values[name]] if isinstance(part, Kept) else _blocks(values[name]):
+                if not isinstance(part, accumulators.Fold):
+                    for block in [values[name]] if isinstance(part, accumulators.Kept) else _blocks(values[name]):
                         part.add(block)
         for k, message in bodies.messages.items():
             if len(self.messages) < MOST_MESSAGES:
@@ -390,10 +380,10 @@ class Reductions:
             raise ValueError(f"reduce[{name!r}]: covariances are those of components, of which there are none")
         return values.data
 
-    def _folds(self) -> dict[str, Fold]:
-        return {name: part for name, part in self.parts.items() if isinstance(part, Fold)}
+    def _folds(self) -> dict[str, accumulators.Fold]:
+        return {name: part for name, part in self.parts.items() if isinstance(part, accumulators.Fold)}
 
-    def _folded(self, name: str, part: Fold, values: Any) -> Fold:
+    def _folded(self, name: str, part: accumulators.Fold, values: Any) -> accumulators.Fold:
         """Returns a fold with more bodies added, and leaves the one without them as it is."""
         more = part.copied()
         with _blamed(name):
@@ -401,12 +391,17 @@ class Reductions:
                 more.add(block)
         return more
 
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, accumulators.State]:
         """What was accumulated, by the names of the reductions: `join` adds it to that of other bodies."""
         return {name: part.state() for name, part in self.parts.items()}
 
     def join(
-        self, states: Mapping[str, State], dims: Mapping[str, tuple[str, ...]], count: int, failed: int, stats: Stats
+        self,
+        states: Mapping[str, accumulators.State],
+        dims: Mapping[str, tuple[str, ...]],
+        count: int,
+        failed: int,
+        stats: Stats,
     ) -> None:
         """Adds bodies that were accumulated elsewhere, and that follow those that were added so far."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -435,11 +430,11 @@ class Reductions:
                 if step.kind == "quantile":
                     made, left = (made[0], left) if step.argument[1] else (made, (OVER_BODIES, *left))
                     part = self.parts[name]
-                    assert isinstance(part, Quantiles)
+                    assert isinstance(part, accumulators.Quantiles)
                     about[name]["rank_error"] = part.rank_error
                 if step.kind == "histogram":
                     counted = self.parts[name]
-                    assert isinstance(counted, Histogram)
+                    assert isinstance(counted, accumulators.Histogram)
                     left, about[name]["outside"] = (f"{name}_bin", *left), counted.outside
                     about[name]["edges"] = list(step.argument)
                 if step.kind == "cov":

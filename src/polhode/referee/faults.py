@@ -13,15 +13,8 @@ import numpy as np
 from polhode._arrays import angles, lengths, to_space
 from polhode.attitudes import euler, quaternion_from_euler
 from polhode.core.types import Depends
+from polhode.referee import conventions
 from polhode.referee.causes import EXPLAINED, FAIR, Cause, Trial, beyond, explanation
-from polhode.referee.conventions import (
-    EARTH_RATE,
-    MOST_STEPS,
-    STEP_ANGLE,
-    ahead,
-    relative_to_place,
-    turn_vectors,
-)  # fmt: skip
 from polhode.referee.rows import APART, Break, conventions_of_parts, find_break, find_rate_map, rates_wrong_since
 
 LARGE_JUMP = 0.2
@@ -167,7 +160,7 @@ def _fault(trial: Trial, cause: Cause) -> Fault | None:
     if cause.kind == "axes":
         speed = float(np.sqrt((p**2).sum()))
         axis = ", ".join(f"{x:.4g}" for x in p / (speed or 1.0))
-        earth = abs(speed / EARTH_RATE - 1.0) < 5e-3
+        earth = abs(speed / conventions.EARTH_RATE - 1.0) < 5e-3
         if trial.w is not None and rate.max() > max(PURE * speed / trial.size, FAIR * float(trial.limits.rate.max())):
             return None  # rates that are off as well do so because of the integration
         if not earth and speed < trial.size * LEAST_TURNING:
@@ -294,10 +287,10 @@ def _by_eulers_method(trial: Trial, error: float) -> str:
         if count * (trial.t.size - 1) > MOST_EULER_STEPS:
             break
         fine = np.interp(np.arange(count * (trial.t.size - 1) + 1) / count, np.arange(trial.t.size), trial.t)
-        q = relative_to_place(
+        q = conventions.relative_to_place(
             trial.log, trial.meaning, fine, trial.model.motion(fine, trial.true.q[0], trial.true.w[0]).q
         )
-        turns = turn_vectors(q[:-1], q[1:])
+        turns = conventions.turn_vectors(q[:-1], q[1:])
         yaw, pitch, roll = euler(q[:1], "ZYX")[0].tolist()
         rows = [(yaw, pitch, roll)]
         for k, (x, y, z) in enumerate(turns.tolist(), 1):
@@ -312,7 +305,7 @@ def _by_eulers_method(trial: Trial, error: float) -> str:
         if not np.isfinite(rows).all():
             continue
         made = quaternion_from_euler("ZYX", rows)
-        theirs = relative_to_place(trial.log, trial.meaning, trial.t, trial.q)
+        theirs = conventions.relative_to_place(trial.log, trial.meaning, trial.t, trial.q)
         left = float(angles(made, theirs).max())
         if left < best:
             best, steps = left, count
@@ -338,9 +331,9 @@ def _hidden_torque(trial: Trial) -> Fault | None:
     total = float(np.sqrt(np.mean((L - L[0]) ** 2)))
     if total < 1e-6 * size:
         return None
-    steps = min(MOST_STEPS, max(1, math.ceil(trial.row_angle / STEP_ANGLE)))
+    steps = min(conventions.MOST_STEPS, max(1, math.ceil(trial.row_angle / conventions.STEP_ANGLE)))
     gaps = np.diff(trial.t)
-    w1 = ahead(body, trial.model.torque, trial.t[:-1], trial.q[:-1], trial.w[:-1], gaps, steps)[1]
+    w1 = conventions.ahead(body, trial.model.torque, trial.t[:-1], trial.q[:-1], trial.w[:-1], gaps, steps)[1]
     pushes = body.momentum(trial.w[1:]) - body.momentum(w1)
     pushed = lengths(pushes)
     mean = to_space(trial.q[1:], pushes).sum(axis=0) / float(trial.t[-1] - trial.t[0])

@@ -12,43 +12,34 @@ from functools import partial
 import numpy as np
 
 from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.vilmart2008._common import (
-    LONG_RUNS,
-    SAID,
-    SHOWN,
-    H,
-    drawn_bundles,
-    drawn_trajectories,
-    growth,
-    walk,
-)
+from polhode.papers.vilmart2008 import _common as common
 
 WHERE = "section 5 and figure 2"
-LATE = LONG_RUNS
+LATE = common.LONG_RUNS
 METHODS = {"plain": "PDMV10", "compensated": "PDMV10(compensated=true)"}
 WALKS = {
     "plain": "Plainly added, errors of energy and momentum in space walk at random",
     "compensated": "With compensated summation they walk at random as well",
 }
-run = partial(drawn_trajectories, METHODS)
+run = partial(common.drawn_trajectories, METHODS)
 UNITS = {"plain": 1e-13, "compensated": 1e-15}
 TITLES = {
-    (way, what): f"{name}: {SAID[what]}"
+    (way, what): f"{name}: {common.SAID[what]}"
     for way, name in (("plain", "standard"), ("compensated", "compensated summation"))
-    for what in SHOWN
+    for what in common.SHOWN
 }
-plot = partial(drawn_bundles, units=UNITS, titles=TITLES)
+plot = partial(common.drawn_bundles, units=UNITS, titles=TITLES)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether the errors are walks, and by how much compensation shortens them."""
-    steps = round(float(data["t"][-1]) / H)
-    found = {way: walk(data[f"{way}_end"], steps) for way in METHODS}
+    steps = round(float(data["t"][-1]) / common.H)
+    found = {way: common.walk(data[f"{way}_end"], steps) for way in METHODS}
     gain = found["plain"].deviation / np.maximum(found["compensated"].deviation, 1e-300)
-    in_h = ", ".join(f"{d / H:.2f}" for d in found["compensated"].deviation[2:])
+    in_h = ", ".join(f"{d / common.H:.2f}" for d in found["compensated"].deviation[2:])
     claims = []
     for way, says in WALKS.items():
-        w, powers = found[way], {what: growth(data[f"{way}_{what}"]) for what in SHOWN}
+        w, powers = found[way], {what: common.growth(data[f"{way}_{what}"]) for what in common.SHOWN}
         claims.append(
             claim(
                 says,
@@ -78,7 +69,7 @@ def check(data: Data, size: Size) -> list[Claim]:
             source="section 5 and figure 2, bottom right",
             paper="as for the energy",
             measured=f"deviation of the components of Qy / (eps h sqrt(N)): {in_h}",
-            holds=bool((found["compensated"].deviation[2:] < H).all()),
+            holds=bool((found["compensated"].deviation[2:] < common.H).all()),
             test="below eps h sqrt(N) in every component",
         ),
     ]
