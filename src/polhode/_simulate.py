@@ -28,7 +28,7 @@ from polhode.problem import NO_STATE, Plan, Problem, Stats, checked_state, check
 from polhode.solution import Solution
 from polhode.tolerance import free, search
 from polhode.tolerance.estimate import largest_rate
-from polhode.tolerance.policy import ToleranceNotReached
+from polhode.tolerance.policy import checked_tolerance
 from polhode.torques import Torque, checked
 
 
@@ -442,9 +442,6 @@ def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
 # --- what the user gave, checked -----------------------------------------------------------------------------------
 
 
-LEAST_TOLERANCE = 1e-17
-"""Smaller tolerances are taken as this one: it is far below what can be reached, as a warning will say."""
-
 CARRYING_METHODS = ("RK4", "DOP853", "G8", "Radau")
 """Methods to suggest to somebody whose torque carries numbers of its own."""
 SUGGESTED_METHODS = ("Strang", "MR2", "RK4", "DOP853")
@@ -481,16 +478,7 @@ def checked_goal(
     if rtol is None:
         assert chosen is not None
         return Plan(chosen, _checked_step(step, problem.t_start, problem.t_end))
-    tolerance = _check.number("rtol", rtol)
-    if not 0 < tolerance < 1:
-        raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
-    if tolerance < LEAST_TOLERANCE:
-        warnings.warn(
-            f"rtol={tolerance:g} is below the last digit of numbers, and is taken as {LEAST_TOLERANCE:g}",
-            ToleranceNotReached,
-            stacklevel=_check.levels_of_polhode(),
-        )
-    return search.Goal(max(tolerance, LEAST_TOLERANCE), chosen)
+    return search.Goal(checked_tolerance(rtol), chosen)
 
 
 def check_accepted(method: Method, torque: Torque, *, rotor: bool = False) -> None:

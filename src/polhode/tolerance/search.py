@@ -61,8 +61,8 @@ from polhode.tolerance.estimate import (
 from polhode.tolerance.pace import MOST_DRY_STEPS, Endless, Pace
 from polhode.tolerance.pace import MOST_STEPS as MOST_VARIABLE_STEPS
 from polhode.tolerance.pair import Run, available_cores, both
-from polhode.tolerance.policy import POLICY, warn_not_reached
-from polhode.tolerance.refine import Search, Tried
+from polhode.tolerance.policy import POLICY, Floor, Refine, Try, next_try, warn_not_reached
+from polhode.tolerance.refine import first_tries
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
@@ -173,26 +173,24 @@ class OneBody:
 
     def refine(self, candidate: Candidate) -> None:
         """Refines the steps of a candidate as far as it helps."""
-        begin, self.tried = min(candidate.first, candidate.most(self.problem)), None
-        first = self._try(candidate, begin, to_round_off=False)
-        if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
-            return
-        tried = [first]
+        tries, self.tried = first_tries(self.problem, candidate, self.rtol), None
+        n = min(candidate.first, tries.most)
+        while True:
+            error, rounding = self._try(candidate, n, tries.residual)
+            if error <= self.rtol:  # mostly: then nothing has to be searched for
+                return
+            tries = tries.adding(Try(n, error, self.turn <= candidate.longest_turn * n))
+            floor = Floor(self.floor + rounding, self.floor, self.round_off)
+            step = next_try(POLICY, tries, candidate.order, floor)
+            if not isinstance(step, Refine):
+                return
+            n = candidate.whole(min(n * step.factor, tries.most))
+            tries = tries._replace(residual=step.residual)
 
-        search = Search(self.problem, candidate, self.rtol, alone=True)
-
-        def attempt(_: Any, level: float, to_round_off: bool) -> Tried:
-            n = search.steps(level)
-            error, rounding = tried.pop() if tried else self._try(candidate, n, to_round_off)
-            least, follows = self.floor + rounding, self.turn <= candidate.longest_turn * n
-            return Tried(*(np.array([x]) for x in (error, least, self.floor, self.round_off, follows)))
-
-        search.run(attempt)
-
-    def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
+    def _try(self, candidate: Candidate, n: float, residual: float) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
         try:
-            return self._pair(candidate, n, to_round_off)
+            return self._pair(candidate, n, residual)
         except Endless as problem:
             self.endless = problem
             raise Stalled from None
@@ -204,10 +202,9 @@ class OneBody:
                 raise Stalled from None
             return math.inf, 0.0
 
-    def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
+    def _pair(self, candidate: Candidate, n: float, residual: float) -> tuple[float, float]:
         """Makes a run and its companions, and keeps the best run; returns its error and the rounding in it."""
-        solved, asked = self.rtol if self.tried is None else POLICY.tighter * self.rtol, self.problem
-        solved = 0.0 if to_round_off else solved
+        solved, asked = residual * self.rtol, self.problem
         count = companions(asked, candidate.method)
         plan, *coarser = (candidate.plan(asked, n, solved, coarser=k) for k in range(1 + count))
         shown, rows = asked, None
