@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from polhode import _check, _events
 from polhode._arrays import Floats
+from polhode._interrupts import keeping
 from polhode.body import Body
 from polhode.compiled import announced_once
 from polhode.core.states import STATE
@@ -289,19 +290,13 @@ def resume(
         return whole(part)
 
 
-@contextmanager
-def _as_part_of(whole: Callable[[Solution], Solution]) -> Iterator[None]:
+def _as_part_of(whole: Callable[[Solution], Solution]) -> AbstractContextManager[None]:
     """Lets exceptions have the whole motion, where they have a part of it."""
-    try:
-        yield
-    except SimulationFailed as failure:
-        raise SimulationFailed(whole(failure.solution)) from None
-    except SimulationInterrupted as stopped:
-        raise SimulationInterrupted(whole(stopped.solution)) from None
-    except BaseException as raised:  # by the user's `progress`, or by the handler of a signal
-        if isinstance(part := getattr(raised, "solution", None), Solution):
-            raised.solution = whole(part)  # type: ignore[attr-defined]
-        raise
+
+    def kept(raised: BaseException) -> Solution | None:
+        return whole(part) if isinstance(part := getattr(raised, "solution", None), Solution) else None
+
+    return keeping(SimulationInterrupted, kept)
 
 
 def _resumed_within(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
-from polhode._interrupts import Work, is_from_handler
+from polhode._interrupts import Work, is_from_handler, keeping
 from polhode.compiled import (
     CompilationFailed,
     KernelRaised,
@@ -755,16 +755,13 @@ def run_batch(
 ) -> Ensemble:
     """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
     run = BatchRun(batch, start, report, nudged)
-    try:
+
+    def kept(raised: BaseException) -> Ensemble | None:
+        users = isinstance(raised, KeyboardInterrupt) or is_from_handler(raised) or is_from_callback(raised)
+        return run.ensemble() if users or run.report_raised else None
+
+    with keeping(EnsembleInterrupted, kept, "what was computed is the `ensemble` of this exception"):
         run.run()
-    except KeyboardInterrupt:
-        raise EnsembleInterrupted(run.ensemble()) from None
-    except BaseException as problem:
-        if is_from_callback(problem):
-            problem.add_note("what was computed is the `ensemble` of this exception")
-        if run.report_raised or is_from_handler(problem) or is_from_callback(problem):
-            problem.ensemble = run.ensemble()  # type: ignore[attr-defined]
-        raise
     return run.ensemble(messages)
 
 

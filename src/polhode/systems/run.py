@@ -19,7 +19,7 @@ from polhode.core.status import Status
 from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.frame import Frame
-from polhode.integration.loop import CHUNK_SECONDS, Progress, SimulationFailed, keeping
+from polhode.integration.loop import CHUNK_SECONDS, Progress, SimulationFailed, keeping_run
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Stats
 from polhode.systems.forces import Forces, Pairs
@@ -212,7 +212,7 @@ class SystemRun:
 
     def complete(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> None:
         """Makes a run; whatever ends it before has what was computed as its `solution`."""
-        with keeping(self, assembled):
+        with keeping_run(self, assembled):
             status = run()
         if status != Status.OK:
             raise SimulationFailed(assembled(status))

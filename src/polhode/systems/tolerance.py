@@ -1,14 +1,15 @@
 """A tolerance in, a method and its steps out: runs of a system in pairs, whose distance estimates the error."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from polhode._arrays import Floats, lengths
+from polhode._interrupts import keeping
 from polhode.core.judge import COARSER, estimate, floor
 from polhode.core.nodes import ORDER
 from polhode.core.status import Status
@@ -17,7 +18,6 @@ from polhode.integration.loop import Progress, SimulationFailed, SimulationInter
 from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Stats
-from polhode.solution import Solution
 from polhode.systems.adaptive import AdaptiveRun, Level
 from polhode.systems.events import SystemEvent, Watch
 from polhode.systems.forces import Forces
@@ -180,24 +180,18 @@ class Question(NamedTuple):
         return Watch(one, looks).solution() if looks else one.solution()
 
 
-@contextmanager
-def keeping(best: SystemSolution | Callable[[], SystemSolution] | None) -> Iterator[None]:
+def keeping_best(best: Callable[[], SystemSolution | None]) -> AbstractContextManager[None]:
     """Sees to it that whatever ends a search has the best whole run so far as its `solution`, if there is one."""
-    try:
-        yield
-    except BaseException as problem:
-        if hasattr(problem, "solution") and best is not None:
-            whole = best if isinstance(best, SystemSolution) else best()
-            how = "interrupted" if isinstance(problem, KeyboardInterrupt) else "ended by an exception"
-            known = "is not known" if whole.error_estimate is None else f"is estimated as {whole.error_estimate:.2g}"
-            kept = whole.having(
-                status=Status.INTERRUPTED,
-                message=f"{how} while a more accurate run was made: this is the whole run before, whose error {known}",
-            )
-            if isinstance(problem, SimulationInterrupted):  # its message is that of its solution
-                raise SimulationInterrupted(cast(Solution, kept)) from None
-            problem.solution = kept
-        raise
+
+    def kept(raised: BaseException) -> SystemSolution | None:
+        if not hasattr(raised, "solution") or (whole := best()) is None:
+            return None
+        how = "interrupted" if isinstance(raised, KeyboardInterrupt) else "ended by an exception"
+        known = "is not known" if whole.error_estimate is None else f"is estimated as {whole.error_estimate:.2g}"
+        message = f"{how} while a more accurate run was made: this is the whole run before, whose error {known}"
+        return whole.having(status=Status.INTERRUPTED, message=message)
+
+    return keeping(SimulationInterrupted, kept)
 
 
 # --- steps that adapt
@@ -249,7 +243,7 @@ class Pursuit:
         while isinstance(step, Refine):
             aim *= step.factor**-ORDER
             known, started_off = best or (None, before), tries.made % 2 == 1
-            with keeping(partial(self.solution, *known)):
+            with keeping_best(partial(self.solution, *known)):
                 fine = self.attempt(max(aim, LEAST_AIM), off if started_off else None)
             share = ALIKE_SHARE if run.suggested > ALIKE * hinted else 1.5 if started_off else SHARE
             error = estimate(share, share, self.distance(fine, before), floor, 0.0)
@@ -301,11 +295,15 @@ class WatchedPursuit(Pursuit):
 # --- steps of equal length
 
 
+def share_of(distance: float, order: float) -> float:
+    """Returns the part of its distance to the companion that the error of a run is at most."""
+    ratio = COARSER**order
+    return max(min(1.0, SAFETY * ratio / (1.0 - ratio)), min(1.0, ROUND_OFF / max(distance, 1e-300)))
+
+
 def searched(question: Question, method: Method, times: Floats) -> SystemSolution:
     """Makes pairs of runs with more and more equal steps, until the estimate is below the tolerance."""
     order, floor, rows = float(method.order or 2), question.floor, compared_rows(times.size)
-    ratio = COARSER**order
-    factor = min(1.0, SAFETY * ratio / (1.0 - ratio))
     best: SystemSolution | None = None
     failure: SimulationFailed[SystemSolution] | None = None
     spent, tries = Stats(), Tries(question.rtol, most=MOST_STEPS)
@@ -313,14 +311,15 @@ def searched(question: Question, method: Method, times: Floats) -> SystemSolutio
     while isinstance(step, Refine):
         error = math.inf
         try:
-            with keeping(best):
+            with keeping_best(partial(lambda whole: whole, best)):
                 coarse = question.run(method, max(1, math.floor(COARSER * steps)), times[rows], watched=False)
                 fine = question.run(method, steps, times, watched=True)
         except SimulationFailed as problem:
             failure = problem
         else:
             spent = spent + fine.stats + coarse.stats
-            error = estimate(factor, 1.0, distance(fine, coarse), floor, 0.0)
+            apart = distance(fine, coarse)
+            error = estimate(share_of(apart, order), 1.0, apart, floor, 0.0)
             if best is None or error < (best.error_estimate or math.inf):
                 best = fine.having(error_estimate=error)
         tries = tries.adding(Try(steps, error))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
-from polhode._interrupts import is_from_handler
+from polhode._interrupts import is_from_handler, keeping
 from polhode.compiled import compiles, is_from_callback, name_now
 from polhode.core.judge import CHECKING, CLOSE
 from polhode.core.status import Status
@@ -351,7 +351,7 @@ class OneBody:
 
     def answer(self, candidate: Candidate) -> Solution:
         """Returns the best solution; where the user does not wait for it, raises with the best so far."""
-        try:
+        with keeping(SimulationInterrupted, self._best_so_far):
             with suppress(InheritedTooMuch):  # then there is a best solution
                 self._refine(candidate)
                 if self.best is None:
@@ -368,19 +368,18 @@ class OneBody:
                     self._refine(spare)
             assert self.best is not None
             return self._finished(*self.best)
-        except SimulationInterrupted as stopped:
-            if self.best is not None:
-                raise SimulationInterrupted(self._unfinished(*self.best)) from None
-            whole = self.unjudged or stopped.solution
-            if whole.status != Status.OK:
-                raise
-            raise SimulationInterrupted(self._unfinished(whole, None)) from None
-        except BaseException as raised:
-            if self.best is not None and (is_from_handler(raised) or is_from_callback(raised)):
-                raised.solution = self._unfinished(*self.best)  # type: ignore[attr-defined]
-            elif is_from_callback(raised) and self.unjudged is not None:
-                raised.solution = self._unfinished(self.unjudged, None)  # type: ignore[attr-defined]
-            raise
+
+    def _best_so_far(self, raised: BaseException) -> Solution | None:
+        """Returns the best of the whole runs before a user, a handler or a torque has ended the search."""
+        stopped = isinstance(raised, KeyboardInterrupt)
+        if not (stopped or is_from_handler(raised) or is_from_callback(raised)):
+            return None
+        if self.best is not None:
+            return self._unfinished(*self.best)
+        whole = self.unjudged if stopped or is_from_callback(raised) else None
+        if whole is None and isinstance(raised, SimulationInterrupted) and raised.solution.status == Status.OK:
+            whole = raised.solution
+        return None if whole is None else self._unfinished(whole, None)
 
     def _say_why_it_ends(self) -> None:
         """Raises with the reason, if it is one that shorter steps do not mend."""
