@@ -554,7 +554,7 @@ class BatchRun:
             try:
                 to(stop, first, beyond)
             except Exception as problem:
-                if not _is_of_torque(problem):
+                if not is_of_torque(problem):
                     raise
                 count = self.count[first:beyond]
                 behind = (count[:, AT.done] < stop) & (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
@@ -621,7 +621,7 @@ class BatchRun:
                 to(stop, k, k + 1)
                 return  # it was another step; the caller goes on
             except Exception as problem:
-                if not _is_of_torque(problem):
+                if not is_of_torque(problem):
                     raise
                 if stop - done == 1:
                     self.count[k, AT.status], self.raised[k] = Status.RAISED, str(problem)
@@ -777,14 +777,15 @@ def turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Flo
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
 
 
-def _is_of_torque(problem: Exception) -> bool:
+def is_of_torque(problem: BaseException) -> bool:
     """Whether the torque has raised it: compiled code says KernelRaised, plain Python what was raised.
 
     What a Python function has raised that is called back comes out as it is, and ends all.
     """
     if is_from_callback(problem):
         return False
-    return isinstance(problem, KernelRaised) if compiles() else not is_from_handler(problem)
+    expected = KernelRaised if compiles() else Exception
+    return isinstance(problem, expected) and not is_from_handler(problem)
 
 
 def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:

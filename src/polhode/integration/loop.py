@@ -163,6 +163,23 @@ def keeping_run(run: Blaming, assembled: Callable[[Status], Any]) -> AbstractCon
     return keeping(SimulationInterrupted, kept, KEPT)
 
 
+class Chunks:
+    """The number of steps in the next call of compiled code, so that it returns about every `CHUNK_SECONDS`."""
+
+    def __init__(self, first: int, growth: float) -> None:
+        self.steps, self.growth, self.clock = first, growth, 0.0
+
+    def begin(self) -> None:
+        """Begins a call."""
+        self.clock = time.perf_counter()
+
+    def made(self, steps: int) -> float:
+        """Takes note of the steps that a call has made, and returns the seconds that it took."""
+        spent = time.perf_counter() - self.clock
+        self.steps = max(1, int(steps * min(self.growth, CHUNK_SECONDS / max(spent, 1e-6))))
+        return spent
+
+
 class Cancelled(Exception):
     """The run was ended because its result is not wanted any more."""
 
@@ -542,26 +559,25 @@ class Integration:
                 arrays.count, segment.t0, segment.h, end, stop,
             )  # fmt: skip
 
-        chunk, growth = (
-            (first_chunk(self.stepper), GROWTH) if self.binding.native and not self.progress else (1, SHOWN_GROWTH)
-        )
+        unseen = self.binding.native and not self.progress
+        chunks = Chunks(first_chunk(self.stepper), GROWTH) if unseen else Chunks(1, SHOWN_GROWTH)
         count = arrays.count
         self.starts += 1 - int(count[AT.resumed])
         while not steps.is_finished(segment, arrays):
             done = int(count[AT.done])
-            stop = steps.stop(segment, done + self._until_look(chunk))
-            clock = time.perf_counter()
+            stop = steps.stop(segment, done + self._until_look(chunks.steps))
+            chunks.begin()
             try:
                 status = to(stop)
             except Exception as problem:  # compiled code says KernelRaised, plain Python what the torque has raised
                 if is_from_handler(problem):
                     raise
                 if is_from_callback(problem) and self.binding.native:  # all steps before are made
-                    self.seconds += time.perf_counter() - clock
+                    self.seconds += chunks.made(0)
                     steps.collect(arrays)
                     raise
                 if stop - done > 1:
-                    chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
+                    chunks.steps = (stop - done) // 2  # nothing has changed: find the guilty step by halving
                     continue
                 if is_from_callback(problem):
                     self._save_rows_before_failure(to, done)
@@ -571,8 +587,8 @@ class Integration:
                 self.raised = str(problem)
                 self._save_rows_before_failure(to, done)
                 return Status.RAISED
-            spent = time.perf_counter() - clock
-            self.seconds += spent
+            # Which may be fewer than asked for, if the output had no more room.
+            self.seconds += chunks.made(int(count[AT.done]) - done)
             steps.collect(arrays)
             if self.plan.method.adaptive:
                 self._look_at_stability()
@@ -584,8 +600,6 @@ class Integration:
                 return Status.STALLED
             if self.is_limited and self.stops_if_stiff:
                 return Status.STIFF
-            made = int(count[AT.done]) - done  # which may be less than the chunk, if the output had no more room
-            chunk = max(1, int(made * min(growth, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
                 self._report(self.progress)
             if self.cancelled:
