@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,18 +52,6 @@ class Level(NamedTuple):
         return cls(STEP_ERROR * error, ITERATION_ERROR * error)
 
 
-class Made(NamedTuple):
-    """A whole run: its rows, its end, and what it took."""
-
-    level: Level
-    rows: Floats
-    last: Floats
-    steps: int
-    evaluations: int
-    suggested: float
-    """The sum of the errors that the polynomials of all steps suggest."""
-
-
 class AdaptiveRun(SystemRun):
     """A run that can be made again, with steps of another accuracy. Its output times are given."""
 
@@ -106,25 +94,10 @@ class AdaptiveRun(SystemRun):
             self.drive = self.compiled_loop(_driver, SIGNATURE)
         return self.drive
 
-    def make(self, level: Level, start: Floats | None = None) -> "Made":
-        """Makes a run from the start, or from another state there; whatever ends it has a `solution`."""
-        self.begin(level, start)
-        self.complete(self._run, self.assembled)
-        return Made(
-            level, np.array(self.out), np.array(self.y), int(self.count[AT.done]), int(self.count[AT.evaluations]),
-            self.suggested,
-        )  # fmt: skip
-
     @property
     def suggested(self) -> float:
         """The sum of the errors that the polynomials of all steps suggest."""
         return float(self.memory[nodes.SUGGESTED])
-
-    def solution_as(self, made: "Made", status: Status, **remarks: Any) -> SystemSolution:
-        """Returns the solution of a whole run that was made before, with what else is known of it."""
-        self.level, self.y[:], self.memory[nodes.TIME] = made.level, made.last, self.plan.t_end
-        self.count[AT.done], self.count[AT.evaluations] = made.steps, made.evaluations
-        return self.solution_of(status, np.array(self.t), made.rows, **remarks)
 
     def _run(self) -> Status:
         return self.advance(self.loop(), np.iinfo(np.int64).max)
@@ -202,17 +175,17 @@ class AdaptiveRun(SystemRun):
         rows = int(self.count[AT.row])
         return self.solution_of(status, np.array(self.t[:rows]), self.out[:rows])
 
-    def solution_of(self, status: Status, t: Floats, rows: Floats, **remarks: Any) -> SystemSolution:
+    def solution_of(self, status: Status, t: Floats, rows: Floats) -> SystemSolution:
         """Returns a solution with these rows, given as times and states."""
         x, q, v, m = outward(self.system, rows)
         plan, done, reached = self.plan, int(self.count[AT.done]), self.t_reached
-        remarks = {"stats": Stats(done, int(self.count[AT.evaluations]), self.seconds)} | remarks
         return SystemSolution(
             system=self.system, forces=self.forces, method=plan.method.name,
             step=(reached - self.t_begin) / done if done else float(self.memory[nodes.NEXT]), t=t, position=x,
             quaternion=q, velocity=v, momentum=m, status=status, message=self._message(status),
             t_span=(self.t_begin, plan.t_end), t_last=reached, last=np.array(self.y), grid=(reached, 0),
-            step_error=self.level.step_error, **remarks,
+            step_error=self.level.step_error,
+            stats=Stats(done, int(self.count[AT.evaluations]), self.seconds),
         )  # fmt: skip
 
     def _where(self) -> str:

@@ -199,19 +199,13 @@ class SystemRun:
         """Runs to the end, or raises with what there is."""
         return self.guarded(self._run, self.assembled)
 
-    def guarded(
-        self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]
-    ) -> SystemSolution:  # fmt: skip
+    def guarded(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> SystemSolution:
         """Returns the solution of a run; whatever ends it before has what was computed as its `solution`."""
-        self.complete(run, assembled)
-        return assembled(Status.OK)
-
-    def complete(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> None:
-        """Makes a run; whatever ends it before has what was computed as its `solution`."""
         with keeping_run(self, assembled):
             status = run()
         if status != Status.OK:
             raise SimulationFailed(assembled(status))
+        return assembled(Status.OK)
 
     def _run(self) -> Status:
         drive = self.loop()

@@ -1,9 +1,7 @@
 """A tolerance in, a method and its steps out: runs of a system in pairs, whose distance estimates the error."""
 
 import math
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +19,7 @@ from polhode.problem import Stats
 from polhode.systems.adaptive import AdaptiveRun, Level
 from polhode.systems.events import SystemEvent, Watch
 from polhode.systems.forces import Forces
-from polhode.systems.run import SystemPlan, SystemRun, inward, setting_of
+from polhode.systems.run import SystemPlan, SystemRun
 from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
 from polhode.tolerance.estimate import distances, nudged
@@ -95,41 +93,21 @@ def compared_rows(count: int) -> Any:
 def distance(a: SystemSolution, b: SystemSolution) -> float:
     """Returns the largest difference of two motions, over the times that both have.
 
-    If both were ended by an event, their ends count, too.
+    If both were ended by an event, their ends count, too. Differences of positions are over the largest distance from
+    the centre, those of velocities over the largest speed, those of rates over the largest rate of the first motion or
+    at the start; those of attitudes are angles.
     """
     _, i, j = np.intersect1d(a.t, b.t, return_indices=True)
     if a.t_last != a.t_span[1] and b.t_last != b.t_span[1] and a.t.size and b.t.size:
         i, j = np.append(i, a.t.size - 1), np.append(j, b.t.size - 1)
-    first, second = (
-        np.array([inward(s.system, s.position[r], s.quaternion[r], s.velocity[r], s.momentum[r]) for r in k])
-        for s, k in ((a, i), (b, j))
-    )
-    return difference(a.system, a.forces, first, second) if len(first) else 0.0
-
-
-def difference(system: System, forces: Forces, first: Floats, second: Floats) -> float:
-    """Returns the largest difference of two motions in rows of states, as the compiled loop has them.
-
-    Differences of positions are over the largest distance from the centre, those of velocities over the largest speed,
-    those of rates over the largest rate of the first motion or at the start; those of attitudes are angles.
-    """
-    start = inward(system, system.position, system.quaternion, system.velocity, system.momentum)
-    setting, centre = setting_of(system), centre_of(system, forces)
-    (_, sizes), (q, w), (p, u) = (
-        _attitudes_and_vectors(rows, setting, centre) for rows in (np.vstack([start, first]), first, second)
-    )
-    scale = lengths(sizes).max(axis=(0, 1))
-    return float(distances(q, w, p, u, np.tile(np.where(scale > 0.0, scale, 1.0), (len(system), 1))).max())
-
-
-def _attitudes_and_vectors(rows: Floats, setting: Floats, centre: Floats) -> tuple[Floats, Floats]:
-    """Returns attitudes (bodies, rows, 4), and rates, places from a centre and velocities (bodies, rows, 3, 3)."""
-    n = len(setting)
-    x, q, v, m = (
-        rows[:, a * n : b * n].reshape(-1, n, b - a).swapaxes(0, 1) for a, b in ((0, 3), (3, 7), (7, 10), (10, 13))
-    )
-    w = (m - setting[:, None, 10:13]) * setting[:, None, 3:6]
-    return q, np.stack([w, x - centre, v], axis=2)
+    if i.size == 0:
+        return 0.0
+    system, centre = a.system, centre_of(a.system, a.forces)
+    start = np.stack([system.omega, system.position - centre, system.velocity], axis=1)
+    w, u = (np.stack([s.omega, s.position - centre, s.velocity], axis=2)[k] for s, k in ((a, i), (b, j)))
+    scale = lengths(np.concatenate([start[None], w])).max(axis=(0, 1))
+    scales = np.tile(np.where(scale > 0.0, scale, 1.0), (len(system), 1))
+    return float(distances(*(x.swapaxes(0, 1) for x in (a.quaternion[i], w, b.quaternion[j], u)), scales).max())
 
 
 def centre_of(system: System, forces: Forces) -> Floats:
@@ -180,16 +158,16 @@ class Question(NamedTuple):
         return Watch(one, looks).solution() if looks else one.solution()
 
 
-def keeping_best(best: Callable[[], SystemSolution | None]) -> AbstractContextManager[None]:
+def keeping_best(best: SystemSolution | None) -> AbstractContextManager[None]:
     """Sees to it that whatever ends a search has the best whole run so far as its `solution`, if there is one."""
 
     def kept(raised: BaseException) -> SystemSolution | None:
-        if not hasattr(raised, "solution") or (whole := best()) is None:
+        if best is None or not hasattr(raised, "solution"):
             return None
         how = "interrupted" if isinstance(raised, KeyboardInterrupt) else "ended by an exception"
-        known = "is not known" if whole.error_estimate is None else f"is estimated as {whole.error_estimate:.2g}"
+        known = "is not known" if best.error_estimate is None else f"is estimated as {best.error_estimate:.2g}"
         message = f"{how} while a more accurate run was made: this is the whole run before, whose error {known}"
-        return whole.having(status=Status.INTERRUPTED, message=message)
+        return best.having(status=Status.INTERRUPTED, message=message)
 
     return keeping(SimulationInterrupted, kept)
 
@@ -238,58 +216,30 @@ class Pursuit:
         aim, off = first_aim(question), begun_beside(run, question.turn)
         before, hinted = self.attempt(aim, off), run.suggested
         run.progress = question.progress
-        best: tuple[float, Any] | None = None
+        best: SystemSolution | None = None
         tries, step = Tries(question.rtol, patience=2, most=LAST_AIM ** (-1.0 / ORDER)), SHARPER
         while isinstance(step, Refine):
             aim *= step.factor**-ORDER
-            known, started_off = best or (None, before), tries.made % 2 == 1
-            with keeping_best(partial(self.solution, *known)):
+            started_off = tries.made % 2 == 1
+            with keeping_best(best or before):
                 fine = self.attempt(max(aim, LEAST_AIM), off if started_off else None)
             share = ALIKE_SHARE if run.suggested > ALIKE * hinted else 1.5 if started_off else SHARE
-            error = estimate(share, share, self.distance(fine, before), floor, 0.0)
+            error = estimate(share, share, distance(fine, before), floor, 0.0)
             before, hinted = fine, run.suggested
-            if best is None or error < best[0]:
-                best = error, fine
+            if best is None or error < (best.error_estimate or 0.0):
+                best = fine.having(error_estimate=error)
             tries = tries.adding(Try(aim ** (-1.0 / ORDER), error))
             step = next_try(SYSTEMS, tries, ORDER, Floor(floor, floor, floor))
         assert best is not None
-        return self.solution(*best)
+        return best.having(stats=self.spent, rtol=question.rtol)
 
-    def attempt(self, aim: float, start: Floats | None = None) -> Any:
-        """Makes a run."""
-        made = self.run.make(Level.aiming_at(aim), start)
-        self.spent = self.spent + Stats(made.steps, made.evaluations, self.run.seconds)
-        return made
-
-    def distance(self, first: Any, second: Any) -> float:
-        """Returns the largest difference of two runs."""
-        return difference(self.question.system, self.question.forces, first.rows, second.rows)
-
-    def solution(self, estimate: float | None, made: Any) -> SystemSolution:
-        """Returns a run as a solution."""
-        return self.run.solution_as(
-            made, Status.OK, error_estimate=estimate, stats=self.spent, rtol=self.question.rtol
-        )  # fmt: skip
-
-
-class WatchedPursuit(Pursuit):
-    """The same with events, which end runs or are found in the best of them."""
-
-    def attempt(self, aim: float, start: Floats | None = None) -> Any:
-        """Makes a run that looks for events."""
+    def attempt(self, aim: float, start: Floats | None) -> SystemSolution:
+        """Makes a run, which looks for events."""
         self.run.begin(Level.aiming_at(aim), start)
-        made = Watch(self.run, self.question.events).solution()
+        events = self.question.events
+        made = Watch(self.run, events).solution() if events else self.run.solution()
         self.spent = self.spent + made.stats
         return made
-
-    def distance(self, first: Any, second: Any) -> float:
-        """Returns the largest difference of two solutions."""
-        return distance(first, second)
-
-    def solution(self, estimate: float | None, made: Any) -> SystemSolution:
-        """Returns the solution with what is known of it."""
-        found: SystemSolution = made.having(error_estimate=estimate, stats=self.spent, rtol=self.question.rtol)
-        return found
 
 
 # --- steps of equal length
@@ -311,7 +261,7 @@ def searched(question: Question, method: Method, times: Floats) -> SystemSolutio
     while isinstance(step, Refine):
         error = math.inf
         try:
-            with keeping_best(partial(lambda whole: whole, best)):
+            with keeping_best(best):
                 coarse = question.run(method, max(1, math.floor(COARSER * steps)), times[rows], watched=False)
                 fine = question.run(method, steps, times, watched=True)
         except SimulationFailed as problem:
@@ -336,7 +286,7 @@ def accurate(question: Question, method: Method | None) -> SystemSolution:
     plan, rtol = question.plan, question.rtol
     times = np.linspace(plan.t_start, plan.t_end, DEFAULT_ROWS) if plan.times is None else plan.times
     if method is None or method.bare_name == "G8":
-        best = (WatchedPursuit if question.events else Pursuit)(question, times).answer()
+        best = Pursuit(question, times).answer()
     else:
         best = searched(question, method, times)
     reached = best.error_estimate or 0.0
