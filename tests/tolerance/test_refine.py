@@ -188,6 +188,7 @@ def test_a_search_is_given_up_after_many_tries_or_failures_or_with_the_shortest_
 def test_iterations_leave_less_after_a_miss_and_nothing_after_a_far_one() -> None:
     assert after(2e-7, residual=1.0).residual == POLICY.tighter
     assert after(1e-5, residual=1.0).residual == 0.0
+    assert after(float("inf"), residual=1.0).residual == 1.0  # a failed run shows nothing
     assert after(2e-7, 2e-7, rise=5.0, residual=POLICY.tighter).residual == 0.0  # before it is given up
     assert after(2e-7, 2e-7, rise=5.0) is STUCK
 

@@ -88,7 +88,7 @@ class Missed(NamedTuple):
         of_all = f"{count:,}"
         if self.bodies:
             of = f" for {self.bodies:,} of {of_all} bodies"
-            warn_not_reached(rtol, self.worst, "shorter steps do not lower it; this is the largest of them", of=of)
+            warn_not_reached(rtol, self.worst, "this is the largest of them", of=of)
         if self.unknown:
             warnings.warn(
                 f"the errors of {self.unknown:,} of {of_all} bodies are not known, because runs from almost the same "

@@ -291,7 +291,5 @@ def accurate(question: Question, method: Method | None) -> SystemSolution:
         best = searched(question, method, times)
     reached = best.error_estimate or 0.0
     if reached > rtol:
-        warn_not_reached(
-            rtol, reached, "shorter steps do not lower it; the motion may be chaotic, or the tolerance below round-off"
-        )
+        warn_not_reached(rtol, reached, "the motion may be chaotic, or the tolerance below round-off")
     return best

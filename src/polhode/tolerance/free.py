@@ -79,7 +79,7 @@ def answer(problem: Problem, goal: Goal, progress: Progress | None, on_compile: 
         progress(solution.stats.steps, solution.stats.steps)
     assert solution.error_estimate is not None
     if solution.error_estimate > goal.rtol:
-        warn_not_reached(goal.rtol, solution.error_estimate, "comes from the last digits of the numbers given")
+        warn_not_reached(goal.rtol, solution.error_estimate, "it comes from the last digits of the numbers given")
     return solution
 
 

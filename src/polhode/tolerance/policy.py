@@ -180,11 +180,18 @@ class GiveUp(NamedTuple):
     """More steps would be in vain."""
 
     reason: str
+    """What to say of the error that is left."""
 
 
 ENOUGH = Enough()
 FAILS, TRIED, FINEST, STUCK = map(
-    GiveUp, ("runs fail", "too many tries", "steps as short as they can be", "the error no longer falls")
+    GiveUp,
+    (
+        "runs with shorter steps fail",
+        "many tries with shorter steps did not lower it enough",
+        "steps cannot be shorter",
+        "shorter steps do not lower it",
+    ),
 )
 
 
@@ -193,7 +200,8 @@ def next_try(p: Policy, tries: Tries, order: float, floor: Floor) -> Refine | En
     steps, error, _ = tries.last[-1]
     if error <= tries.rtol or _is_round_off(p, tries, floor):
         return ENOUGH
-    stuck, residual = is_stuck(p, tries, floor), min(p.tighter, tries.residual)
+    failed = not error < math.inf  # it says nothing of how many more steps are wanted, nor of iterations
+    stuck, residual = is_stuck(p, tries, floor), tries.residual if failed else min(p.tighter, tries.residual)
     if residual > 0.0:  # it may be what the iterations have left
         if stuck or p.far * tries.rtol < error < math.inf:
             residual = 0.0
@@ -206,7 +214,7 @@ def next_try(p: Policy, tries: Tries, order: float, floor: Floor) -> Refine | En
         return FINEST
     if stuck:
         return STUCK
-    if not error < math.inf:  # it says nothing of how many more steps are wanted
+    if failed:
         rises = p.rise_after_failure if tries.failures <= p.slow_failures else 2 * p.rise_after_failure
         return Refine(p.finer**rises, residual)
     doubt = error < max(p.near_round_off, MAYBE_ROUND_OFF * floor.least)
@@ -280,7 +288,10 @@ class ToleranceNotReached(UserWarning):
     """
 
 
-def warn_not_reached(rtol: float, error: float, why: str, *, of: str = "") -> None:
-    """Warns that a tolerance was not reached, for a run or for some `of` many bodies, and says why."""
-    message = f"the tolerance {rtol:g} was not reached{of}: the error is estimated as {error:.1e}, and {why}"
+def warn_not_reached(
+    rtol: float, error: float, more: str, why: Refine | Enough | GiveUp = STUCK, *, of: str = ""
+) -> None:
+    """Warns that a tolerance was not reached, for a run or for some `of` many bodies, and says why and what `more`."""
+    reason = why.reason if isinstance(why, GiveUp) else STUCK.reason
+    message = f"the tolerance {rtol:g} was not reached{of}: the error is estimated as {error:.1e}, and {reason}; {more}"
     warnings.warn(message, ToleranceNotReached, stacklevel=levels_of_polhode())

@@ -61,7 +61,7 @@ from polhode.tolerance.estimate import (
 from polhode.tolerance.pace import MOST_DRY_STEPS, Endless, Pace
 from polhode.tolerance.pace import MOST_STEPS as MOST_VARIABLE_STEPS
 from polhode.tolerance.pair import Run, available_cores, both
-from polhode.tolerance.policy import POLICY, Floor, Refine, Try, next_try, warn_not_reached
+from polhode.tolerance.policy import POLICY, STUCK, Enough, Floor, GiveUp, Refine, Try, next_try, warn_not_reached
 from polhode.tolerance.refine import first_tries
 
 WORTH_A_THREAD_FLOWS = 6000
@@ -160,6 +160,8 @@ class OneBody:
         """The last run that came to the end, whose companion may not have."""
         self.tried: tuple[float, float] | None = None
         """The steps and the estimate of the last try of the same candidate."""
+        self.ended: Refine | Enough | GiveUp = STUCK
+        """How the last search ended."""
         self.warned_of_short_steps = False
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
@@ -183,6 +185,7 @@ class OneBody:
             floor = Floor(self.floor + rounding, self.floor, self.round_off)
             step = next_try(POLICY, tries, candidate.order, floor)
             if not isinstance(step, Refine):
+                self.ended = step
                 return
             n = candidate.whole(min(n * step.factor, tries.most))
             tries = tries._replace(residual=step.residual)
@@ -431,8 +434,7 @@ class OneBody:
         )
         if error > self.rtol:
             about = f"; {DRY}" if self.is_dry else ""
-            why = f"shorter steps do not lower it; the solution is the best of those that were tried{about}"
-            warn_not_reached(self.rtol, error, why)
+            warn_not_reached(self.rtol, error, f"the solution is the best of those that were tried{about}", self.ended)
         return solution
 
 
