@@ -69,13 +69,14 @@ def _methods_in(value: Any) -> dict[str, Method]:
 @cache
 def _own() -> dict[str, Method]:
     """Returns the methods of this folder. Most calls need no others, which cost time to look for."""
-    found: dict[str, Method] = {}
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
-        if not module.name.startswith("_"):
-            for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
-                if isinstance(value, Method):
-                    found[value.name] = value
-    return found
+    values = (value for module in modules() for value in vars(module).values())
+    return {value.name: value for value in values if isinstance(value, Method)}
+
+
+def modules() -> list[ModuleType]:
+    """Imports the modules of this folder and of those in it, by name, but for private ones."""
+    named = sorted((m.name.rpartition(".")[2], m.name) for m in pkgutil.walk_packages(__path__, f"{__name__}."))
+    return [importlib.import_module(name) for short, name in named if not short.startswith("_")]
 
 
 REMOVED = {"g4": "G8"}
