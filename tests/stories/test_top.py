@@ -1,6 +1,7 @@
 """The sleeping top: fast enough it stands upright, slower it falls, and in between it nods and precesses."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ SLOWEST = 2.0 * math.sqrt(20.0 * 1.0 * 5.0) / 1.0
 
 def lean(spin: float) -> float:
     """The largest lean, in radians, of a top that begins almost upright."""
-    start = {"omega": [0, 0, spin], "attitude": [math.cos(5e-4), math.sin(5e-4), 0, 0]}
+    start: dict[str, Any] = {"omega": [0, 0, spin], "attitude": [math.cos(5e-4), math.sin(5e-4), 0, 0]}
     run = ph.simulate(TOP, WEIGHT, t_span=(0, 20), t_eval=np.linspace(0, 20, 400), rtol=1e-8, **start)
     return float(np.arccos(np.clip(run.attitude.apply([0, 0, 1])[:, 2], -1, 1)).max())
 
