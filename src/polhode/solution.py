@@ -125,11 +125,11 @@ class Solution(WithAttitudes):
     """
 
     problem: Problem
-    """What was asked: body, torque, start, span and output."""
+    """The problem: body, torque, initial state, time span and output."""
     plan: Plan
-    """What was done: the method and its step."""
+    """The method and its step."""
     stats: Stats
-    """What it took: steps, evaluations of the torque, seconds."""
+    """The cost: steps, torque evaluations, seconds."""
     t: Floats
     quaternion: Floats
     """The attitude from body to space, scalar first, as computed: its norm shows the accumulated round-off, unless the
@@ -139,7 +139,7 @@ class Solution(WithAttitudes):
     status: Status
     """How the run ended; 0 is good news."""
     message: str
-    """The same in a sentence."""
+    """How the run ended, in a sentence."""
     t_last: float
     """The last time that was reached; later than `t[-1]` if no output was due there."""
     last_quaternion: Floats
@@ -149,7 +149,7 @@ class Solution(WithAttitudes):
     state: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """The numbers that the torque carries, one row for each output time; `state_names` has their names."""
     last_state: Floats = field(default_factory=lambda: NO_STATE)
-    """The same at the end of the run."""
+    """The numbers that the torque carries, at the end of the run."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Anything else to be saved with the solution, as JSON."""
     saved_potential: Floats | None = None
@@ -202,7 +202,7 @@ class Solution(WithAttitudes):
         return self.plan.step
 
     def at(self, t: Any) -> Solution:
-        """Returns the motion with rows at other times: any times within the span of the run, in any order.
+        """The motion with rows at other times: any times within the span of the run, in any order.
 
         Each is reached from the last row before it with the method and the step of the run, so its error is that of
         the run. The cost is a step for each time if every step is a row, else all steps from that row on.
@@ -214,7 +214,7 @@ class Solution(WithAttitudes):
     # --- what follows from the states
 
     def having(self, **changed: Any) -> Solution:
-        """Returns the same motion with other remarks on it; quicker than `dataclasses.replace`, as many calls do it."""
+        """A copy with changed fields; faster than `dataclasses.replace`."""
         return frozen(Solution, self.__dict__ | changed)
 
     @cached_property
@@ -264,7 +264,7 @@ class Solution(WithAttitudes):
         return self.kinetic_energy + self.potential_energy
 
     def torque_of(self, part: str | int | None = None) -> Floats:
-        """Returns the torque on the body in each row, in body axes, in N m, (rows, 3): all of it, or one part of a sum.
+        """The torque on the body in each row, in body axes, in N m, (rows, 3): all of it, or one part of a sum.
 
         A part is named as in `solution.torque.parts`, or by its number from 0 on. At the time of a jump it is the
         torque after it.
@@ -295,12 +295,12 @@ class Solution(WithAttitudes):
         return apply_by_blocks(block, self.t, self.quaternion, self.omega, states)
 
     def _name_of_part(self, part: str | int) -> str:
-        """Returns the name under which a part of the torque is found."""
+        """The name under which a part of the torque is found."""
         wanted = self._part(part)
         return next(name for name, one in self.torque.parts.items() if one is wanted)
 
     def _part(self, part: str | int) -> Torque:
-        """Returns a part of the torque."""
+        """A part of the torque."""
         parts = self.torque.parts
         if isinstance(part, str):
             return parts[part] if part in parts else parts[_check.choice("part of the torque", part, parts)]
@@ -493,7 +493,7 @@ class Solution(WithAttitudes):
         return self.plan.steps_in_words(self.t_last - self.problem.t_start, self.stats.steps)
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Returns the lines of a short description, which must cost little."""
+        """The lines of a short description, which must cost little."""
         steps = self.stats.steps
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
@@ -507,7 +507,7 @@ class Solution(WithAttitudes):
         ]
 
     def drift(self) -> tuple[str, float]:
-        """Returns what the last row has least conserved of all that should be, and its relative change.
+        """What the last row has least conserved of all that should be, and its relative change.
 
         It is `invariant_errors` of one row, in little time, but relative to the larger of start and end: a body may
         have begun nearly at rest.
@@ -539,7 +539,7 @@ class Solution(WithAttitudes):
         return worst, known.get(worst, 0.0)
 
     def _worst(self) -> str:
-        """Returns the largest errors, or those in the last row where there are many rows."""
+        """The largest errors, or those in the last row where there are many rows."""
         seen, when = self, "largest"
         if self.t.size == 0:
             return "none, without rows"
@@ -577,7 +577,7 @@ class Solution(WithAttitudes):
         return Dataset(variables, coordinates, self._attributes())
 
     def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
-        """Returns the motion as a pandas DataFrame with one row for each time.
+        """The motion as a pandas DataFrame with one row for each time.
 
         Vectors have a column for each component, such as `omega_x`, and what the torque carries has its own names.
         `df.attrs` has `units` and `long_names`, by column, and what is known of the run. The `quantities` are those of
@@ -608,7 +608,7 @@ class Solution(WithAttitudes):
         write_parquet(path, kept._columns(quantities), kept._attributes(), overwrite=overwrite)
 
     def _columns(self, quantities: str | Sequence[str]) -> list[Column]:
-        """Returns the columns of tables with one row for each time."""
+        """The columns of tables with one row for each time."""
         rows: dict[str, Any] = {"time": self.t, "quaternion": self.quaternion}
         rows |= {name: getattr(self, name) for name in ("omega", "momentum", "spatial_omega", "spatial_momentum")}
         rows["kinetic_energy"] = self.kinetic_energy
@@ -673,7 +673,7 @@ class Solution(WithAttitudes):
         return None if stored is None else Instant.read(stored["time"], stored["system"])
 
     def with_epoch(self, epoch: Any, time_system: str = "UTC") -> Solution:
-        """Returns the solution with the instant of t = 0: a text such as '2026-01-31T12:00:00', or a Time of astropy.
+        """The solution with the instant of t = 0: a text such as '2026-01-31T12:00:00', or a Time of astropy.
 
         The time system is UTC, TAI, TT, TDB or GPS. Files keep the epoch.
         """
@@ -784,7 +784,7 @@ class Solution(WithAttitudes):
         return table | self._event_table()
 
     def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """Returns the rows of all events, one event after the other; nothing if no event happened."""
+        """The rows of all events, one event after the other; nothing if no event happened."""
         rows = [e.t.size for e in self.events]
         if sum(rows) == 0:
             return {}
@@ -844,7 +844,7 @@ def assemble(
     end: tuple[float, Floats, Floats, Floats], status: Status, message: str, memory: tuple[float, ...] = (),
     **remarks: Any,
 ) -> Solution:  # fmt: skip
-    """Returns the solution that a run has made, by whatever way, or that a file has.
+    """The solution that a run has made, by whatever way, or that a file has.
 
     Rows and end are time, quaternion, momentum and carried numbers, in the user's axes. Remarks are other fields.
     """
@@ -857,7 +857,7 @@ def assemble(
 
 
 def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
-    """Returns the quantities of attitudes that a user names; a single one need not be in a list."""
+    """The quantities of attitudes that a user names; a single one need not be in a list."""
     return [AttitudeQuantity.read(text) for text in ([texts] if isinstance(texts, str) else texts)]
 
 
@@ -885,7 +885,7 @@ def table_columns(
 
 
 def solution_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Solution:
-    """Returns the solution that a file holds; `path` is for messages."""
+    """The solution that a file holds; `path` is for messages."""
     from polhode.io.netcdf import BadFile
 
     if contents.attributes.get("format") != FORMAT:
@@ -923,7 +923,7 @@ def checked_contents(
 
 
 def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]) -> Solution:
-    """Returns a solution from a file with its torque, of which the file keeps no function."""
+    """A solution from a file with its torque, of which the file keeps no function."""
     acting = checked(given)
     if not is_same_torque(solution.torque, acting, solution.body):
         raise ValueError(
@@ -1039,7 +1039,7 @@ def _rebuilt(contents: Contents) -> Solution:
 
 
 def _events_of(whole: Solution, contents: Contents) -> tuple[Solution, ...]:
-    """Returns the events of a solution, as its file has them."""
+    """The events of a solution, as its file has them."""
     names = json.loads(str(contents.attributes.get("events", "[]")))
     t = _rows("event_time", contents, ()) if "event_time" in contents.variables else np.zeros(0)
     number, q, m, z = np.zeros(0), np.zeros((0, 4)), np.zeros((0, 3)), whole.state[:0]
@@ -1076,7 +1076,7 @@ def _rows(name: str, contents: Contents, shape: tuple[int, ...]) -> Floats:
 
 
 def attributes_of(name: str) -> dict[str, str]:
-    """Returns the long name and the unit of an array in files and tables."""
+    """The long name and the unit of an array in files and tables."""
     if name.endswith("_error"):
         what = name.removesuffix("_error").replace("_", " ")
         return {"long_name": f"relative change of the {what} since the start", "units": "1"}

@@ -20,7 +20,7 @@ class Model(ABC):
 
     @classmethod
     def kinds(cls) -> "dict[str, type[Any]]":
-        """Returns the classes that a table in the place of this one can stand for, by their names."""
+        """The classes that a table in the place of this one can stand for, by their names."""
         found = {cls.__name__: cls} if not inspect.isabstract(cls) else {}
         for kind in cls.__subclasses__():
             found |= kind.kinds()
@@ -28,7 +28,7 @@ class Model(ABC):
 
     @classmethod
     def given(cls, name: str, value: Any) -> Self:
-        """Returns the object that a user gave, itself or as a table of its fields."""
+        """The object that a user gave, itself or as a table of its fields."""
         if isinstance(value, cls):
             return value
         kinds = cls.kinds()
@@ -54,7 +54,7 @@ class Model(ABC):
 
     @classmethod
     def _model_of(cls, table: dict[str, Any]) -> Any:
-        """Returns the name of the model in a table; None if there is none."""
+        """The name of the model in a table; None if there is none."""
         return table.get("model")
 
     @classmethod

@@ -46,7 +46,7 @@ class AlongOrbit:
 
     @classmethod
     def of(cls, source: Source, orbit: Path, span: tuple[float, float] | None) -> "AlongOrbit":
-        """Returns the table for a span, made now or lately."""
+        """The table for a span, made now or lately."""
         name = type(source).__name__
         if span is None:
             raise ValueError(f"{name} makes a table along the orbit, and must know for how long: give t_span to {name}")
@@ -74,7 +74,7 @@ def _made(source: Source, orbit: Path, t0: float, t1: float) -> AlongOrbit:
 
 @lru_cache(maxsize=32)
 def _interval(source: Source, orbit: Path) -> tuple[float, float]:
-    """Returns the interval with which the error is below the tolerance along one turn, and that error."""
+    """The interval with which the error is below the tolerance along one turn, and that error."""
     first, last = orbit.span
     begin = first if math.isfinite(first) else 0.0
     length = min(orbit.period, last - begin)

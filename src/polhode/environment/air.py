@@ -23,7 +23,7 @@ DensityKernel = Callable[[float, Any, State6], float]
 
 
 def constant_density(t: float, p: Any, s: State6) -> float:
-    """Returns a density that does not change."""
+    """A density that does not change."""
     rho: float = p[0]
     return rho
 
@@ -36,7 +36,7 @@ def exponential_density(t: float, p: Any, s: State6) -> float:
 
 
 def tabled_density(t: float, p: Any, s: State6) -> float:
-    """Returns the density from a table of its logarithms."""
+    """The density from a table of its logarithms."""
     return math.exp(table_at(p[0], t)[0])
 
 
@@ -55,10 +55,10 @@ class Air(Model):
 
     @abstractmethod
     def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
-        """Returns the parameters of the density along an orbit; the table must live as long as they are used."""
+        """The parameters of the density along an orbit; the table must live as long as they are used."""
 
     def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit | None:
-        """Returns the table for a run between two times, if the model has one."""
+        """The table for a run between two times, if the model has one."""
         return None
 
     def check_span(self, t0: float, t1: float) -> None:
@@ -76,7 +76,7 @@ class ExponentialAir(Air):
     scale_height: float
     """The height in which it falls by the factor e, in m."""
     model: Literal["ExponentialAir"] = field(default="ExponentialAir", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -119,7 +119,7 @@ class MSIS(Air):
     t_span: tuple[float, float] | None = None
     """The times for which the table is made, in s; None: those of the run."""
     model: Literal["MSIS"] = field(default="MSIS", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -141,7 +141,7 @@ class MSIS(Air):
         return 1
 
     def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit:
-        """Returns the table for a run between two times."""
+        """The table for a run between two times."""
         return AlongOrbit.of(self, orbit, self.t_span or span)
 
     def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
@@ -154,14 +154,14 @@ class MSIS(Air):
         check_table_span("MSIS", self.t_span, t0, t1)
 
     def rows(self, orbit: Path, times: Floats) -> Floats:
-        """Returns the logarithm of the density at these times, in the first of three columns."""
+        """The logarithm of the density at these times, in the first of three columns."""
         places = ground_place(orbit.position(times), times, self.date)
         found = np.zeros((times.size, 3))
         found[:, 0] = np.log(self.densities(places, times))
         return found
 
     def densities(self, places: Any, times: Floats) -> Floats:
-        """Returns the density in kg/m^3 at these places of the Earth and times."""
+        """The density in kg/m^3 at these places of the Earth and times."""
         pymsis = imported("pymsis", "the atmosphere MSIS")
         begin = np.datetime64(date_of(self.date).replace(tzinfo=None), "us")
         dates = begin + (times * 1e6).astype("timedelta64[us]")

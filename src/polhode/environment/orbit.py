@@ -24,12 +24,12 @@ SAME_PLANET = 0.01
 
 
 def kepler_position(t: float, p: Any) -> Vec3:
-    """Returns the position on a Kepler ellipse."""
+    """The position on a Kepler ellipse."""
     return position(kepler_state(t, p))
 
 
 def table_position(t: float, p: Any) -> Vec3:
-    """Returns the position from a table."""
+    """The position from a table."""
     return table_at(p[0], t)
 
 
@@ -54,7 +54,7 @@ class Path(Model):
     @property
     @abstractmethod
     def state_kernel(self) -> Callable[[float, Any], State6]:
-        """The same for position and velocity."""
+        """The kernel that computes position and velocity at a time."""
 
     @property
     @abstractmethod
@@ -83,18 +83,18 @@ class Path(Model):
 
     @abstractmethod
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
-        """Returns a parameter that rises along the orbit from t0 to t1, and a function of it: times and positions."""
+        """A parameter that rises along the orbit from t0 to t1, and a function of it: times and positions."""
 
     @classmethod
     def _model_of(cls, table: dict[str, Any]) -> Any:
         return table.get("model", "OrbitTable" if "t" in table else "Orbit")
 
     def position(self, t: Any) -> Floats:
-        """Returns the position in m, in space axes: three numbers, or a row for each time."""
+        """The position in m, in space axes: three numbers, or a row for each time."""
         return self._states(t)[..., :3]
 
     def velocity(self, t: Any) -> Floats:
-        """Returns the velocity in m/s, in space axes: three numbers, or a row for each time."""
+        """The velocity in m/s, in space axes: three numbers, or a row for each time."""
         return self._states(t)[..., 3:]
 
     def _states(self, t: Any) -> Floats:
@@ -170,7 +170,7 @@ class Orbit(Path):
     radius: float | None = None
     """The radius of the planet in m; None: the Earth's, at the equator."""
     model: Literal["Orbit"] = field(default="Orbit", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         a = _check.number("semi_major_axis", self.semi_major_axis, positive=True)
@@ -193,7 +193,7 @@ class Orbit(Path):
     def from_state(
         cls, position: Any, velocity: Any, *, epoch: float = 0.0, mu: float = EARTH_MU, radius: float | None = None
     ) -> "Orbit":
-        """Returns the orbit of a body with this position (m) and velocity (m/s), in space axes, at the time `epoch`."""
+        """The orbit of a body with this position (m) and velocity (m/s), in space axes, at the time `epoch`."""
         r, v = np.array(_check.vector("position", position)), np.array(_check.vector("velocity", velocity))
         mu = _check.number("mu", mu, positive=True)
         distance, h = float(np.linalg.norm(r)), np.cross(r, v)
@@ -231,7 +231,7 @@ class Orbit(Path):
     def from_arrays(
         t: Any, position: Any, velocity: Any = None, *, mu: float = EARTH_MU, radius: float | None = None
     ) -> "OrbitTable":
-        """Returns the orbit through these positions (m) at these times (s), in space axes: an `OrbitTable`."""
+        """The orbit through these positions (m) at these times (s), in space axes: an `OrbitTable`."""
         return OrbitTable(t, position, velocity, mu, radius)
 
     @property
@@ -338,7 +338,7 @@ class OrbitTable(Path):
     radius: float | None = None
     """The radius of the planet in m; None: the Earth's, at the equator."""
     model: Literal["OrbitTable"] = "OrbitTable"
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         t = _check.row("t", self.t)
@@ -408,7 +408,7 @@ class OrbitTable(Path):
         return CubicHermiteSpline(self.t, self.positions, self.velocities)
 
     def _tables(self) -> tuple[Floats, Floats]:
-        """Returns the positions and the velocities as the numbers that kernels read."""
+        """The positions and the velocities as the numbers that kernels read."""
         knots = np.array(self.t)
         pieces = (s.c.transpose(1, 0, 2) for s in (self._spline, self._spline.derivative()))
         first, second = (packed(knots, np.ascontiguousarray(c)) for c in pieces)
