@@ -123,7 +123,7 @@ def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
 
 
 def set_up(inertia: Vec3, omega: Vec3) -> Constants:
-    """Returns the constants of the motion that starts with these rates about the principal axes."""
+    """The constants of the motion that starts with these rates about the principal axes."""
     y = (two_product(inertia[0], omega[0]), two_product(inertia[1], omega[1]), two_product(inertia[2], omega[2]))
     i, j, k = _ascending(inertia)
     if (omega[k] == 0.0 or inertia[k] == inertia[j]) and (omega[i] == 0.0 or inertia[i] == inertia[j]):
@@ -222,7 +222,7 @@ def _steady(inertia: Vec3, omega: Vec3, y: tuple[DD, DD, DD]) -> Constants:
 
 
 def _ascending(x: Vec3) -> tuple[int, int, int]:
-    """Returns the indices of the numbers in ascending order."""
+    """The indices of the numbers in ascending order."""
     i, j, k = 0, 1, 2
     if x[i] > x[j]:
         i, j = j, i
@@ -310,7 +310,7 @@ class DirectSeries(NamedTuple):
 
 
 def direct_series(c: Constants) -> DirectSeries:
-    """Returns the coefficients for these nomes."""
+    """The coefficients for these nomes."""
     q = c.q
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
@@ -375,7 +375,7 @@ class Angles(NamedTuple):
 
 
 def angles(eta: float) -> Angles:
-    """Returns the cosines and sines of the odd multiples of eta."""
+    """The cosines and sines of the odd multiples of eta."""
     return Angles(
         cos(eta), cos(3.0 * eta), cos(5.0 * eta), cos(7.0 * eta), cos(9.0 * eta),
         sin(eta), sin(3.0 * eta), sin(5.0 * eta), sin(7.0 * eta), sin(9.0 * eta),
@@ -409,7 +409,7 @@ class DualSeries(NamedTuple):
 
 
 def dual_series(c: Constants) -> DualSeries:
-    """Returns the coefficients for this dual nome."""
+    """The coefficients for this dual nome."""
     q = c.q
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
@@ -426,7 +426,7 @@ def dual_series(c: Constants) -> DualSeries:
 
 
 def dual_start(c: Constants, d: DualSeries) -> tuple[float, float]:
-    """Returns the theta function of the third kind at the start."""
+    """The theta function of the third kind at the start."""
     return _third_kind(d.angles, c.q, exp(-d.decay * abs(c.u0)), copysign(1.0, c.u0))
 
 
@@ -543,7 +543,7 @@ _store_frame = writer_of(FRAME)
 
 
 def _frame(c: Constants, g: Any) -> Any:
-    """Returns the frame of a motion from its constants and from the numbers that it was set up from."""
+    """The frame of a motion from its constants and from the numbers that it was set up from."""
     e1, e2, e3 = _unlabelled(c, (1.0, 0.0, 0.0)), _unlabelled(c, (0.0, 1.0, 0.0)), _unlabelled(c, (0.0, 0.0, 1.0))
     tilt, labels = (g[11], g[12], g[13], g[14]), quaternion_of_axes(e1, e2, e3)
     y0 = (1.0, 0.0, 0.0, 0.0) if c.kind == STEADY else _before(c)
@@ -560,7 +560,7 @@ def _frame(c: Constants, g: Any) -> Any:
 
 
 def quaternion_of_axes(x: Vec3, y: Vec3, z: Vec3) -> Quat:
-    """Returns a multiple, in whole numbers, of the quaternion of a rotation that only exchanges axes."""
+    """A multiple, in whole numbers, of the quaternion of a rotation that only exchanges axes."""
     a, b, c = y[2] - z[1], z[0] - x[2], x[1] - y[0]
     if 1.0 + x[0] + y[1] + z[2] > 0.0:
         return (1.0 + x[0] + y[1] + z[2], a, b, c)
@@ -604,7 +604,7 @@ def evaluate_rows(
 
 
 def scaled_time(t: float, frame: Any) -> float:
-    """Returns the time in the units of the constants."""
+    """The time in the units of the constants."""
     scaled: float = min(max(t * frame[0], -LONGEST_SCALED_TIME), LONGEST_SCALED_TIME)
     return scaled
 
@@ -632,7 +632,7 @@ def _store(quaternion: Any, omega: Any, momentum: Any, row: int, frame: Any, tur
 
 
 def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
-    """Returns the turn and the momentum after a time h, in principal axes, for steps too long for short pieces."""
+    """The turn and the momentum after a time h, in principal axes, for steps too long for short pieces."""
     w = (m[0] * body.inverse[0], m[1] * body.inverse[1], m[2] * body.inverse[2])
     size = max(body.inertia[0], body.inertia[1], body.inertia[2])
     rate = max(abs(w[0]), abs(w[1]), abs(w[2]))

@@ -292,7 +292,7 @@ def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
 
 
 def _nome(k2: float, kc: float) -> float:
-    """Returns the nome q of the parameter k2 <= 1/2, by DLMF 20.9(i) inverted."""
+    """The nome q of the parameter k2 <= 1/2, by DLMF 20.9(i) inverted."""
     r = 1.0 + sqrt(kc)
     e = 0.5 * k2 / ((1.0 + kc) * r * r)
     e4 = e * e * e * e
