@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from polhode._tumbling import MomentumAngles
+    from polhode.free_jacobian import Covariance
     from polhode.proven import ProvenState
 
 EPSILON = 2.0**-52
@@ -52,7 +53,7 @@ Axis = Literal["short", "long"]
 Reference = Literal["short", "long", "x", "y", "z"]
 
 
-_ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_motions")
+_ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_starts", "_motions")
 """The arrays of a `FreeMotion` that have one row for each motion."""
 
 
@@ -263,7 +264,8 @@ class FreeMotion(Turning):
         rates = np.where(np.abs(rates) < NEGLIGIBLE, 0.0, rates)
         self._moments, self._axes, self._scale = moments, axes, np.ldexp(1.0, speed)
         given = [inertia, rates, self._scale[:, None], self._quaternion, tilt, axes.reshape(count, 9)]
-        self._motions = _set_up(set_up_rows, np.concatenate(given, axis=1), MOTION)
+        self._starts = np.concatenate(given, axis=1)
+        self._motions = _set_up(set_up_rows, self._starts, MOTION)
         self._norm = np.ldexp(np.ldexp(self._c.G, size), speed)
         self._motions[:, -9:] *= self._norm[:, None]
 
@@ -317,7 +319,7 @@ class FreeMotion(Turning):
             return self._proven(t)
         times, earliest, latest = _times(t)
         if self._shape or max(latest - self.t0, self.t0 - earliest) > self._carefree:
-            self._refuse_too_many_turns(times)
+            self.refuse_too_many_turns(times)
             self._warn_of_lost_digits(times)
         return self._state(times)
 
@@ -336,7 +338,7 @@ class FreeMotion(Turning):
 
     def at_checked(self, times: Floats) -> FreeState:
         """The state at times that are finite floats, without a warning: the numbers given are exact."""
-        self._refuse_too_many_turns(times)
+        self.refuse_too_many_turns(times)
         return self._state(times)
 
     def _state(self, times: Floats) -> FreeState:
@@ -388,6 +390,75 @@ class FreeMotion(Turning):
             sensitivity: Floats = 1.0 + spin * time + extra
         return sensitivity
 
+    def jacobian(
+        self, t: Any, by: str | Sequence[str] = ("omega", "attitude"), *, axes: Literal["space", "body"] = "space"
+    ) -> Floats:  # fmt: skip
+        """The derivative of the state at one or many times by what the motion was given, in closed form.
+
+        It has the shape (..., 6, k): three rows for the rotation vector of the change of attitude, three for the
+        angular velocity in body axes; k columns, in the order of `by`. Elements relative to the largest are accurate to
+        about 2e-14, at any time and in every kind of motion. An element that floats cannot hold is infinite.
+
+        Parameters
+        ----------
+        t
+            A time or an array of times, s.
+        by
+            One or several names: "omega" (3 columns, body axes), "attitude" (3, the rotation vector of a change of the
+            attitude at the start, with the rate in body axes held), "momentum" (3, body axes, in place of omega),
+            "moments" (3, the principal moments in the order of `body.moments`), "inertia" (6, the elements xx, yy, zz,
+            xy, xz, yz of the tensor in body axes; xy stands for both xy and yx), "t" (1). By moments and inertia, the
+            rate and the attitude at the start are held.
+        axes
+            The axes of rotation vectors, at the start and at t: "space" (R -> exp(v) R) or "body" (R -> R exp(v)).
+
+        Examples
+        --------
+        >>> nut = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.005, 5, 0])
+        >>> J = nut.jacobian(100.0, by=("omega", "moments"))
+        >>> J.shape
+        (6, 6)
+        """
+        from polhode.free_jacobian import jacobian
+
+        return jacobian(self, t, by, axes)
+
+    def covariance(self, P0: Any, t: Any, by: str | Sequence[str] = ("omega", "attitude")) -> Covariance:
+        """The covariance of the state at one or many times, J P0 J^T, and how far the motion is from linear.
+
+        From a `bend` of 0.1 on it warns; from 0.5 on it raises, because no covariance describes what is there.
+
+        Parameters
+        ----------
+        P0
+            The covariance at the start of what `by` names, in its order: rad^2/s^2, rad^2, and so on.
+        t
+            A time or an array of times, s.
+        by
+            What is uncertain at the start: names of `jacobian`, without "t". Attitudes are rotation vectors in space
+            axes.
+
+        Examples
+        --------
+        >>> nut = ph.FreeMotion(ph.Body([1, 1.4, 2.1]), omega=[0.6, 0.7, 0.4])
+        >>> P0 = np.diag([1e-4**2] * 3)  # rates are known to 1e-4 rad/s
+        >>> found = nut.covariance(P0, 100.0, by="omega")
+        >>> round(float(np.degrees(found.angle)), 2), round(float(found.bend), 3)
+        (0.93, 0.005)
+        """
+        from polhode.free_jacobian import covariance
+
+        return covariance(self, P0, t, by)
+
+    def known_until(self, P0: Any, angle_deg: float = 10.0, by: str | Sequence[str] = ("omega", "attitude")) -> float:
+        """The time at which the standard deviation of the attitude first exceeds an angle, s; infinity if never.
+
+        `P0` and `by` are those of `covariance`. The time is found among 720 that grow by 6 % each, then by bisection.
+        """
+        from polhode.free_jacobian import known_until
+
+        return known_until(self, P0, angle_deg, by)
+
     @cached_property
     def _carefree(self) -> float:
         """The time since the start up to which no digits need be counted: a quick check instead of `digits`."""
@@ -395,7 +466,7 @@ class FreeMotion(Turning):
         few = (self._digits(time) < FEW_DIGITS + 1.0).any(axis=0)
         return float(time[max(0, int(np.argmax(few)) - 1)]) if few.any() else math.inf
 
-    def _refuse_too_many_turns(self, times: Floats) -> None:
+    def refuse_too_many_turns(self, times: Floats) -> None:
         """Raises an error where the phase is longer than the rates of the phases have digits for."""
         if times.size == 0:
             return

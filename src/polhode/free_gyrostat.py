@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -190,6 +190,13 @@ class GyrostatMotion(FreeMotion):
         raise ValueError(
             "proven states are for bodies without a rotor: leave out `proven=True`, and the state of the closed form "
             "has a measured error of at most 8 eps (1 + s)"
+        )
+
+    def jacobian(self, t: Any, by: str | Sequence[str] = (), *, axes: Any = "space") -> Floats:
+        """There is none in closed form yet, for bodies with a rotor."""
+        raise ValueError(
+            "Jacobians in closed form are for bodies without a rotor: take differences of motions with and without a "
+            "small change, such as 1e-5 of the rate"
         )
 
     def _joined(self, own: Floats, others: Any, width: int = 1) -> Floats:

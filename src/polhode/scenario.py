@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from polhode._interrupts import keeping
 from polhode._simulate import checked_arguments, is_auto, simulate
 from polhode._watch import Event
 from polhode.attitudes import NAMES, check_sequence, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.quat import multiply, to_space, turn
 from polhode.core.types import Quat
-from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
+from polhode.integration.loop import Progress, SimulationInterrupted
 from polhode.io.epochs import Instant
 from polhode.io.netcdf import LARGEST_BYTES
 from polhode.io.tables import FORMATS, check_format
@@ -488,12 +489,13 @@ class Scenario:
         self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
     ) -> Solution:  # fmt: skip
         """Runs the scenario; the arguments, and what is raised, are those of `polhode.simulate`."""
-        try:
-            given = {**self.arguments(), "events": self.events or None}
+        given = {**self.arguments(), "events": self.events or None}
+
+        def kept(raised: BaseException) -> Solution | None:
+            return self._labelled(part) if isinstance(part := getattr(raised, "solution", None), Solution) else None
+
+        with keeping(SimulationInterrupted, kept):
             return self._labelled(simulate(**given, progress=progress, on_compile=on_compile))
-        except (SimulationFailed, SimulationInterrupted) as stopped:
-            stopped.solution = self._labelled(stopped.solution)
-            raise
 
     def arguments(self) -> dict[str, Any]:
         """The arguments for `polhode.simulate`."""

@@ -117,11 +117,11 @@ class Solution(WithAttitudes, Turning):
     """
 
     problem: Problem
-    """What was asked: body, torque, start, span and output."""
+    """The problem: body, torque, initial state, time span and output."""
     plan: Plan
-    """What was done: the method and its step."""
+    """The method and its step."""
     stats: Stats
-    """What it took: steps, evaluations of the torque, seconds."""
+    """The cost: steps, torque evaluations, seconds."""
     t: Floats
     quaternion: Floats
     """The attitude from body to space, scalar first, as computed: its norm shows the accumulated round-off, unless the
@@ -131,7 +131,7 @@ class Solution(WithAttitudes, Turning):
     status: Status
     """How the run ended; 0 is good news."""
     message: str
-    """The same in a sentence."""
+    """How the run ended, in a sentence."""
     t_last: float
     """The last time that was reached; later than `t[-1]` if no output was due there."""
     last_quaternion: Floats
@@ -141,7 +141,7 @@ class Solution(WithAttitudes, Turning):
     state: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """The numbers that the torque carries, one row for each output time; `state_names` has their names."""
     last_state: Floats = field(default_factory=lambda: NO_STATE)
-    """The same at the end of the run."""
+    """The numbers that the torque carries, at the end of the run."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Anything else to be saved with the solution, as JSON."""
     saved_potential: Floats | None = None
@@ -206,7 +206,7 @@ class Solution(WithAttitudes, Turning):
     # --- what follows from the states
 
     def having(self, **changed: Any) -> Solution:
-        """The same motion with other remarks on it; quicker than `dataclasses.replace`, as many calls do it."""
+        """A copy with changed fields; faster than `dataclasses.replace`."""
         return frozen(Solution, self.__dict__ | changed)
 
     @cached_property

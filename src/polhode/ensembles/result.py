@@ -89,6 +89,8 @@ class EnsembleInterrupted(KeyboardInterrupt):
     2
     """
 
+    keeps = "ensemble"
+
     def __init__(self, ensemble: Any) -> None:
         nothing = getattr(ensemble, "count", None) == 0  # of reductions
         fate = " before the first batch of bodies was reduced" if nothing else "; what was computed is in the ensemble"

@@ -71,7 +71,7 @@ class ExponentialAir(Air):
     scale_height: float
     """The height in which it falls by the factor e, in m."""
     model: Literal["ExponentialAir"] = field(default="ExponentialAir", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     density_kernel, count = staticmethod(exponential_density), 3
 
@@ -106,7 +106,7 @@ class MSIS(Air):
     t_span: tuple[float, float] | None = None
     """The times for which the table is made, in s; None: those of the run."""
     model: Literal["MSIS"] = field(default="MSIS", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     density_kernel, count = staticmethod(tabled_density), 1
 

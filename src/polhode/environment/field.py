@@ -126,7 +126,7 @@ class DipoleField(Field):
     pole_longitude_deg: float = POLE_LONGITUDE_DEG
     """Its longitude, in degrees."""
     model: Literal["DipoleField"] = field(default="DipoleField", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -177,7 +177,7 @@ class IGRF(Field):
     t_span: tuple[float, float] | None = None
     """The times for which the table is made, in s; None: those of the run."""
     model: Literal["IGRF"] = field(default="IGRF", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     tolerance = 1e-10
     """The error of the table, as a share of the field."""

@@ -165,7 +165,7 @@ class Orbit(Path):
     radius: float | None = None
     """The radius of the planet in m; None: the Earth's, at the equator."""
     model: Literal["Orbit"] = field(default="Orbit", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     position_kernel, state_kernel = staticmethod(kepler_position), staticmethod(kepler_state)
 
@@ -325,7 +325,7 @@ class OrbitTable(Path):
     radius: float | None = None
     """The radius of the planet in m; None: the Earth's, at the equator."""
     model: Literal["OrbitTable"] = "OrbitTable"
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     position_kernel, state_kernel = staticmethod(table_position), staticmethod(table_state)
 

@@ -50,7 +50,7 @@ class Sun(Model):
     date: str
     """The date and time at t = 0, in UTC, such as 2026-03-20T14:46:00."""
     model: Literal["Sun"] = field(default="Sun", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         self._settle_model()

@@ -2,9 +2,7 @@
 
 import ast
 import enum
-import importlib
 import inspect
-import pkgutil
 import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -69,7 +67,7 @@ def families() -> tuple[Family, ...]:
 
 def _own_families() -> Iterator[Family]:
     homes: dict[str, list[ModuleType]] = {name: [] for name in methods.catalogue() if not methods.package(name)}
-    modules = [importlib.import_module(f"{methods.__name__}.{m.name}") for m in _public_modules()]
+    modules = methods.modules()
     for module in modules:
         for value in vars(module).values():
             if isinstance(value, Method):
@@ -80,10 +78,6 @@ def _own_families() -> Iterator[Family]:
         members = tuple(methods.catalogue()[name] for name in homes if home[name] is module)
         if members:
             yield Family(module.__name__.rpartition(".")[2], heading.rstrip("."), text.strip(), members)
-
-
-def _public_modules() -> Iterator[pkgutil.ModuleInfo]:
-    return (m for m in sorted(pkgutil.iter_modules(methods.__path__)) if not m.name.startswith("_"))
 
 
 def _definer(name: str, holders: list[ModuleType]) -> ModuleType:
