@@ -83,6 +83,7 @@ from polhode.attitudes import NAMES, check_sequence, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.quat import multiply, to_space, turn
 from polhode.core.types import Quat
+from polhode.environment.field import Field as MagneticField
 from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
 from polhode.io.epochs import Instant
 from polhode.io.netcdf import LARGEST_BYTES
@@ -599,6 +600,13 @@ class Draft:
         named += [table.function for table in self.tables.event if table.function is not None]
         return list(dict.fromkeys(name.rpartition(":")[0] for name in named))
 
+    @property
+    def files(self) -> list[str]:
+        """All files that the scenario names, relative to its folder: Python files, and those of tables."""
+        settings = [table.model_extra or {} for table in self.tables.torques.values()]
+        tables = [x for one in settings for x in (one, *_listed_tables(one.get("parameters", ())))]
+        return [*self.python_files, *dict.fromkeys(str(x["file"]) for x in tables if "file" in x)]
+
     def scenario(self) -> Scenario:
         """Returns the scenario with its torque; executes the Python file that it may name."""
         path, tables = self.checked.path, self.tables.torques
@@ -849,11 +857,19 @@ def _limited(key: str, table: _Torque, acting: Torque) -> Torque:
 def _torque(key: str, table: _Torque, directory: Path, trust: bool) -> Torque:
     model = _checked(f"{key}.model", lambda: find_torque(table.model))
     settings = dict(table.model_extra or {})
-    if model is Table and "file" in settings:
-        if both := settings.keys() & {"t", "values"}:
-            raise _Problems(f"{key}: give either file or {' and '.join(sorted(both))}, not both")
-        settings |= _columns(key, settings.pop("file"), directory, trust)
+    if model is Table:
+        settings = _with_columns(key, settings, directory, trust)
     return _checked(key, lambda: _validated(model, settings, key))  # type: ignore[no-any-return]
+
+
+def _with_columns(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> dict[str, Any]:
+    """Returns the settings of a table with times and values in place of the file that has them."""
+    if "file" not in settings:
+        return settings
+    if both := settings.keys() & {"t", "values"}:
+        raise _Problems(f"{key}: give either file or {' and '.join(sorted(both))}, not both")
+    rest = {name: value for name, value in settings.items() if name != "file"}
+    return rest | _columns(key, settings["file"], directory, trust)
 
 
 def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any]:
@@ -899,7 +915,7 @@ def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tup
     path, name = _checked_python(f"{key}.model", table.model, directory, trust)
     if unknown := settings.keys() - set(_SETTINGS):
         raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
-    _parameters(key, settings)
+    _parameters(key, settings, directory, trust)
     _is_compiled(key, settings)
     return path, name
 
@@ -912,8 +928,31 @@ def _is_compiled(key: str, settings: dict[str, Any]) -> bool:
     return _validated(bool, settings.get("compiled", True), key, "compiled")  # type: ignore[no-any-return]
 
 
-def _parameters(key: str, settings: dict[str, Any]) -> tuple[float, ...]:
-    return _validated(tuple[float, ...], settings.get("parameters", ()), key, "parameters")  # type: ignore[no-any-return]
+def _parameters(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> tuple[Any, ...]:
+    """Returns the parameters of a function: numbers, and the tables and fields that are written among them."""
+    given = settings.get("parameters", ())
+    tables = _listed_tables(given)
+    plain = [0.0 if isinstance(x, dict) else x for x in given] if tables else given
+    numbers: tuple[float, ...] = _validated(tuple[float, ...], plain, key, "parameters")
+    if not tables:
+        return numbers
+    return tuple(
+        _table_or_field(f"{key}.parameters[{k}]", x, directory, trust) if isinstance(x, dict) else numbers[k]
+        for k, x in enumerate(given)
+    )
+
+
+def _listed_tables(given: Any) -> list[dict[str, Any]]:
+    """Returns the tables of the file that stand among parameters."""
+    return [x for x in given if isinstance(x, dict)] if isinstance(given, list | tuple) else []
+
+
+def _table_or_field(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> Table | MagneticField:
+    """Returns the table of vectors, or the field of `polhode.environment`, that a table of the file describes."""
+    if str(settings.get("model", "Table")).lower() != "table":
+        return _checked(key, lambda: MagneticField.given(key, settings))  # type: ignore[no-any-return]
+    rest = _with_columns(key, {k: v for k, v in settings.items() if k != "model"}, directory, trust)
+    return _checked(key, lambda: _validated(Table, rest, key))  # type: ignore[no-any-return]
 
 
 def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any]) -> Torque:
@@ -924,7 +963,7 @@ def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, mo
     path, name = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
     found = _found(f"{key}.model", path, name, modules)
-    values = _parameters(key, settings)
+    values = _parameters(key, settings, directory, trust)
     if isinstance(found, Torque) and "compiled" in settings:
         raise _Problems(f"{key}.compiled: {name} is a torque already: say it there, as in @torque(compiled=False)")
     if isinstance(found, CustomTorque):
