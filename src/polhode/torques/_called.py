@@ -154,11 +154,6 @@ class CalledTorque(CustomTorque):
         return code is None or not is_smooth(code, owner)
 
     @property
-    def bends_known(self) -> bool:
-        """Whether it has no bends; they cannot be located."""
-        return not self.may_bend
-
-    @property
     def py_func(self) -> UserTorque:
         """Raises AttributeError: the function is not to be compiled."""
         raise AttributeError("this torque is not compiled")

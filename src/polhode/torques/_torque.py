@@ -24,7 +24,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import locatable, may_bend
+from polhode.compiled import Locatable, locatable, may_bend
 from polhode.core.table import LookedUp, is_handle
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 
@@ -169,9 +169,16 @@ class Torque(ABC):
         return False
 
     @property
+    def located(self) -> Locatable | None:
+        """The torque in the form whose bends methods with steps of their own length locate; None: there is none."""
+        if not self.may_bend:
+            return None
+        return locatable(self.torque_kernel, self.parameters(ANY_BODY), len(self.state_names))
+
+    @property
     def bends_known(self) -> bool:
-        """Whether methods with steps of their own length can locate each such place, and end a step at it."""
-        return True
+        """Whether each such place can be located, if there is one, so that a step ends there."""
+        return not self.may_bend or self.located is not None
 
     @property
     def axis(self) -> Vec3 | None:
@@ -472,13 +479,6 @@ class CustomTorque(Torque):
     def may_bend(self) -> bool:
         """Whether the code of the function branches, and there are no breakpoints that would explain it."""
         return not self.jumps and may_bend(self.function)
-
-    @property
-    def bends_known(self) -> bool:
-        """Whether the code of the function says where it bends, if it may; else it must be found by trying."""
-        return (
-            not self.may_bend or locatable(self.function, self.parameters(ANY_BODY), len(self.state_names)) is not None
-        )
 
     @property
     def py_func(self) -> UserTorque:
