@@ -22,6 +22,7 @@ STACK_BYTES = 16 * 2**20
 """The stack of a thread that works: some systems give threads half a megabyte, which LLVM may need more than."""
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 class Work(Generic[T]):
@@ -242,6 +243,16 @@ def is_from_handler(problem: BaseException) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+def attempted(make: Callable[[], T], otherwise: D) -> T | D:
+    """Returns what code of the user's makes, or `otherwise` if it raises anything that is not from a signal handler."""
+    try:
+        return make()
+    except Exception as problem:
+        if is_from_handler(problem):
+            raise
+        return otherwise
 
 
 def _is_handler(frame: FrameType) -> bool:
