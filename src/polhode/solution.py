@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -35,12 +34,12 @@ from polhode.io.tables import Column, columns_of, dataframe, without_repetition,
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
 from polhode.torques import Torque, checked
+from polhode.views.turning import Turning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
-    from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
     from polhode.io.ccsds_write import Written
@@ -49,21 +48,16 @@ if TYPE_CHECKING:
 
 INTERPRETED_ROWS = 20_000
 """Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
-
 FEW_ROWS = 100
 """Up to this number of rows a potential is called for one after the other: to read its code takes as long."""
-
 TURNING_ENERGY = "energy in turning axes"
 """The name of T + V - n . L, which is conserved under a potential that turns in space at the rate n."""
-
 FORMAT, FORMAT_VERSION = "polhode solution", 3
 """The name and the latest version of the file format; every file states its own. From version 2 on files have a
 checksum. Version 3 has a rotor: bodies without one are written as version 2, which earlier releases read."""
-
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file without a checksum may differ from unit length by this much. All methods stay far closer to
 it."""
-
 _NAMES = {
     "time": ("time", "s"),
     "component": ("components of a vector", ""),
@@ -86,10 +80,8 @@ _NAMES = {
     "event_state": ("numbers that the torque carries, at an event", ""),
 }
 """The long names and the units of arrays in files and tables."""
-
 VECTORS = ("quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum")
 """The arrays that have several columns in tables, with w, x, y, z or x, y, z behind their names."""
-
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
 SOLUTION_ARRAYS = ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS)
@@ -106,7 +98,7 @@ def blaming_potential(torque: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution(WithAttitudes):
+class Solution(WithAttitudes, Turning):
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
@@ -221,13 +213,6 @@ class Solution(WithAttitudes):
     def omega(self) -> Floats:
         """The angular velocity in body axes, rad/s."""
         return self.body.rate(self.momentum)
-
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The rotation from body to space axes."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
 
     @cached_property
     def spatial_momentum(self) -> Floats:
@@ -447,37 +432,10 @@ class Solution(WithAttitudes):
         figure = draw(self, read_quantities(quantities), names, degrees=degrees)
         return finished(figure, *([] if path is None else [path]))
 
-    def animate(
-        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
-        fps: int = 15, overwrite: bool = False,
-    ) -> Path:  # fmt: skip
-        """Writes a moving picture of the turning body, as GIF or MP4 by the ending of the name, and returns its place.
-
-        It lasts `seconds`, in which the time goes through `t_span`; by default that is all times, or
-        their first part if the body would turn so far between frames that it seemed to jump. MP4 needs ffmpeg.
-        """
+    def _run(self, t_span: Any, name: str | None = None) -> Any:
         from polhode.views.page_data import SolutionRun
-        from polhode.views.plot_moving import animate
 
-        run = SolutionRun(self, t_span)
-        return animate(run, path, is_span_given=t_span is not None, seconds=seconds, fps=fps, overwrite=overwrite)
-
-    def view(
-        self, path: str | os.PathLike[str] | None = None, *, t_span: tuple[float, float] | None = None,
-        name: str | None = None, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume",
-        points: Any = None, pointing: Any = None,
-    ) -> Any:  # fmt: skip
-        """Shows the motion turning, with its curves: in a notebook as a widget, else in the browser.
-
-        With a path the page is written there instead, as one HTML file that needs no network. `polhode.view` has the
-        other arguments, and shows several motions side by side.
-        """
-        from polhode.views.page_data import SolutionRun
-        from polhode.views.page_show import made_page, shown
-
-        run = SolutionRun(self, t_span, name)
-        page = made_page([run], title=title, mesh=mesh, mesh_centre=mesh_centre, points=points, pointing=pointing)
-        return shown(page, path)
+        return SolutionRun(self, t_span, name)
 
     def __repr__(self) -> str:
         return "\n".join(["Solution", *(f"  {name:<9} {value}" for name, value in self._summary())])
@@ -558,7 +516,7 @@ class Solution(WithAttitudes):
     # --- files and tables
 
     def to_xarray(self, *, quantities: str | Sequence[str] = ()) -> Dataset:
-        """Returns everything as an xarray Dataset, with units.
+        """Everything as an xarray Dataset, with units.
 
         It has the `quantities` as well, under the names by which they are asked for: "euler(ZYX)", "euler_deg(ZYX)",
         "mrp", "mrp(shadow)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])".
@@ -650,7 +608,7 @@ class Solution(WithAttitudes):
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
 
     def with_known_potential(self) -> Solution:
-        """Returns this solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
+        """This solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
         if not self._has_potential:
             return self
         try:
@@ -697,10 +655,10 @@ class Solution(WithAttitudes):
         more rows than a segment has. `epoch` is the instant of t = 0, in `time_system`, if it was not stored by
         `with_epoch`.
         """
-        from polhode.io.ccsds_write import write_aem
+        from polhode.io.ccsds_write import write_history
 
-        return write_aem(
-            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+        return write_history(
+            "AEM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
             frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 
@@ -715,10 +673,10 @@ class Solution(WithAttitudes):
         All is as for `to_aem`, but that times are seconds from the epoch, and that an ACM cannot say how to
         interpolate: the interpolation for which rows are chosen stands among its comments. `read_aem` reads it.
         """
-        from polhode.io.ccsds_write import write_acm
+        from polhode.io.ccsds_write import write_history
 
-        return write_acm(
-            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+        return write_history(
+            "ACM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
             frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 
@@ -727,10 +685,7 @@ class Solution(WithAttitudes):
         epoch: Any = None, time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
         originator: str = "POLHODE", overwrite: bool = False,
     ) -> None:  # fmt: skip
-        """Writes attitude, rate and inertia tensor at one time as an APM, a CCSDS file of version 2.0.
-
-        The time `t` is the end of the run if none is given; the rest is as for `to_aem`.
-        """
+        """Writes attitude, rate and inertia tensor at a time, or the end, as a CCSDS APM 2.0; else as `to_aem`."""
         from polhode.io.ccsds_write import write_apm
 
         write_apm(
@@ -765,7 +720,7 @@ class Solution(WithAttitudes):
         return solution_of(path, netcdf.read(path, SOLUTION_ARRAYS), torque)
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """Returns dimensions and values of what is written to files, by name."""
+        """Dimensions and values of what is written to files, by name."""
         vectors = ("time", "component")
         table: dict[str, tuple[tuple[str, ...], Any]] = {
             "time": (("time",), self.t),
@@ -804,7 +759,7 @@ class Solution(WithAttitudes):
         return table
 
     def _attributes(self) -> dict[str, Any]:
-        """Returns everything but the arrays, as text and numbers."""
+        """Everything but the arrays, as text and numbers."""
         problem, plan, stats = self.problem, self.plan, self.stats
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
         optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate, "rtol": self.rtol}
@@ -865,10 +820,7 @@ def table_columns(
     rows: dict[str, Any], state_names: Sequence[str], state: Floats, quantities: Sequence[AttitudeQuantity],
     quaternion: Floats,
 ) -> list[Column]:  # fmt: skip
-    """Returns arrays of many rows as columns: those of `rows`, what the torque carries, and quantities of attitudes.
-
-    A carried number whose name another column has gets the prefix `state_`.
-    """
+    """Columns of `rows`, carried numbers (`state_` before a taken name) and quantities of attitudes."""
     parts = {3: "xyz", 4: "wxyz"}
     found = [
         column

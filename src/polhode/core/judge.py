@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polhode.core.quat import norm2
+from polhode.core.status import OK
 from polhode.core.types import Quat, Rotor, State, Vec3
 from polhode.core.vec import dot, times
 
@@ -95,6 +96,32 @@ def distance(body: Rotor, a: State, b: State, fastest: float) -> float:
     """The difference of the attitudes in radians or of the rates relative to the fastest, if that is more."""
     w = times((a.m[0] - b.m[0], a.m[1] - b.m[1], a.m[2] - b.m[2]), body.inverse)
     return max(angle(apart2(a.q, b.q)), math.sqrt(dot(w, w)) / fastest if fastest > 0.0 else 0.0)
+
+
+def judge_rows(
+    q: Any, w: Any, p: Any, u: Any, scale: Any, out: Any, row: Any, place: Any, bodies: int, rows: int, total: int,
+    vectors: int,
+) -> int:  # fmt: skip
+    """Writes the largest difference of two motions of each body, over some rows, to `out`.
+
+    The first motion has `total` rows of attitudes q and of so many `vectors` w, the second has p and u in these `rows`
+    alone: body i is body place[i] of the first, whose rows are those in `row`. Differences of attitudes are angles,
+    those of vectors are over the `scale` of each; where that is zero they do not count, nor does NaN.
+    """
+    for i in range(bodies):
+        farthest, most = 0.0, 0.0
+        for r in range(rows):
+            k, o = 4 * (place[i] * total + row[r]), 4 * (i * rows + r)
+            d = apart2((q[k], q[k + 1], q[k + 2], q[k + 3]), (p[o], p[o + 1], p[o + 2], p[o + 3]))
+            farthest = d if d > farthest else farthest
+            for j in range(vectors):
+                size = scale[i * vectors + j]
+                k, o = 3 * ((place[i] * total + row[r]) * vectors + j), 3 * ((i * rows + r) * vectors + j)
+                v = (w[k] - u[o], w[k + 1] - u[o + 1], w[k + 2] - u[o + 2])
+                d = math.sqrt(dot(v, v)) / size if size > 0.0 else 0.0
+                most = d if d > most else most
+        out[i] = max(angle(farthest), most)
+    return OK
 
 
 NEAR_SEPARATRIX = 1e-2

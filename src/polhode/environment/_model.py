@@ -80,7 +80,7 @@ class Read:
         self.function = function
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Returns pydantic's name for this."""
+        """Pydantic's name for this."""
         from pydantic_core import core_schema
 
         def read(value: Any) -> Any:
@@ -104,7 +104,7 @@ def imported(package: str, what: str) -> Any:
 
 
 def rows_of_three(name: str, values: Any) -> tuple[tuple[float, float, float], ...]:
-    """Returns rows of three finite numbers as tuples."""
+    """Rows of three finite numbers as tuples."""
     shape = _check.shape_of(name, values)
     if len(shape) != 2 or shape[1] != 3:
         hint = ": transpose them" if len(shape) == 2 and shape[0] == 3 else ""

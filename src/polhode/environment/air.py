@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -43,15 +43,10 @@ def tabled_density(t: float, p: Any, s: State6) -> float:
 class Air(Model):
     """The air that a body meets on an orbit. Models of it are such."""
 
-    @property
-    @abstractmethod
-    def density_kernel(self) -> DensityKernel:
-        """The density as a plain function, which is compiled."""
-
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """The number of its parameters."""
+    density_kernel: ClassVar[Any]
+    """The density as a plain function (`DensityKernel`), which is compiled."""
+    count: ClassVar[int]
+    """The number of its parameters."""
 
     @abstractmethod
     def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
@@ -78,6 +73,8 @@ class ExponentialAir(Air):
     model: Literal["ExponentialAir"] = field(default="ExponentialAir", repr=False)
     """The kind of model, as scenario files name it."""
 
+    density_kernel, count = staticmethod(exponential_density), 3
+
     def __post_init__(self) -> None:
         self._settle_model()
         density = _check.number("density", self.density)
@@ -85,16 +82,6 @@ class ExponentialAir(Air):
             raise ValueError(f"density must not be negative, not {density:g}")
         height = _check.number("scale_height", self.scale_height, positive=True)
         self._settle(density=density, altitude=_check.number("altitude", self.altitude), scale_height=height)
-
-    @property
-    def density_kernel(self) -> DensityKernel:
-        """rho exp((r0 - r) / H)."""
-        return exponential_density
-
-    @property
-    def count(self) -> int:
-        """Three: see `numbers`."""
-        return 3
 
     def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
         """The density, the distance from the centre at which it holds, and 1 / H."""
@@ -121,6 +108,8 @@ class MSIS(Air):
     model: Literal["MSIS"] = field(default="MSIS", repr=False)
     """The kind of model, as scenario files name it."""
 
+    density_kernel, count = staticmethod(tabled_density), 1
+
     def __post_init__(self) -> None:
         self._settle_model()
         indices = {name: _check.number(name, getattr(self, name)) for name in ("f107", "f107a", "ap")}
@@ -129,16 +118,6 @@ class MSIS(Air):
                 raise ValueError(f"{name} must not be negative, not {value:g}")
         span = None if self.t_span is None else _check.numbers("t_span", self.t_span, 2)
         self._settle(date=checked_date("date", self.date), t_span=span, **indices)
-
-    @property
-    def density_kernel(self) -> DensityKernel:
-        """The density from the table."""
-        return tabled_density
-
-    @property
-    def count(self) -> int:
-        """One: the handle of the table."""
-        return 1
 
     def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit:
         """The table for a run between two times."""

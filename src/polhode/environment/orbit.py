@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def table_position(t: float, p: Any) -> Vec3:
 
 
 def table_state(t: float, p: Any) -> State6:
-    """Returns position and velocity from two tables."""
+    """Position and velocity from two tables."""
     x, y, z = table_at(p[0], t)
     u, v, w = table_at(p[1], t)
     return (x, y, z, u, v, w)
@@ -46,15 +46,10 @@ class Path(Model):
     mu: float
     radius: float | None
 
-    @property
-    @abstractmethod
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position in space axes as a function of the time and of the orbit's parameters, which is compiled."""
-
-    @property
-    @abstractmethod
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """The kernel that computes position and velocity at a time."""
+    position_kernel: ClassVar[Any]
+    """The position in space axes as a function (t, p) of the time and of the orbit's parameters, which is compiled."""
+    state_kernel: ClassVar[Any]
+    """Position and velocity in space axes as such a function."""
 
     @property
     @abstractmethod
@@ -172,6 +167,8 @@ class Orbit(Path):
     model: Literal["Orbit"] = field(default="Orbit", repr=False)
     """The kind of model, as scenario files name it."""
 
+    position_kernel, state_kernel = staticmethod(kepler_position), staticmethod(kepler_state)
+
     def __post_init__(self) -> None:
         a = _check.number("semi_major_axis", self.semi_major_axis, positive=True)
         e = _check.number("eccentricity", self.eccentricity)
@@ -277,16 +274,6 @@ class Orbit(Path):
         x = 2.0 * math.atan2(math.sqrt(1.0 - e) * math.sin(half), math.sqrt(1.0 + e) * math.cos(half))
         return x - e * math.sin(x)
 
-    @property
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position on the ellipse."""
-        return kepler_position
-
-    @property
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """Position and velocity on the ellipse."""
-        return kepler_state
-
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """What `kepler_state` reads."""
@@ -298,7 +285,7 @@ class Orbit(Path):
         return found
 
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
-        """Returns eccentric anomalies along the way, and a function of them: times and positions."""
+        """Eccentric anomalies along the way, and a function of them: times and positions."""
         n, epoch, m, e, a, b, *axes = self.numbers
         p, q = np.array(axes[:3]), np.array(axes[3:])
 
@@ -339,6 +326,8 @@ class OrbitTable(Path):
     """The radius of the planet in m; None: the Earth's, at the equator."""
     model: Literal["OrbitTable"] = "OrbitTable"
     """The kind of model, as scenario files name it."""
+
+    position_kernel, state_kernel = staticmethod(table_position), staticmethod(table_state)
 
     def __post_init__(self) -> None:
         t = _check.row("t", self.t)
@@ -389,16 +378,6 @@ class OrbitTable(Path):
         jumps += np.linalg.norm(of_second, axis=1) / np.minimum(lengths[1:], lengths[:-1])
         return float(jumps.sum()) / float(np.linalg.norm(self.positions, axis=1).max())
 
-    @property
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position from the table."""
-        return table_position
-
-    @property
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """Position and velocity from the tables."""
-        return table_state
-
     @cached_property
     def _spline(self) -> Any:
         from scipy.interpolate import CubicHermiteSpline, CubicSpline
@@ -420,7 +399,7 @@ class OrbitTable(Path):
         return tuple(map(handle_of, made_once(self, "_made_tables", self._tables)))
 
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
-        """Returns times along the way, and a function of them: times and positions."""
+        """Times along the way, and a function of them: times and positions."""
 
         def at(t: Floats) -> tuple[Floats, Floats]:
             return t, self._spline(t)

@@ -16,10 +16,8 @@ from polhode.environment._planet import DAY_SECONDS, checked_date, days_since_20
 SOLAR_PRESSURE = 1361.0 / 299792458.0
 """The pressure of sunlight at the mean distance of the Earth on a black plate that faces it, N/m^2: the solar
 irradiance over the speed of light.  [kopp2011]"""
-
 Ray = tuple[float, float, float, float]
 """The direction to the Sun in space axes, and the strength of its light as a multiple of that at the mean distance."""
-
 DEGREE = math.pi / 180.0
 CENTRE, TWICE = 1.915 * DEGREE, 0.020 * DEGREE
 OBLIQUITY, OBLIQUITY_PER_DAY = 23.439 * DEGREE, -0.0000004 * DEGREE
