@@ -24,6 +24,7 @@ from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Plan
 from polhode.tolerance.character import Character
+from polhode.tolerance.estimate import rate_rounding
 
 LOOSE, TIGHT = "TsitPap86", "Verner98"
 PAIRS = {LOOSE: TSITOURAS_PAPAKOSTAS_86, TIGHT: VERNER_98}
@@ -256,6 +257,9 @@ class PairedBodies:
         turn = task.span * _fastest(made)
         floor = floors_of(self.part, task.problem, rates_of(self.part, _fastest(made)))[0]
         floor = floor + ROUNDING * np.sqrt(made.steps) * (1.0 + turn) * (each / growth.usual)
+
+        if (rotors := self.part.bodies.rotors) is not None:
+            floor = floor + rate_rounding(rotors, self.part.bodies.moments, _fastest(made))
 
         def estimate(made: Ensemble, which: Any) -> Floats:
             found = growth.kappa * each[which] * _sums(made) + floor[which]
