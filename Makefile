@@ -171,7 +171,7 @@ pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) requirements/node.in -o requirements/node.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables pyproject.toml requirements/build.in -o requirements/test.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra docs -c requirements/test.txt pyproject.toml requirements/build.in -o requirements/docs.txt
-	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
+	$(BIN)/$(PIN) --extra all pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 
 clean:

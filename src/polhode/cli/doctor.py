@@ -13,7 +13,7 @@ from polhode import __version__
 from polhode.cli._app import app
 from polhode.cli._terminal import FAILED, say, say_field
 
-CORE = ("numpy", "scipy", "numba", "llvmlite", "xarray", "pandas", "matplotlib", "pydantic", "typer", "rich")
+CORE = ("numpy", "scipy", "numba", "llvmlite", "platformdirs")
 """Packages without which polhode does not work."""
 
 NUMBA_TRIED = (0, 68)
@@ -51,8 +51,9 @@ def doctor() -> None:
     say()
     say("extras, each for some of the commands:")
     for extra, names in _extras().items():
-        missing = [name for name in names if _version_of(name) is None]
-        say(f"    {extra:14}{'there' if not missing else f'not there: pip install polhode[{extra}]'}")
+        is_there = all(_version_of(name) for name in names)
+        verdict = "there" if is_there else f"not there: pip install 'polhode[{extra}]'"
+        say(f"    {extra:14}{verdict}")
     say()
     node = shutil.which("node") or _beside_python("node")
     say_field("page", "there" if is_built() else "not built: `make viewer` builds it in a clone; nothing can be viewed")

@@ -18,15 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import rcParams
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from polhode._arrays import Floats, apply_by_blocks, lengths, to_space
+from polhode._extras import missing
 from polhode._interrupts import is_from_handler
 from polhode.attitudes import AttitudeQuantity
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.views.thinning import FLOOR, thinned
+
+try:
+    from matplotlib import rcParams
+    from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvasAgg
+    from matplotlib.figure import Figure as Figure
+except ModuleNotFoundError as problem:
+    raise missing(problem, "pictures need") from None
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

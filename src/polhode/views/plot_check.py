@@ -8,10 +8,9 @@ import io
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from polhode.views.page_html import policy
-from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, Picture, finish_panel
+from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, FigureCanvasAgg, Picture, finish_panel
 from polhode.views.thinning import FLOOR, thinned
 
 if TYPE_CHECKING:

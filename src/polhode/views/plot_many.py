@@ -7,11 +7,21 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from polhode._arrays import Floats, columns, dots
 from polhode.core.quat import to_space
-from polhode.views.plot import AXES, BLACK, CARRIED, PURPLE, Panel, Picture, fill, finish_panel, mark_events
+from polhode.views.plot import (
+    AXES,
+    BLACK,
+    CARRIED,
+    PURPLE,
+    FigureCanvasAgg,
+    Panel,
+    Picture,
+    fill,
+    finish_panel,
+    mark_events,
+)
 from polhode.views.thinning import FLOOR
 
 if TYPE_CHECKING:

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
 
 from polhode._arrays import lengths, to_space
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.views.page_data import attitudes, upright
+from polhode.views.plot import Figure, FigureCanvasAgg
 
 if TYPE_CHECKING:
     from polhode._arrays import Floats
@@ -106,7 +104,7 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
     sides, colours = _faces(half)
     sides = [side @ run.body.axes.T for side in sides]
     corner = matrices @ (run.body.axes @ half)
-    box = Poly3DCollection(sides, facecolors=colours, edgecolors="0.2", linewidths=0.6)
+    box = _polygons(sides, facecolors=colours, edgecolors="0.2", linewidths=0.6)
     figure, axes, tell = _stage(t, np.zeros(3), 1.05 * float(np.sqrt(half @ half)))
     axes.add_collection3d(box)
     (trail,) = axes.plot([], [], [], color="0.4", lw=0.8)
@@ -117,6 +115,12 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
         tell(k)
 
     return figure, draw
+
+
+def _polygons(corners: Any, **look: Any) -> Any:
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
+
+    return Poly3DCollection(corners, **look)
 
 
 def _stage(t: Floats, centre: Floats, reach: float) -> tuple[Figure, Any, Any]:
@@ -153,7 +157,7 @@ def _scene_of_bodies(runs: list[BodyRun], mass: Floats, t: Floats) -> tuple[Figu
     every = np.concatenate(corners, axis=1)
     low, high = every.min(axis=(0, 1)), every.max(axis=(0, 1))
     figure, axes, tell = _stage(t, 0.5 * (low + high), 0.5 * float((high - low).max()))
-    boxes = Poly3DCollection(every[0].reshape(-1, 4, 3), facecolors=colours, edgecolors="0.2", linewidths=0.4)
+    boxes = _polygons(every[0].reshape(-1, 4, 3), facecolors=colours, edgecolors="0.2", linewidths=0.4)
     axes.add_collection3d(boxes)
 
     def draw(k: int) -> None:
