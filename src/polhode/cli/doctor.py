@@ -38,7 +38,7 @@ def doctor() -> None:
     from polhode.views.page_html import is_built
 
     say_field("polhode", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}")
-    say_field("python", f"{platform.python_version()}, {sys.executable}")
+    say_field("python", f"{platform.python_version()}, {sys.executable}{_untested()}")
     say_field("system", f"{platform.platform()}, {available_cores()} cores")
     problems = []
     for name in CORE:
@@ -73,6 +73,16 @@ def doctor() -> None:
     if problems:
         raise typer.Exit(FAILED)
     say("Everything that polhode needs works.")
+
+
+def _untested() -> str:
+    """Returns a word on a Python that is not among the tested ones, which the classifiers of polhode list."""
+    from importlib.metadata import metadata
+
+    listed = [str(line).rpartition(" ")[2] for line in metadata("polhode").get_all("Classifier") or []]
+    tested = [version for version in listed if version.startswith("3.")]
+    mine = ".".join(map(str, sys.version_info[:2]))
+    return "" if mine in tested else f", untested ({', '.join(tested)} are tested): it should work"
 
 
 def _is_newer(version: str) -> bool:
