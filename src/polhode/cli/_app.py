@@ -30,7 +30,7 @@ class Commands(TyperGroup):
 def _name_in_words(parameter: Any) -> None:
     """Has the help say <text> and not <list[str]>; what an argument is, its name says."""
     shown = getattr(parameter, "display_type_rich", None)
-    if shown is None:  # Typer before 0.21
+    if shown is None:  # an older Typer
         return
     words = {"str": "text", "float": "number", "int": "number", "int range": "number"}
 
