@@ -94,9 +94,8 @@ def print_table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None
         table.add_row(*map(one_line, row))
     drawn = io.TextIOWrapper(io.BytesIO(), getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace")
     terminal = is_terminal(sys.stdout) or None  # None: as the environment wants it
-    Console(file=drawn, width=terminal_width() or _width_in_pipe(headers, rows), force_terminal=terminal, highlight=False, markup=False).print(
-        table
-    )
+    width = terminal_width() or _width_in_pipe(headers, rows)
+    Console(file=drawn, width=width, force_terminal=terminal, highlight=False, markup=False).print(table)
     drawn.seek(0)
     print_text(drawn.read())
 

@@ -107,7 +107,7 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
     box = _polygons(sides, facecolors=colours, edgecolors="0.2", linewidths=0.6)
     figure, axes, tell = _stage(t, np.zeros(3), 1.05 * float(np.sqrt(half @ half)))
     axes.add_collection3d(box)
-    (trail,) = axes.plot([], [], [], color="0.4", lw=0.8)
+    (trail,) = axes.plot([], [], [], color="0.4", lw=1.2)
 
     def draw(k: int) -> None:
         box.set_verts([side @ matrices[k].T for side in sides])
@@ -125,14 +125,14 @@ def _polygons(corners: Any, **look: Any) -> Any:
 
 def _stage(t: Floats, centre: Floats, reach: float) -> tuple[Figure, Any, Any]:
     """Returns a figure, its axes in space around a centre, and what shows the time of a frame."""
-    figure = Figure(figsize=(3.6, 3.2), dpi=80)
+    figure = Figure(figsize=(6.4, 6.4), dpi=100)
     FigureCanvasAgg(figure)
     axes: Any = figure.add_axes((-0.1, -0.1, 1.2, 1.2), projection="3d")
     axes.set_axis_off()
     x, y, z = ((float(c) - reach, float(c) + reach) for c in centre)
     axes.set(xlim=x, ylim=y, zlim=z)
     axes.set_box_aspect((1, 1, 1))
-    clock = figure.text(0.03, 0.03, "", fontsize=9, color="0.3")
+    clock = figure.text(0.03, 0.03, "", fontsize=13, color="0.3")
     digits = max(0, 1 - math.floor(math.log10(max(t[-1] - t[0], 1e-300) / t.size * 10.0)))
 
     def tell(k: int) -> None:

@@ -16,6 +16,7 @@ from polhode.views.plot import (
     GREEN,
     PURPLE,
     VERMILION,
+    WIDTH,
     Panel,
     Picture,
     between_rows,
@@ -63,8 +64,12 @@ def draw(
     called = distinct(list(names))
     for ax, (label, curves, panel) in zip(axes, rows, strict=True):
         for k, t, y in curves:
-            one = Panel(label, "", {called[k]: y}, [(COLOURS[k], 1.2 + 0.9 * (len(motions) - 1 - k))])
-            one = one if panel is None else Panel(label, "", one.curves, one.styles, panel.is_error, panel.limits)
+            one = Panel(label, "", {called[k]: y}, [(COLOURS[k], WIDTH)])
+            one = (
+                one
+                if panel is None
+                else Panel(label, "", one.curves, one.styles, panel.is_error, panel.limits, period=panel.period)
+            )
             fill(ax, t, one)
         if panel is None:
             ax.set_yscale("log")
