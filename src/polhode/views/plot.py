@@ -285,7 +285,7 @@ def draw(
     figure = Picture(figsize=(9, 0.7 + 2.6 * max(len(made), 2)), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(made), 1, sharex=True, squeeze=False)[:, 0]
-    figure.suptitle(_title(solution), fontsize=13, parse_math=False)
+    figure.suptitle(titled(solution), fontsize=13, parse_math=False)
     caption = f"{solution.method.partition('(')[0]}, {solution.steps_in_words}"
     figure.text(0.995, 0.004, caption, color="0.45", ha="right", fontsize=9, parse_math=False)
     for ax, panel in zip(axes, made, strict=True):
@@ -485,7 +485,8 @@ def _carried(s: Solution) -> list[Panel]:
     return made + ([Panel("carried numbers", _shortened(s.torque.name), named, CARRIED[: len(named)])] if named else [])
 
 
-def _title(solution: Solution) -> str:
+def titled(solution: Solution) -> str:
+    """Returns the title of a picture: what the user named, or body and torque."""
     if title := solution.metadata.get("title"):
         return textwrap.fill(str(title), 85)
     body = solution.body

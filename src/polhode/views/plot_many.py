@@ -15,6 +15,7 @@ from polhode.views.plot import (
     BLACK,
     CARRIED,
     PURPLE,
+    UNITS,
     FigureCanvasAgg,
     Panel,
     Picture,
@@ -98,7 +99,7 @@ def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]
             raise ValueError(f"there is no quantity {name!r} of a system to draw: known are {known}")
     figure = Picture(figsize=(9, 0.7 + 2.6 * max(len(names), 2)), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
-    figure.suptitle(f"{len(s.system)} bodies, {s.forces.name}, {s.method}", fontsize=13, parse_math=False, wrap=True)
+    figure.suptitle(f"{len(s.system)} bodies, {s.forces.name}", fontsize=13, parse_math=False, wrap=True)
     axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     for ax, name in zip(axes, names, strict=True):
         mark_events(ax, s.events)
@@ -157,7 +158,7 @@ def _panel(panel: Axes, t: Floats, name: str, v: Drawable, table: Mapping[str, D
         style = "--" if dashed else "-"
         median, shown = curve.quantiles[middle, some], curve.label or name.replace("_", " ")
         panel.plot(t[some], median, color=color, linestyle=style, linewidth=1.6, label=shown)
-    units = v.attributes.get("units", "")
+    units = UNITS.get(v.attributes.get("units", ""), v.attributes.get("units", ""))
     label = v.attributes.get("label", name.replace("_", " "))
     finish_panel(panel, f"{label} ({units})" if units not in ("", "1") else label, legend)
 
