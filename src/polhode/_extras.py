@@ -34,7 +34,7 @@ class MissingExtra(ModuleNotFoundError):
 
 
 def needed(module: str, purpose: str) -> Any:
-    """Returns a module of an optional package; raises MissingExtra without it.
+    """A module of an optional package; raises MissingExtra without it.
 
     `purpose` begins the message: "pictures need".
     """
@@ -45,7 +45,7 @@ def needed(module: str, purpose: str) -> Any:
 
 
 def missing(problem: ModuleNotFoundError, purpose: str) -> ModuleNotFoundError:
-    """Returns the error of a failed import with the remedy, if it is about an optional package, else the error."""
+    """The error of a failed import with the remedy, if it is about an optional package, else the error."""
     package = (problem.name or "").partition(".")[0]
     if isinstance(problem, MissingExtra) or package not in EXTRA_OF:
         return problem

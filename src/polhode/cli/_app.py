@@ -1,7 +1,5 @@
 """The application that the commands are added to."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -43,7 +41,7 @@ def _name_in_words(parameter: Any) -> None:
 
 
 def _spread(command: Any, args: list[str]) -> list[str]:
-    """Returns the arguments with the numbers after an option as separate values, or joined by commas into one."""
+    """The arguments with the numbers after an option as separate values, or joined by commas into one."""
     options = {name: p for p in command.params if p.param_type_name == "option" for name in p.opts}
     made: list[str] = []
     rest = list(args)

@@ -59,19 +59,19 @@ class Manifest:
         return int(self["parts"]["count"])
 
     def bodies(self, part: int) -> range:
-        """Returns the numbers of the bodies of a part."""
+        """The numbers of the bodies of a part."""
         first = part * self.part_bodies
         return range(first, min(self.count, first + self.part_bodies))
 
     @classmethod
     def made(cls, **contents: Any) -> Manifest:
-        """Returns a manifest with its digest."""
+        """A manifest with its digest."""
         contents = {"format": FORMAT, "format_version": FORMAT_VERSION, **contents}
         contents = json.loads(json.dumps(contents))  # as it will be read
         return cls({**contents, "digest": json_digest(contents)})
 
     def text(self) -> str:
-        """Returns the manifest as JSON, for people to read."""
+        """The manifest as JSON, for people to read."""
         return json.dumps(self.contents, indent=1) + "\n"
 
     @classmethod
@@ -114,13 +114,13 @@ class Manifest:
 
 
 def versions() -> dict[str, str]:
-    """Returns the versions that may change bits."""
+    """The versions that may change bits."""
     found = {name: version(name) for name in LIBRARIES}
     return {"polhode": __version__, "python": platform.python_version(), **found}
 
 
 def json_digest(contents: dict[str, Any]) -> str:
-    """Returns the SHA-256 of what can be written as JSON."""
+    """The SHA-256 of what can be written as JSON."""
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
@@ -133,7 +133,7 @@ def _short(value: Any) -> str:
 
 
 def survey_record(survey: Survey, lead: int) -> dict[str, Any]:
-    """Returns the survey for JSON; `lead` is the fastest body that can start."""
+    """The survey for JSON; `lead` is the fastest body that can start."""
     others = survey.others
     return {
         "lead": lead, "tilted": others.tilted, "differ_in_symmetry": others.many, "effort": list(others.effort),
@@ -142,7 +142,7 @@ def survey_record(survey: Survey, lead: int) -> dict[str, Any]:
 
 
 def read_survey(record: dict[str, Any]) -> Survey:
-    """Returns the survey of such a record."""
+    """The survey of such a record."""
     others = Others(
         bool(record["tilted"]), bool(record["differ_in_symmetry"]),
         (float(record["effort"][0]), float(record["effort"][1])), bool(record["gyrostats"]),
@@ -151,7 +151,7 @@ def read_survey(record: dict[str, Any]) -> Survey:
 
 
 def found_record(found: Found | None) -> dict[str, Any] | None:
-    """Returns what pilots have found, for JSON; infinite numbers are text."""
+    """What pilots have found, for JSON; infinite numbers are text."""
     if found is None:
         return None
     candidate = {f.name: _plain(getattr(found.candidate, f.name)) for f in fields(found.candidate)}
@@ -168,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_found(record: dict[str, Any] | None, given: Method | None) -> Found | None:
-    """Returns what pilots have found; `given` is the user's own method, if it is one."""
+    """What pilots have found; `given` is the user's own method, if it is one."""
     if record is None:
         return None
 

@@ -1,7 +1,5 @@
 """What is asked of an ensemble as plain data, so that two processes can tell whether they mean the same."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import types
@@ -23,13 +21,12 @@ from polhode.samples import Distribution, Draws
 
 FEW_NUMBERS = 16
 """Arrays of up to this number of numbers are written out; of larger ones there is a digest."""
-
 DATA = (bool, int, float, str, list, tuple, dict, np.ndarray)
 """The values that a function of the user's may read and that are told apart by their content."""
 
 
 def question_of(asked: Asked) -> dict[str, Any]:
-    """Returns everything that decides the results, for JSON: equal questions have equal answers, to the bit."""
+    """Everything that decides the results, for JSON: equal questions have equal answers, to the bit."""
     starts, problem, goal = asked.starts, asked.problem, asked.goal
     body = starts.bodies
     if isinstance(goal, Plan):
@@ -60,7 +57,7 @@ def question_of(asked: Asked) -> dict[str, Any]:
 
 
 def described(value: Any) -> Any:
-    """Returns rows, a distribution, a function or a number for JSON."""
+    """Rows, a distribution, a function or a number for JSON."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Draws):
@@ -83,7 +80,7 @@ def described(value: Any) -> Any:
 
 
 def digest_of(function: Any) -> str:
-    """Returns the name of a function by its content, or at least by its code."""
+    """The name of a function by its content, or at least by its code."""
     if isinstance(function, types.MethodType):
         return _sha(json.dumps([digest_of(function.__func__), _state(function.__self__)]))
     if (name := named(function)) is not None:

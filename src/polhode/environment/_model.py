@@ -18,7 +18,7 @@ class Model(ABC):
 
     @classmethod
     def kinds(cls) -> "dict[str, type[Any]]":
-        """Returns the classes that a table in the place of this one can stand for, by their names."""
+        """The classes that a table in the place of this one can stand for, by their names."""
         found = {cls.__name__: cls} if not inspect.isabstract(cls) else {}
         for kind in cls.__subclasses__():
             found |= kind.kinds()
@@ -26,7 +26,7 @@ class Model(ABC):
 
     @classmethod
     def given(cls, name: str, value: Any) -> Self:
-        """Returns the object that a user gave, itself or as a table of its fields."""
+        """The object that a user gave, itself or as a table of its fields."""
         if isinstance(value, cls):
             return value
         kinds = cls.kinds()
@@ -52,7 +52,7 @@ class Model(ABC):
 
     @classmethod
     def _model_of(cls, table: dict[str, Any]) -> Any:
-        """Returns the name of the model in a table; None if there is none."""
+        """The name of the model in a table; None if there is none."""
         return table.get("model")
 
     @classmethod
@@ -78,7 +78,7 @@ class Read:
         self.function = function
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Returns pydantic's name for this."""
+        """Pydantic's name for this."""
         from pydantic_core import core_schema
 
         def read(value: Any) -> Any:
@@ -91,7 +91,7 @@ class Read:
 
 
 def rows_of_three(name: str, values: Any) -> tuple[tuple[float, float, float], ...]:
-    """Returns rows of three finite numbers as tuples."""
+    """Rows of three finite numbers as tuples."""
     shape = _check.shape_of(name, values)
     if len(shape) != 2 or shape[1] != 3:
         hint = ": transpose them" if len(shape) == 2 and shape[0] == 3 else ""

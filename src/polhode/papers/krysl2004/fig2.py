@@ -1,23 +1,17 @@
-"""Figure 2: how far the body turns in a step of figure 1."""
+"""Free body: how far it turns in a step
 
-from typing import TYPE_CHECKING
+The length of the rotation vector h w + h^2 a / 2 of each step, in degrees, for the runs of figure 1. Rates and
+accelerations fulfil Euler's equation at the end of every step, so that the accelerations follow from the rates.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import draw_over_time, legend_beside, over_time
 from polhode.solution import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body: how far it turns in a step"
-CAPTION = """
-The length of the rotation vector h w + h^2 a / 2 of each step, in degrees, for the runs of figure 1. Rates and
-accelerations fulfil Euler's equation at the end of every step, so that the accelerations follow from the rates.
-"""
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 
@@ -51,7 +45,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws angles over time."""
     figure, axes = panels(width=8.0, height=4.4)
     draw_over_time(axes[0, 0], data, STEPS)
