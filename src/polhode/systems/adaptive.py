@@ -147,18 +147,14 @@ class AdaptiveRun(SystemRun):
     def within(self, step: Step, length: float) -> Floats:
         """Returns the state after a part of the step that was made last, which changes nothing else."""
         memory, count = self.memory, self.count
-        kept = [np.array(a) for a in (self.y, memory[: nodes.HEAD], count)]
-        self.y[:] = step.before
         self.t, t, self.out, out = np.array([step.t + length]), self.t, np.empty((1, self.y.size)), self.out
         # The step is made again with an output time in it: the loop then makes a step aside, by the same polynomial.
-        memory[nodes.TIME], memory[nodes.NEXT] = step.t, step.t_new - step.t
-        count[AT.rows], count[AT.row] = 1, 0
-        status = self._call(self.loop(), int(count[AT.done]) + 1)
-        found = np.array(self.out[0])
-        evaluations = int(count[AT.evaluations])
-        for a, b in zip((self.y, memory[: nodes.HEAD], count), kept, strict=True):
-            a[:] = b
-        count[AT.evaluations], self.t, self.out = evaluations, t, out
+        with self.unchanged():
+            self.y[:] = step.before
+            memory[nodes.TIME], memory[nodes.NEXT] = step.t, step.t_new - step.t
+            count[AT.rows], count[AT.row] = 1, 0
+            status = self._call(self.loop(), int(count[AT.done]) + 1)
+        found, self.t, self.out = np.array(self.out[0]), t, out
         if status != 0:
             raise self.failed(Status(status))
         return found

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -234,16 +234,21 @@ class SystemRun:
 
     def _aside(self, drive: Callable[..., int], offset: float) -> Floats | Status:
         """Returns the state after a step aside, which changes nothing."""
-        kept = [np.array(a) for a in (self.y, self.g, self.memory, self.count)]
         done = int(self.count[AT.done])
-        self.count[AT.every], self.count[AT.steps] = 0, done + 1
-        status = self._call(drive, done + 1, last=offset)
-        found = np.array(self.y)
-        evaluations = int(self.count[AT.evaluations])
-        for a, b in zip((self.y, self.g, self.memory, self.count), kept, strict=True):
+        with self.unchanged():
+            self.count[AT.every], self.count[AT.steps] = 0, done + 1
+            status = self._call(drive, done + 1, last=offset)
+            return np.array(self.y) if status == 0 else Status(status)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Lets others make steps meanwhile, and goes back to where the run was, unless they end it."""
+        arrays = (self.y, self.g, self.memory, self.count)
+        kept = [np.array(a) for a in arrays]
+        yield
+        kept[-1][AT.evaluations] = self.count[AT.evaluations]
+        for a, b in zip(arrays, kept, strict=True):
             a[:] = b
-        self.count[AT.evaluations] = evaluations
-        return found if status == 0 else Status(status)
 
     def each_steps(self) -> Iterator[list[Step]]:
         """Makes steps, some at a time, and yields where each of these begins and ends.
@@ -262,7 +267,6 @@ class SystemRun:
             except BaseException as problem:
                 raised = problem
             states = np.array(self.out[: int(self.count[AT.done]) - i])
-            held = [np.array(a) for a in (self.y, self.g, self.memory, self.count)]
             made = list[Step]()
             for k, after in enumerate(states, start=i):
                 made.append(Step(self.time_of(k), state, self.time_of(k + 1), after, k))
@@ -270,9 +274,8 @@ class SystemRun:
             if status != Status.OK:
                 t, done = self.t_reached, int(self.count[AT.done])
                 made.append(Step(t, state, t, state, done, status))
-            yield made
-            for a, b in zip((self.y, self.g, self.memory, self.count), held, strict=True):
-                a[:] = b
+            with self.unchanged():
+                yield made
             if raised is not None:
                 raise raised
             if status != Status.OK:

@@ -107,7 +107,8 @@ def distance(a: SystemSolution, b: SystemSolution) -> float:
     w, u = (np.stack([s.omega, s.position - centre, s.velocity], axis=2)[k] for s, k in ((a, i), (b, j)))
     scale = lengths(np.concatenate([start[None], w])).max(axis=(0, 1))
     scales = np.tile(np.where(scale > 0.0, scale, 1.0), (len(system), 1))
-    return float(distances(*(x.swapaxes(0, 1) for x in (a.quaternion[i], w, b.quaternion[j], u)), scales).max())
+    q, w, p, u = (x.swapaxes(0, 1) for x in (a.quaternion[i], w, b.quaternion[j], u))
+    return float(distances(q, w, p, u, scales).max())
 
 
 def centre_of(system: System, forces: Forces) -> Floats:
@@ -247,7 +248,7 @@ class Pursuit:
 
 def share_of(distance: float, order: float) -> float:
     """Returns the part of its distance to the companion that the error of a run is at most."""
-    ratio = COARSER**order
+    ratio = float(COARSER**order)
     return max(min(1.0, SAFETY * ratio / (1.0 - ratio)), min(1.0, ROUND_OFF / max(distance, 1e-300)))
 
 
