@@ -25,6 +25,7 @@ from polhode.systems.solution import SystemSolution, kinetic_temperature
 from polhode.systems.steps import Langevin, system_method
 from polhode.systems.system import System
 from polhode.systems.tolerance import DEFAULT_ROWS, Question, accurate
+from polhode.tolerance.policy import checked_tolerance
 
 
 @announced_once
@@ -112,7 +113,7 @@ def simulate_system(
             raise ValueError("a heat bath is random, and has no error to be held: give step, not rtol")
         if every is not None:
             raise ValueError("with rtol the steps are chosen: give output times as t_eval, not every")
-        allowed = _check.number("rtol", rtol, positive=True)
+        allowed = checked_tolerance(rtol)
         plan = SystemPlan(system_method("Strang"), 1.0, t0, t1, times=times)
         return accurate(Question(system, acting, plan, allowed, watched, progress, on_compile), chosen)
     h = math.copysign(_check.number("step", step, positive=True), t1 - t0)
