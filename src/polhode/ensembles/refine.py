@@ -27,11 +27,11 @@ from polhode.tolerance.estimate import (
     STEPS_WITH_ROWS,
     apart_between_bends,
     apart_from_start,
-    chords2,
     comes_near_separatrix,
     companions,
     compared_rows,
     distance_of_numbers,
+    distances,
     estimate,
     least_error,
     nudged,
@@ -366,13 +366,7 @@ class ManyBodies:
 
 def _distance(run: Ensemble, some: Any, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
     """Returns for some bodies, of which the other has no more, what `tolerance.estimate.distance` returns for one."""
-    if some.size == run.quaternion.shape[0]:
-        some = slice(None)
-    q, p = run.quaternion[some][:, rows], other.quaternion
-    angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * np.sqrt(most_in_time(chords2(q, p)))))
-    rates = most_in_time(lengths(run.omega[some][:, rows] - other.omega))
-    relative = np.where(fastest > 0, rates / np.where(fastest > 0, fastest, 1.0), 0.0)
-    apart = np.maximum(angle, relative)
+    apart = distances(run.quaternion, run.omega, other.quaternion, other.omega, fastest, rows, some)
     return np.asarray(np.fmax(apart, _distance_of_states(run, some, rows, other)) if run.state_names else apart)
 
 
