@@ -23,6 +23,8 @@ def text(name: str) -> str:
 def test_versions_agree() -> None:
     assert f"\nversion: {polhode.__version__}\n" in text("CITATION.cff")
     assert json.loads(text(".zenodo.json"))["version"] == polhode.__version__
+    for counted in ("accuracy", "reliability"):  # claims: tests/papers/test_reproduction.py
+        assert json.loads(text(f"docs/evidence/{counted}.json"))["polhode"] == polhode.__version__
     assert f'  version: "{polhode.__version__}"\n' in text("packaging/conda/recipe.yaml")
 
 
