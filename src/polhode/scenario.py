@@ -35,6 +35,7 @@ from polhode.attitudes import NAMES, check_sequence, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.quat import multiply, to_space, turn
 from polhode.core.types import Quat
+from polhode.environment.field import Field as MagneticField
 from polhode.integration.loop import Progress, SimulationInterrupted
 from polhode.io.epochs import Instant
 from polhode.io.netcdf import LARGEST_BYTES
@@ -548,6 +549,13 @@ class Draft:
         named += [table.function for table in self.tables.event if table.function is not None]
         return list(dict.fromkeys(name.rpartition(":")[0] for name in named))
 
+    @property
+    def files(self) -> list[str]:
+        """All files that the scenario names, relative to its folder: Python files, and those of tables."""
+        settings = [table.model_extra or {} for table in self.tables.torques.values()]
+        tables = [x for one in settings for x in (one, *_listed_tables(one.get("parameters", ())))]
+        return [*self.python_files, *dict.fromkeys(str(x["file"]) for x in tables if "file" in x)]
+
     def scenario(self) -> Scenario:
         """Returns the scenario with its torque; executes the Python file that it may name."""
         path, tables = self.checked.path, self.tables.torques
@@ -798,11 +806,19 @@ def _limited(key: str, table: _Torque, acting: Torque) -> Torque:
 def _torque(key: str, table: _Torque, directory: Path, trust: bool) -> Torque:
     model = _checked(f"{key}.model", lambda: find_torque(table.model))
     settings = dict(table.model_extra or {})
-    if model is Table and "file" in settings:
-        if both := settings.keys() & {"t", "values"}:
-            raise _Problems(f"{key}: give either file or {' and '.join(sorted(both))}, not both")
-        settings |= _columns(key, settings.pop("file"), directory, trust)
+    if model is Table:
+        settings = _with_columns(key, settings, directory, trust)
     return _checked(key, lambda: _validated(model, settings, key))  # type: ignore[no-any-return]
+
+
+def _with_columns(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> dict[str, Any]:
+    """Returns the settings of a table with times and values in place of the file that has them."""
+    if "file" not in settings:
+        return settings
+    if both := settings.keys() & {"t", "values"}:
+        raise _Problems(f"{key}: give either file or {' and '.join(sorted(both))}, not both")
+    rest = {name: value for name, value in settings.items() if name != "file"}
+    return rest | _columns(key, settings["file"], directory, trust)
 
 
 def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any]:
@@ -842,33 +858,65 @@ def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[
     return path, name
 
 
-def _checked_file(
-    key: str, table: _Torque, directory: Path, trust: bool
-) -> tuple[Path, str, tuple[float, ...], bool]:  # fmt: skip
-    """Returns file and function of a torque, its parameters, and whether to compile it; executes nothing."""
+def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
+    """File and function of a torque, whose settings are checked; executes nothing."""
     settings = table.model_extra or {}
     path, name = _checked_python(f"{key}.model", table.model, directory, trust)
     if unknown := settings.keys() - set(_SETTINGS):
         raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
-    values = _validated(tuple[float, ...], settings.get("parameters", ()), key, "parameters")
-    return path, name, values, _validated(bool, settings.get("compiled", True), key, "compiled")
+    _parameters(key, settings, directory, trust)
+    _is_compiled(key, settings)
+    return path, name
 
 
 _SETTINGS = ["parameters", "compiled"]
 """What a scenario can say of a torque in a Python file."""
 
 
+def _is_compiled(key: str, settings: dict[str, Any]) -> bool:
+    return _validated(bool, settings.get("compiled", True), key, "compiled")  # type: ignore[no-any-return]
+
+
+def _parameters(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> tuple[Any, ...]:
+    """Returns the parameters of a function: numbers, and the tables and fields that are written among them."""
+    given = settings.get("parameters", ())
+    tables = _listed_tables(given)
+    plain = [0.0 if isinstance(x, dict) else x for x in given] if tables else given
+    numbers: tuple[float, ...] = _validated(tuple[float, ...], plain, key, "parameters")
+    if not tables:
+        return numbers
+    return tuple(
+        _table_or_field(f"{key}.parameters[{k}]", x, directory, trust) if isinstance(x, dict) else numbers[k]
+        for k, x in enumerate(given)
+    )
+
+
+def _listed_tables(given: Any) -> list[dict[str, Any]]:
+    """Returns the tables of the file that stand among parameters."""
+    return [x for x in given if isinstance(x, dict)] if isinstance(given, list | tuple) else []
+
+
+def _table_or_field(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> Table | MagneticField:
+    """Returns the table of vectors, or the field of `polhode.environment`, that a table of the file describes."""
+    if str(settings.get("model", "Table")).lower() != "table":
+        return _checked(key, lambda: MagneticField.given(key, settings))  # type: ignore[no-any-return]
+    rest = _with_columns(key, {k: v for k, v in settings.items() if k != "model"}, directory, trust)
+    return _checked(key, lambda: _validated(Table, rest, key))  # type: ignore[no-any-return]
+
+
 def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any]) -> Torque:
     """The torque of a function in a Python file, which is executed once for all: `modules` has those that were."""
-    path, name, values, compiled = _checked_file(key, table, directory, trust)
+    path, name = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
     found = _found(f"{key}.model", path, name, modules)
+    values = _parameters(key, settings, directory, trust)
     if isinstance(found, Torque) and "compiled" in settings:
         raise _Problems(f"{key}.compiled: {name} is a torque already: say it there, as in @torque(compiled=False)")
     if isinstance(found, CustomTorque):
         return found.with_parameters(values) if "parameters" in settings else found
     if isinstance(found, Torque) and not settings:
         return found
+    compiled = _is_compiled(key, settings)
     return _checked(f"{key}.model", lambda: torque(found, parameters=values, compiled=compiled))  # type: ignore[no-any-return]
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from polhode import _check
 from polhode.cluster.crew import Crew, Progressed, ProgressOfPlan, few_of
 from polhode.cluster.decide import create_arrays, decided
-from polhode.cluster.manifest import Manifest, PlanError
-from polhode.cluster.question import question_of
+from polhode.cluster.manifest import Manifest, PlanError, question_of
 from polhode.cluster.store import MANIFEST, REMEDY, Store
 from polhode.cluster.worker import Engine, Task
 from polhode.compiled import announced_once

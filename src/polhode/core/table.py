@@ -42,6 +42,10 @@ _occupants: dict[int, int] = {}
 _numbers_of_arrays = itertools.count(1)
 
 
+class LookedUp:
+    """What may stand among the parameters of a torque, which looks it up with `table_at`: tables, and fields."""
+
+
 def packed(knots: Floats, coefficients: Floats) -> Floats:
     """A table as the numbers that kernels read, from coefficients (pieces, terms, 3), highest powers first."""
     pieces, terms, _ = coefficients.shape

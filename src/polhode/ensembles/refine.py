@@ -35,6 +35,7 @@ from polhode.tolerance.estimate import (
     estimate,
     least_error,
     nudged,
+    rate_rounding,
     unlocated,
     where_errors_grow,
 )
@@ -269,6 +270,8 @@ class ManyBodies:
             self.share_alone = max(batch.share_alone for batch in (fine, *coarser))
         rounding, left = candidate.unseen(fine.lead.plan.method, n)
         left = left + unlocated(self.task.problem, fine.lead.plan.method, run.steps)
+        if part.bodies.rotors is not None:
+            left = left + rate_rounding(part.bodies.rotors, part.bodies.moments, fastest)
         floor, round_off = _floors(part, self.task.problem, rate)
         near = _may_grow(part, run, rows, apart) if candidate.order > 0.0 else np.zeros(part.count, dtype=bool)
         error = estimate(candidate.factors, apart, floor, rounding, left)

@@ -3,17 +3,17 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.core.ops import section
-from polhode.core.table import table_at
+from polhode.core.table import LookedUp, made_once, table_at
 from polhode.core.text import function
 from polhode.core.trig import sine_cosine
 from polhode.core.types import Vec3
@@ -64,10 +64,17 @@ def _dipole_along(position: Callable[[float, Any], Vec3], count: int) -> VectorK
     return made
 
 
-class Field(Model):
-    """A magnetic field along an orbit. Models of it are such."""
+class Field(Model, LookedUp):
+    """A magnetic field along an orbit. Models of it are such.
+
+    Among the parameters of a torque it is a table: `table_at(p[k], t)` is the flux density at a time, in space axes.
+    """
 
     orbit: Path
+    tolerance = 1e-10
+    """The error of a table of it, as a share of the field."""
+    span: tuple[float, float] | None = None
+    """The times for which it is in a table, in rising order; None: they are not known yet."""
 
     @property
     @abstractmethod
@@ -87,6 +94,38 @@ class Field(Model):
         """The table for a run between two times, if the model has one."""
         return None
 
+    def for_span(self, t0: float, t1: float) -> Self:
+        """Returns the same field with a table for a run between two times."""
+        made = replace(self)  # type: ignore[type-var]  # every model is a dataclass
+        made._settle(span=(min(t0, t1), max(t0, t1)))
+        return made
+
+    @property
+    def handle(self) -> float:
+        """The parameter by which kernels find its table, as long as this object lives; 0.0 before `for_span`."""
+        if self.span is None:
+            return 0.0
+        return made_once(self, "_table", lambda: AlongOrbit.of(self, self.orbit, self.span)).handle
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the table, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_table"}
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """None: fields are smooth."""
+        return ()
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Those of a table of positions."""
+        return self.orbit.knots
+
+    @property
+    def roughness(self) -> float:
+        """That of a table of positions."""
+        return self.orbit.roughness
+
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the field is known between these times."""
         self.orbit.check_span(t0, t1)
@@ -98,11 +137,11 @@ class Field(Model):
         if flat.size == 0:
             return np.zeros((*times.shape, 3))
         self.check_span(float(flat.min()), float(flat.max()))
-        return self._rows(flat).reshape((*times.shape, 3))
+        return self.rows(self.orbit, flat).reshape((*times.shape, 3))
 
     @abstractmethod
-    def _rows(self, times: Floats) -> Floats:
-        """A row for each time."""
+    def rows(self, orbit: Path, times: Floats) -> Floats:
+        """Returns the flux density in T, in space axes, at these times."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +196,8 @@ class DipoleField(Field):
         angle = sidereal_angle(self.date) + longitude
         return (k, angle, EARTH_RATE, math.cos(latitude), math.sin(latitude), *self.orbit.numbers)
 
-    def _rows(self, times: Floats) -> Floats:
+    def rows(self, orbit: Path, times: Floats) -> Floats:
+        """Returns the flux density in T, in space axes, at these times."""
         p, kernel = np.array(self.numbers(None)), self.vector_kernel
         return np.array([kernel(t, p) for t in times.tolist()])
 
@@ -178,9 +218,6 @@ class IGRF(Field):
     """The times for which the table is made, in s; None: those of the run."""
     model: Literal["IGRF"] = field(default="IGRF", repr=False)
     """The kind of model, as scenario files name it."""
-
-    tolerance = 1e-10
-    """The error of the table, as a share of the field."""
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -224,9 +261,6 @@ class IGRF(Field):
                 f"IGRF-14 is defined from {FIRST_YEAR} to {LAST_YEAR}, but t = {t:g} s is in the year {year}: "
                 f"t = 0 is {self.date}"
             )
-
-    def _rows(self, times: Floats) -> Floats:
-        return self.rows(self.orbit, times)
 
     def rows(self, orbit: Path, times: Floats) -> Floats:
         """The flux density in T, in space axes, at these times."""

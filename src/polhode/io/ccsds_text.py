@@ -128,8 +128,6 @@ def read(path: AnyPath) -> Message:
 
 _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)\s*=\s*(.*?)\s*(?:\[([^\[\]]*)\])?")
 
-_MAY_REPEAT = ("MAN_", "COMMENT")
-
 
 def _read_kvn(path: str, text: str) -> Message:
     lines = text.splitlines()

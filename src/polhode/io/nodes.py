@@ -265,11 +265,6 @@ def slerp(t: Floats, q: Floats, at: Floats) -> Floats:
     return np.asarray(found / lengths(found)[:, None])
 
 
-def arc_bound(t: Floats, w: Floats, w_between: Floats) -> float:
-    """The bound of the error along arcs between nodes, from the rates there and at the midpoints."""
-    return float(arc_bounds(t, w, (t[:-1] + t[1:]) / 2, w_between).max())
-
-
 def arc_bounds(t: Floats, w: Floats, at: Floats, w_between: Floats) -> Floats:
     """The bound of the error along arcs, h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), of each interval.
 

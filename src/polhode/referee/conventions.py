@@ -250,13 +250,37 @@ def ahead(
     body: Body, torque: Torque, t: Floats, q: Floats, w: Floats, dt: Floats, steps: int, carried: Any = (),
     scale: float = 1.0,
 ) -> tuple[Floats, Floats]:  # fmt: skip
-    """Attitudes and rates a time dt after each row, by the classical Runge-Kutta method, torque times `scale`."""
-    m, h = body.momentum(w), (dt / steps)[:, None]
+    """Returns attitudes and rates a time dt after each row, by steps of the classical Runge-Kutta method.
+
+    The torque is multiplied by `scale`.
+    """
+    m, end = body.momentum(w), t + dt
+    jumps = np.array([-np.inf, *torque.breakpoints, np.inf])
+    while True:
+        # A piece ends at the next jump, whichever way it goes; times on a jump belong to the piece.
+        forward = jumps[np.searchsorted(jumps, t, side="right")]
+        back = jumps[np.searchsorted(jumps, t, side="left") - 1]
+        stop = np.where(dt >= 0.0, np.minimum(end, forward), np.maximum(end, back))
+        q, m = _across(body, torque, (t, stop), q, m, steps, carried, scale, jumps)
+        if (stop == end).all():
+            return q, body.rate(m)
+        t = stop
+
+
+def _across(
+    body: Body, torque: Torque, piece: tuple[Floats, Floats], q: Floats, m: Floats, steps: int, carried: Any,
+    scale: float, jumps: Floats,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Returns attitudes and momenta at the ends of pieces inside which the torque does not jump."""
+    t, stop = piece
+    h = ((stop - t) / steps)[:, None]
+    inside = (np.nextafter(t, stop), np.nextafter(stop, t)) if jumps.size > 2 else (np.array(-np.inf), np.array(np.inf))
+    low, high = np.minimum(*inside), np.maximum(*inside)
 
     def slope(t: Floats, q: Floats, m: Floats) -> tuple[Floats, Floats]:
         w = body.rate(m)
         dq = 0.5 * product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
-        return dq, np.cross(m, w) + scale * torque_rows(torque, body, t, q, w, carried)
+        return dq, np.cross(m, w) + scale * torque_rows(torque, body, np.clip(t, low, high), q, w, carried)
 
     with np.errstate(over="ignore", invalid="ignore"):  # under wrong readings anything may happen
         for _ in range(steps):
@@ -267,7 +291,7 @@ def ahead(
             q, m = q + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), m + h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
             q = q / lengths(q)[:, None]
             t = t + h[:, 0]
-        return q, body.rate(m)
+        return q, m
 
 
 def _lag(log: Log) -> int:

@@ -153,6 +153,8 @@ def _examined(
             f"{log.source} has no attitudes, but {type(torque).__name__} depends on them: add their columns, or name "
             "them, as in --columns quaternion=q0,q1,q2,q3 (in Python: columns={'quaternion': ['q0', ...]})"
         )
+    torque.check_span(float(log.t[0]), float(log.t[-1]))
+    torque = torque.for_span(float(log.t[0]), float(log.t[-1]))
     digits = precision(log.t, log.attitude, log.omega)
     size = float(np.abs(log.omega.values).max()) if log.omega is not None else 1.0
     rough = max(digits.attitude, float(digits.rate.of(np.array(size))) / (size or 1.0))

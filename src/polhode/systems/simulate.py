@@ -93,8 +93,8 @@ def simulate_system(
     """
     if not isinstance(system, System):
         raise TypeError(f"system must be a polhode.System, not {system!r}")
-    acting = checked_forces(forces)
     t0, t1 = _span(t_span)
+    acting = checked_forces(forces).for_span(t0, t1)
     watched = listed_events(events, len(system), acting)
     chosen = None if method is None or (rtol is not None and method == "auto") else system_method(method)
     if (step is None) == (rtol is None):
@@ -174,6 +174,7 @@ def resume_system(
     acting = solution.forces if forces is None else checked_forces(forces)
     if isinstance(acting, UnknownForces):
         raise ValueError(f"a file does not keep forces: pass those that {acting.name!r} stands for as forces=")
+    acting = acting.for_span(solution.t_last, end)
     bath = _checked_heat(solution.heat if isinstance(heat, EllipsisType) else heat)
     system = solution.system if bath == solution.heat else _system_at_end(solution)
     acting.numbers(system)

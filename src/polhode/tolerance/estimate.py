@@ -54,6 +54,11 @@ ROUND_OFF_OF_GYROSTATS = 1e-10
 have the same: where its unstable turns are is not looked for."""
 
 
+RATE_ROUNDING = 6.0
+"""The error of the rate of a gyrostat in units of `NUDGE`, times the rate that its rotor alone would give the body: the
+rate is a difference of momenta. Up to 4.6 was seen in 1,400 motions."""
+
+
 def where_errors_grow(factors: Factors) -> Factors:
     """Returns the factors for a motion that makes all errors grow."""
     return Factors(*(max(x, FACTOR_WHERE_ERRORS_GROW) for x in factors))
@@ -126,6 +131,15 @@ _estimate_many = judge.estimator(np.maximum, np.minimum)
 def least_error(problem: Problem, rate: Any, unequal: Any = 0.0) -> Any:
     """Returns what no companion sees (`core.judge.floor`), for one body or for many."""
     return judge.floor(problem.t_start, problem.t_end, rate, unequal)
+
+
+def rate_rounding(rotor: Floats, moments: Floats, fastest: Any) -> Any:
+    """Returns what the rounding of momenta leaves in rates, relative to the largest; for one gyrostat or for many.
+
+    A fast rotor in a slow body takes digits away from the rate.
+    """
+    spin = np.sqrt((rotor * rotor).sum(axis=-1)) / moments.min(axis=-1)
+    return RATE_ROUNDING * NUDGE * np.divide(spin, fastest, out=np.zeros_like(spin * fastest), where=fastest > 0.0)
 
 
 def compared_rows(times: Floats, t_start: float, steps: float) -> NDArray[np.int64] | slice:

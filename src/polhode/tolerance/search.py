@@ -55,6 +55,7 @@ from polhode.tolerance.estimate import (
     least_error,
     locates_bends,
     nudged,
+    rate_rounding,
     unlocated,
     where_errors_grow,
 )
@@ -238,6 +239,8 @@ class OneBody:
         rounding, left = candidate.unseen(run.plan.method, n)
         left += unlocated(asked, run.plan.method, run.stats.steps)
         before, fastest = self.inherited.rate, largest_rate(run.omega, run.problem.omega_start)
+        if run.body.has_rotor:
+            left += float(rate_rounding(run.body.rotor, run.body.moments, np.float64(fastest)))
         apart = max([distance(run, rows, other, before, fastest) for other in others])
         self._lower_bounds(max(self.free_rate, fastest))
         near = candidate.order > 0.0 and self._may_grow(run, rows, apart)

@@ -113,6 +113,14 @@ def draw_work(axes: Any, lines: dict[str, Curve], ylabel: str) -> None:
     axes.xaxis.set_minor_formatter("")
 
 
+def drawn_work(data: Data, both: str) -> Figure:
+    """Draws times against errors of the attitude to the left, of attitude and momentum to the right."""
+    figure, axes = panels(1, 2)
+    draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")
+    draw_work(axes[0, 1], curves(data, "both"), both)
+    return figure
+
+
 # --- trajectories beside energy errors: figures 4, 5, 7, 8
 
 

@@ -6,17 +6,18 @@ norm of the error either: to the left that of the attitude matrix (Frobenius), t
 momentum together. MR4 is a triple jump. Times are those of this machine; JEM takes the momentum from the exact flow.
 """
 
-import numpy as np
-from matplotlib.figure import Figure
+from functools import partial
 
-from polhode.papers._figure import panels
+import numpy as np
+
 from polhode.papers._measure import reference
 from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.celledoni2006._common import FREE, curves, draw_work, work_precision
+from polhode.papers.celledoni2006._common import FREE, curves, drawn_work, work_precision
 
 METHODS = ("MR2", "MR4", "JEM2", "JEM4")
 STEPS = tuple(2.0**-k for k in range(2, 7))
 WHERE = "figure 2 and section 4.1"
+plot = partial(drawn_work, both="error of attitude and momentum")
 
 
 def run(size: Size) -> Data:
@@ -63,11 +64,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             )
         )
     return claims
-
-
-def plot(data: Data) -> Figure:
-    """Draws times against errors, in two norms."""
-    figure, axes = panels(1, 2)
-    draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")
-    draw_work(axes[0, 1], curves(data, "both"), "error of attitude and momentum")
-    return figure

@@ -7,17 +7,17 @@ which is that of the momentum, in kg m²/s. The reference is a run of DOP853 at 
 of this machine.
 """
 
-from matplotlib.figure import Figure
+from functools import partial
 
-from polhode.papers._figure import panels
 from polhode.papers._measure import tight
 from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.celledoni2006._common import TOP, curves, draw_work, work_precision
+from polhode.papers.celledoni2006._common import TOP, curves, drawn_work, work_precision
 
 METHODS = ("MR2", "SEJ", "SEJ4")
 STEPS = tuple(2.0**-k for k in range(4, 9))
 TESTED = STEPS.index(2.0**-6)
 WHERE = "figure 3 and section 4.2"
+plot = partial(drawn_work, both="error of attitude and momentum (SI)")
 
 
 def run(size: Size) -> Data:
@@ -80,11 +80,3 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 def _listed(errors: dict[str, float]) -> str:
     return ", ".join(f"{name} {e:.1e}" for name, e in errors.items())
-
-
-def plot(data: Data) -> Figure:
-    """Draws times against errors, in two norms."""
-    figure, axes = panels(1, 2)
-    draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")
-    draw_work(axes[0, 1], curves(data, "both"), "error of attitude and momentum (SI)")
-    return figure

@@ -80,6 +80,16 @@ def legend_beside(axes: Any) -> None:
     axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False)
 
 
+def drawn_over_time(data: Data, steps: Sequence[float], ylabel: str, **limits: float) -> Figure:
+    """Draws figures 1 and 2: a quantity over time, with the legend beside it."""
+    figure, axes = panels(width=8.0, height=4.4)
+    draw_over_time(axes[0, 0], data, steps)
+    labelled(axes[0, 0], "time (s)", ylabel, legend=False)
+    axes[0, 0].set_ylim(**limits)
+    legend_beside(axes[0, 0])
+    return figure
+
+
 # --- errors against the step: figures 4, 5, 10, 11, 13
 
 

@@ -55,6 +55,12 @@ def largest(values: Any) -> float:
     return float(np.abs(values).max())
 
 
+def growth(error: Floats, part: int) -> float:
+    """The largest error in the last part of the time over that in the first; there are this many parts."""
+    rows = len(error) // part
+    return largest(error[-rows:]) / largest(error[:rows])
+
+
 # --- SW, begun anew at every step
 
 

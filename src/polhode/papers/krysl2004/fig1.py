@@ -5,18 +5,19 @@ are: 100 s are drawn, as long as those of figures 4 and 5, and the energies of r
 by their least, mean and largest values in the first and in the last tenth.
 """
 
+from functools import partial
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
-from polhode.papers._figure import labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, SHORT, draw_over_time, legend_beside, over_time
+from polhode.papers.krysl2004._common import FREE, SHORT, drawn_over_time, over_time
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 LONG = 2e5
 WHERE = "figure 1 and section 3.1"
+plot = partial(drawn_over_time, steps=STEPS, ylabel="kinetic energy (J)")
 
 
 def run(size: Size) -> Data:
@@ -65,12 +66,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="least, mean and largest energy move by less than 1 % of the amplitude",
         ),
     ]
-
-
-def plot(data: Data) -> Figure:
-    """Draws energies over time."""
-    figure, axes = panels(width=8.0, height=4.4)
-    draw_over_time(axes[0, 0], data, STEPS)
-    labelled(axes[0, 0], "time (s)", "kinetic energy (J)", legend=False)
-    legend_beside(axes[0, 0])
-    return figure

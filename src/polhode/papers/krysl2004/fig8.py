@@ -9,11 +9,10 @@ that body; dashed the half percent of the paper.
 import numpy as np
 from matplotlib.figure import Figure
 
-from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, panels, style
 from polhode.papers._measure import integrate, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, lagrangian_top, largest, relative_energy
+from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, growth, lagrangian_top, largest, relative_energy
 from polhode.solution import Solution
 
 HALF_PERCENT = 0.005
@@ -43,17 +42,12 @@ def run(size: Size) -> Data:
 
 def _extremes(spin: float, tilt: float, end: float) -> tuple[float, float]:
     error = relative_energy(integrate(lagrangian_top(spin, tilt), "NMB", end, STEP))
-    return largest(error), _growth(error)
-
-
-def _growth(error: Floats) -> float:
-    fifth = len(error) // 5
-    return largest(error[-fifth:]) / largest(error[:fifth])
+    return largest(error), growth(error, 5)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges size and drift."""
-    top, growth = largest(data["error"]), _growth(data["error"])
+    top, grown = largest(data["error"]), growth(data["error"], 5)
     at_tilt = data["largest"][0]
     first = int(np.flatnonzero(at_tilt >= HALF_PERCENT).max(initial=-1)) + 1  # from here on all are small
     enough = first < len(at_tilt)
@@ -63,9 +57,9 @@ def check(data: Data, size: Size) -> list[Claim]:
             "The error of the Hamiltonian does not drift",
             late=f"needs t = {END:g}",
             paper="no drift up to t = 100",
-            measured=f"largest error in the last fifth of the time / in the first: {growth:.4f}; with other spins and "
+            measured=f"largest error in the last fifth of the time / in the first: {grown:.4f}; with other spins and "
             f"tilts {data['growth'].min():.3f} to {data['growth'].max():.3f}",
-            holds=abs(growth - 1) < 0.02 and largest(data["growth"] - 1) < 0.1,
+            holds=abs(grown - 1) < 0.02 and largest(data["growth"] - 1) < 0.1,
             test="within 2 %, and within 10 % with all other spins and tilts tried",
         ),
         claim(
