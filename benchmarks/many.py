@@ -9,12 +9,13 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import polhode as ph
-from benchmarks.peers import imported
+from benchmarks.contenders import imported
 
 BODIES, JUDGED, BATCH, ROUNDS = 1000, 200, 8, 5
 TARGETS = (1e-3, 1e-6, 1e-9)
@@ -87,7 +88,8 @@ def error(found: Floats, true: Floats) -> Floats:
     """Returns the errors of attitude in radians, or of the rate relative to its size at the end, if that is more."""
     q, p = found[:, :4], true[:, :4]
     chord = np.minimum(np.linalg.norm(q - p, axis=1), np.linalg.norm(q + p, axis=1))
-    return np.maximum(2.0 * chord, np.linalg.norm(found[:, 4:] - true[:, 4:], axis=1) / np.linalg.norm(true[:, 4:]))
+    rates = np.linalg.norm(found[:, 4:] - true[:, 4:], axis=1) / np.linalg.norm(true[:, 4:], axis=1)
+    return np.maximum(2.0 * chord, rates)
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -110,11 +112,13 @@ def main(seed: int = 5) -> None:
             tolerances = (target * factor for factor in (100, 30, 10, 3, 1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001))
             runs = (by_heyoka(formula, moments, tolerance, span, start) for tolerance in tolerances)
             theirs = next(run for run in runs if error(run(JUDGED), true).max() <= target)
-            mine = lambda: ph.ensemble(body, torque, omega=rates, attitude=attitudes, **given, rtol=target)  # noqa: B023, E731
+            asked = {**given, "omega": rates, "attitude": attitudes, "rtol": target}
+            mine: Callable[[], ph.Ensemble] = partial(ph.ensemble, body, torque, **asked)
             made = mine()
             found = error(np.hstack([made.quaternion[:JUDGED, -1], made.omega[:JUDGED, -1]]), true)
+            assert made.error_estimate is not None
             low = int((found > made.error_estimate[:JUDGED]).sum())
-            pairs = [(seconds(lambda: theirs(BODIES)), seconds(mine)) for _ in range(ROUNDS)]  # noqa: B023
+            pairs = [(seconds(partial(theirs, BODIES)), seconds(mine)) for _ in range(ROUNDS)]
             ratio = float(np.median([a / b for a, b in pairs]))
             methods = sorted({plan.method.bare_name for plan in made.plans})
             print(f"{name} {target:g}: heyoka / polhode {ratio:.2f}, {low} of {JUDGED} too low, {methods}", flush=True)

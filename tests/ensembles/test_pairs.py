@@ -32,7 +32,8 @@ def alone(k: int, many: dict[str, Any], method: str, **kwargs: Any) -> ph.Soluti
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_body_in_a_lane_has_the_bits_of_one_alone(method: str) -> None:
-    many, given = draws(37), {"t_span": (0.5, 9.0), "step": 20.0, "t_eval": [0.5, 1.0, 1.01, 7.0, 9.0]}
+    many = draws(37)
+    given: dict[str, Any] = {"t_span": (0.5, 9.0), "step": 20.0, "t_eval": [0.5, 1.0, 1.01, 7.0, 9.0]}
     torque = ph.torque(parameters=[0.0, 0.0])(stirred)
     together = ph.ensemble(BODY, torque, **many, method=method, **given)
     assert together.lanes == 8
