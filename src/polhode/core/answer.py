@@ -28,11 +28,13 @@ from polhode.core.extrapolated import (
     tables,
 )
 from polhode.core.judge import (
+    CLOSE,
     FACTOR_WHERE_ERRORS_GROW,
     FIRST_TURN,
     LEAST_POWER,
     NUDGE,
     ROUND_NUMBERS,
+    SECOND_TURN,
     angle,
     apart2,
     estimate,
@@ -105,10 +107,14 @@ class Rules(NamedTuple):
     tries: int
 
 
-LOOSER = 30.0
-"""The tolerance of a companion over that of its run."""
+LOOSER, CHECKING_LOOSER = 30.0, 10.0
+"""The tolerance of a companion over that of its run, and that of a second one, which is asked where errors grow: the
+first may be near by chance."""
 TRUNCATION = 2.0
 """The estimate over the distance to the companion, as measured (docs/decisions/0023)."""
+GROWN = 30.0
+"""Where the distance is this many times the local errors of the companion and more, the motion makes errors grow: then
+it may be small by chance, and the factor is greater."""
 FIRST_SHARE, POWER = 1e-3, 13.0 / 15.0
 """The first tolerance for a step is (this part of the tolerance asked for, for each radian)^POWER."""
 FEWEST_RADIANS = 10.0
@@ -177,7 +183,6 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
         others = beginning_at(saved, SAVED * room)
         start, t0, t1, rtol = load_state(x, AT.start), x[AT.t0], x[AT.t1], x[AT.rtol]
         span = t1 - t0
-        other = _nudged(start, body)
         k = AT.inverse
         i = body.inverse
         pair = Rotor(body.inertia, (both(i[0], x[k]), both(i[1], x[k + 1]), both(i[2], x[k + 2])))
@@ -188,12 +193,16 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
         most_steps = STEPS_AT_LEAST + STEPS_A_RADIAN * turn
         asked = math.pow(FIRST_SHARE * rtol / max(turn, FEWEST_RADIANS), POWER)
         tried, spent, root, zero = 0, 0.0, both(root_run, root_companion), both(0.0, 0.0)
+        tau, checking, before = 0.0, False, 0.0
         while tried < r.tries:
-            tried += 1
-            tau = first_of(constants, asked)
+            if not checking:
+                tried += 1
+                tau = first_of(constants, asked)
             if tau < LEAST_TOLERANCE:
                 return ELSEWHERE
-            tolerance2 = both(tau * tau, LOOSER * LOOSER * tau * tau)
+            looser = CHECKING_LOOSER if checking else LOOSER
+            tolerance2 = both(tau * tau, looser * looser * tau * tau)
+            other = _nudged(start, body, checking)
             s, t, low, longest, largest, summed = both_states(start, other), zero, zero, zero, zero, zero
             left, steps, made, ended = zero + 1.0, 0, 0.0, False  # lanes that are under way, and what was done
             row = row_other = row_seen = 0
@@ -304,10 +313,16 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
             if projected == 0.0:
                 fastest2 = max(fastest2, LEAST_RATE2)
                 d = max(max(attitude, math.sqrt(change2 / fastest2)), lane(summed, 0))
-                factor = max(TRUNCATION, FACTOR_WHERE_ERRORS_GROW) if near else TRUNCATION
+                grows = near or tried > 1 or d > GROWN * lane(summed, 4)  # a first try fails where errors grow unforeseen
+                factor = max(TRUNCATION, FACTOR_WHERE_ERRORS_GROW) if grows else TRUNCATION
                 factor = factor * (1.0 + MORE_NEAR_ROUND_OFF * min(1.0, NEAR_ROUND_OFF / tau))
                 least = floor(t0, t1, max(free_rate, math.sqrt(fastest2)), x[AT.unequal])
                 error = estimate(factor, max(r.rounding, factor), d, least, ROUNDING * math.sqrt(float(steps)))
+                error = max(error, before)
+                close = tried > 1 or error > CLOSE * rtol
+                if error <= rtol and not checking and (near or (grows and close)):
+                    checking, before = True, error
+                    continue
                 if error <= rtol:
                     x[AT.error], x[AT.steps], x[AT.tolerance] = error, float(steps), tau
                     x[AT.evaluations], x[AT.tries] = spent, float(tried)
@@ -316,6 +331,7 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                     return OK
             if not error < math.inf:
                 return ELSEWHERE
+            checking, before = False, 0.0
             asked = tau * min(LARGEST_CHANGE, math.pow(r.target * rtol / error, POWER))
         return ELSEWHERE
 
@@ -364,7 +380,7 @@ def _round_down(constants: Any, x: float) -> float:
     return found
 
 
-def _nudged(s: State, body: Rotor) -> State:
+def _nudged(s: State, body: Rotor, second: bool) -> State:
     """Returns the start of a companion, which differs in the last digits: `tolerance.estimate` says how and why."""
     i, m = body.inertia, s.m
     largest = max(i[0], i[1], i[2])
@@ -373,7 +389,7 @@ def _nudged(s: State, body: Rotor) -> State:
         m[1] + NUDGE * (-m[1] if i[1] == largest else m[1]),
         m[2] + NUDGE * (-m[2] if i[2] == largest else m[2]),
     )
-    return State(turned(s.q, FIRST_TURN, NUDGE), moved)
+    return State(turned(s.q, SECOND_TURN if second else FIRST_TURN, NUDGE), moved)
 
 
 def _near(body: Rotor, s: State) -> bool:
