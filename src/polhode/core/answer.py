@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from polhode.core.dd import two_sum
 from polhode.core.drive import SETTING, load_setting
-from polhode.core.exact import effort
 from polhode.core.extrapolated import (
     ACCEPTED,
     COMPANION,
@@ -186,21 +185,22 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
         k = AT.inverse
         i = body.inverse
         pair = Rotor(body.inertia, (both(i[0], x[k]), both(i[1], x[k + 1]), both(i[2], x[k + 2])))
-        fit, rate, free_rate = look(body, pair, p, start, constants, saved, t0, span, timed)
+        fit, rate = look(body, pair, p, start, constants, saved, t0, span, timed)
         turn = rate * abs(span)
         if not (fit and turn <= r.most_turn):
             return ELSEWHERE
         most_steps = STEPS_AT_LEAST + STEPS_A_RADIAN * turn
         asked = math.pow(FIRST_SHARE * rtol / max(turn, FEWEST_RADIANS), POWER)
-        tried, spent, root, zero = 0, 0.0, both(root_run, root_companion), both(0.0, 0.0)
-        tau, checking, before = 0.0, False, 0.0
+        tried, root, zero = 0, both(root_run, root_companion), both(0.0, 0.0)
+        spent = LANES + (float(LOOKS) if timed != 0 else float(FEW_LOOKS))
+        tau, checking, before = 0.0, 0.0, 0.0
         while tried < r.tries:
-            if not checking:
+            if checking == 0.0:
                 tried += 1
                 tau = first_of(constants, asked)
             if tau < LEAST_TOLERANCE:
                 return ELSEWHERE
-            looser = CHECKING_LOOSER if checking else LOOSER
+            looser = CHECKING_LOOSER if checking > 0.0 else LOOSER
             tolerance2 = both(tau * tau, looser * looser * tau * tau)
             other = _nudged(start, body, checking)
             s, t, low, longest, largest, summed = both_states(start, other), zero, zero, zero, zero, zero
@@ -271,32 +271,27 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                 last = parts < 1.5
                 is_good, is_last = where(good, 1.0, zero), where(last, 1.0, zero)
                 at, rest_of = two_sum(t, length + low)
-                if lane(is_good, 0) > 0.5:
-                    steps += 1
+                for side in range(0, LANES, LANES // 2):  # the run, then its companion
+                    if lane(is_good, side) < 0.5:
+                        continue
+                    ends, its = lane(is_last, side) > 0.5, others if side > 0 else saved
+                    k = row_other if side > 0 else row
                     if rows > 0:
-                        row = _passed(
-                            saved, listed, row, rows, t0, lane(t, 0), lane(low, 0), lane(length, 0),
-                            lane(is_last, 0) > 0.5, s, new, 0,
-                        )  # fmt: skip
+                        k = _passed(its, listed, k, rows, t0, lane(t, side), lane(low, side), lane(length, side), ends, s, new, side)
+                    elif k >= room:
+                        return ELSEWHERE
+                    elif side > 0:
+                        _save(its, k, lane(t, side), lane(low, side), 0.0, half(s, side))
+                        k += 1
                     else:
-                        if row >= room:
-                            return ELSEWHERE
-                        saved[row] = span if lane(is_last, 0) > 0.5 else lane(at, 0)
-                        listed[row] = t0 + saved[row]
-                        store_state(out, STATE * row, half(new, 0))
-                        row += 1
-                    x[AT.memory] = lane(length, 0)
-                if lane(is_good, 4) > 0.5:
-                    if rows > 0:
-                        row_other = _passed(
-                            others, listed, row_other, rows, t0, lane(t, 4), lane(low, 4), lane(length, 4),
-                            lane(is_last, 4) > 0.5, s, new, 4,
-                        )  # fmt: skip
+                        its[k] = span if ends else lane(at, side)
+                        listed[k] = t0 + its[k]
+                        store_state(out, STATE * k, half(new, side))
+                        k += 1
+                    if side > 0:
+                        row_other = k
                     else:
-                        if row_other >= room:
-                            return ELSEWHERE
-                        _save(others, row_other, lane(t, 4), lane(low, 4), 0.0, half(s, 4))
-                        row_other += 1
+                        row, steps, x[AT.memory] = k, steps + 1, lane(length, side)
                 s = chosen(good, new, s)
                 t, low = where(good, at, t), where(good, rest_of, low)
                 summed = summed + where(good, _root(error2), 0.0)
@@ -316,12 +311,12 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                 grows = near or tried > 1 or d > GROWN * lane(summed, 4)  # a first try fails where errors grow unforeseen
                 factor = max(TRUNCATION, FACTOR_WHERE_ERRORS_GROW) if grows else TRUNCATION
                 factor = factor * (1.0 + MORE_NEAR_ROUND_OFF * min(1.0, NEAR_ROUND_OFF / tau))
-                least = floor(t0, t1, max(free_rate, math.sqrt(fastest2)), x[AT.unequal])
+                least = floor(t0, t1, math.sqrt(fastest2), x[AT.unequal])
                 error = estimate(factor, max(r.rounding, factor), d, least, ROUNDING * math.sqrt(float(steps)))
                 error = max(error, before)
                 close = tried > 1 or error > CLOSE * rtol
-                if error <= rtol and not checking and (near or (grows and close)):
-                    checking, before = True, error
+                if error <= rtol and checking == 0.0 and (near or (grows and close)):
+                    checking, before = 1.0, error
                     continue
                 if error <= rtol:
                     x[AT.error], x[AT.steps], x[AT.tolerance] = error, float(steps), tau
@@ -331,7 +326,7 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                     return OK
             if not error < math.inf:
                 return ELSEWHERE
-            checking, before = False, 0.0
+            checking, before = 0.0, 0.0
             asked = tau * min(LARGEST_CHANGE, math.pow(r.target * rtol / error, POWER))
         return ELSEWHERE
 
@@ -380,7 +375,7 @@ def _round_down(constants: Any, x: float) -> float:
     return found
 
 
-def _nudged(s: State, body: Rotor, second: bool) -> State:
+def _nudged(s: State, body: Rotor, second: float) -> State:
     """Returns the start of a companion, which differs in the last digits: `tolerance.estimate` says how and why."""
     i, m = body.inertia, s.m
     largest = max(i[0], i[1], i[2])
@@ -389,7 +384,7 @@ def _nudged(s: State, body: Rotor, second: bool) -> State:
         m[1] + NUDGE * (-m[1] if i[1] == largest else m[1]),
         m[2] + NUDGE * (-m[2] if i[2] == largest else m[2]),
     )
-    return State(turned(s.q, SECOND_TURN if second else FIRST_TURN, NUDGE), moved)
+    return State(turned(s.q, SECOND_TURN if second > 0.0 else FIRST_TURN, NUDGE), moved)
 
 
 def _near(body: Rotor, s: State) -> bool:
@@ -409,14 +404,14 @@ TABLES = POWERS + len(ROUND_NUMBERS)
 """The tables have the attitudes, in rows over the lanes, and numbers with the digits 1 and 3 from 1e-17 on."""
 
 
-def _look(rules: Rules, pull: Pull) -> Callable[..., tuple[bool, float, float]]:
+def _look(rules: Rules, pull: Pull) -> Callable[..., tuple[bool, float]]:
     """Returns the function that looks at the torque: `tolerance.character`, as far as it is needed."""
     r = rules
 
     def look(
         body: Rotor, pair: Rotor, p: Params, s: State, constants: Any, room: Any, t0: float, span: float, timed: int
-    ) -> tuple[bool, float, float]:  # fmt: skip
-        """Returns whether the problem can be solved here, its rate, and that of the free motion."""
+    ) -> tuple[bool, float]:  # fmt: skip
+        """Returns whether the problem can be solved here, and how fast the body turns, or the torque makes it swing."""
         i, m = body.inertia, s.m
         w = times(m, body.inverse)
         twice_kinetic, rate = dot(m, w), math.sqrt(dot(w, w))
@@ -456,9 +451,7 @@ def _look(rules: Rules, pull: Pull) -> Callable[..., tuple[bool, float, float]]:
         most = max(here, peak)
         fit = sound == 0.0 and not (peak > r.uneven * here and low > few)
         fit = fit and damping / small * abs(span) <= r.stiff_radians * least
-        free2, _ = effort(body, m)
-        free_rate = math.sqrt(max(free2, 0.0))
-        rate = math.sqrt(free_rate * free_rate + most / least)
-        return fit and rate < math.inf, rate, free_rate
+        rate = math.sqrt(rate * rate + most / least)
+        return fit and rate < math.inf, rate
 
     return look

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polhode.core.quat import norm2
-from polhode.core.types import Quat, Rotor, State, Vec3
-from polhode.core.vec import dot, times
+from polhode.core.types import Quat, Vec3
 
 NUDGE = 2.0**-52
 """The relative change of a companion's momentum and inverse moments."""
@@ -91,12 +90,6 @@ def angle(apart2: float) -> float:
     return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
 
 
-def distance(body: Rotor, a: State, b: State, fastest: float) -> float:
-    """Returns the difference of the attitudes in radians or of the rates relative to the fastest, if that is more."""
-    w = times((a.m[0] - b.m[0], a.m[1] - b.m[1], a.m[2] - b.m[2]), body.inverse)
-    return max(angle(apart2(a.q, b.q)), math.sqrt(dot(w, w)) / fastest if fastest > 0.0 else 0.0)
-
-
 NEAR_SEPARATRIX = 1e-2
 """Below this complementary parameter of the elliptic functions a free body comes so near to a turn about its middle
 axis that all errors grow: those of the energy by the inverse of this number, in every half of a turn of the momentum
@@ -165,33 +158,3 @@ def fewer(steps: int, parts: int, coarser: float) -> int:
     few = max(1, math.floor(coarser * steps))
     even = few // parts * parts if parts > 0 else 0
     return even if even > 0 and WORTH_A_GRID * even >= few else few
-
-
-# --- steps of equal length -------------------------------------------------------------------------------------------
-
-
-def ulp(x: float) -> float:
-    """Returns the distance from a number to the next greater one in size, as `math.ulp`."""
-    _, exponent = math.frexp(x)
-    return math.ldexp(1.0, max(exponent - 53, -1074)) if x != 0.0 else math.ldexp(1.0, -1074)
-
-
-def grid(a: float, b: float, h: float) -> tuple[int, float]:
-    """Returns the number of steps from a to b and the length of the last one, as `integration.grid` has them."""
-    ratio = (b - a) / h
-    whole = math.floor(ratio + 0.5)
-    steps = max(1, int(whole if abs(ratio - whole) < 1e-6 else math.ceil(ratio)))
-    last = b - (a + (steps - 1) * h)
-    if abs(last - h) <= 4.0 * ulp(max(abs(a), abs(b))):
-        last = h  # the difference is round-off of the times
-    return steps, last
-
-
-def located(a: float, h: float, last: float, steps: int, t: float) -> tuple[int, float]:
-    """Returns the grid point before a time and how far it lies beyond; on the grid that is exactly zero."""
-    before = min(int((t - a) / h), steps - 1)
-    length = last if before == steps - 1 else h
-    offset, near = t - (a + before * h), 8.0 * max(ulp(t), ulp(a))
-    if abs(offset - length) <= near:
-        return before + 1, 0.0
-    return before, 0.0 if abs(offset) <= near else offset

@@ -1,6 +1,6 @@
 """The policy of every search for steps: its numbers, each once, and how many more steps a next try has.
 
-One body, many bodies, the compiled short path (`core/answer.py`) and systems of bodies follow it.
+One body, many bodies and systems of bodies follow it.
 """
 
 import math
