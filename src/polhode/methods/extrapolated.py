@@ -35,6 +35,7 @@ def _gbs(rtol: float) -> Method:
         accepts_rotor=True,
         variable_steps=True,
         adaptive=True,
+        stable_decay=6.5,
         tuning=(relative, 0.0),
         estimate_factor=5.0,
     )
