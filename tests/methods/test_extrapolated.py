@@ -15,7 +15,7 @@ from polhode.integration.binding import Binding
 from polhode.integration.loop import as_kernels_see
 
 BODY = ph.Body([1.0, 2.0, 2.8])
-START = {"omega": [0.3, 1.2, -0.8], "attitude": [0.8, 0.2, -0.4, 0.4]}
+START: dict[str, Any] = {"omega": [0.3, 1.2, -0.8], "attitude": [0.8, 0.2, -0.4, 0.4]}
 
 
 @ph.torque(parameters=[0.4, 0.1])
@@ -76,11 +76,12 @@ def test_order() -> None:
     rotor = as_kernels_see(BODY, gyrostat=False)
     start = ph.FreeMotion(BODY, START["omega"], START["attitude"])
     q, m = (tuple(x[0].tolist()) for x in (start.at([0.0]).quaternion, start.at([0.0]).momentum))
-    assert bound.exactly is not None
+    exactly = bound.exactly
+    assert exactly is not None
 
     def errors(h: float) -> tuple[float, float]:
         nothing = Params(np.zeros(0), (1.0, 0.0, 0.0, 0.0), (-math.inf, math.inf))
-        new, _, _ = bound.exactly(rotor, nothing, 0.0, State(q, m), h, (0.0, 0.0, 0.0, 0.0))
+        new, _, _ = exactly(rotor, nothing, 0.0, State(q, m), h, (0.0, 0.0, 0.0, 0.0))
         true = start.at([h])
         sign = np.sign(np.dot(new.q, true.quaternion[0]))
         off = (np.array(new.m) - true.momentum[0], sign * np.array(new.q) - true.quaternion[0])
@@ -96,7 +97,13 @@ def test_order() -> None:
 @pytest.mark.parametrize("torque", [ph.HeavyTop(0.4), swinging, None])
 def test_forms_have_the_same_bits(torque: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sequences in lanes, and one after the other."""
-    given = {"t_span": (0, 20), "t_eval": [3.0, 11.0, 20.0], "step": 20.0, "method": "GBS(rtol=1e-8)", **START}
+    given: dict[str, Any] = {
+        "t_span": (0, 20),
+        "t_eval": [3.0, 11.0, 20.0],
+        "step": 20.0,
+        "method": "GBS(rtol=1e-8)",
+        **START,
+    }
     lanes = ph.simulate(BODY, torque, **given)
     monkeypatch.setattr(Binding, "forms", property(lambda self: 0))
     plain = ph.simulate(BODY, torque, **given)
@@ -109,7 +116,7 @@ def test_forms_have_the_same_bits(torque: Any, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-7, 1e-10])
 def test_errors_follow_the_tolerance(rtol: float) -> None:
     """The sum of what steps may err by, over some thirty of them, and no less than a thousandth of one."""
-    given = {"t_span": (0, 40), "t_eval": [40.0], **START}
+    given: dict[str, Any] = {"t_span": (0, 40), "t_eval": [40.0], **START}
     true = ph.simulate(BODY, swinging, method="G8(compensated=true)", step=0.1, **given)
     found = ph.simulate(BODY, swinging, method=f"GBS(rtol={rtol})", step=40.0, **given)
     error = np.abs(found.omega - true.omega).max()
@@ -145,5 +152,5 @@ def test_factor_is_about_the_root(ratio: float) -> None:
 
 @pytest.mark.parametrize("rtol", [0.0, -1.0, 1.0, math.nan])
 def test_bad_tolerances_are_refused(rtol: float) -> None:
-    with pytest.raises(ValueError, match="rtol of GBS|GBS needs"):
+    with pytest.raises(ValueError, match=r"rtol of GBS|GBS needs"):
         ph.methods.find("GBS", rtol=rtol)

@@ -44,8 +44,7 @@ from polhode.core.judge import (
 from polhode.core.ops import beginning_at, from_lanes, lane, largest_in, rows_of, sum_of_row, view, where
 from polhode.core.states import STATE, load_state, slope_of, store_state
 from polhode.core.status import OK
-from polhode.core.text import function
-from polhode.core.types import Params, Pull, Rotor, State, Vec3
+from polhode.core.types import Params, Pull, Rotor, State
 from polhode.core.vec import dot, times
 
 ELSEWHERE = 100
@@ -130,11 +129,10 @@ HOPELESS = 2.0
 STEPS_AT_LEAST, STEPS_A_RADIAN = 40.0, 6.0
 """A run that needs more steps than this is stiff, or has another reason to be solved elsewhere."""
 
-_spread = function(
-    "both(a, b)", ["return from_lanes((a, a, a, a, b, b, b, b))"], {"from_lanes": from_lanes}
-)
-"""Puts a number of the run and one of its companion into lanes."""
-both: Callable[[float, float], Any] = _spread
+
+def both(a: float, b: float) -> Any:
+    """Puts a number of the run and one of its companion into lanes."""
+    return from_lanes((a, a, a, a, b, b, b, b))
 
 
 def both_states(a: State, b: State) -> State:
@@ -277,7 +275,10 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
                     ends, its = lane(is_last, side) > 0.5, others if side > 0 else saved
                     k = row_other if side > 0 else row
                     if rows > 0:
-                        k = _passed(its, listed, k, rows, t0, lane(t, side), lane(low, side), lane(length, side), ends, s, new, side)
+                        k = _passed(
+                            its, listed, k, rows, t0, lane(t, side), lane(low, side), lane(length, side), ends, s, new,
+                            side,
+                        )  # fmt: skip
                     elif k >= room:
                         return ELSEWHERE
                     elif side > 0:
@@ -308,7 +309,8 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
             if projected == 0.0:
                 fastest2 = max(fastest2, LEAST_RATE2)
                 d = max(max(attitude, math.sqrt(change2 / fastest2)), lane(summed, 0))
-                grows = near or tried > 1 or d > GROWN * lane(summed, 4)  # a first try fails where errors grow unforeseen
+                # A first try fails where errors grow unforeseen.
+                grows = near or tried > 1 or d > GROWN * lane(summed, 4)
                 factor = max(TRUNCATION, FACTOR_WHERE_ERRORS_GROW) if grows else TRUNCATION
                 factor = factor * (1.0 + MORE_NEAR_ROUND_OFF * min(1.0, NEAR_ROUND_OFF / tau))
                 least = floor(t0, t1, math.sqrt(fastest2), x[AT.unequal])
@@ -335,7 +337,7 @@ def answerer(rules: Rules, pull: Pull) -> Callable[..., int]:
 
 def _larger(a: float, b: float) -> float:
     """Returns the larger of two numbers, NaN if one is."""
-    return a if not b == b or a >= b else b if a == a else a
+    return b if a == a and not b <= a else a
 
 
 def _root(x: Any) -> Any:
@@ -352,7 +354,7 @@ def _passed(
     saved: Any, listed: Any, k: int, rows: int, t0: float, t: float, low: float, length: float, last: bool, s: State,
     new: State, i: int,
 ) -> int:  # fmt: skip
-    """Saves from where the listed times in a step are reached, as `drive.variable_driver` does; returns the next one."""
+    """Saves from where listed times in a step are reached, as in `drive.variable_driver`; returns the next one."""
     while k < rows:
         offset = ((listed[k] - t0) - t) - low
         if not (last or abs(offset) <= abs(length)):

@@ -1,7 +1,7 @@
 """The midpoint rule with 2, 4, ..., 14 substeps in a step, extrapolated to substeps of no length: Gragg's method.
 
-The error of the rule has even powers of the substep only, so that each further sequence raises the order by two. [
-gragg1965; bulirsch1966; hairer1993, sec. II.9] Sequences carry increments of the state: so their round-off is that of
+The error of the rule has even powers of the substep only, so that each further sequence raises the order by two.
+[gragg1965; bulirsch1966; hairer1993, sec. II.9] Sequences carry increments of the state: their round-off is that of
 what a step adds.
 
 Compiled, sequences stand in the lanes of a vector register: long ones beside two short ones after each other, so that
@@ -25,9 +25,8 @@ from polhode.core.vec import dot, times
 Attempt = Callable[..., tuple[State, Any, Any]]
 """`attempt(body, p, t, s, h, slope at s) -> (new state, errors of attitude and rate)`, the errors squared."""
 
-ALL_LANES = 4
-"""The lanes that the sequences of a step take."""
 NEVER = 99
+"""The place of a stop that is not made."""
 
 
 class Layout(NamedTuple):
@@ -69,36 +68,32 @@ def weights(sequences: Sequence[int]) -> dict[int, Fraction]:
 class Tables(NamedTuple):
     """The numbers of some layouts side by side, each a row over the lanes."""
 
-    first: list[float]
+    first: tuple[float, ...]
     """The substep of the first sequence, in steps."""
-    second: list[float]
-    stops: list[int]
-    caught: list[float]
+    second: tuple[float, ...]
+    stops: tuple[float, ...]
+    caught: tuple[float, ...]
     """The weights of sequences that have ended before the last evaluation."""
-    last: list[float]
+    last: tuple[float, ...]
     """Those of sequences that end with it."""
-    caught_error: list[float]
-    last_error: list[float]
+    caught_error: tuple[float, ...]
+    last_error: tuple[float, ...]
     """The same for the error: the step less the one of the next lower order, without the coarsest sequence."""
-    root: list[float]
+    root: tuple[float, ...]
     """The power of the square of an error with which steps change."""
 
 
 def tables(*layouts: Layout) -> Tables:
     """Returns the numbers of these layouts."""
-    total, rows = max(layouts[0].first) - 1, Tables([], [], [], [], [], [], [], [])
+    total, columns = max(layouts[0].first) - 1, list[tuple[float, ...]]()
     for layout in layouts:
         full, lower = weights(layout.sequences), weights(layout.sequences[1:])
         error = {n: w - lower.get(n, 0) for n, w in full.items()}
         for n, m, stop in zip(layout.first, layout.second, layout.stops(total), strict=True):
-            ends_early, ends_last = (n, m) if stop != NEVER else (0, n)
-            found = (
-                1.0 / n, 1.0 / m if m else 0.0, stop, full.get(ends_early, 0), full.get(ends_last, 0),
-                error.get(ends_early, 0), error.get(ends_last, 0), 0.5 / (layout.order - 1),
-            )  # fmt: skip
-            for row, x in zip(rows, found, strict=True):
-                row.append(x if isinstance(x, int) else float(x))  # type: ignore[arg-type]
-    return rows
+            early, late = (n, m) if stop != NEVER else (0, n)
+            found = (full.get(early, 0), full.get(late, 0), error.get(early, 0), error.get(late, 0))
+            columns.append((1.0 / n, 1.0 / m if m else 0.0, stop, *map(float, found), 0.5 / (layout.order - 1)))
+    return Tables(*zip(*columns, strict=True))
 
 
 PARTS = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
@@ -192,7 +187,8 @@ def one_by_one(slope: Slope, layout: Layout) -> Attempt:
         early, late = (n, m) if x.stops[j] != NEVER else (0, n)
         for name, count, again in (("r", early, 0), ("z", late, int(late == m))):
             step = f"length * {x.second[j] if again else x.first[j]!r}"
-            text.append(f"{name}{j} = sequence(body, p, t, s, k, {step}, {count}, {again})" if count else f"{name}{j} = zero")
+            made = f"sequence(body, p, t, s, k, {step}, {count}, {again})" if count else "zero"
+            text.append(f"{name}{j} = {made}")
 
     def total(caught: Sequence[float], last: Sequence[float]) -> Callable[[int], str]:
         def of(i: int) -> str:
@@ -202,10 +198,9 @@ def one_by_one(slope: Slope, layout: Layout) -> Attempt:
         return of
 
     lines = [*text, *_ending(total(x.caught, x.last), total(x.caught_error, x.last_error))]
-    made: Attempt = function(
-        "attempt(body, p, t, s, length, k)", lines, {"sequence": sequence, "scaled": scaled, **ENDING}
-    )
-    return made
+    names = {"sequence": sequence, "scaled": scaled, **ENDING}
+    attempt: Attempt = function("attempt(body, p, t, s, length, k)", lines, names)
+    return attempt
 
 
 # --- the length of steps ---------------------------------------------------------------------------------------------
@@ -316,7 +311,8 @@ class Extrapolated(NamedTuple):
 
         def first_of(s: State) -> State:
             q, m = s.q, s.m
-            return State((one(q[0], 0), one(q[1], 0), one(q[2], 0), one(q[3], 0)), (one(m[0], 0), one(m[1], 0), one(m[2], 0)))
+            a, b, c, d = one(q[0], 0), one(q[1], 0), one(q[2], 0), one(q[3], 0)
+            return State((a, b, c, d), (one(m[0], 0), one(m[1], 0), one(m[2], 0)))
 
         return Stepper(begin, step, 4, 0, None, exactly, again, limited=True)
 

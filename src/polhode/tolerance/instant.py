@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
+from typing import Any
 
 import numpy as np
 
@@ -158,9 +159,10 @@ def answer(problem: Problem, rtol: float, on_compile: OnCompile) -> Solution | N
     seconds = time.perf_counter() - clock
     error, n, tolerance, evaluations, _, *memory = numbers[AT.error : AT.end].tolist()
     steps = int(n)
-    shown = rows or steps + 1
-    t = numbers[listed : listed + shown].copy()
-    states = numbers[out : out + STATE * shown].reshape(shown, STATE).copy()
+    count = rows or steps + 1
+    shown: Any = np.s_[:] if times is not None or problem.every == 1 else [*range(0, steps, problem.every or 1), steps]
+    t = numbers[listed : listed + count][shown].copy()
+    states = numbers[out : out + STATE * count].reshape(count, STATE)[shown].copy()
     end = kind.frame.outward_one(numbers[AT.end : AT.end + STATE].copy())
     plan = frozen(Plan, {"method": _method(tolerance), "step": problem.span})
     stats = frozen(Stats, {"steps": steps, "nfev": int(evaluations), "seconds": seconds})
@@ -183,7 +185,7 @@ def is_short(problem: Problem, rtol: float) -> bool:
         return False
     if torque.depends is Depends.NOTHING or torque.state_names or torque.breakpoints or torque.knots or torque.may_bend:
         return False
-    if problem.every != 1 if times is None else times.size > estimate.CHECKS:
+    if times is not None and times.size > estimate.CHECKS:
         return False
     rate = problem.omega_start if problem.omega_given is None else problem.omega_given
     turn = math.hypot(*rate.tolist()) * abs(problem.span)
