@@ -2,7 +2,7 @@
 #   make demo    install, show what it does, leave pictures and pages in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help viewer page demo docs docs-links dist test test-all lint evidence faults bench bench-quick each-peer pins clean kept-python
+.PHONY: help viewer page demo docs docs-links format-docs dist test test-all lint evidence faults bench bench-quick each-peer pins clean kept-python
 
 # Which Python makes the environments: PYTHON if it is given, else the newest tested one (requirements/find_python.sh).
 FIND_PYTHON := sh requirements/find_python.sh
@@ -20,7 +20,7 @@ help:
 	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/evidence/reliability.md"
 	@echo "make viewer  the page that shows motions, from its sources in viewer/"
 	@echo "make bench  speed beside seven others, into bench/, in 40 minutes (bench-quick: five)"
-	@echo "make pins  new requirements    make clean"
+	@echo "make format-docs  Markdown wrapped at 100 columns    make pins  new requirements    make clean"
 
 # An environment without a working Python is made anew; one that works is kept, whatever made it.
 $(BIN)/python:
@@ -81,11 +81,23 @@ demo: $(VENV)/run.stamp page
 	$(BIN)/polhode warm
 	$(BIN)/python examples/demo.py demo
 
-lint: $(VENV)/test.stamp
+lint: $(VENV)/test.stamp $(VENV)/markdown.stamp
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(FORMAT) --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Pages and notebooks: the latter are made of pages.
+FORMAT := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m docs.format_pages
+format-docs: $(VENV)/test.stamp $(VENV)/markdown.stamp
+	$(FORMAT)
+	$(BIN)/python -m docs.make_notebooks
+
+$(VENV)/markdown.stamp: $(BIN)/python requirements/markdown.txt
+	@echo "installing requirements/markdown.txt"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/markdown.txt
+	@touch $@
 
 # Each worker takes its share of the files in their order, because neighbours compile the same functions, and the one
 # that is done first takes from the other.
@@ -171,6 +183,7 @@ pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) requirements/node.in -o requirements/node.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables pyproject.toml requirements/build.in -o requirements/test.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra docs -c requirements/test.txt pyproject.toml requirements/build.in -o requirements/docs.txt
+	$(BIN)/$(PIN) -c requirements/test.txt requirements/markdown.in -o requirements/markdown.txt
 	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 

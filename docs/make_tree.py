@@ -26,9 +26,9 @@ def lines(folder: Path, depth: int = 0) -> Iterator[str]:
     """Returns the lines of a folder: its files, then the folders in it."""
     files = sorted(f for f in folder.glob("*.py") if f.name != "__init__.py")
     for file in files:
-        yield f"{'  ' * depth}{file.name:<{26 - 2 * depth}}{first_sentence(file)}"
+        yield f"{'  ' * depth}{file.name:<{29 - 2 * depth}} {first_sentence(file)}"
     for inner in sorted(p.parent for p in folder.glob("*/__init__.py")):
-        yield f"{'  ' * depth}{inner.name + '/':<{26 - 2 * depth}}{first_sentence(inner / '__init__.py')}"
+        yield f"{'  ' * depth}{inner.name + '/':<{29 - 2 * depth}} {first_sentence(inner / '__init__.py')}"
         if folder.name not in IN_ONE_LINE:
             yield from lines(inner, depth + 1)
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode._compare import TOLERANCES, Comparison, angles, halvings, listed
+from polhode._arrays import angles
+from polhode._compare import TOLERANCES, Comparison, halvings, listed
 from polhode.io import netcdf
 from tests.authorities import paper_case
 

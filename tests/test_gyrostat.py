@@ -1,6 +1,7 @@
 """Bodies with a rotor, from `simulate` to files: against SciPy, motions that are known, and each other."""
 
 import copy
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from polhode.core.gyrostat import greatest_efforts
 from polhode.core.types import Rotor
 from polhode.scenario import load_scenario
 from tests.authorities import Floats
+from tests.authorities.gyrostat import Gyrostat
 from tests.contract._measure import interpreted
 
 ROTOR = [0.3, -0.2, 0.5]
@@ -236,6 +238,34 @@ def test_rotors_apart_from_bodies() -> None:
         ph.ensemble(moments, omega=rates, rotor=[0.1, 0.2], **kind)
     with pytest.raises(ValueError, match="Exact does not accept a body with a rotor"):  # although the first has none
         ph.ensemble([BODY.with_rotor(None), BODY], omega=OMEGA, **(kind | {"method": "Exact"}))
+
+
+SLOW = {  # moments, rates, rotor, time: rates that are differences of momenta, and a rotor between equal moments
+    "closed form, a needle": ([0.506, 0.5061, 0.0045], [3.85e-4, 1.4e-7, -3.7e-5], [0.0, 0.0, 3e-5], 9000.0),
+    "closed form, a fast rotor": ([1.7003, 1.7003, 2.148], [-2.3e-6, 6.6e-9, -3.4e-5], [-0.12265, 0, 0], 44.0),
+    "closed form, between": ([0.988, 0.988, 1.575], [-0.252, 0.624, -0.266], [-0.0028, -0.0076, 0], -480.0),
+    "run, a fast rotor": ([0.2242, 0.2283, 0.0241], [-4.2e-8, 1.6e-8, 6.7e-9], [1.651, 2.854, -0.7229], 2.0),
+}  # fmt: skip
+
+
+@plain
+@pytest.mark.parametrize("case", SLOW)
+def test_rounding_in_slow_rates_is_stated(case: str) -> None:
+    moments, omega, rotor, t = SLOW[case]
+    rng = np.random.default_rng(5)
+    for _ in range(12):
+        i, w, g = (np.array(x) * (1.0 + 1e-3 * rng.normal(size=3)) for x in (moments, omega, rotor))
+        i[1] = i[0] if moments[0] == moments[1] else i[1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ph.ToleranceNotReached)
+            s = ph.simulate(ph.Body(i, rotor=g), omega=w, t_span=(0, t), t_eval=[t], rtol=1e-9)
+        true = Gyrostat(i.tolist(), w.tolist(), g.tolist(), 30).advance(t)
+        rate = np.array([float(x) for x in true.omega])
+        q = Rotation.from_quat([float(x) for x in true.q], scalar_first=True)
+        largest = max(float(np.linalg.norm(w)), float(np.linalg.norm(rate)))
+        error = max(float((q.inv() * s.attitude[-1]).magnitude()), float(np.linalg.norm(rate - s.omega[-1])) / largest)
+        assert s.error_estimate is not None
+        assert error < s.error_estimate
 
 
 @plain

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import polhode as ph
-from polhode._interrupts import ProcessEnds, faults_ignored, is_from_handler, stop_if_ending, uninterrupted
+from polhode._interrupts import ProcessEnds, faults_ignored, is_from_handler, keeping, stop_if_ending, uninterrupted
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms here")
 
@@ -198,3 +198,19 @@ def test_work_that_cannot_be_interrupted(after: Callable[..., None]) -> None:
         uninterrupted(lambda: 1 // 0)
     stop_if_ending()  # it is not
     assert not issubclass(ProcessEnds, Exception)
+
+
+def test_whatever_ends_a_block_keeps_what_was_computed() -> None:
+    made = ph.simulate(ph.Body([1, 2, 2.5]), omega=[1, 0, 0.1], t_span=(0, 1), step=1, method="Exact")
+    with pytest.raises(ph.SimulationInterrupted) as stopped, keeping(ph.SimulationInterrupted, lambda _: made):
+        raise KeyboardInterrupt
+    assert stopped.value.solution is made
+    with pytest.raises(LookupError) as noted, keeping(ph.SimulationInterrupted, lambda _: made, "look there"):
+        raise LookupError
+    assert (noted.value.solution, noted.value.__notes__) == (made, ["look there"])  # type: ignore[attr-defined]
+    with pytest.raises(LookupError) as alone, keeping(ph.SimulationInterrupted, lambda _: None, "look there"):
+        raise LookupError
+    assert not hasattr(alone.value, "solution")
+    whole = made.having(message="all of it")
+    with pytest.raises(ph.SimulationFailed, match="all of it"), keeping(ph.SimulationInterrupted, lambda _: whole):
+        raise ph.SimulationFailed(made)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, angles, lengths
 from polhode._simulate import checked_arguments, checked_goal
 from polhode.body import Body
 from polhode.compiled import CompilationFailed, announced_once
-from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Depends
 from polhode.free import FreeMotion, has_closed_form
 from polhode.integration.loop import Progress, SimulationFailed, solve
@@ -35,16 +34,12 @@ if TYPE_CHECKING:
 
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 """Tolerances with which a method that has one is run, instead of steps."""
-
 OUTPUTS = 200
 """Errors are taken at about this many times, if none are listed: enough to find the largest."""
-
 NO_OUTPUT = 2**62
 """Steps between outputs of timed runs: they have no output but the end."""
-
 LONG_SECONDS = 1.0
 """A run that takes longer than this is timed once."""
-
 FORMAT, FORMAT_VERSION = "polhode comparison", 1
 
 _ARRAYS = {
@@ -150,7 +145,7 @@ class Comparison:
         return entry.worst[1] <= self.reference.rate_uncertainty
 
     def orders(self, entry: Entry) -> tuple[float, float]:
-        """Returns the observed orders of attitude and rate, from this entry and the one before; NaN where undefined."""
+        """The observed orders of attitude and rate, from this entry and the one before; NaN where undefined."""
         listed = self.methods[entry.method]
         at = listed.index(entry)
         before = listed[at - 1] if at else None
@@ -166,7 +161,7 @@ class Comparison:
         return order(0, self.is_doubtful), order(1, self.is_rate_doubtful)
 
     def table(self) -> str:
-        """Returns the whole comparison as lines of text."""
+        """The whole comparison as lines of text."""
         head = (
             "method", "step", "evaluations", "time", "attitude, rad", "order", "rate, rel.", "order", "energy, rel."
         )  # fmt: skip
@@ -180,7 +175,7 @@ class Comparison:
         return "\n".join([*lines, "", *self.notes()])
 
     def notes(self) -> list[str]:
-        """Returns how the numbers were found, and their limits, as sentences."""
+        """How the numbers were found, and their limits, as sentences."""
         r = self.reference
         lines = [
             f"Errors: the largest of {self.t.size} times, against {r.text}.",
@@ -208,10 +203,7 @@ class Comparison:
         return self.table()
 
     def plot(self, *paths: str | os.PathLike[str]) -> Figure:
-        """Draws error against cost, and energy error over time, as a Matplotlib figure.
-
-        It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws error against cost and energy error over time, and saves the figure at each of the paths."""
         from polhode.views.plot import finished
         from polhode.views.plot_compare import draw
 
@@ -368,7 +360,7 @@ def compare(
 
 
 def listed(methods: str | Sequence[str | Method]) -> list[str | Method]:
-    """Returns the methods one by one; commas inside brackets belong to the options of a method."""
+    """The methods one by one; commas inside brackets belong to the options of a method."""
     found: list[str | Method] = [*split_list(methods)] if isinstance(methods, str) else [*methods]
     if not found:
         raise ValueError("name at least one method")
@@ -382,7 +374,7 @@ EVERY_OTHER = "*"
 def _steps_by_method(
     steps: Sequence[float] | Mapping[str, Sequence[float]], methods: Sequence[Method]
 ) -> dict[str, list[float]]:  # fmt: skip
-    """Returns the steps of each method that takes any, longest first."""
+    """The steps of each method that takes any, longest first."""
     given = steps if isinstance(steps, Mapping) else {EVERY_OTHER: steps}
     named = {name if name == EVERY_OTHER else find_method(name).name: row for name, row in given.items()}
     names = [m.name for m in methods]
@@ -410,7 +402,7 @@ def _has_tolerance(method: Method) -> bool:
 
 
 def halvings(step: float, t_span: tuple[float, float]) -> list[float]:
-    """Returns steps around this one, from four times to a quarter of it, of which at least ten fit into the span."""
+    """Steps around this one, from four times to a quarter of it, of which at least ten fit into the span."""
     span = abs(t_span[1] - t_span[0])
     row = [abs(step) * factor for factor in (4.0, 2.0, 1.0, 0.5, 0.25)]
     return [h for h in row if 10 * h <= span] or row[2:]
@@ -433,7 +425,7 @@ class _Trial(NamedTuple):
 def _trials(
     body: Body, torque: Torque, motion: dict[str, Any], methods: Sequence[Method], steps: dict[str, list[float]]
 ) -> list[_Trial]:
-    """Returns every run that is to be made, checked as far as possible without making it."""
+    """Every run that is to be made, checked as far as possible without making it."""
     t0, t1 = _check.array("t_span", motion["t_span"], (2,)).tolist()
     span = abs(t1 - t0)
     longest = max((row[0] for row in steps.values()), default=0.0)
@@ -463,7 +455,7 @@ def _trials(
 
 
 def _times(t0: float, t1: float, longest: float) -> Floats:
-    """Returns times on the grid of the longest step, about `OUTPUTS` of them, and the end."""
+    """Times on the grid of the longest step, about `OUTPUTS` of them, and the end."""
     count = max(1, math.floor(abs(t1 - t0) / longest * (1 + 1e-9)))
     stride = -(-count // OUTPUTS)
     index = np.arange(stride, count + 1, stride)
@@ -480,7 +472,7 @@ class _Work:
         self.before, self.repeats, self.progress = 0, repeats, progress
 
     def within(self, trial: _Trial) -> Progress:
-        """Returns a function that reports the progress of one run as progress of the whole."""
+        """A function that reports the progress of one run as progress of the whole."""
 
         def progress(done: int, steps: int) -> None:
             if self.progress:
@@ -516,7 +508,7 @@ class _Contest(NamedTuple):
         return solve(problem, plan, None, progress, None if tell is None else lambda: tell(said))
 
     def entry(self, trial: _Trial, reference: Reference, work: _Work) -> Entry:
-        """Returns the errors of a run, with a first measurement of its cost."""
+        """The errors of a run, with a first measurement of its cost."""
         try:
             solution = self.run(trial.method, trial.signed, work.within(trial))
         except (SimulationFailed, CompilationFailed) as failure:
@@ -548,7 +540,7 @@ class _Contest(NamedTuple):
     # --- the reference
 
     def reference(self, longest: float) -> Reference:
-        """Returns an accurate motion with its uncertainty."""
+        """An accurate motion with its uncertainty."""
         step = math.copysign(min(longest, abs(self.problem.span) / 10), self.problem.span)
         tight, text = self._tightest(step)
         attitude, rate = self._disagreement(tight, step)
@@ -563,7 +555,7 @@ class _Contest(NamedTuple):
         return self.run(find_method("DOP853", rtol=1e-12), step), "DOP853 with rtol 1e-12"
 
     def _disagreement(self, tight: Solution, step: float) -> tuple[float, float]:
-        """Returns the differences of attitude and rate between the reference and a method of fixed steps.
+        """The differences of attitude and rate between the reference and a method of fixed steps.
 
         The steps are halved until the differences no longer fall. RKF5 takes any torque, and with compensated sums
         its round-off stays below that of the reference.
@@ -583,7 +575,7 @@ class _Contest(NamedTuple):
 
 
 def _exact(free: FreeMotion, times: Floats) -> Reference:
-    """Returns the exact motion of a free body."""
+    """The exact motion of a free body."""
     states = free.at(times)
     bound = 4 * 10.0 ** -float(np.min(free.digits(times)))  # see FreeMotion
     return Reference("the exact solution of the free body", states.quaternion, states.omega, bound, bound)
@@ -594,14 +586,8 @@ SETTLED = 1e-7
 """In rad. A difference between references that no longer falls is taken for round-off only below this."""
 
 
-def angles(a: Floats, b: Floats) -> Floats:
-    """Returns the angles between attitudes, row by row, in rad; the quaternions may have any norm."""
-    d = np.stack(multiply(conjugate(tuple(a.T)), tuple(b.T)), axis=1)
-    return np.asarray(2.0 * np.arctan2(lengths(d[:, 1:]), np.abs(d[:, 0])))
-
-
 def _rate_errors(exact: Floats, found: Floats) -> Floats:
-    """Returns errors relative to the largest rate; absolute ones for a body that never turns."""
+    """Errors relative to the largest rate; absolute ones for a body that never turns."""
     return np.asarray(lengths(found - exact) / (float(lengths(exact).max()) or 1.0))
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode._interrupts import keeping
 from polhode._watch import FINEST_TURN_RADIANS, Evaluator, Hit, Looks, Row, Watch, warn_of_unresolved
 from polhode._watch import Earlier as Earlier
 from polhode._watch import Event as Event
@@ -230,15 +231,12 @@ class _WatchedRun:
         if isinstance(failure, SimulationFailed) and whole.status == Status.OK:  # of a step aside, between two looks
             aside = failure.solution
             whole = replace(whole, status=aside.status, message=aside.message)
-        if isinstance(failure, SimulationFailed | SimulationInterrupted):
-            raise type(failure)(whole) from None
-        if isinstance(failure, KeyboardInterrupt):
+        if isinstance(failure, KeyboardInterrupt) and not isinstance(failure, SimulationInterrupted):
             message = f"interrupted at t = {whole.t_last:.12g} after {whole.stats.steps} steps"
-            raise SimulationInterrupted(replace(whole, status=Status.INTERRUPTED, message=message)) from None
-        if not hasattr(failure, "solution"):
-            failure.add_note("raised while events were looked for; what was computed is its `solution`")
-        failure.solution = whole  # type: ignore[attr-defined]
-        raise failure
+            whole = replace(whole, status=Status.INTERRUPTED, message=message)
+        note = "raised while events were looked for; what was computed is its `solution`"
+        with keeping(SimulationInterrupted, lambda _: whole, note):
+            raise failure
 
     def _keep(self, part: Solution, wanted: Floats, stop: Hit | None) -> None:
         """Keeps the rows that the user wants; the first row of a stretch was the last of the one before."""

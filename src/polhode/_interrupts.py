@@ -12,7 +12,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from types import FrameType
 from typing import Any, Generic, TypeVar
@@ -21,6 +22,7 @@ STACK_BYTES = 16 * 2**20
 """The stack of a thread that works: some systems give threads half a megabyte, which LLVM may need more than."""
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
 class Work(Generic[T]):
@@ -243,6 +245,16 @@ def is_from_handler(problem: BaseException) -> bool:
     return False
 
 
+def attempted(make: Callable[[], T], otherwise: D) -> T | D:
+    """Returns what code of the user's makes, or `otherwise` if it raises anything that is not from a signal handler."""
+    try:
+        return make()
+    except Exception as problem:
+        if is_from_handler(problem):
+            raise
+        return otherwise
+
+
 def _is_handler(frame: FrameType) -> bool:
     below, code = frame.f_back, frame.f_code
     if below is None or code.co_argcount + bool(code.co_flags & 0x04) == 0:  # 0x04: *arguments
@@ -251,6 +263,26 @@ def _is_handler(frame: FrameType) -> bool:
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + 1]
     given = [known.get(name) for name in names]
     return any(x is below or (isinstance(x, tuple) and any(y is below for y in x)) for x in given)
+
+
+@contextmanager
+def keeping(of: Any, kept: Callable[[BaseException], Any], note: str = "") -> Iterator[None]:
+    """Keeps what was computed: whatever ends the block has what `kept` makes of it, unless that is None.
+
+    Ctrl-C becomes an exception `of` its own (`SimulationInterrupted`, `EnsembleInterrupted`); others have it under the
+    name by which that one `keeps` it, with a note if they had nothing there before.
+    """
+    try:
+        yield
+    except BaseException as raised:
+        if (found := kept(raised)) is None:
+            raise
+        if isinstance(raised, KeyboardInterrupt):
+            raise of(found) from None
+        if note and not hasattr(raised, of.keeps):
+            raised.add_note(note)
+        setattr(raised, of.keeps, found)
+        raise
 
 
 class faults_ignored:

@@ -183,7 +183,7 @@ class Prepared:
                     f"parameters are for a torque of your own, whose p they are, not for {own.name}: give another one "
                     f"of its kind, as in torque={own.name}(...)"
                 )
-            return own.with_parameters(parameters)
+            return own.with_parameters(parameters).for_span(self._problem.t_start, self._problem.t_end)
         if parameters is not None:
             raise ValueError("give either parameters or torque, not both")
         other, span = checked(torque), (self._problem.t_start, self._problem.t_end)

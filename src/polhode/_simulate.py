@@ -2,8 +2,8 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from polhode import _check, _events
 from polhode._arrays import Floats
+from polhode._interrupts import keeping
 from polhode.body import Body
 from polhode.compiled import announced_once
 from polhode.core.states import STATE
@@ -28,7 +29,7 @@ from polhode.problem import NO_STATE, Plan, Problem, Stats, checked_state, check
 from polhode.solution import Solution
 from polhode.tolerance import free, search
 from polhode.tolerance.estimate import largest_rate
-from polhode.tolerance.policy import ToleranceNotReached
+from polhode.tolerance.policy import checked_tolerance
 from polhode.torques import Torque, checked
 
 
@@ -289,19 +290,13 @@ def resume(
         return whole(part)
 
 
-@contextmanager
-def _as_part_of(whole: Callable[[Solution], Solution]) -> Iterator[None]:
+def _as_part_of(whole: Callable[[Solution], Solution]) -> AbstractContextManager[None]:
     """Lets exceptions have the whole motion, where they have a part of it."""
-    try:
-        yield
-    except SimulationFailed as failure:
-        raise SimulationFailed(whole(failure.solution)) from None
-    except SimulationInterrupted as stopped:
-        raise SimulationInterrupted(whole(stopped.solution)) from None
-    except BaseException as raised:  # by the user's `progress`, or by the handler of a signal
-        if isinstance(part := getattr(raised, "solution", None), Solution):
-            raised.solution = whole(part)  # type: ignore[attr-defined]
-        raise
+
+    def kept(raised: BaseException) -> Solution | None:
+        return whole(part) if isinstance(part := getattr(raised, "solution", None), Solution) else None
+
+    return keeping(SimulationInterrupted, kept)
 
 
 def _resumed_within(
@@ -442,9 +437,6 @@ def _joined(old: Solution, new: Solution, torque_changed: bool) -> Solution:
 # --- what the user gave, checked -----------------------------------------------------------------------------------
 
 
-LEAST_TOLERANCE = 1e-17
-"""Smaller tolerances are taken as this one: it is far below what can be reached, as a warning will say."""
-
 CARRYING_METHODS = ("RK4", "DOP853", "G8", "Radau")
 """Methods to suggest to somebody whose torque carries numbers of its own."""
 SUGGESTED_METHODS = ("Strang", "MR2", "RK4", "DOP853")
@@ -481,16 +473,7 @@ def checked_goal(
     if rtol is None:
         assert chosen is not None
         return Plan(chosen, _checked_step(step, problem.t_start, problem.t_end))
-    tolerance = _check.number("rtol", rtol)
-    if not 0 < tolerance < 1:
-        raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
-    if tolerance < LEAST_TOLERANCE:
-        warnings.warn(
-            f"rtol={tolerance:g} is below the last digit of numbers, and is taken as {LEAST_TOLERANCE:g}",
-            ToleranceNotReached,
-            stacklevel=_check.levels_of_polhode(),
-        )
-    return search.Goal(max(tolerance, LEAST_TOLERANCE), chosen)
+    return search.Goal(checked_tolerance(rtol), chosen)
 
 
 def check_accepted(method: Method, torque: Torque, *, rotor: bool = False) -> None:

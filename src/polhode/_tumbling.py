@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, columns
+from polhode._arrays import Floats, columns, inverse, product
 from polhode.attitudes import euler, quaternion_from_euler
 from polhode.body import Body
-from polhode.core.quat import conjugate, multiply
 from polhode.core.types import Vec3
 
 if TYPE_CHECKING:
@@ -25,18 +24,14 @@ if TYPE_CHECKING:
 
 MODES = {"SAM": "short", "short-axis": "short", "LAM": "long", "long-axis": "long"}
 """The names of the modes, with the axis that the momentum circles."""
-
 LEAST_LOGARITHM, GREATEST_LOGARITHM = -690.0, 40.0
 """The ends between which the logarithm of the ratio of two components of the momentum is looked for: from as near to
 the separatrix as floats can say to a steady rotation."""
 HALVINGS = 72
 """Halvings of that stretch: after them its ends are neighbouring floats."""
-
 PERIOD_TOLERANCE = 1e-9
 """The relative error of a period beyond which a motion is refused: near the separatrix the state at the start may be
 too coarse to have the periods that were asked for."""
-
-
 POLE_TOLERANCE = 2.0**-46
 """The distance of a direction from Z, in radians, up to which it is round-off and has no longitude: it counts as 0."""
 
@@ -56,7 +51,7 @@ class MomentumAngles(NamedTuple):
 
 
 def _reference(body: Body, reference: Any) -> int:
-    """Returns the index of the principal axis that is meant."""
+    """The index of the principal axis that is meant."""
     name = _check.choice("reference axis", reference, ("long", "short", "x", "y", "z"))
     if name in ("long", "short"):
         return int(np.argmin(body.moments) if name == "long" else np.argmax(body.moments))
@@ -66,34 +61,23 @@ def _reference(body: Body, reference: Any) -> int:
 
 
 def _cyclic(k: int) -> tuple[int, int, int]:
-    """Returns the three axes in cyclic order with k last."""
+    """The three axes in cyclic order with k last."""
     return (k + 1) % 3, (k + 2) % 3, k
 
 
 def _relabelling(body: Body, k: int) -> Floats:
-    """Returns the turn from (i, j, k) to the user's axes as a quaternion."""
+    """The turn from (i, j, k) to the user's axes as a quaternion."""
     cyclic = np.array({0: (0.5, 0.5, 0.5, 0.5), 1: (0.5, -0.5, -0.5, -0.5), 2: (1.0, 0.0, 0.0, 0.0)}[k])
-    return np.array(multiply(columns(body.axes_quaternion), columns(cyclic)))
+    return product(body.axes_quaternion, cyclic)
 
 
 def _frame(momentum: Floats) -> Floats:
-    """Returns the axes with Z along the momentum, (..., 4).
-
-    They are turned by the longitude of the momentum about Z, and then by its distance from Z about Y.
-    """
+    """Axes with Z along the momentum: Z turned by its longitude, then Y by its distance from Z, (..., 4)."""
     x, y, z = columns(momentum)
     across = np.hypot(x, y)
     has_longitude = across > POLE_TOLERANCE * np.abs(z)
     longitude, distance = np.where(has_longitude, np.arctan2(y, x), 0.0), np.arctan2(across, z)
     return quaternion_from_euler("ZY", np.stack([longitude, distance], axis=-1))
-
-
-def _times(*quaternions: Floats) -> Floats:
-    """Returns the product of stacks of quaternions."""
-    product = columns(quaternions[0])
-    for q in quaternions[1:]:
-        product = multiply(product, columns(q))
-    return np.stack(np.broadcast_arrays(*product), axis=-1)
 
 
 # --- angles --------------------------------------------------------------------------------------------------------
@@ -103,7 +87,7 @@ def from_angles(
     kind: type[FreeMotion], body: Any, momentum: Any, phi: Any, theta: Any, psi: Any, reference: Any, degrees: bool,
     t0: float,
 ) -> FreeMotion:  # fmt: skip
-    """Returns the motion of `FreeMotion.from_momentum`."""
+    """The motion of `FreeMotion.from_momentum`."""
     bodies = [body] if isinstance(body, Body) else list(body)
     for one in bodies:
         if not isinstance(one, Body):
@@ -117,7 +101,7 @@ def from_angles(
     q = quaternion_from_euler("ZXZ", np.stack(np.broadcast_arrays(*angles), axis=-1), degrees=degrees)
     k = [_reference(one, reference) for one in bodies]
     relabelled = np.array([_relabelling(one, i) for one, i in zip(bodies, k, strict=True)])
-    attitude = _times(_frame(G), q, np.array(conjugate(columns(relabelled))).T)
+    attitude = product(_frame(G), q, inverse(relabelled))
     tilt, spin = (np.radians(x) if degrees else x for x in angles[1:])
     components = np.sin(tilt) * np.sin(spin), np.sin(tilt) * np.cos(spin), np.cos(tilt)
     along = np.stack(np.broadcast_arrays(*components), axis=-1)
@@ -126,7 +110,7 @@ def from_angles(
 
 
 def _momentum(momentum: Any) -> Floats:
-    """Returns the momentum in space axes; a number is the size of one along Z."""
+    """The momentum in space axes; a number is the size of one along Z."""
     shape = _check.shape_of("momentum", momentum)
     if shape == ():
         return np.array([0.0, 0.0, _check.number("momentum", momentum, positive=True)])
@@ -139,7 +123,7 @@ def _momentum(momentum: Any) -> Floats:
 
 
 def _common(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
-    """Returns the number of motions; () for a single one."""
+    """The number of motions; () for a single one."""
     stacked = {name: shape for name, shape in shapes.items() if shape}
     if len(set(stacked.values())) > 1 or any(len(shape) > 1 for shape in stacked.values()):
         listed = ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in stacked.items())
@@ -151,7 +135,7 @@ def _made(
     kind: type[FreeMotion], bodies: list[Body], k: list[int], momentum: Floats, attitude: Floats,
     shape: tuple[int, ...], t0: float,
 ) -> FreeMotion:  # fmt: skip
-    """Returns motions from momenta on the axes (i, j, k)."""
+    """Motions from momenta on the axes (i, j, k)."""
     count = shape[0] if shape else 1
     rows = np.broadcast_to(momentum, (count, 3))
     omega = np.empty((count, 3))
@@ -167,7 +151,7 @@ def _made(
 
 
 def angles_of(motion: FreeMotion, t: Any, reference: Any) -> MomentumAngles:
-    """Returns the angles of `FreeMotion.momentum_angles`."""
+    """The angles of `FreeMotion.momentum_angles`."""
     state = motion.at(t)
     given = motion.body
     bodies = list(given) if isinstance(given, tuple) else [given]
@@ -177,7 +161,7 @@ def angles_of(motion: FreeMotion, t: Any, reference: Any) -> MomentumAngles:
     flat = q if motion.angular_momentum.ndim == 2 else q[None]  # motions first
     between = (1,) * (flat.ndim - 2)
     frame, relabelled = (x.reshape(len(x), *between, 4) for x in (frame, relabelled))
-    seen = _times(np.stack(conjugate(columns(frame)), axis=-1), flat, relabelled)
+    seen = product(inverse(frame), flat, relabelled)
     angles = euler(seen, "ZXZ").reshape(*q.shape[:-1], 3)
     return MomentumAngles(*(x if x.ndim else float(x) for x in columns(angles)))
 
@@ -189,7 +173,7 @@ def from_periods(
     kind: type[FreeMotion], ratios: Any, P_psi: Any, P_phi: Any, mode: Any, reference: Any, phi: Any, psi: Any,
     direction: Any, t0: float,
 ) -> FreeMotion:  # fmt: skip
-    """Returns the motion of `FreeMotion.from_periods`."""
+    """The motion of `FreeMotion.from_periods`."""
     circled = MODES[_check.choice("mode", mode, MODES)]
     wanted: Any = _check.choice("reference axis", reference, ("long", "short"))
     bodies, single = _bodies(ratios)
@@ -214,8 +198,8 @@ def from_periods(
         m, about = _phase(moments[n], axes[n], reference_axis, float(c[n]), float(s[n]), psi)
         momenta[n] = G[n] * np.array(m)
         q = quaternion_from_euler("ZXZ", [turned, math.atan2(math.hypot(m[0], m[1]), m[2]), about])
-        back = np.array(conjugate(columns(_relabelling(one, reference_axis))))
-        attitudes[n] = _times(_frame(aim), q, back)
+        back = inverse(_relabelling(one, reference_axis))
+        attitudes[n] = product(_frame(aim), q, back)
     made = _made(kind, bodies, k if len(bodies) > 1 else k[:1], momenta, attitudes, shape, t0)
     found = made.observed_periods(wanted)
     for name, asked, got in (("P_psi", along_psi, found.psi), ("P_phi", along_phi, found.phi)):
@@ -230,7 +214,7 @@ def from_periods(
 
 
 def _bodies(ratios: Any) -> tuple[list[Body], bool]:
-    """Returns the bodies with these ratios of moments, and whether a single one was given."""
+    """The bodies with these ratios of moments, and whether a single one was given."""
     if isinstance(ratios, Body):
         return [ratios], True
     if isinstance(ratios, list | tuple) and ratios and all(isinstance(one, Body) for one in ratios):
@@ -251,7 +235,7 @@ def _bodies(ratios: Any) -> tuple[list[Body], bool]:
 
 
 def _positive(name: str, value: Any) -> Floats:
-    """Returns a period, or one for each motion."""
+    """A period, or one for each motion."""
     given = _check.floats(name, value, "be a period")
     if given.ndim > 1 or given.size == 0:
         raise ValueError(f"{name} must be a number, or a row of them, not of shape {given.shape}")
@@ -262,7 +246,7 @@ def _positive(name: str, value: Any) -> Floats:
 
 
 def _axes_of(body: Body, circled: str) -> tuple[Floats, tuple[int, int, int]]:
-    """Returns moments and indices of the circled axis, the intermediate one, and the other one."""
+    """Moments and indices of the circled axis, the intermediate one, and the other one."""
     order = np.argsort(body.moments, kind="stable")
     c, m, o = (int(i) for i in (order[::-1] if circled == "short" else order))
     moments = body.moments[[c, m, o]]
@@ -276,13 +260,13 @@ def _axes_of(body: Body, circled: str) -> tuple[Floats, tuple[int, int, int]]:
 
 
 def _components(tangent: Floats) -> tuple[Floats, Floats]:
-    """Returns the components of a vector of unit length whose ratio is given."""
+    """The components of a vector of unit length whose ratio is given."""
     size = np.hypot(1.0, tangent)
     return tangent / size, 1.0 / size
 
 
 def _rates(moments: Floats, c: Floats, s: Floats) -> Floats:
-    """Returns rates of motions with the momentum 1, when it lies in the plane of the circled and the intermediate axis.
+    """Rates of motions with the momentum 1, when it lies in the plane of the circled and the intermediate axis.
 
     There a small component along the circled axis says to full accuracy how near the separatrix is.
     """
@@ -290,7 +274,7 @@ def _rates(moments: Floats, c: Floats, s: Floats) -> Floats:
 
 
 def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: Any, circled: str) -> Floats:
-    """Returns the component of the momentum along the circled axis over that along the intermediate one.
+    """The component of the momentum along the circled axis over that along the intermediate one.
 
     P_psi / P_phi grows all the way from small oscillations about the circled axis to the separatrix, where it is
     infinite: the tangent is found by halving.
@@ -326,7 +310,7 @@ def _solved(kind: type[FreeMotion], moments: Floats, ratio: Floats, reference: A
 
 
 def _phase(moments: Floats, axes: tuple[int, int, int], k: int, c: float, s: float, psi: Any) -> tuple[Vec3, float]:
-    """Returns the momentum at the start on the axes (i, j, k), and psi.
+    """The momentum at the start on the axes (i, j, k), and psi.
 
     c and s are the components along the circled and the intermediate axis when there is no other. Without psi the
     motion starts there. All sums are of terms of one sign, so that nothing is lost near the separatrix.

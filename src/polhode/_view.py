@@ -118,7 +118,7 @@ def plot(
 
 
 def _solutions(motions: Sequence[Any]) -> list[Solution]:
-    """Returns the motions as solutions; a free motion has the span of the first solution, or that of a page."""
+    """The motions as solutions; a free motion has the span of the first solution, or that of a page."""
     spans = [(m.problem.t_start, m.t_last) for m in motions if isinstance(m, Solution)]
     found = []
     for motion in motions:
@@ -143,7 +143,7 @@ def _called(motions: Sequence[Any], names: Sequence[str] | None) -> list[str]:
 
 
 def runs_of(motions: Sequence[Any], t_span: Span, names: Sequence[str]) -> list[Run]:
-    """Returns the motions as a page takes them; a free motion beside solutions has their span."""
+    """The motions as a page takes them; a free motion beside solutions has their span."""
     spans = [(m.problem.t_start, m.t_last) for m in motions if isinstance(m, Solution)]
     of_free = t_span if t_span is not None or not spans else spans[0]
     runs: list[Run] = []
@@ -160,7 +160,7 @@ def runs_of(motions: Sequence[Any], t_span: Span, names: Sequence[str]) -> list[
 def motions_in(
     file: str | os.PathLike[str], members: Sequence[int] | None, note: Callable[[str], None]
 ) -> list[tuple[str, Solution]]:  # fmt: skip
-    """Returns the motion in a result file, or those of some members of an ensemble, with their names."""
+    """The motion in a result file, or those of some members of an ensemble, with their names."""
     found, name = load(file), _name(file)
     if isinstance(found, Ensemble):
         if members is None:
@@ -189,7 +189,7 @@ FIRST_MEMBERS = 4
 
 
 def _name(motion: Any) -> str:
-    """Returns what a motion is called on the page: its file, or its method."""
+    """What a motion is called on the page: its file, or its method."""
     if isinstance(motion, str | os.PathLike):
         return Path(motion).stem
     return method_name(motion) if isinstance(motion, Solution) else "exact"

@@ -7,15 +7,18 @@ are in radians, unless `degrees=True` or a name with `_deg` says otherwise.
 import json
 import re
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats, columns, dots, lengths
 from polhode.core.quat import multiply, to_space
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 GIMBAL_TOLERANCE = 2.0**-50
 """Half the sine of the distance from a gimbal lock, up to which only the sum or difference of two angles is known: the
@@ -39,7 +42,7 @@ def check_sequence(sequence: Any, *, whole: bool) -> None:
 
 
 def quaternion_from_euler(sequence: str, angles: Any, *, degrees: bool = False) -> Floats:
-    """Returns the attitude with these Euler angles as a quaternion, scalar first: what `attitude=` takes.
+    """The attitude with these Euler angles as a quaternion, scalar first: what `attitude=` takes.
 
     Parameters
     ----------
@@ -68,13 +71,13 @@ def quaternion_from_euler(sequence: str, angles: Any, *, degrees: bool = False) 
 
 
 def _about(axis: str, half: Floats) -> Any:
-    """Returns the components of turns about a coordinate axis by twice these angles."""
+    """The components of turns about a coordinate axis by twice these angles."""
     still = np.zeros_like(half)
     return (np.cos(half), *(np.sin(half) if a == axis else still for a in "xyz"))
 
 
 def quaternion_from_mrp(mrp: Any) -> Floats:
-    """Returns the attitude with these modified Rodrigues parameters as a quaternion, scalar first.
+    """The attitude with these modified Rodrigues parameters as a quaternion, scalar first.
 
     They are e tan(angle / 4) with e the axis of the rotation, from body to space; those of the shadow set, longer than
     one, mean the same attitude. Of many attitudes there is a row for each.
@@ -101,7 +104,7 @@ def quaternion_from_mrp(mrp: Any) -> Floats:
 
 
 def euler(q: Floats, sequence: str, *, degrees: bool = False) -> Floats:
-    """Returns the Euler angles of attitudes, three along the last axis.
+    """The Euler angles of attitudes, three along the last axis.
 
     The first and the third lie between -180 and 180 degrees; the second between 0 and 180 for sequences such as ZXZ,
     between -90 and 90 for others. Where the second is at an end of its range, one turn is made by two of the angles:
@@ -137,13 +140,13 @@ def euler(q: Floats, sequence: str, *, degrees: bool = False) -> Floats:
 
 
 def _within_half_turn(angle: Floats) -> Floats:
-    """Returns angles from -2 pi to 2 pi as ones from -pi to pi."""
+    """Angles from -2 pi to 2 pi as ones from -pi to pi."""
     turn = 2.0 * np.pi
     return np.asarray(np.where(angle > np.pi, angle - turn, np.where(angle < -np.pi, angle + turn, angle)))
 
 
 def mrp(q: Floats, *, shadow: bool = False) -> Floats:
-    """Returns the modified Rodrigues parameters e tan(angle / 4) of attitudes, three along the last axis.
+    """The modified Rodrigues parameters e tan(angle / 4) of attitudes, three along the last axis.
 
     Each attitude has two sets. Without `shadow` it is that of the turn by at most 180 degrees, no longer than one; with
     `shadow=True` that of the other way round, at least as long as one, which without a turn is infinite: there it is
@@ -158,7 +161,7 @@ def mrp(q: Floats, *, shadow: bool = False) -> Floats:
 
 
 def pointing_angle(q: Floats, body_axis: Any, direction: Any, *, degrees: bool = False) -> Floats:
-    """Returns the angle between an axis of the body and a direction in space, from 0 to 180 degrees.
+    """The angle between an axis of the body and a direction in space, from 0 to 180 degrees.
 
     The axis is a vector in body axes, or "x", "y", "z", "-x" ...; the direction a vector in space axes, or a row of
     them for each row of attitudes. It is accurate at every angle.
@@ -171,7 +174,7 @@ def pointing_angle(q: Floats, body_axis: Any, direction: Any, *, degrees: bool =
 
 
 def _axis(name: str, value: Any) -> tuple[float, float, float]:
-    """Returns a direction that may be given by the name of an axis."""
+    """A direction that may be given by the name of an axis."""
     if isinstance(value, str):
         sign, letter = (-1.0, value[1:]) if value.startswith("-") else (1.0, value)
         if letter not in ("x", "y", "z"):
@@ -181,7 +184,7 @@ def _axis(name: str, value: Any) -> tuple[float, float, float]:
 
 
 def _directions(value: Any, rows: tuple[int, ...]) -> Floats:
-    """Returns a direction, or one for each row, of unit length."""
+    """A direction, or one for each row, of unit length."""
     if isinstance(value, str) or len(shape := _check.shape_of("direction", value)) < 2:
         return np.array(_axis("direction", value))
     if shape not in ((*rows[-1:], 3), (*rows, 3)):
@@ -197,8 +200,15 @@ class WithAttitudes:
 
     quaternion: Floats
 
+    @cached_property
+    def attitude(self) -> "Rotation":
+        """The rotations from body to space axes."""
+        from scipy.spatial.transform import Rotation
+
+        return Rotation.from_quat(self.quaternion, scalar_first=True)
+
     def euler(self, sequence: str, *, degrees: bool = False) -> Floats:
-        """Returns the Euler angles of all attitudes, body to space: three along the last axis.
+        """The Euler angles of all attitudes, body to space: three along the last axis.
 
         The sequence is three of XYZ (turning axes, as in "ZYX": yaw, pitch, roll) or of xyz (axes fixed in space), as
         in SciPy's `Rotation.as_euler`. Angles are in radians, with `degrees=True` in degrees: the first and the third
@@ -208,7 +218,7 @@ class WithAttitudes:
         return euler(self.quaternion, sequence, degrees=degrees)
 
     def mrp(self, *, shadow: bool = False) -> Floats:
-        """Returns the modified Rodrigues parameters of all attitudes, body to space: three along the last axis.
+        """The modified Rodrigues parameters of all attitudes, body to space: three along the last axis.
 
         They are those of the turn by at most 180 degrees, no longer than one; with `shadow=True` those of the other way
         round, at least as long as one, and NaN where the axes coincide.
@@ -216,7 +226,7 @@ class WithAttitudes:
         return mrp(self.quaternion, shadow=shadow)
 
     def pointing_angle(self, body_axis: Any, direction: Any, *, degrees: bool = False) -> Floats:
-        """Returns the angle between an axis of the body and a direction in space, in radians, from 0 to pi.
+        """The angle between an axis of the body and a direction in space, in radians, from 0 to pi.
 
         The axis is a vector in body axes, or "x", "y", "z", "-x" ...; the direction is a vector in space axes, or one
         for each time. With `degrees=True` the angle is in degrees.
@@ -277,7 +287,7 @@ class AttitudeQuantity:
         return self.name.removesuffix("_deg")
 
     def of(self, q: Floats) -> Floats:
-        """Returns the quantity of attitudes."""
+        """The quantity of attitudes."""
         degrees = self.name.endswith("_deg")
         if self.kind == "euler":
             return euler(q, *self.arguments, degrees=degrees)
@@ -286,7 +296,7 @@ class AttitudeQuantity:
         return pointing_angle(q, *self.arguments, degrees=degrees)
 
     def __call__(self, motion: WithAttitudes) -> Floats:
-        """Returns the quantity of a solution, an ensemble or a free state."""
+        """The quantity of a solution, an ensemble or a free state."""
         return self.of(motion.quaternion)
 
     def __str__(self) -> str:
@@ -307,7 +317,7 @@ class AttitudeQuantity:
         return ("x", "y", "z") if self.kind == "mrp" else ()
 
     def curves(self, motion: WithAttitudes) -> dict[str, Floats]:
-        """Returns the components over time by their names, for a picture of one motion."""
+        """The components over time by their names, for a picture of one motion."""
         values = self(motion)
         return dict(zip(self.labels, values.T, strict=True)) if self.labels else {"angle": values}
 

@@ -97,12 +97,12 @@ class Body:
 
     @classmethod
     def named(cls, name: str) -> "Body":
-        """Returns a body from the literature; `polhode.body.NAMED` lists them with their sources."""
+        """A body from the literature; `polhode.body.NAMED` lists them with their sources."""
         known = NAMED[_check.choice("body", name, NAMED)]
         return cls(known.moments, name=known.name, allow_unphysical=True)
 
     def with_rotor(self, rotor: Any) -> "Body":
-        """Returns the same body with another rotor; None: without one."""
+        """A copy with another rotor; None removes it."""
         other = copy.copy(self)
         for known in ("has_rotor", "principal_rotor"):
             other.__dict__.pop(known, None)
@@ -185,7 +185,7 @@ class Body:
         return momentum - self.rotor if self.has_rotor else momentum
 
     def rate(self, momentum: Floats) -> Floats:
-        """Returns the rate that has this momentum, in the user's axes, for one or a stack of them."""
+        """The rate that has this momentum, in the user's axes, for one or a stack of them."""
         own = self.own_momentum(momentum)
         if self.aligned:
             return own / self.moments
@@ -208,7 +208,7 @@ class Body:
 
 
 def _tensor(inertia: Any) -> Floats:
-    """Returns the inertia tensor that the user's argument means, checked and exactly symmetric."""
+    """The inertia tensor that the user's argument means, checked and exactly symmetric."""
     if isinstance(inertia, str):
         raise TypeError(
             f"inertia must be three moments or a 3x3 tensor, not {inertia!r}: write Body.named({inertia!r})"
@@ -230,7 +230,7 @@ def _tensor(inertia: Any) -> Floats:
 
 
 def _rotor(rotor: Any) -> Floats:
-    """Returns the internal angular momentum that the user's argument means, checked."""
+    """The internal angular momentum that the user's argument means, checked."""
     g = np.array(_check.vector("rotor", rotor))
     if np.abs(g).max() > 1.0 / SMALLEST_MOMENT:
         raise ValueError(f"the rotor {_listed(g)} is near the end of the range of floats: use other units")

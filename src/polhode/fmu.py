@@ -73,7 +73,7 @@ def write_unit(scenario: str | Path, path: str | Path, *, overwrite: bool = Fals
     _check_suitable(draft.scenario())
     name = identifier(target.stem)
     files = {f"{name}.toml": source.read_bytes()}
-    files |= {file: (source.parent / file).read_bytes() for file in draft.python_files}
+    files |= {file: (source.parent / file).read_bytes() for file in draft.files}
     # A program may run several units in one Python, where modules of one name would be one module.
     module = f"polhode_unit_{hashlib.sha256(repr((name, files)).encode()).hexdigest()[:16]}"
     with tempfile.TemporaryDirectory(prefix="polhode-fmu-") as folder, _imports_undone(module):

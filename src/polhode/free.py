@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -21,46 +20,40 @@ from polhode.compiled import compiles, repaid_program
 from polhode.core.closed_form import CONSTANTS, MOTION, STEADY, Constants, evaluate_rows, set_up_rows
 from polhode.core.fused import with_fused
 from polhode.core.quat import to_space
+from polhode.views.turning import Turning
 
 if TYPE_CHECKING:
     import os
 
     from matplotlib.figure import Figure
-    from scipy.spatial.transform import Rotation
 
     from polhode._tumbling import MomentumAngles
+    from polhode.free_jacobian import Covariance
     from polhode.proven import ProvenState
 
 EPSILON = 2.0**-52
 
 NEGLIGIBLE = 1e-302
 """A component of the rate smaller than this times the largest is replaced by zero: its inverse would overflow."""
-
 MOST_INTERPRETED, MOST_INTERPRETED_STATES = 100, 1000
 """The motions that a call sets up, and the states that it evaluates, in plain Python if no compiled program is kept:
 they take 0.1 s, compilation takes 1.5 s. The program gives the same bits."""
-
 HUGE_PAGE_BYTES = 2**21
 """Results at least this large begin on such a boundary. The system then gives memory in pages of this size, where it
 has them (Linux, as NumPy asks it to), instead of 512 small ones, which cost more time than writing the results."""
-
 MOST_RATIO = 1e14
 """The greatest ratio of two moments: beyond it energies were off by more than round-off (docs: the free motion)."""
-
 SMALLEST_SIZE = 1e-306
 """Rates and momenta that are not zero lie between this and its inverse: below it floats have fewer digits."""
-
 FEW_DIGITS = 2.0
 """If fewer digits of the phase are left, `at` warns."""
-
 MOST_RADIANS = 1e19
 """The state is refused beyond this phase: the rates of the phases are two-doubles, which leave 1e-12 of it there."""
-
 Axis = Literal["short", "long"]
 Reference = Literal["short", "long", "x", "y", "z"]
 
 
-_ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_motions")
+_ROWS = ("_omega", "_quaternion", "_tensor", "_moments", "_axes", "_scale", "_norm", "_starts", "_motions")
 """The arrays of a `FreeMotion` that have one row for each motion."""
 
 
@@ -95,10 +88,7 @@ class Nutation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FreeState(WithAttitudes):
-    """The state of one or many free bodies at one or many times.
-
-    Arrays have an axis of motions if there are many, then the axes of the times, then components.
-    """
+    """The state of free bodies: arrays have the axis of motions, if there are many, the axes of times, components."""
 
     t: Floats
     quaternion: Floats
@@ -107,13 +97,6 @@ class FreeState(WithAttitudes):
     """The angular velocity in body axes, rad/s."""
     momentum: Floats
     """The angular momentum in body axes, kg m^2/s."""
-
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The attitude, body to space. With an axis of motions and one of times this needs SciPy 1.17."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(np.roll(self.quaternion, -1, axis=-1))
 
     @property
     def spatial_momentum(self) -> Floats:
@@ -126,7 +109,7 @@ class FreeState(WithAttitudes):
         return _rotated(self.quaternion, self.omega)
 
 
-class FreeMotion:
+class FreeMotion(Turning):
     """The motion of a body that no torque acts on, in closed form.
 
     The state at any time, before or after the start, costs the same and is accurate to the last digits: the error is
@@ -200,7 +183,7 @@ class FreeMotion:
         cls, ratios: Any, P_psi: Any, P_phi: Any, mode: str, *, reference: Axis = "long", phi: float = 0.0,
         psi: float | None = None, direction: Any = (0.0, 0.0, 1.0), t0: float = 0.0,
     ) -> FreeMotion:  # fmt: skip
-        """Returns the motion of a tumbling body with two observed periods.
+        """The motion of a tumbling body with two observed periods.
 
         Energy and momentum follow from the periods and the ratios of the moments. For many motions at once, give rows
         of ratios, or rows of periods, or both.  [kaasalainen2001]
@@ -232,7 +215,7 @@ class FreeMotion:
         cls, body: Body | Sequence[Body], momentum: Any, *, phi: Any, theta: Any, psi: Any,
         reference: Reference = "long", degrees: bool = False, t0: float = 0.0,
     ) -> FreeMotion:  # fmt: skip
-        """Returns the motion with this angular momentum and these Euler angles about it at t0.
+        """The motion with this angular momentum and these Euler angles about it at t0.
 
         Any of the arguments may be stacks of one length.
 
@@ -255,7 +238,7 @@ class FreeMotion:
         return from_angles(cls, body, momentum, phi, theta, psi, reference, degrees, t0)
 
     def momentum_angles(self, t: Any, reference: Reference = "long") -> MomentumAngles:
-        """Returns phi, theta and psi about the angular momentum at one or many times, in radians.
+        """Phi, theta and psi about the angular momentum at one or many times, in radians.
 
         They are those of `from_momentum`. phi and psi lie between -pi and pi: `numpy.unwrap` joins them.
         """
@@ -281,7 +264,8 @@ class FreeMotion:
         rates = np.where(np.abs(rates) < NEGLIGIBLE, 0.0, rates)
         self._moments, self._axes, self._scale = moments, axes, np.ldexp(1.0, speed)
         given = [inertia, rates, self._scale[:, None], self._quaternion, tilt, axes.reshape(count, 9)]
-        self._motions = _set_up(set_up_rows, np.concatenate(given, axis=1), MOTION)
+        self._starts = np.concatenate(given, axis=1)
+        self._motions = _set_up(set_up_rows, self._starts, MOTION)
         self._norm = np.ldexp(np.ldexp(self._c.G, size), speed)
         self._motions[:, -9:] *= self._norm[:, None]
 
@@ -308,11 +292,11 @@ class FreeMotion:
                 )
 
     def _other_sizes(self, greatest: Floats) -> dict[str, Floats]:
-        """Returns what else must be far from the ends of the range of floats."""
+        """What else must be far from the ends of the range of floats."""
         return {}
 
     def _of(self, number: int) -> str:
-        """Returns which motion is meant, for a message; nothing if there is only one."""
+        """Which motion is meant, for a message; nothing if there is only one."""
         return f" of motion {number}" if self._shape else ""
 
     # --- the state at any time
@@ -322,7 +306,7 @@ class FreeMotion:
     @overload
     def at(self, t: Any, *, proven: Literal[True]) -> ProvenState: ...
     def at(self, t: Any, *, proven: bool = False) -> FreeState | ProvenState:
-        """Returns the state at one or many times, in any order, before or after the start.
+        """The state at one or many times, in any order, before or after the start.
 
         The arrays of a state share one piece of memory, which is freed when none of them is used any more.
 
@@ -335,7 +319,7 @@ class FreeMotion:
             return self._proven(t)
         times, earliest, latest = _times(t)
         if self._shape or max(latest - self.t0, self.t0 - earliest) > self._carefree:
-            self._refuse_too_many_turns(times)
+            self.refuse_too_many_turns(times)
             self._warn_of_lost_digits(times)
         return self._state(times)
 
@@ -353,8 +337,8 @@ class FreeMotion:
         return proven_states(tensors, self._omega, self._quaternion, t, self.t0, self._shape)
 
     def at_checked(self, times: Floats) -> FreeState:
-        """Returns the state at times that are finite floats, without a warning: the numbers given are exact."""
-        self._refuse_too_many_turns(times)
+        """The state at times that are finite floats, without a warning: the numbers given are exact."""
+        self.refuse_too_many_turns(times)
         return self._state(times)
 
     def _state(self, times: Floats) -> FreeState:
@@ -363,7 +347,7 @@ class FreeMotion:
         return FreeState(t.reshape(times.shape), q.reshape(*shape, 4), w.reshape(*shape, 3), m.reshape(*shape, 3))
 
     def _evaluated(self, times: Floats, t0: float) -> tuple[Floats, Floats, Floats, Floats]:
-        """Returns times, attitudes, rates and momenta as flat arrays in one piece of memory."""
+        """Times, attitudes, rates and momenta as flat arrays in one piece of memory."""
         motions, count = len(self._motions), times.size
         states = motions * count
         block = _block(count + 10 * states)
@@ -374,7 +358,7 @@ class FreeMotion:
         return t, q, w, m
 
     def digits(self, t: Any) -> Any:
-        """Returns about how many digits of the state at t the numbers given determine, if each is good to its last bit.
+        """About how many digits of the state at t the numbers given determine, if each is good to its last bit.
 
         Ten times the time costs one digit of the phase; near the separatrix digits are lost faster, because the time of
         the next flip depends on the distance from it. This is a guide, not a bound.
@@ -388,10 +372,7 @@ class FreeMotion:
         return np.maximum(0.0, digits)
 
     def sensitivity(self, elapsed: Floats) -> Floats:
-        """Returns about how much the state changes per relative change of a number given, after these times.
-
-        There is a row for each motion. This is a guide, not a bound.
-        """
+        """Roughly the change of the state per relative change of a given number, after these times: a row a motion."""
         c = self._c
         spin, lam = self._column("spin"), self._column("lam")
         time = np.abs(elapsed)[None, :]
@@ -409,6 +390,75 @@ class FreeMotion:
             sensitivity: Floats = 1.0 + spin * time + extra
         return sensitivity
 
+    def jacobian(
+        self, t: Any, by: str | Sequence[str] = ("omega", "attitude"), *, axes: Literal["space", "body"] = "space"
+    ) -> Floats:  # fmt: skip
+        """The derivative of the state at one or many times by what the motion was given, in closed form.
+
+        It has the shape (..., 6, k): three rows for the rotation vector of the change of attitude, three for the
+        angular velocity in body axes; k columns, in the order of `by`. Elements relative to the largest are accurate to
+        about 2e-14, at any time and in every kind of motion. An element that floats cannot hold is infinite.
+
+        Parameters
+        ----------
+        t
+            A time or an array of times, s.
+        by
+            One or several names: "omega" (3 columns, body axes), "attitude" (3, the rotation vector of a change of the
+            attitude at the start, with the rate in body axes held), "momentum" (3, body axes, in place of omega),
+            "moments" (3, the principal moments in the order of `body.moments`), "inertia" (6, the elements xx, yy, zz,
+            xy, xz, yz of the tensor in body axes; xy stands for both xy and yx), "t" (1). By moments and inertia, the
+            rate and the attitude at the start are held.
+        axes
+            The axes of rotation vectors, at the start and at t: "space" (R -> exp(v) R) or "body" (R -> R exp(v)).
+
+        Examples
+        --------
+        >>> nut = ph.FreeMotion(ph.Body([1, 2, 2.8]), omega=[0.005, 5, 0])
+        >>> J = nut.jacobian(100.0, by=("omega", "moments"))
+        >>> J.shape
+        (6, 6)
+        """
+        from polhode.free_jacobian import jacobian
+
+        return jacobian(self, t, by, axes)
+
+    def covariance(self, P0: Any, t: Any, by: str | Sequence[str] = ("omega", "attitude")) -> Covariance:
+        """The covariance of the state at one or many times, J P0 J^T, and how far the motion is from linear.
+
+        From a `bend` of 0.1 on it warns; from 0.5 on it raises, because no covariance describes what is there.
+
+        Parameters
+        ----------
+        P0
+            The covariance at the start of what `by` names, in its order: rad^2/s^2, rad^2, and so on.
+        t
+            A time or an array of times, s.
+        by
+            What is uncertain at the start: names of `jacobian`, without "t". Attitudes are rotation vectors in space
+            axes.
+
+        Examples
+        --------
+        >>> nut = ph.FreeMotion(ph.Body([1, 1.4, 2.1]), omega=[0.6, 0.7, 0.4])
+        >>> P0 = np.diag([1e-4**2] * 3)  # rates are known to 1e-4 rad/s
+        >>> found = nut.covariance(P0, 100.0, by="omega")
+        >>> round(float(np.degrees(found.angle)), 2), round(float(found.bend), 3)
+        (0.93, 0.005)
+        """
+        from polhode.free_jacobian import covariance
+
+        return covariance(self, P0, t, by)
+
+    def known_until(self, P0: Any, angle_deg: float = 10.0, by: str | Sequence[str] = ("omega", "attitude")) -> float:
+        """The time at which the standard deviation of the attitude first exceeds an angle, s; infinity if never.
+
+        `P0` and `by` are those of `covariance`. The time is found among 720 that grow by 6 % each, then by bisection.
+        """
+        from polhode.free_jacobian import known_until
+
+        return known_until(self, P0, angle_deg, by)
+
     @cached_property
     def _carefree(self) -> float:
         """The time since the start up to which no digits need be counted: a quick check instead of `digits`."""
@@ -416,7 +466,7 @@ class FreeMotion:
         few = (self._digits(time) < FEW_DIGITS + 1.0).any(axis=0)
         return float(time[max(0, int(np.argmax(few)) - 1)]) if few.any() else math.inf
 
-    def _refuse_too_many_turns(self, times: Floats) -> None:
+    def refuse_too_many_turns(self, times: Floats) -> None:
         """Raises an error where the phase is longer than the rates of the phases have digits for."""
         if times.size == 0:
             return
@@ -470,7 +520,7 @@ class FreeMotion:
         return self._shaped(_rotated(self._quaternion, self._momenta()))  # type: ignore[no-any-return]
 
     def _momenta(self) -> Floats:
-        """Returns the angular momenta at the start, in body axes."""
+        """The angular momenta at the start, in body axes."""
         return np.einsum("nij,nj->ni", self._tensor, self._omega)  # type: ignore[no-any-return]
 
     @cached_property
@@ -536,7 +586,7 @@ class FreeMotion:
             return self._shaped(2.0 * math.pi / (self._c.precession * self._scale))
 
     def observed_periods(self, reference: Axis = "long") -> ObservedPeriods:
-        """Returns P_phi and P_psi of a tumbling body, in either of the two conventions of observers.
+        """P_phi and P_psi of a tumbling body, in either of the two conventions of observers.
 
         phi is the angle by which the reference axis has precessed about the angular momentum. It does not grow evenly:
         P_phi is the time of one turn at its mean rate. psi is the angle about the reference axis; it repeats after
@@ -555,7 +605,7 @@ class FreeMotion:
         return ObservedPeriods(self._shaped(phi), self.period)
 
     def nutation(self, axis: Axis | None = None) -> Nutation:
-        """Returns the angle between an axis and the angular momentum: least, mean over time, greatest.
+        """The angle between an axis and the angular momentum: least, mean over time, greatest.
 
         `axis` is `long` (least moment), `short` (greatest moment), or by default the one that the momentum circles.
         The angle is measured from the end of the axis that is nearer to the momentum at the start. At rest it is NaN.
@@ -579,7 +629,7 @@ class FreeMotion:
         return Nutation(*(self._shaped(x) for x in (least, mean, greatest)))
 
     def _mean_nutation(self) -> Floats:
-        """Returns the mean angle of the circled axis, by the trapezoidal rule over a half period: it converges fast."""
+        """The mean angle of the circled axis, by the trapezoidal rule over a half period: it converges fast."""
         c = self._c
         out = np.full(len(c.kind), 0.5 * math.pi)
         for i in np.flatnonzero(c.K > 0.0):
@@ -592,7 +642,7 @@ class FreeMotion:
         return out
 
     def flip_times(self, count: int) -> Floats:
-        """Returns the first `count` times from the start on at which the body flips; infinity if there are no more.
+        """The first `count` times from the start on at which the body flips; infinity if there are no more.
 
         At a flip the component of the momentum along the intermediate axis changes its sign: near the separatrix, it is
         halfway between long stays at the two ends of that axis. Flips are half a period apart. On the separatrix there
@@ -614,10 +664,7 @@ class FreeMotion:
     # --- curves
 
     def polhode(self, count: int = 400) -> Floats:
-        """Returns the curve of the angular velocity in body axes: `count` points, of which the last is the first.
-
-        On the separatrix it is the one branch that the motion follows, from end to end.
-        """
+        """The curve of the rate in body axes, closed by its last point; on the separatrix one branch, end to end."""
         n = _count("count", count, 2)
         c = self._c
         around = np.linspace(0.0, 2.0 * math.pi, n)
@@ -637,7 +684,7 @@ class FreeMotion:
         return self._shaped(self._in_user_axes(y))  # type: ignore[no-any-return]
 
     def herpolhode(self, count: int = 1000, t: Any = None) -> Floats:
-        """Returns the curve of the angular velocity in space axes, in a plane perpendicular to the angular momentum.
+        """The curve of the angular velocity in space axes, in a plane perpendicular to the angular momentum.
 
         Its points are at the times given, or at `count` times over ten periods (ten turns if there is no period). In
         general the curve never closes.
@@ -650,10 +697,7 @@ class FreeMotion:
         return self.at(t).spatial_omega
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draws the polhode on the inertia ellipsoid and the herpolhode in the invariable plane.
-
-        Returns a Matplotlib figure. With a path it is also saved there, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws polhode and herpolhode as a Matplotlib figure, which a path saves as PNG, SVG or PDF, too."""
         if self._shape:
             raise ValueError("a picture shows one motion: take one with motion[i].plot()")
         from polhode.views.plot import finished
@@ -661,37 +705,10 @@ class FreeMotion:
 
         return finished(draw(self), *([] if path is None else [path]))
 
-    def animate(
-        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
-        fps: int = 15, overwrite: bool = False,
-    ) -> Path:  # fmt: skip
-        """Writes a moving picture of the turning body, as GIF or MP4 by the ending of the name, and returns its place.
-
-        It lasts `seconds`, in which the time goes through `t_span`; by default that is some periods, or
-        their first part if the body would turn so far between frames that it seemed to jump. MP4 needs ffmpeg.
-        """
+    def _run(self, t_span: Any, name: str | None = None) -> Any:
         from polhode.views.page_data import FreeRun
-        from polhode.views.plot_moving import animate
 
-        run = FreeRun(self, t_span)
-        return animate(run, path, is_span_given=t_span is not None, seconds=seconds, fps=fps, overwrite=overwrite)
-
-    def view(
-        self, path: str | os.PathLike[str] | None = None, *, t_span: tuple[float, float] | None = None,
-        name: str | None = None, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume",
-        points: Any = None, pointing: Any = None,
-    ) -> Any:  # fmt: skip
-        """Shows the motion turning, with its curves: in a notebook as a widget, else in the browser.
-
-        With a path the page is written there instead, as one HTML file that needs no network. `polhode.view` has the
-        other arguments, and shows several motions side by side.
-        """
-        from polhode.views.page_data import FreeRun
-        from polhode.views.page_show import made_page, shown
-
-        run = FreeRun(self, t_span, name)
-        page = made_page([run], title=title, mesh=mesh, mesh_centre=mesh_centre, points=points, pointing=pointing)
-        return shown(page, path)
+        return FreeRun(self, t_span, name)
 
     # --- stacks
 
@@ -707,7 +724,7 @@ class FreeMotion:
         return self._only(range(len(self))[operator.index(index)])
 
     def _only(self, i: int) -> FreeMotion:
-        """Returns motion i as a single one."""
+        """Motion i as a single one."""
         single = object.__new__(FreeMotion)
         single._shape, single.t0 = (), self.t0
         single._bodies = [self._bodies[i if len(self._bodies) > 1 else 0]]
@@ -728,7 +745,7 @@ class FreeMotion:
         return "\n".join(["FreeMotion", *(f"  {name:<8}{value}" for name, value in rows)])
 
     def _described(self) -> list[tuple[str, str]]:
-        """Returns the rows of the text of a single motion after those of its start."""
+        """The rows of the text of a single motion after those of its start."""
         return [
             ("mode", f"{self.mode}, {self.separatrix_distance:.3g} from the separatrix, modulus {self.modulus:.6g}"),
             ("period", f"{self.period:.8g} s in the body, precession {self.precession_period:.8g} s"),
@@ -742,7 +759,7 @@ class FreeMotion:
         return Constants(*self._motions[:, :CONSTANTS].T)
 
     def _column(self, name: Literal["spin", "lam"]) -> Floats:
-        """Returns a rate of each motion in rad/s, as a column."""
+        """A rate of each motion in rad/s, as a column."""
         c = self._c
         values = c.lam if name == "lam" else np.maximum(c.precession, c.transverse)
         rate: Floats = (values * self._scale)[:, None]
@@ -762,14 +779,14 @@ class FreeMotion:
         return flatness
 
     def _relabelled(self, elapsed: Floats) -> Floats:
-        """Returns y / G of a single motion, in relabelled axes, after these times."""
+        """Y / G of a single motion, in relabelled axes, after these times."""
         m, c = self._evaluated(elapsed, 0.0)[3].reshape(-1, 3), self._c
         y: Floats = (m @ self._axes[0])[:, _labels(c)[0]] / self._norm[0]
         y *= np.array([c.sign1[0], c.sign2[0], c.sign3[0]])
         return y
 
     def _in_user_axes(self, y: Floats) -> Floats:
-        """Returns rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
+        """Rates in the user's axes from y / G in relabelled ones, shape (motions, n, 3)."""
         c = self._c
         signed = y * np.stack([c.i1 * c.sign1, c.i2 * c.sign2, c.i3 * c.sign3], axis=1)[:, None, :]
         principal = np.empty_like(signed)
@@ -794,7 +811,7 @@ def _rates(omega: Any) -> Floats:
 
 
 def _quaternions(attitude: Any) -> Floats:
-    """Returns a unit quaternion, or a stack of them."""
+    """A unit quaternion, or a stack of them."""
     if hasattr(attitude, "as_quat") and np.ndim(attitude.as_quat()) == 2:
         return np.roll(np.asarray(attitude.as_quat(), dtype=np.float64), 1, axis=-1)
     single = attitude is None or hasattr(attitude, "as_quat") or np.shape(attitude) in ((4,), (3, 3))
@@ -804,7 +821,7 @@ def _quaternions(attitude: Any) -> Floats:
 
 
 def _times(t: Any) -> tuple[Floats, float, float]:
-    """Returns times, the earliest and the latest; zeros if there are none."""
+    """Times, the earliest and the latest; zeros if there are none."""
     times = np.asarray(t) if isinstance(t, float) else _check.floats("t", t, "be a time or an array of times")
     if times.size == 0:
         return times, 0.0, 0.0
@@ -841,7 +858,7 @@ def _scaled(values: Floats) -> tuple[Floats, Any]:
 
 
 def _block(count: int) -> Floats:
-    """Returns an array of `count` numbers that are not set."""
+    """An array of `count` numbers that are not set."""
     if 8 * count < HUGE_PAGE_BYTES:
         return np.empty(count)
     room = np.empty(8 * count + 2 * HUGE_PAGE_BYTES, dtype=np.uint8)  # what is not written to takes no memory
@@ -850,7 +867,7 @@ def _block(count: int) -> Floats:
 
 
 def _set_up(f: Callable[..., int], given: Floats, width: int) -> Floats:
-    """Returns the constants of all motions."""
+    """The constants of all motions."""
     motions = np.empty((len(given), width))
     _run(f, SET_UP, (given.reshape(-1),), (motions.reshape(-1),), (len(given),), len(given) > MOST_INTERPRETED)
     return motions
@@ -884,7 +901,7 @@ def _run(
 
 
 def _labels(c: Constants) -> Any:
-    """Returns which principal axis is axis 1, 2, 3, one row for each motion."""
+    """Which principal axis is axis 1, 2, 3, one row for each motion."""
     return np.stack([c.axis1, c.axis2, c.axis3], axis=1).astype(np.int64)
 
 

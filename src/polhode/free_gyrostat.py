@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -33,13 +33,10 @@ if TYPE_CHECKING:
 NEGLIGIBLE = 1e-120
 """A component of the rate smaller than this times the size of the motion is replaced by zero: its square, and products
 of that, would lose their second halves."""
-
 UNSEEN = 2.0**-100
 """A rotor that is weaker than the momentum of the body by this factor is left out: two-doubles do not see it."""
-
 BESIDE_SEPARATRIX = 0.1
 """Nearer to the separatrix than this, the period depends on the distance."""
-
 ROUNDING_OF_AXES = 16.0 * 2.0**-52
 """The principal axes of a tilted tensor are rounded: a rotor may be off them by this part of it, and moments are taken
 for equal that differ by this part of the greatest."""
@@ -57,7 +54,7 @@ class RotorFrame(NamedTuple):
 
 
 def rotor_frame(body: Body) -> RotorFrame | None:
-    """Returns the frame of a rotor; None if it does not lie on a principal axis."""
+    """The frame of a rotor; None if it does not lie on a principal axis."""
     rounding = 0.0 if body.aligned else ROUNDING_OF_AXES
     g, moments = body.principal_rotor, body.moments
     largest = float(np.abs(g).max())
@@ -83,7 +80,7 @@ def rotor_frame(body: Body) -> RotorFrame | None:
 
 
 def _turned_frame(body: Body, along: list[int]) -> RotorFrame:
-    """Returns the frame where the rotor lies between principal axes of equal moments, which may be turned."""
+    """The frame where the rotor lies between principal axes of equal moments, which may be turned."""
     from scipy.spatial.transform import Rotation
 
     g, moments = np.where(np.isin(range(3), along), body.principal_rotor, 0.0), body.moments
@@ -124,10 +121,7 @@ _OWN_ROWS = ("_motions", "_moments", "_axes", "_scale", "_momentum_scale")
 
 
 class GyrostatMotion(FreeMotion):
-    """The motion of gyrostats, or of bodies some of which are gyrostats, in closed form: see `FreeMotion`.
-
-    Bodies without a rotor are left to a `FreeMotion` of their own, with all its bits.
-    """
+    """The motion of gyrostats in closed form: see `FreeMotion`, which bodies among them without a rotor have."""
 
     _plain: FreeMotion | None
     """The motions of bodies without a rotor."""
@@ -163,7 +157,7 @@ class GyrostatMotion(FreeMotion):
         self._motions = _set_up(set_up_rows, np.concatenate(given, axis=1), MOTION)
 
     def _without_rotor(self, bodies: list[Body], rows: Any) -> FreeMotion:
-        """Returns the motions of bodies whose rotor is zero, or too weak to be seen."""
+        """The motions of bodies whose rotor is zero, or too weak to be seen."""
         bare = [Body(b.tensor, allow_unphysical=True) if b.has_rotor else b for b in bodies]
         plain = FreeMotion(bare, self._omega[rows], None, self.t0)
         plain._quaternion = self._quaternion[rows]
@@ -198,6 +192,13 @@ class GyrostatMotion(FreeMotion):
             "has a measured error of at most 8 eps (1 + s)"
         )
 
+    def jacobian(self, t: Any, by: str | Sequence[str] = (), *, axes: Any = "space") -> Floats:
+        """There is none in closed form yet, for bodies with a rotor."""
+        raise ValueError(
+            "Jacobians in closed form are for bodies without a rotor: take differences of motions with and without a "
+            "small change, such as 1e-5 of the rate"
+        )
+
     def _joined(self, own: Floats, others: Any, width: int = 1) -> Floats:
         """Joins rows of motions with a rotor and of those without, in the order of the motions."""
         if self._plain is None:
@@ -218,17 +219,17 @@ class GyrostatMotion(FreeMotion):
         return Gyration(*self._motions[:, :CONSTANTS].T)
 
     def constants(self, i: int = 0) -> Gyration:
-        """Returns the constants of the motion with rotor i."""
+        """The constants of the motion with rotor i."""
         return Gyration(*self._motions[i, :CONSTANTS].tolist())
 
     def _given(self, own: Floats, name: str) -> Any:
-        """Returns a property of all motions: these values for gyrostats, and those of the others."""
+        """A property of all motions: these values for gyrostats, and those of the others."""
         return self._shaped(self._joined(own, None if self._plain is None else getattr(self._plain, name)))
 
     # --- how exact
 
     def sensitivity(self, elapsed: Floats) -> Floats:
-        """Returns about how much the state changes per relative change of a number given, after these times."""
+        """About how much the state changes per relative change of a number given, after these times."""
         c, time = self._g, np.abs(elapsed)[None, :]
         with np.errstate(all="ignore"):  # infinities and NaN are right here, or not chosen
             # A frequency is a sum of the rates and of what the rotor adds: a change of each adds to its change.
@@ -246,12 +247,12 @@ class GyrostatMotion(FreeMotion):
         return self._joined(own.reshape(-1), self._plain.sensitivity(elapsed), elapsed.size).reshape(-1, elapsed.size)
 
     def _rates(self) -> Floats:
-        """Returns the rates at the start in the axes of the rotors."""
+        """The rates at the start in the axes of the rotors."""
         rates: Floats = np.einsum("ni,nij->nj", self._omega[self._own], self._axes)
         return rates
 
     def _along(self) -> Floats:
-        """Returns the momenta of the rotors along their axes."""
+        """The momenta of the rotors along their axes."""
         along: Floats = np.einsum("ni,ni->n", self._rotor[self._own], self._axes[:, :, 2])
         return along
 
@@ -280,10 +281,7 @@ class GyrostatMotion(FreeMotion):
 
     @property
     def mean_precession_rate(self) -> Any:
-        """The mean rate at which the rotor's axis precesses about the angular momentum, rad/s.
-
-        In a steady rotation it is |w|, on the separatrix the limit that the motion approaches.
-        """
+        """The mean precession rate of the rotor's axis, rad/s; |w| if steady, on the separatrix its limit."""
         return self._given(self._g.precession * self._scale, "mean_precession_rate")
 
     @property
@@ -298,13 +296,10 @@ class GyrostatMotion(FreeMotion):
 
     @property
     def modulus(self) -> Any:
-        """It is not defined for gyrostats."""
+        """It is not defined for gyrostats, nor is `complementary_modulus`."""
         raise self._undefined("the modulus", "separatrix_distance says how near the separatrix is")
 
-    @property
-    def complementary_modulus(self) -> Any:
-        """It is not defined for gyrostats."""
-        raise self._undefined("the complementary modulus", "separatrix_distance says how near the separatrix is")
+    complementary_modulus = modulus
 
     @property
     def separatrix_distance(self) -> Any:
@@ -324,7 +319,7 @@ class GyrostatMotion(FreeMotion):
         raise self._undefined("flip_times", "look for a change of sign in at(t).momentum")
 
     def nutation(self, axis: Axis | None = None) -> Nutation:
-        """Returns the angle between the rotor's axis and the angular momentum: least, mean over time, greatest.
+        """The angle between the rotor's axis and the angular momentum: least, mean over time, greatest.
 
         The axis points in the direction of the rotor's momentum. At zero momentum the angle is NaN. Other axes
         cannot be asked for.
@@ -347,7 +342,7 @@ class GyrostatMotion(FreeMotion):
         return Nutation(*(self._shaped(x) for x in (least, mean, greatest)))
 
     def _mean_angle(self, i: int) -> float:
-        """Returns the mean angle of motion i, by the trapezoidal rule over a period: it converges fast."""
+        """The mean angle of motion i, by the trapezoidal rule over a period: it converges fast."""
         c = self._g
         if c.norm[i] == 0.0:
             return math.nan
@@ -369,21 +364,18 @@ class GyrostatMotion(FreeMotion):
     # --- curves
 
     def polhode(self, count: int = 400) -> Floats:
-        """Returns the curve of the angular velocity in body axes: `count` points, of which the last is the first.
-
-        On the separatrix it is the one branch that the motion follows, from end to end.
-        """
+        """The curve of the rate in body axes, closed by its last point; on the separatrix one branch, end to end."""
         n = _count("count", count, 2)
         own = np.array([self._curve(i, n) for i in range(len(self._motions))])
         others = None if self._plain is None else self._plain.polhode(n)
         return self._shaped(self._joined(own.reshape(-1), others, 3 * n).reshape(-1, n, 3))  # type: ignore[no-any-return]
 
     def polhodes_from(self, omega: Floats, count: int) -> Floats:
-        """Returns the polhodes of the same body from other rates, shape (rates, count, 3)."""
+        """The polhodes of the same body from other rates, shape (rates, count, 3)."""
         return FreeMotion(self._bodies[0], omega).polhode(count)
 
     def _curve(self, i: int, n: int) -> Floats:
-        """Returns the rates of motion i along its curve, at points that are closer in time where it is quicker."""
+        """The rates of motion i along its curve, at points that are closer in time where it is quicker."""
         c = self.constants(i)
         single = self._only(int(self._own[i]))
         if c.kind == STEADY:
@@ -429,7 +421,7 @@ class GyrostatMotion(FreeMotion):
         return single
 
     def _described(self) -> list[tuple[str, str]]:
-        """Returns the rows of the text of a single motion after those of its start."""
+        """The rows of the text of a single motion after those of its start."""
         return [
             ("mode", f"{self.mode}, {self.separatrix_distance:.3g} from the separatrix"),
             ("period", f"{self.period:.8g} s in the body, precession {self.precession_period:.8g} s"),

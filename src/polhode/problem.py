@@ -23,7 +23,7 @@ wrong without a word from 1e60 on, and most below 1e-150."""
 
 
 NO_STATE: Floats = np.empty(0)
-"""What a torque carries that carries nothing."""
+"""The carried state of a torque that carries nothing."""
 NO_STATE.flags.writeable = False
 
 
@@ -39,7 +39,7 @@ def frozen(kind: type[T], fields: dict[str, Any]) -> T:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is asked: a body, the torque on it, its state at the start, the span of time, and the output."""
+    """The problem to solve: a body, the torque on it, its initial state, the time span, and the output."""
 
     body: Body
     torque: Torque
@@ -100,13 +100,13 @@ class Problem:
         return self.body.rate(self.momentum_start)
 
     def replace(self, **changed: Any) -> Problem:
-        """Returns the same problem with other values; quicker than `dataclasses.replace`, as every call does it."""
+        """A copy with changed fields; faster than `dataclasses.replace`."""
         if "momentum_start" in changed or "body" in changed:  # another start, of which nothing was given
             changed.setdefault("omega_given", None)
         return frozen(Problem, self.__dict__ | changed)
 
     def starting(self, omega: Any, attitude: Any = None, state: Any = None, torque: Torque | None = None) -> Problem:
-        """Returns the same problem from another start, which is checked, maybe with another torque."""
+        """A copy with another initial state, which is checked, and another torque if one is given."""
         acting = self.torque if torque is None else torque
         q, m, w, z = _start(self.body, acting, omega, attitude, state)
         return self.replace(
@@ -114,7 +114,7 @@ class Problem:
         )  # fmt: skip
 
     def until(self, t_end: float, *, t_eval: Any = None, every: int | None = None) -> Problem:
-        """Returns the same problem with another end and other output, which are checked."""
+        """A copy with another end and other output, which are checked."""
         start, end = _span((self.t_start, t_end))
         self.torque.check_span(start, end)
         times, stride = _output(t_eval, every, start, end)
@@ -123,7 +123,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What will be done: a method, and the length of its steps."""
+    """The run to make: a method, and the length of its steps."""
 
     method: Method
     step: float
@@ -133,8 +133,7 @@ class Plan:
     torque_size: float | None = None
     """The size of the torque at the very start, from which flows choose how finely they work; None: not tried yet."""
     first_stop: float | None = None
-    """A time at which the first steps end, if that is not where the grid has one: a companion run must reach no row by
-    the same step as the run that it judges."""
+    """An extra end of a step, off the grid: a companion run must reach no row by the same step as the run it judges."""
     at_knots: bool = False
     """Whether steps end at the knots of the torque, too, where a high derivative of it jumps."""
     in_pieces: tuple[float, float] | None = None
@@ -143,11 +142,11 @@ class Plan:
     the last of each piece is shorter."""
 
     def replace(self, **changed: Any) -> Plan:
-        """Returns the same plan with other values."""
+        """A copy with changed fields."""
         return frozen(Plan, self.__dict__ | changed)
 
     def steps_in_words(self, length: float, steps: int) -> str:
-        """Returns how long steps are: as given, or on average where the motion decides it."""
+        """How long steps are: as given, or on average where the motion decides it."""
         if steps and (self.method.variable_steps or self.in_pieces is not None):
             return f"steps of {abs(length) / steps:.3g} s on average"
         return f"step {self.step:.6g} s"
@@ -155,7 +154,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Stats:
-    """What a run took."""
+    """The cost of a run."""
 
     steps: int = 0
     nfev: int = 0
@@ -211,7 +210,7 @@ def _start(body: Body, torque: Torque, omega: Any, attitude: Any, state: Any) ->
 
 
 def checked_state(torque: Torque, state: Any, omega: Floats) -> Floats:
-    """Returns the numbers that a torque carries at the start, as a user gave them: a row, or a dictionary by name.
+    """The numbers that a torque carries at the start, as a user gave them: a row, or a dictionary by name.
 
     Where none are given, a torque may know them from the rate.
     """
@@ -250,7 +249,7 @@ def _span(t_span: Any) -> tuple[float, float]:
 
 
 def _output(t_eval: Any, every: int | None, t0: float, t1: float) -> tuple[Floats | None, int | None]:
-    """Returns the listed times, or the number of steps between rows."""
+    """The listed times, or the number of steps between rows."""
     if t_eval is None:
         return None, _check.count("every", 1 if every is None else every, " of steps")
     if every is not None:

@@ -67,7 +67,8 @@ def agrees(log: Any, case: CheckCase, **options: Any) -> bool:
     """
     import numpy as np
 
-    from polhode.referee.conventions import angles, quaternions_of, rates
+    from polhode._arrays import angles
+    from polhode.referee.conventions import quaternions_of, rates
     from polhode.referee.judge import check
     from polhode.referee.reading import read_log
     from polhode.referee.verdict import ATTITUDE_TOLERANCE, RATE_TOLERANCE

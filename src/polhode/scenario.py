@@ -1,57 +1,8 @@
 """Scenario files: a run written down in TOML.
 
-    title = "A fast top"                # optional
-    epoch = "2026-01-31T12:00:00"       # optional: the instant of t = 0, kept in the result,
-    time_system = "UTC"                 # in UTC (if nothing is said), TAI, TT, TDB or GPS
-
-    [body]                              # one of moments, tensor, name
-    moments = [5.0, 5.0, 1.0]           # kg m^2
-    rotor = [0.0, 0.0, 0.2]             # optional: a constant internal angular momentum in body axes, kg m^2/s
-    wheels_locked = true                # optional: they contain the spin inertias of the wheels and rings of [torque]
-
-    [initial]                           # one of omega, omega_deg, momentum
-    omega = [0.0, 0.0, 50.0]            # rad/s, in body axes
-    rotation_vector = [0.3, 0.0, 0.0]   # at most one of quaternion, matrix, rotation_vector(_deg), mrp, and
-                                        # euler(_deg) = {sequence = "ZYX", angles = [10, 20, 30]}
-    state = [0.1]                       # the numbers that torques carry, if they do: a list, or a table by their names
-
-    [torque]                            # optional; `polhode torques` lists the models
-    model = "HeavyTop"                  # or "file.py:function", with parameters = [...]; compiled = false: as it is
-    weight = 20.0
-    scale = 0.5                         # optional, for every model: times a number,
-    during = [0.0, 5.0]                 # and only between these times; [[torque]] tables, several, are a sum
-
-    [run]
-    t_span = [0.0, 10.0]                # s
-    step = 1e-3                         # or rtol = 1e-9, the error of the answer: then method may be left out
-    method = "MR2"                      # `polhode methods` lists them
-    samples = 1000                      # at most one of every, t_eval, samples
-
-    [[event]]                           # optional, any number of them: a quantity passes a value
-    quantity = "pointing_angle_deg(z, [0, 0, 1])"   # or function = "file.py:g", a zero of g(t, q, w)
-    value = 30.0
-    direction = 1                       # 1: rising, -1: falling, 0: both
-    terminal = true                     # the run ends there
-
-    [output]                            # optional
-    file = "fast_top.nc"                # or .csv, .parquet
-    formats = ["csv"]                   # the same result once more, as a table, under the same name
-    plot = true
-    quantities = ["euler_deg(ZXZ)", "pointing_angle_deg(z, [0, 0, 1])"]  # each a panel of the plot, columns of tables
-
-    [ensemble]                          # optional: many bodies; the tables above describe the nominal one
-    count = 1000
-    seed = 1                            # the sample of body k depends on the seed and on k, not on the count
-    omega = {kind = "Normal", sd = 0.1} # for moments, rotor, omega, attitude, parameters, state: a distribution of
-    attitude = {kind = "Attitude", sd = 0.05}   # polhode.samples, around the nominal value unless another mean is
-                                        # given; of a sum of torques, parameters are those of one part:
-                                        # {part = "control", kind = ...}
-    reduce.rate = "omega.mean(body)"    # optional: reductions to keep, as written with `polhode.quantity`
-    reduce.worst = "energy_error.max(time).quantile(0.99, body)"
-    reduce.lean = "pointing_angle_deg(z, [0, 0, 1]).max(time)"
-
-docs/reference/scenario.md lists every key. Unknown keys are errors everywhere. Messages begin with the path of the key
-they are about.
+The classes below are its tables, and their fields its keys: [body], [initial], [torque], [run], [[event]], [output] and
+[ensemble]. `polhode new` writes one to begin with, examples/ has many, and docs/reference/scenario.md lists every key.
+Unknown keys are errors everywhere. Messages begin with the path of the key they are about.
 
 A scenario can name a Python file of your own, "file.py:function". To load the scenario executes that file, like any
 script: run only scenarios that you trust. The file is executed last, when everything else has been checked, and only
@@ -77,13 +28,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from polhode._interrupts import keeping
 from polhode._simulate import checked_arguments, is_auto, simulate
 from polhode._watch import Event
 from polhode.attitudes import NAMES, check_sequence, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.quat import multiply, to_space, turn
 from polhode.core.types import Quat
-from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
+from polhode.environment.field import Field as MagneticField
+from polhode.integration.loop import Progress, SimulationInterrupted
 from polhode.io.epochs import Instant
 from polhode.io.netcdf import LARGEST_BYTES
 from polhode.io.tables import FORMATS, check_format
@@ -105,14 +58,10 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1_000_000
 """A longer file is refused before it is parsed: no scenario is that long."""
-
 MOST_ROWS = 50_000_000
 """More output than this (about 3 GB) is more likely a mistake than intended."""
-
-
 MOST_PROBLEMS = 20
 """Problems listed for one file; more are only counted."""
-
 _DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){20}""")
 """Matches a dotted key of more than twenty parts. The parser's memory grows with the square of their number."""
 
@@ -131,7 +80,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     def given(self, *names: str) -> list[str]:
-        """Returns those of these keys that the file has."""
+        """Those of these keys that the file has."""
         return [name for name in names if name in self.model_fields_set]
 
     def one_of(self, *names: str, optional: bool = False) -> None:
@@ -232,7 +181,7 @@ class _Initial(_Table):
         return self.omega or _radians(self.omega_deg or ())
 
     def attitude(self) -> Quat | Matrix | None:
-        """Returns the attitude for `simulate`, without SciPy, whose rotations take most of a second to import."""
+        """The attitude for `simulate`, without SciPy, whose rotations take most of a second to import."""
         if self.euler_deg:
             return self.euler_deg.quaternion(degrees=True)
         if self.euler:
@@ -531,7 +480,7 @@ class Scenario:
         return plan_ensemble(**self._of_many(), store=store, executor=executor)
 
     def _of_many(self) -> dict[str, Any]:
-        """Returns the arguments that `ensemble` and `plan_ensemble` have in common."""
+        """The arguments that `ensemble` and `plan_ensemble` have in common."""
         assert self.many is not None
         drawn = {"count": self.many.count, "seed": self.many.seed, **self.many.drawn}
         more = {"events": self.events or None, "reduce": self.many.reduce or None}
@@ -541,15 +490,16 @@ class Scenario:
         self, progress: Progress | None = None, on_compile: Callable[[], None] | None = None
     ) -> Solution:  # fmt: skip
         """Runs the scenario; the arguments, and what is raised, are those of `polhode.simulate`."""
-        try:
-            given = {**self.arguments(), "events": self.events or None}
+        given = {**self.arguments(), "events": self.events or None}
+
+        def kept(raised: BaseException) -> Solution | None:
+            return self._labelled(part) if isinstance(part := getattr(raised, "solution", None), Solution) else None
+
+        with keeping(SimulationInterrupted, kept):
             return self._labelled(simulate(**given, progress=progress, on_compile=on_compile))
-        except (SimulationFailed, SimulationInterrupted) as stopped:
-            stopped.solution = self._labelled(stopped.solution)
-            raise
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments for `polhode.simulate`."""
+        """The arguments for `polhode.simulate`."""
         names = ("body", "torque", "omega", "attitude", "t_span", "step", "rtol", "method", "every", "t_eval", "state")
         return {name: getattr(self, name) for name in names}
 
@@ -599,6 +549,13 @@ class Draft:
         named += [table.function for table in self.tables.event if table.function is not None]
         return list(dict.fromkeys(name.rpartition(":")[0] for name in named))
 
+    @property
+    def files(self) -> list[str]:
+        """All files that the scenario names, relative to its folder: Python files, and those of tables."""
+        settings = [table.model_extra or {} for table in self.tables.torques.values()]
+        tables = [x for one in settings for x in (one, *_listed_tables(one.get("parameters", ())))]
+        return [*self.python_files, *dict.fromkeys(str(x["file"]) for x in tables if "file" in x)]
+
     def scenario(self) -> Scenario:
         """Returns the scenario with its torque; executes the Python file that it may name."""
         path, tables = self.checked.path, self.tables.torques
@@ -642,7 +599,7 @@ def _problems_of(path: Path) -> Iterator[None]:
 
 
 def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
-    """Returns the scenario, without a torque if that is in a Python file."""
+    """The scenario, without a torque if that is in a Python file."""
     whole = _checked("body", file.body.body)
     named = None if file.run.method is None or is_auto(file.run.method) else file.run.method
     method = None if named is None else _checked("run.method", lambda: find_method(named))
@@ -717,7 +674,7 @@ def _scenario(path: Path, file: _File, trust: bool, in_parts: bool) -> Scenario:
 
 
 def _simulated(file: _File, body: Body, acting: Torque) -> Body:
-    """Returns the body for `simulate`: without the spin inertias of what spins in it, if the file has it with them."""
+    """The body for `simulate`: without the spin inertias of what spins in it, if the file has it with them."""
     return _checked("body.wheels_locked", lambda: acting.carrier(body)) if file.body.wheels_locked else body
 
 
@@ -765,7 +722,7 @@ def _many(table: _Ensemble, nominal: Scenario) -> Many:
 
 
 def _state_at_start(nominal: Scenario) -> list[float]:
-    """Returns the numbers that the torque carries at the start of the nominal body."""
+    """The numbers that the torque carries at the start of the nominal body."""
     import numpy as np
 
     from polhode.problem import checked_state
@@ -790,7 +747,7 @@ def _distribution(key: str, table: _Drawn, centre: Any) -> Any:
 
 
 def _quantity(text: str) -> Quantity:
-    """Returns the quantity written as `omega.quantile([0.1, 0.9], body)`: as in Python, without the quotes."""
+    """The quantity written as `omega.quantile([0.1, 0.9], body)`: as in Python, without the quotes."""
     from polhode.ensembles.reduce import quantity
 
     name, *calls = re.split(r"\.(?=[a-z])", text.replace(" ", ""))
@@ -816,7 +773,7 @@ REDUCTIONS = ("mean", "std", "cov", "min", "max", "quantile", "histogram", "last
 
 
 def _checked(key: str, make: Callable[[], Any]) -> Any:
-    """Returns what `make` returns; its errors become problems of this key."""
+    """What `make` returns; its errors become problems of this key."""
     try:
         return make()
     except (ValueError, TypeError) as problem:
@@ -829,7 +786,7 @@ def _checked(key: str, make: Callable[[], Any]) -> Any:
 def _sum(
     tables: dict[str, _Torque], directory: Path, trust: bool, from_file: Callable[[str, _Torque], Torque]
 ) -> Torque:
-    """Returns the sum of the torques in these tables; `from_file` makes those that are in Python files."""
+    """The sum of the torques in these tables; `from_file` makes those that are in Python files."""
     total: Torque = Free()
     for key, table in tables.items():
         acting = from_file(key, table) if table.is_file else _torque(key, table, directory, trust)
@@ -838,7 +795,7 @@ def _sum(
 
 
 def _limited(key: str, table: _Torque, acting: Torque) -> Torque:
-    """Returns the torque times its scale, for the time during which it acts."""
+    """The torque times its scale, for the time during which it acts."""
     if table.scale is not None:
         acting = table.scale * acting
     if (during := table.during) is not None:
@@ -849,15 +806,23 @@ def _limited(key: str, table: _Torque, acting: Torque) -> Torque:
 def _torque(key: str, table: _Torque, directory: Path, trust: bool) -> Torque:
     model = _checked(f"{key}.model", lambda: find_torque(table.model))
     settings = dict(table.model_extra or {})
-    if model is Table and "file" in settings:
-        if both := settings.keys() & {"t", "values"}:
-            raise _Problems(f"{key}: give either file or {' and '.join(sorted(both))}, not both")
-        settings |= _columns(key, settings.pop("file"), directory, trust)
+    if model is Table:
+        settings = _with_columns(key, settings, directory, trust)
     return _checked(key, lambda: _validated(model, settings, key))  # type: ignore[no-any-return]
 
 
+def _with_columns(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> dict[str, Any]:
+    """Returns the settings of a table with times and values in place of the file that has them."""
+    if "file" not in settings:
+        return settings
+    if both := settings.keys() & {"t", "values"}:
+        raise _Problems(f"{key}: give either file or {' and '.join(sorted(both))}, not both")
+    rest = {name: value for name, value in settings.items() if name != "file"}
+    return rest | _columns(key, settings["file"], directory, trust)
+
+
 def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any]:
-    """Returns times and values from a text file, which lies beside the scenario or below."""
+    """Times and values from a text file, which lies beside the scenario or below."""
     if not isinstance(name, str) or not name.isprintable():
         raise _Problems(f"{key}.file: {name!r} must be the name of a file, such as 'torque.csv'")
     path = directory / name
@@ -874,7 +839,7 @@ def _columns(key: str, name: Any, directory: Path, trust: bool) -> dict[str, Any
 
 
 def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[Path, str]:
-    """Returns a Python file and the name of a function in it, checked as far as possible without executing it."""
+    """A Python file and the name of a function in it, checked as far as possible without executing it."""
     file, _, name = text.rpartition(":")
     if not file.endswith(".py") or not name.isidentifier() or "\0" in file:
         raise _Problems(f"{key}: {text!r} must be like 'magnetic.py:torque_function'")
@@ -894,12 +859,12 @@ def _checked_python(key: str, text: str, directory: Path, trust: bool) -> tuple[
 
 
 def _checked_file(key: str, table: _Torque, directory: Path, trust: bool) -> tuple[Path, str]:
-    """Returns the Python file and the name of the function in it, checked as far as possible without executing it."""
+    """File and function of a torque, whose settings are checked; executes nothing."""
     settings = table.model_extra or {}
     path, name = _checked_python(f"{key}.model", table.model, directory, trust)
     if unknown := settings.keys() - set(_SETTINGS):
         raise _Problems(*(f"{key}.{k}: {_unknown(k, _SETTINGS)}" for k in sorted(unknown)))
-    _parameters(key, settings)
+    _parameters(key, settings, directory, trust)
     _is_compiled(key, settings)
     return path, name
 
@@ -912,19 +877,39 @@ def _is_compiled(key: str, settings: dict[str, Any]) -> bool:
     return _validated(bool, settings.get("compiled", True), key, "compiled")  # type: ignore[no-any-return]
 
 
-def _parameters(key: str, settings: dict[str, Any]) -> tuple[float, ...]:
-    return _validated(tuple[float, ...], settings.get("parameters", ()), key, "parameters")  # type: ignore[no-any-return]
+def _parameters(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> tuple[Any, ...]:
+    """Returns the parameters of a function: numbers, and the tables and fields that are written among them."""
+    given = settings.get("parameters", ())
+    tables = _listed_tables(given)
+    plain = [0.0 if isinstance(x, dict) else x for x in given] if tables else given
+    numbers: tuple[float, ...] = _validated(tuple[float, ...], plain, key, "parameters")
+    if not tables:
+        return numbers
+    return tuple(
+        _table_or_field(f"{key}.parameters[{k}]", x, directory, trust) if isinstance(x, dict) else numbers[k]
+        for k, x in enumerate(given)
+    )
+
+
+def _listed_tables(given: Any) -> list[dict[str, Any]]:
+    """Returns the tables of the file that stand among parameters."""
+    return [x for x in given if isinstance(x, dict)] if isinstance(given, list | tuple) else []
+
+
+def _table_or_field(key: str, settings: dict[str, Any], directory: Path, trust: bool) -> Table | MagneticField:
+    """Returns the table of vectors, or the field of `polhode.environment`, that a table of the file describes."""
+    if str(settings.get("model", "Table")).lower() != "table":
+        return _checked(key, lambda: MagneticField.given(key, settings))  # type: ignore[no-any-return]
+    rest = _with_columns(key, {k: v for k, v in settings.items() if k != "model"}, directory, trust)
+    return _checked(key, lambda: _validated(Table, rest, key))  # type: ignore[no-any-return]
 
 
 def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, modules: dict[Path, Any]) -> Torque:
-    """Returns the torque made from a function in a Python file of the user's, which is executed like any script.
-
-    A file that several torques name is executed for the first of them; `modules` has those that were.
-    """
+    """The torque of a function in a Python file, which is executed once for all: `modules` has those that were."""
     path, name = _checked_file(key, table, directory, trust)
     settings = table.model_extra or {}
     found = _found(f"{key}.model", path, name, modules)
-    values = _parameters(key, settings)
+    values = _parameters(key, settings, directory, trust)
     if isinstance(found, Torque) and "compiled" in settings:
         raise _Problems(f"{key}.compiled: {name} is a torque already: say it there, as in @torque(compiled=False)")
     if isinstance(found, CustomTorque):
@@ -936,7 +921,7 @@ def _torque_from_file(key: str, table: _Torque, directory: Path, trust: bool, mo
 
 
 def _found(key: str, path: Path, name: str, modules: dict[Path, Any]) -> Any:
-    """Returns what has this name in a Python file, which is executed if it was not before."""
+    """What has this name in a Python file, which is executed if it was not before."""
     if path not in modules:
         modules[path] = _module(key, path)
     found = getattr(modules[path], name, None)
@@ -963,7 +948,7 @@ def _module(key: str, path: Path) -> Any:
 
 
 def _last_line(problem: BaseException, path: Path) -> int | None:
-    """Returns the line of the file at which an exception passed through it."""
+    """The line of the file at which an exception passed through it."""
     line, trace = None, problem.__traceback__
     while trace:
         if trace.tb_frame.f_code.co_filename == str(path):
@@ -976,7 +961,7 @@ def _last_line(problem: BaseException, path: Path) -> int | None:
 
 
 def _numbered(tables: Sequence[_Event]) -> list[tuple[str, _Event]]:
-    """Returns the tables of events with the names that they have in messages."""
+    """The tables of events with the names that they have in messages."""
     return [(f"event[{k}]", table) for k, table in enumerate(tables)]
 
 
@@ -1030,7 +1015,7 @@ class Watched:
     component: int | None
 
     def function(self, value: float, state_names: Sequence[str]) -> Callable[..., Any]:
-        """Returns g(t, q, w), or g(t, q, w, z), which is zero where the number has this value."""
+        """G(t, q, w), or g(t, q, w, z), which is zero where the number has this value."""
         import numpy as np
 
         if self.kind == "state":
@@ -1061,7 +1046,7 @@ class Watched:
 
 
 def _event(key: str, table: _Event, acting: Torque) -> Event:
-    """Returns the event of a table that names a quantity."""
+    """The event of a table that names a quantity."""
     assert table.quantity is not None
     seen = watched(table.quantity, table.component)
     function = _checked(key, lambda: seen.function(table.value, acting.state_names))
@@ -1070,7 +1055,7 @@ def _event(key: str, table: _Event, acting: Torque) -> Event:
 
 
 def _event_from_file(key: str, table: _Event, directory: Path, trust: bool, modules: dict[Path, Any]) -> Event:
-    """Returns the event made of a function in a Python file of the user's, which is executed like any script."""
+    """The event made of a function in a Python file of the user's, which is executed like any script."""
     assert table.function is not None
     path, name = _checked_python(f"{key}.function", table.function, directory, trust)
     found = _found(f"{key}.function", path, name, modules)
@@ -1150,7 +1135,7 @@ def _validated(kind: Any, tree: Any, *where: str) -> Any:
 
 
 def _listed(kind: Any, tree: Any, details: list[Any], where: tuple[str, ...]) -> list[str]:
-    """Returns pydantic's errors as plain sentences. A misspelt key is one problem, not an unknown and a missing one."""
+    """Pydantic's errors as plain sentences. A misspelt key is one problem, not an unknown and a missing one."""
     found: dict[str, list[str]] = {}
     unknown = [e for e in details if e["type"] in ("extra_forbidden", "unexpected_keyword_argument")]
     others = [e for e in details if e not in unknown]
@@ -1170,7 +1155,7 @@ def _listed(kind: Any, tree: Any, details: list[Any], where: tuple[str, ...]) ->
 
 
 def _real(e: Any, tree: Any) -> tuple[Any, ...]:
-    """Returns the part of an error's location that exists in the file; pydantic adds the alternatives of a union."""
+    """The part of an error's location that exists in the file; pydantic adds the alternatives of a union."""
     real: list[Any] = []
     for i, key in enumerate(e["loc"]):
         try:
@@ -1199,7 +1184,7 @@ def _unknown(key: str, known: list[str]) -> str:
 
 
 def _dotted(loc: Sequence[Any]) -> str:
-    """Returns ('body', 'moments', 1) as body.moments[1]."""
+    """('body', 'moments', 1) as body.moments[1]."""
     return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in loc).removeprefix(".")
 
 
@@ -1226,6 +1211,6 @@ def _complaint(e: Any) -> str:
 
 
 def _shortened(value: Any) -> str:
-    """Returns the value as it might be written in the file."""
+    """The value as it might be written in the file."""
     text = json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
     return text if len(text) <= 60 else f"{text[:56]} ..."

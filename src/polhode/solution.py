@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -35,12 +34,12 @@ from polhode.io.tables import Column, columns_of, dataframe, without_repetition,
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Plan, Problem, Stats, frozen
 from polhode.torques import Torque, checked
+from polhode.views.turning import Turning
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
-    from scipy.spatial.transform import Rotation
     from xarray import Dataset
 
     from polhode.io.ccsds_write import Written
@@ -49,21 +48,16 @@ if TYPE_CHECKING:
 
 INTERPRETED_ROWS = 20_000
 """Up to this number of rows a potential is evaluated in plain Python, which is quicker than to compile it."""
-
 FEW_ROWS = 100
 """Up to this number of rows a potential is called for one after the other: to read its code takes as long."""
-
 TURNING_ENERGY = "energy in turning axes"
 """The name of T + V - n . L, which is conserved under a potential that turns in space at the rate n."""
-
 FORMAT, FORMAT_VERSION = "polhode solution", 3
 """The name and the latest version of the file format; every file states its own. From version 2 on files have a
 checksum. Version 3 has a rotor: bodies without one are written as version 2, which earlier releases read."""
-
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file without a checksum may differ from unit length by this much. All methods stay far closer to
 it."""
-
 _NAMES = {
     "time": ("time", "s"),
     "component": ("components of a vector", ""),
@@ -86,10 +80,8 @@ _NAMES = {
     "event_state": ("numbers that the torque carries, at an event", ""),
 }
 """The long names and the units of arrays in files and tables."""
-
 VECTORS = ("quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum")
 """The arrays that have several columns in tables, with w, x, y, z or x, y, z behind their names."""
-
 _EVENT_ROWS = tuple(name for name in _NAMES if name.startswith("event"))
 
 SOLUTION_ARRAYS = ("time", "quaternion", "momentum", "potential_energy", "state", *_EVENT_ROWS)
@@ -106,7 +98,7 @@ def blaming_potential(torque: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution(WithAttitudes):
+class Solution(WithAttitudes, Turning):
     """A motion: `t`, `attitude`, `omega` and what follows from them.
 
     All arrays have one row for each output time. Components are in the user's body axes unless a name says `spatial`.
@@ -125,11 +117,11 @@ class Solution(WithAttitudes):
     """
 
     problem: Problem
-    """What was asked: body, torque, start, span and output."""
+    """The problem: body, torque, initial state, time span and output."""
     plan: Plan
-    """What was done: the method and its step."""
+    """The method and its step."""
     stats: Stats
-    """What it took: steps, evaluations of the torque, seconds."""
+    """The cost: steps, torque evaluations, seconds."""
     t: Floats
     quaternion: Floats
     """The attitude from body to space, scalar first, as computed: its norm shows the accumulated round-off, unless the
@@ -139,7 +131,7 @@ class Solution(WithAttitudes):
     status: Status
     """How the run ended; 0 is good news."""
     message: str
-    """The same in a sentence."""
+    """How the run ended, in a sentence."""
     t_last: float
     """The last time that was reached; later than `t[-1]` if no output was due there."""
     last_quaternion: Floats
@@ -149,7 +141,7 @@ class Solution(WithAttitudes):
     state: Floats = field(default_factory=lambda: np.empty((0, 0)))
     """The numbers that the torque carries, one row for each output time; `state_names` has their names."""
     last_state: Floats = field(default_factory=lambda: NO_STATE)
-    """The same at the end of the run."""
+    """The numbers that the torque carries, at the end of the run."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Anything else to be saved with the solution, as JSON."""
     saved_potential: Floats | None = None
@@ -202,7 +194,7 @@ class Solution(WithAttitudes):
         return self.plan.step
 
     def at(self, t: Any) -> Solution:
-        """Returns the motion with rows at other times: any times within the span of the run, in any order.
+        """The motion with rows at other times: any times within the span of the run, in any order.
 
         Each is reached from the last row before it with the method and the step of the run, so its error is that of
         the run. The cost is a step for each time if every step is a row, else all steps from that row on.
@@ -214,20 +206,13 @@ class Solution(WithAttitudes):
     # --- what follows from the states
 
     def having(self, **changed: Any) -> Solution:
-        """Returns the same motion with other remarks on it; quicker than `dataclasses.replace`, as many calls do it."""
+        """A copy with changed fields; faster than `dataclasses.replace`."""
         return frozen(Solution, self.__dict__ | changed)
 
     @cached_property
     def omega(self) -> Floats:
         """The angular velocity in body axes, rad/s."""
         return self.body.rate(self.momentum)
-
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The rotation from body to space axes."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
 
     @cached_property
     def spatial_momentum(self) -> Floats:
@@ -264,7 +249,7 @@ class Solution(WithAttitudes):
         return self.kinetic_energy + self.potential_energy
 
     def torque_of(self, part: str | int | None = None) -> Floats:
-        """Returns the torque on the body in each row, in body axes, in N m, (rows, 3): all of it, or one part of a sum.
+        """The torque on the body in each row, in body axes, in N m, (rows, 3): all of it, or one part of a sum.
 
         A part is named as in `solution.torque.parts`, or by its number from 0 on. At the time of a jump it is the
         torque after it.
@@ -295,12 +280,12 @@ class Solution(WithAttitudes):
         return apply_by_blocks(block, self.t, self.quaternion, self.omega, states)
 
     def _name_of_part(self, part: str | int) -> str:
-        """Returns the name under which a part of the torque is found."""
+        """The name under which a part of the torque is found."""
         wanted = self._part(part)
         return next(name for name, one in self.torque.parts.items() if one is wanted)
 
     def _part(self, part: str | int) -> Torque:
-        """Returns a part of the torque."""
+        """A part of the torque."""
         parts = self.torque.parts
         if isinstance(part, str):
             return parts[part] if part in parts else parts[_check.choice("part of the torque", part, parts)]
@@ -447,37 +432,10 @@ class Solution(WithAttitudes):
         figure = draw(self, read_quantities(quantities), names, degrees=degrees)
         return finished(figure, *([] if path is None else [path]))
 
-    def animate(
-        self, path: str | os.PathLike[str], *, t_span: tuple[float, float] | None = None, seconds: float = 8.0,
-        fps: int = 15, overwrite: bool = False,
-    ) -> Path:  # fmt: skip
-        """Writes a moving picture of the turning body, as GIF or MP4 by the ending of the name, and returns its place.
-
-        It lasts `seconds`, in which the time goes through `t_span`; by default that is all times, or
-        their first part if the body would turn so far between frames that it seemed to jump. MP4 needs ffmpeg.
-        """
+    def _run(self, t_span: Any, name: str | None = None) -> Any:
         from polhode.views.page_data import SolutionRun
-        from polhode.views.plot_moving import animate
 
-        run = SolutionRun(self, t_span)
-        return animate(run, path, is_span_given=t_span is not None, seconds=seconds, fps=fps, overwrite=overwrite)
-
-    def view(
-        self, path: str | os.PathLike[str] | None = None, *, t_span: tuple[float, float] | None = None,
-        name: str | None = None, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume",
-        points: Any = None, pointing: Any = None,
-    ) -> Any:  # fmt: skip
-        """Shows the motion turning, with its curves: in a notebook as a widget, else in the browser.
-
-        With a path the page is written there instead, as one HTML file that needs no network. `polhode.view` has the
-        other arguments, and shows several motions side by side.
-        """
-        from polhode.views.page_data import SolutionRun
-        from polhode.views.page_show import made_page, shown
-
-        run = SolutionRun(self, t_span, name)
-        page = made_page([run], title=title, mesh=mesh, mesh_centre=mesh_centre, points=points, pointing=pointing)
-        return shown(page, path)
+        return SolutionRun(self, t_span, name)
 
     def __repr__(self) -> str:
         return "\n".join(["Solution", *(f"  {name:<9} {value}" for name, value in self._summary())])
@@ -493,7 +451,7 @@ class Solution(WithAttitudes):
         return self.plan.steps_in_words(self.t_last - self.problem.t_start, self.stats.steps)
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Returns the lines of a short description, which must cost little."""
+        """The lines of a short description, which must cost little."""
         steps = self.stats.steps
         rows = f"{self.t.size:,} row{'' if self.t.size == 1 else 's'}"
         return [
@@ -507,7 +465,7 @@ class Solution(WithAttitudes):
         ]
 
     def drift(self) -> tuple[str, float]:
-        """Returns what the last row has least conserved of all that should be, and its relative change.
+        """What the last row has least conserved of all that should be, and its relative change.
 
         It is `invariant_errors` of one row, in little time, but relative to the larger of start and end: a body may
         have begun nearly at rest.
@@ -539,7 +497,7 @@ class Solution(WithAttitudes):
         return worst, known.get(worst, 0.0)
 
     def _worst(self) -> str:
-        """Returns the largest errors, or those in the last row where there are many rows."""
+        """The largest errors, or those in the last row where there are many rows."""
         seen, when = self, "largest"
         if self.t.size == 0:
             return "none, without rows"
@@ -558,7 +516,7 @@ class Solution(WithAttitudes):
     # --- files and tables
 
     def to_xarray(self, *, quantities: str | Sequence[str] = ()) -> Dataset:
-        """Returns everything as an xarray Dataset, with units.
+        """Everything as an xarray Dataset, with units.
 
         It has the `quantities` as well, under the names by which they are asked for: "euler(ZYX)", "euler_deg(ZYX)",
         "mrp", "mrp(shadow)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])".
@@ -577,7 +535,7 @@ class Solution(WithAttitudes):
         return Dataset(variables, coordinates, self._attributes())
 
     def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
-        """Returns the motion as a pandas DataFrame with one row for each time.
+        """The motion as a pandas DataFrame with one row for each time.
 
         Vectors have a column for each component, such as `omega_x`, and what the torque carries has its own names.
         `df.attrs` has `units` and `long_names`, by column, and what is known of the run. The `quantities` are those of
@@ -608,7 +566,7 @@ class Solution(WithAttitudes):
         write_parquet(path, kept._columns(quantities), kept._attributes(), overwrite=overwrite)
 
     def _columns(self, quantities: str | Sequence[str]) -> list[Column]:
-        """Returns the columns of tables with one row for each time."""
+        """The columns of tables with one row for each time."""
         rows: dict[str, Any] = {"time": self.t, "quaternion": self.quaternion}
         rows |= {name: getattr(self, name) for name in ("omega", "momentum", "spatial_omega", "spatial_momentum")}
         rows["kinetic_energy"] = self.kinetic_energy
@@ -650,7 +608,7 @@ class Solution(WithAttitudes):
             raise netcdf.TooLarge(f"{problem}: save fewer rows, with every= or t_eval=") from None
 
     def with_known_potential(self) -> Solution:
-        """Returns this solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
+        """This solution, or one whose potential energies are NaN, with a warning, if they cannot be had."""
         if not self._has_potential:
             return self
         try:
@@ -673,7 +631,7 @@ class Solution(WithAttitudes):
         return None if stored is None else Instant.read(stored["time"], stored["system"])
 
     def with_epoch(self, epoch: Any, time_system: str = "UTC") -> Solution:
-        """Returns the solution with the instant of t = 0: a text such as '2026-01-31T12:00:00', or a Time of astropy.
+        """The solution with the instant of t = 0: a text such as '2026-01-31T12:00:00', or a Time of astropy.
 
         The time system is UTC, TAI, TT, TDB or GPS. Files keep the epoch.
         """
@@ -697,10 +655,10 @@ class Solution(WithAttitudes):
         more rows than a segment has. `epoch` is the instant of t = 0, in `time_system`, if it was not stored by
         `with_epoch`.
         """
-        from polhode.io.ccsds_write import write_aem
+        from polhode.io.ccsds_write import write_history
 
-        return write_aem(
-            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+        return write_history(
+            "AEM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
             frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 
@@ -715,10 +673,10 @@ class Solution(WithAttitudes):
         All is as for `to_aem`, but that times are seconds from the epoch, and that an ACM cannot say how to
         interpolate: the interpolation for which rows are chosen stands among its comments. `read_aem` reads it.
         """
-        from polhode.io.ccsds_write import write_acm
+        from polhode.io.ccsds_write import write_history
 
-        return write_acm(
-            self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
+        return write_history(
+            "ACM", self, path, object_name=object_name, object_id=object_id, epoch=epoch, time_system=time_system,
             frames=frames, tolerance=tolerance, interpolation=interpolation, originator=originator, overwrite=overwrite,
         )  # fmt: skip
 
@@ -727,10 +685,7 @@ class Solution(WithAttitudes):
         epoch: Any = None, time_system: str | None = None, frames: tuple[str, str] = ("EME2000", "SC_BODY_1"),
         originator: str = "POLHODE", overwrite: bool = False,
     ) -> None:  # fmt: skip
-        """Writes attitude, rate and inertia tensor at one time as an APM, a CCSDS file of version 2.0.
-
-        The time `t` is the end of the run if none is given; the rest is as for `to_aem`.
-        """
+        """Writes attitude, rate and inertia tensor at a time, or the end, as a CCSDS APM 2.0; else as `to_aem`."""
         from polhode.io.ccsds_write import write_apm
 
         write_apm(
@@ -765,7 +720,7 @@ class Solution(WithAttitudes):
         return solution_of(path, netcdf.read(path, SOLUTION_ARRAYS), torque)
 
     def _table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """Returns dimensions and values of what is written to files, by name."""
+        """Dimensions and values of what is written to files, by name."""
         vectors = ("time", "component")
         table: dict[str, tuple[tuple[str, ...], Any]] = {
             "time": (("time",), self.t),
@@ -784,7 +739,7 @@ class Solution(WithAttitudes):
         return table | self._event_table()
 
     def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any]]:
-        """Returns the rows of all events, one event after the other; nothing if no event happened."""
+        """The rows of all events, one event after the other; nothing if no event happened."""
         rows = [e.t.size for e in self.events]
         if sum(rows) == 0:
             return {}
@@ -804,7 +759,7 @@ class Solution(WithAttitudes):
         return table
 
     def _attributes(self) -> dict[str, Any]:
-        """Returns everything but the arrays, as text and numbers."""
+        """Everything but the arrays, as text and numbers."""
         problem, plan, stats = self.problem, self.plan, self.stats
         optional: dict[str, Any] = {"body_name": self.body.name, "every": problem.every}
         optional |= {"torque_size": plan.torque_size, "error_estimate": self.error_estimate, "rtol": self.rtol}
@@ -844,7 +799,7 @@ def assemble(
     end: tuple[float, Floats, Floats, Floats], status: Status, message: str, memory: tuple[float, ...] = (),
     **remarks: Any,
 ) -> Solution:  # fmt: skip
-    """Returns the solution that a run has made, by whatever way, or that a file has.
+    """The solution that a run has made, by whatever way, or that a file has.
 
     Rows and end are time, quaternion, momentum and carried numbers, in the user's axes. Remarks are other fields.
     """
@@ -857,7 +812,7 @@ def assemble(
 
 
 def read_quantities(texts: str | Sequence[str]) -> list[AttitudeQuantity]:
-    """Returns the quantities of attitudes that a user names; a single one need not be in a list."""
+    """The quantities of attitudes that a user names; a single one need not be in a list."""
     return [AttitudeQuantity.read(text) for text in ([texts] if isinstance(texts, str) else texts)]
 
 
@@ -865,10 +820,7 @@ def table_columns(
     rows: dict[str, Any], state_names: Sequence[str], state: Floats, quantities: Sequence[AttitudeQuantity],
     quaternion: Floats,
 ) -> list[Column]:  # fmt: skip
-    """Returns arrays of many rows as columns: those of `rows`, what the torque carries, and quantities of attitudes.
-
-    A carried number whose name another column has gets the prefix `state_`.
-    """
+    """Columns of `rows`, carried numbers (`state_` before a taken name) and quantities of attitudes."""
     parts = {3: "xyz", 4: "wxyz"}
     found = [
         column
@@ -885,7 +837,7 @@ def table_columns(
 
 
 def solution_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Solution:
-    """Returns the solution that a file holds; `path` is for messages."""
+    """The solution that a file holds; `path` is for messages."""
     from polhode.io.netcdf import BadFile
 
     if contents.attributes.get("format") != FORMAT:
@@ -923,7 +875,7 @@ def checked_contents(
 
 
 def _with_torque(solution: Solution, given: Torque, path: str | os.PathLike[str]) -> Solution:
-    """Returns a solution from a file with its torque, of which the file keeps no function."""
+    """A solution from a file with its torque, of which the file keeps no function."""
     acting = checked(given)
     if not is_same_torque(solution.torque, acting, solution.body):
         raise ValueError(
@@ -1039,7 +991,7 @@ def _rebuilt(contents: Contents) -> Solution:
 
 
 def _events_of(whole: Solution, contents: Contents) -> tuple[Solution, ...]:
-    """Returns the events of a solution, as its file has them."""
+    """The events of a solution, as its file has them."""
     names = json.loads(str(contents.attributes.get("events", "[]")))
     t = _rows("event_time", contents, ()) if "event_time" in contents.variables else np.zeros(0)
     number, q, m, z = np.zeros(0), np.zeros((0, 4)), np.zeros((0, 3)), whole.state[:0]
@@ -1076,7 +1028,7 @@ def _rows(name: str, contents: Contents, shape: tuple[int, ...]) -> Floats:
 
 
 def attributes_of(name: str) -> dict[str, str]:
-    """Returns the long name and the unit of an array in files and tables."""
+    """The long name and the unit of an array in files and tables."""
     if name.endswith("_error"):
         what = name.removesuffix("_error").replace("_", " ")
         return {"long_name": f"relative change of the {what} since the start", "units": "1"}

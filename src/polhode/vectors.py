@@ -21,7 +21,7 @@ def cross(a: Vec3, b: Vec3) -> Vec3: ...
 @overload
 def cross(a: Any, b: Any) -> Any: ...
 def cross(a: Any, b: Any) -> Any:
-    """Returns the cross product a x b.
+    """The cross product a x b.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def dot(a: Vec3, b: Vec3) -> float: ...
 @overload
 def dot(a: Any, b: Any) -> Any: ...
 def dot(a: Any, b: Any) -> Any:
-    """Returns the scalar product a . b.
+    """The scalar product a . b.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def clip(x: Vec3, low: float | Vec3, high: float | Vec3) -> Vec3: ...
 @overload
 def clip(x: Any, low: Any, high: Any) -> Any: ...
 def clip(x: Any, low: Any, high: Any) -> Any:
-    """Returns x within the limits: min(max(x, low), high), of a number or of every component of a vector.
+    """X within the limits: min(max(x, low), high), of a number or of every component of a vector.
 
     Limits are numbers, or vectors if x is one. In a torque, steps that choose their length end where a limit is
     reached: such a bend is located.
@@ -76,7 +76,7 @@ def quaternion_product(a: Quat, b: Quat) -> Quat: ...
 @overload
 def quaternion_product(a: Any, b: Any) -> Any: ...
 def quaternion_product(a: Any, b: Any) -> Any:
-    """Returns Hamilton's product a b, scalar first: the rotation b, then the rotation a.
+    """Hamilton's product a b, scalar first: the rotation b, then the rotation a.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def quaternion_conjugate(q: Quat) -> Quat: ...
 @overload
 def quaternion_conjugate(q: Any) -> Any: ...
 def quaternion_conjugate(q: Any) -> Any:
-    """Returns the conjugate (w, -x, -y, -z): of a unit quaternion, the opposite rotation.
+    """The conjugate (w, -x, -y, -z): of a unit quaternion, the opposite rotation.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def to_space(q: Quat, v: Vec3) -> Vec3: ...
 @overload
 def to_space(q: Any, v: Any) -> Any: ...
 def to_space(q: Any, v: Any) -> Any:
-    """Returns R v: takes the components of a vector from body axes to space axes.
+    """R v: takes the components of a vector from body axes to space axes.
 
     A quaternion that is not of unit length scales the result by its squared norm.
 
@@ -123,7 +123,7 @@ def to_body(q: Quat, v: Vec3) -> Vec3: ...
 @overload
 def to_body(q: Any, v: Any) -> Any: ...
 def to_body(q: Any, v: Any) -> Any:
-    """Returns R^T v: takes the components of a vector from space axes to body axes.
+    """R^T v: takes the components of a vector from space axes to body axes.
 
     A quaternion that is not of unit length scales the result by its squared norm.
 
@@ -151,10 +151,7 @@ def _is_stack(value: Any) -> bool:
 
 
 def _each(kernel: Callable[..., Any], *arguments: tuple[Any, int]) -> Any:
-    """Applies a kernel to one set of arguments, or to every set of a stack; each comes with its number of components.
-
-    The components of a single vector may be arrays themselves: polhode evaluates potentials so, many rows at once.
-    """
+    """Applies a kernel to arguments with their numbers of components: single, with arrays in them, or stacks."""
     if not any(_is_stack(value) for value, _ in arguments):
         for value, count in arguments:
             if len(value) != count:

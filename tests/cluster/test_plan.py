@@ -21,8 +21,8 @@ import xarray
 import polhode as ph
 from polhode.cluster import crew, manifest, worker
 from polhode.cluster.decide import create_arrays
+from polhode.cluster.manifest import _quantity, digest_of
 from polhode.cluster.pack import packed
-from polhode.cluster.question import _quantity, digest_of
 from polhode.cluster.store import Store
 from polhode.ensembles.accumulators import Quantiles
 from tests.cluster import tasks

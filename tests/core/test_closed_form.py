@@ -212,7 +212,7 @@ def test_one_double_past_the_edge_of_a_half_period_is_no_jump() -> None:
     inertia, omega = (0.5, 0.7, 1.0), (0.2, 0.0, 1.0)
     c = constants(inertia, omega)
     d = closed_form.direct_series(c)
-    start = closed_form._direct_third_kind(d, 1.0, 0.0)
+    start = closed_form.direct_third_kind(d, 1.0, 0.0)
     quarter = 0.5 / c.rate_high
     for ulps in range(-3, 4):
         _, _, y = closed_form.direct(c, d, start, quarter + ulps * math.ulp(quarter))

@@ -6,11 +6,11 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import polhode as ph
+from polhode._arrays import inverse, product, turn_of, vector_of
 from polhode.fitting.data import measurements
 from polhode.fitting.motion import ExactMotions
 from polhode.fitting.parameters import Sizes, Trial, parameters
-from polhode.fitting.residuals import Residuals, first_steps
-from polhode.fitting.turns import inverse, product, turn_of, vector_of, with_turned
+from polhode.fitting.residuals import Residuals, first_steps, with_turned
 
 MOMENTS, OMEGA = np.array([1.0, 2.0, 2.5]), np.array([0.3, 1.0, 0.2])
 

@@ -61,7 +61,7 @@ def broken(size: Size) -> Data:
 def test_files_and_report(tmp_path: Path) -> None:
     """One study that works, one that fails: the report has both."""
     bad = ModuleType("bad")
-    bad.TITLE, bad.CAPTION, bad.run = "A figure <that> fails", "None.", broken  # type: ignore[attr-defined]
+    bad.__doc__, bad.run = "A figure <that> fails\n\nNone.", broken  # type: ignore[attr-defined]
     told: list[str] = []
     listed = [*chosen(["khlistunova2003/fig2"]), Study("khlistunova2003", "bad", bad)]
     good, failed = reproduce(listed, tmp_path, Size.QUICK, lambda o, k, n: told.append(f"{o.study.id} {k}/{n}"))

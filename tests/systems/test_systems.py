@@ -13,7 +13,7 @@ import polhode as ph
 from polhode.compiled.derive import CannotDerive, gradient_of
 from polhode.core.bodies import philox
 from polhode.core.outside import ForcesOfC
-from polhode.systems.tolerance import estimate_of
+from polhode.systems.tolerance import share_of
 from tests.systems._problems import SITES, charged, interaction, last_state, three_bodies
 
 
@@ -314,9 +314,9 @@ def test_a_tolerance_states_an_error_that_holds(rotor: bool) -> None:
 
 
 def test_round_off_is_not_taken_for_an_error_of_high_order() -> None:
-    assert estimate_of(1e-6, 16.0) == pytest.approx(1.45e-7, rel=0.01)
-    assert estimate_of(3e-12, 16.0) == 3e-12
-    assert estimate_of(1e-6, 6.0) == 1e-6
+    assert share_of(1e-6, 16.0) == pytest.approx(0.145, rel=0.01)
+    assert share_of(3e-12, 16.0) == 1.0
+    assert share_of(1e-6, 6.0) == 1.0
 
 
 @pytest.mark.usefixtures("plain")
@@ -463,3 +463,15 @@ def test_a_heated_run_that_goes_on_has_new_random_numbers(ended: str, tmp_path: 
     v = whole.velocity[1:].reshape(len(whole.t) - 1, -1)
     apart = np.abs(v[:, None] - v[None]).max(axis=2) + np.eye(len(v))
     assert apart.min() > 1e-3
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("method", [None, "ABA104"])
+def test_a_tolerance_below_the_last_digit_is_named_and_ends_soon(method: str | None) -> None:
+    """No search goes on after steps that double precision cannot tell apart."""
+    with pytest.warns(ph.ToleranceNotReached) as said:
+        made = run(interaction(), step=None, rtol=1e-20, method=method)
+    assert str(said[0].message) == "rtol=1e-20 is below the last digit of numbers, and is taken as 1e-17"
+    assert "the tolerance 1e-17 was not reached" in str(said[1].message)
+    assert made.error_estimate < 1e-11
+    assert made.stats.steps < 100_000

@@ -7,6 +7,7 @@ from dataclasses import replace
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import polhode as ph
 from polhode.problem import Plan
@@ -16,6 +17,7 @@ from polhode.tolerance.estimate import (
     comes_near_separatrix,
     compared_rows,
     distance,
+    distances,
     estimate,
     nudged,
 )
@@ -272,3 +274,25 @@ def test_errors_are_relative_to_the_start_where_a_body_comes_to_rest() -> None:
     assert np.linalg.norm(s.omega[-1]) < 1e-12
     assert s.error_estimate is not None
     assert s.error_estimate < 1e-8
+
+
+@pytest.mark.parametrize("vectors", [1, 3])
+def test_distances_are_the_largest_angle_or_vector_over_its_scale(vectors: int) -> None:
+    """By SciPy's rotations, for some bodies of many, in some of their rows; NaN after a failure does not count."""
+    draw = np.random.default_rng(5)
+    q, w = draw.normal(size=(4, 9, 4)), draw.normal(size=(4, 9, vectors, 3))
+    q /= np.linalg.norm(q, axis=-1)[..., None]
+    rows, places = np.array([0, 3, 4, 8]), np.array([2, 0])
+    p, u = -q[places][:, rows] + 1e-3 * draw.normal(size=(2, 4, 4)), w[places][:, rows] + 1e-3
+    p /= np.linalg.norm(p, axis=-1)[..., None]
+    scale = np.array([[0.5] * vectors, [0.0] * vectors])
+    u[1, 2], u[0, 1] = math.nan, math.nan
+    found = distances(q, w, p, u, scale, rows, places)
+    angles = [
+        (Rotation.from_quat(a, scalar_first=True).inv() * Rotation.from_quat(b, scalar_first=True)).magnitude().max()
+        for a, b in zip(q[places][:, rows], p, strict=True)
+    ]
+    assert found == pytest.approx([max(angles[0], 1e-3 * math.sqrt(3.0) / 0.5), angles[1]], rel=1e-9)
+    apart = np.copy(u)
+    apart[0, 3, -1] += 0.1
+    assert distances(q, w, p, apart, scale, rows, places)[0] > 0.1 / 0.5

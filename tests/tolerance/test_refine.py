@@ -10,7 +10,22 @@ from polhode.methods import find
 from polhode.problem import Problem
 from polhode.tolerance.choice import Candidate
 from polhode.tolerance.estimate import Factors
-from polhode.tolerance.policy import POLICY, next_factor, seen_order
+from polhode.tolerance.policy import (
+    ENOUGH,
+    FAILS,
+    FINEST,
+    GROUPED,
+    POLICY,
+    STUCK,
+    TRIED,
+    Floor,
+    Refine,
+    Tries,
+    Try,
+    next_factor,
+    next_try,
+    seen_order,
+)
 from polhode.tolerance.refine import History, Search, Tried
 
 
@@ -85,10 +100,10 @@ def test_a_search_ends_soon_after_the_order_says_so() -> None:
 def test_runs_that_fail_get_more_steps_and_are_given_up_in_the_end() -> None:
     mended = Bodies([1e-3], least=300.0)
     assert mended.searched(1e-7).history.error[-1, 0] <= 1e-7
-    assert 300.0 <= mended.tried[0][-1] < 300.0 * POLICY.finer**16
+    assert 300.0 <= mended.tried[0][-1] < 300.0 * GROUPED.finer**16
     hopeless = Bodies([1e-3], least=1e12)
     hopeless.searched(1e-7)
-    assert len(hopeless.tried[0]) == POLICY.most_grouped_failures + 1
+    assert len(hopeless.tried[0]) == GROUPED.most_failures + 1
 
 
 def test_round_off_ends_a_search() -> None:
@@ -127,20 +142,55 @@ def test_before_a_body_is_given_up_its_iterations_go_on_to_round_off() -> None:
     assert search.history.error[-1, 0] == 1e-14
 
 
-@pytest.mark.parametrize(("floor", "rtol"), [(1e-15, 1e-7), (1e-10, 1e-13)])
-def test_one_body_alone_ends_as_soon_as_one_among_many(floor: float, rtol: float) -> None:
-    tried, least = list[float](), np.array([floor])
-    search = Search(PROBLEM, CANDIDATE, rtol, alone=True)
+FLOOR = Floor(1e-15, 1e-15, 1e-15)
 
-    def attempt(which: Any, level: float, to_round_off: bool) -> Tried:
-        tried.append(search.steps(level))
-        return Tried(tried[-1] ** -4.0 + least, least, least, least, np.array([True]))
 
-    search.run(attempt)
-    among = Bodies([1.0], floor=floor)
-    among.searched(rtol)
-    assert len(tried) <= len(among.tried[0]) + 1
-    assert tried[-1] <= 1.5 * among.tried[0][-1]
+def after(*errors: float, rise: float = 1.5, rtol: float = 1e-7, floor: Floor = FLOOR, **known: Any) -> Any:
+    """Returns what follows tries with these errors, each with `rise` times the steps of the one before."""
+    tries = Tries(rtol, **known)
+    for k, error in enumerate(errors):
+        tries = tries.adding(Try(100.0 * rise**k, error))
+    return next_try(POLICY, tries, 4.0, floor)
+
+
+def test_a_search_ends_at_the_tolerance_or_at_round_off() -> None:
+    assert after(9e-8) is ENOUGH
+    assert isinstance(after(2e-7), Refine)
+    out_of_reach = Floor(1e-7, 1e-7, 1e-9)
+    assert after(5e-7, floor=out_of_reach) is ENOUGH  # less than that cannot be asked for
+    assert isinstance(after(5e-6, floor=out_of_reach), Refine)
+    grown = Floor(1e-8, 1e-8, 1e-8)
+    assert isinstance(after(1.5e-7, floor=grown), Refine)
+    assert after(2e-7, 1.5e-7, floor=grown) is ENOUGH  # a second try with such an error is round-off
+
+
+def test_a_search_is_given_up_where_errors_no_longer_fall() -> None:
+    assert after(1e-10, 1e-10, rtol=1e-12, floor=Floor(1e-12, 1e-15, 1e-15)) is STUCK  # near the least error at once
+    assert isinstance(after(1e-10, 1e-10, rtol=1e-12), Refine)  # far above it once may be chance
+    assert after(1e-10, 1e-10, 1e-10, rtol=1e-12) is STUCK
+    assert isinstance(after(1e-4, 1e-4, 1e-4), Refine)  # a phase may do that
+    assert after(1e-4, 1e-4, rise=5.0) is STUCK
+    assert isinstance(after(1e-4, 1e-4, rise=5.0, patience=2), Refine)
+    assert after(1e-1, 1e-1, 1e-1, 1e-1) is STUCK
+    assert isinstance(after(1e-1, 1e-1, 1e-1, 4e-2), Refine)
+    assert isinstance(after(1e-4, float("inf"), rise=5.0), Refine)  # a failed run shows nothing
+
+
+def test_a_search_is_given_up_after_many_tries_or_failures_or_with_the_shortest_steps() -> None:
+    fails = [float("inf")] * 7
+    assert after(*fails[:6]) == Refine(POLICY.finer**8, 0.0)
+    assert after(*fails) is FAILS
+    assert after(*(10.0 ** (-0.2 * k) for k in range(24)), rtol=1e-12) is TRIED
+    assert after(1e-3, most=100.0) is FINEST
+    assert next_try(POLICY, Tries(1e-7).adding(Try(1.0, 1e-3)), 0.0, FLOOR) is FINEST
+
+
+def test_iterations_leave_less_after_a_miss_and_nothing_after_a_far_one() -> None:
+    assert after(2e-7, residual=1.0).residual == POLICY.tighter
+    assert after(1e-5, residual=1.0).residual == 0.0
+    assert after(float("inf"), residual=1.0).residual == 1.0  # a failed run shows nothing
+    assert after(2e-7, 2e-7, rise=5.0, residual=POLICY.tighter).residual == 0.0  # before it is given up
+    assert after(2e-7, 2e-7, rise=5.0) is STUCK
 
 
 def test_a_body_whose_steps_stall_is_not_refined() -> None:

@@ -255,7 +255,6 @@ def test_repr_pickle_and_parameters() -> None:
         (lambda: run(returning(None)), ValueError, "3 numbers as torque, not None"),
         (lambda: run(returning((1.0, 2.0))), ValueError, "3 numbers as torque"),
         (lambda: run(returning((1.0, 2.0, math.nan))), ValueError, "not all finite"),
-        (lambda: ph.Stepper(ph.Body(TENSOR), control(), omega=[0, 0, 1], step=0.1), ValueError, "in your own loop"),
     ],
 )
 def test_bad_input(make: Any, kind: type[Exception], words: str) -> None:

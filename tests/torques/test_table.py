@@ -268,7 +268,9 @@ def test_a_number_is_not_taken_for_a_table() -> None:
 
     with pytest.raises(ValueError, match=r"table_at was given 0\.5, which is no table"):
         ph.simulate(BODY, wrong, omega=OMEGA, t_span=(0, 1), method="RK4", step=0.1)
-    with pytest.raises(TypeError, match=r"parameters\[1\] must be a number or a Table, not the torque HeavyTop"):
+    with pytest.raises(
+        TypeError, match=r"parameters\[1\] must be a number, a Table or a field .*, not the torque HeavyTop"
+    ):
         ph.torque(lambda t, q, w, p: (0.0, 0.0, 0.0), parameters=[1.0, ph.HeavyTop(1.0)])
     assert not any(map(is_handle, (0.0, -0.0, 1.0, -1.0, 1e-300, math.nan, math.inf)))
     lost = handle_of(np.arange(9.0))  # of an array that is gone at once

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polhode as ph
+from polhode._arrays import angles
 from polhode.io.nodes import slerp
 from polhode.views.page_data import FreeRun, SolutionRun
-from polhode.views.page_rows import ARC_ERROR, MOST_ROWS, MOST_TURN, Rows, angles, chosen
+from polhode.views.page_rows import ARC_ERROR, MOST_ROWS, MOST_TURN, Rows, chosen
 
 BODY = ph.Body([1.0, 2.0, 3.0])
 FLIP = ph.FreeMotion(BODY, [0.01, 1.0, 0.01])

@@ -3,8 +3,6 @@
 Each command has a module of its own, which `COMMANDS` names.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import sys

@@ -1,7 +1,5 @@
 """The application that the commands are added to."""
 
-from __future__ import annotations
-
 import typer
 
 # Without markup and pretty exceptions Typer never imports Rich, which would double the time of --help.

@@ -16,12 +16,14 @@ from polhode.cli._terminal import is_terminal, print_text
 from polhode.views.text import printable
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from polhode import Ensemble, Reduced
     from polhode.solution import Solution
 
 
 def no_format(file: Path, *, is_reduced: bool = False) -> str | None:
-    """Returns why a result cannot be saved in the format of this name, or None if it can."""
+    """Why a result cannot be saved in the format of this name, or None if it can."""
     from polhode.io.tables import check_format
 
     try:
@@ -34,7 +36,7 @@ def no_format(file: Path, *, is_reduced: bool = False) -> str | None:
 
 
 def file_names(file: Path, *, is_ensemble: bool) -> list[Path]:
-    """Returns the files that are written for one name: tables of an ensemble are two."""
+    """The files that are written for one name: tables of an ensemble are two."""
     from polhode.io.tables import beside
 
     return [file, Path(beside(file, "bodies"))] if is_ensemble and file.suffix != ".nc" else [file]
@@ -115,6 +117,13 @@ def keep(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:
         return Kept(problem=f"cannot save the result: {problem}")
 
 
+def keep_picture(figure: Figure, file: Path, force: bool) -> Kept:
+    """Saves a picture as `keep` does."""
+    from polhode.views.plot import save
+
+    return keep(file, force, lambda place, replaced: save(figure, place, overwrite=replaced))
+
+
 def _keep_beside(file: Path, force: bool, save: Callable[[Path, bool], None]) -> Kept:
     """Saves a result whose name another program has taken during the run, under the next name that is free."""
     for number in count(2):
@@ -161,7 +170,7 @@ def _keep_elsewhere(file: Path, force: bool, save: Callable[[Path, bool], None],
 
 
 def _other_places() -> list[str]:
-    """Returns directories in which there may be room; to look for one fails itself where there is none."""
+    """Directories in which there may be room; to look for one fails itself where there is none."""
     import tempfile
 
     places = []
@@ -172,7 +181,7 @@ def _other_places() -> list[str]:
 
 
 def _answer() -> str:
-    """Returns what the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
+    """What the user types; q at the end of the input, and at Ctrl-C, which is otherwise held while saving."""
     try:
         with masked("SIG_UNBLOCK"):
             line = sys.stdin.readline()

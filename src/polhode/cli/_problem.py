@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def body_of(text: str, allow_unphysical: bool) -> Body:
-    """Returns the body that --body names: moments, the elements of a tensor, or a name."""
+    """The body that --body names: moments, the elements of a tensor, or a name."""
     from polhode.body import Body
 
     try:
@@ -28,7 +28,7 @@ def body_of(text: str, allow_unphysical: bool) -> Body:
 
 
 def torque_of(text: str) -> Torque:
-    """Returns a torque written as in Python; nothing is executed."""
+    """A torque written as in Python; nothing is executed."""
     import ast
 
     from polhode.torques import find
@@ -59,7 +59,7 @@ def torque_of(text: str) -> Torque:
 
 
 def columns_of(columns: list[str] | None) -> dict[str, Any] | None:
-    """Returns what columns hold, from texts such as omega=wx,wy,wz."""
+    """What columns hold, from texts such as omega=wx,wy,wz."""
     if not columns:
         return None
     made: dict[str, Any] = {}

@@ -1,7 +1,5 @@
 """What commands print: text, tables, progress, and the end of the program."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os
@@ -18,13 +16,10 @@ from polhode.views.text import one_line, printable
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input is wrong; the user interrupted the program."""
-
 LINE_CHARACTERS = 100
 """Prose is not wider than this: longer lines are hard to read."""
-
 BAR_AFTER_SECONDS = 1.0
 """Runs shorter than this show no progress bar: it would vanish before it could be read."""
-
 unprinted: list[str] = []
 """Why the output could not be printed, unless its reader has gone."""
 
@@ -99,7 +94,7 @@ def print_table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None
 
 
 def terminal_width() -> int | None:
-    """Returns the width of the terminal, or None in a pipe, where there is no limit."""
+    """The width of the terminal, or None in a pipe, where there is no limit."""
     if is_terminal(sys.stdout) or "COLUMNS" in os.environ:
         return shutil.get_terminal_size().columns
     return None

@@ -1,7 +1,5 @@
 """`polhode cache`: where compiled programs are kept."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -114,7 +114,7 @@ def check(
 def _problem(
     body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
 ) -> tuple[Body, Torque | None]:  # fmt: skip
-    """Returns the body and the torque that the options name."""
+    """The body and the torque that the options name."""
     if scenario is not None:
         from polhode.scenario import load_scenario
 

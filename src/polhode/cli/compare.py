@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, unwritable
+from polhode.cli._files import keep, keep_picture, unwritable
 from polhode.cli._signals import not_stopped, stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, say, show_progress, stop
 from polhode.cli.run import TRUST_HELP
@@ -105,14 +105,12 @@ def _report(comparison: Comparison, title: str, files: list[Path], force: bool) 
     """Prints the table, then saves the comparison: if saving fails, the numbers have been seen."""
     from dataclasses import replace
 
-    from polhode.views.plot import save
-
     say(comparison.table())
     comparison = replace(comparison, title=title)
     figure = comparison.plot()
     data, *pictures = files
     kept = [keep(data, force, lambda file, force: comparison.save(file, overwrite=force))]
-    kept += [keep(p, force, lambda file, force: save(figure, file, overwrite=force)) for p in pictures]
+    kept += [keep_picture(figure, p, force) for p in pictures]
     for one in kept:
         if one.problem:
             say(f"polhode: {one.problem}", err=True)
@@ -123,7 +121,7 @@ def _report(comparison: Comparison, title: str, files: list[Path], force: bool) 
 
 
 def _usual_methods(scenario: Scenario) -> list[Method | str]:
-    """Returns the scenario's own method and well-known ones that accept its torque."""
+    """The scenario's own method and well-known ones that accept its torque."""
     from polhode.methods import find
 
     free = not scenario.torque.depends
@@ -133,7 +131,7 @@ def _usual_methods(scenario: Scenario) -> list[Method | str]:
 
 
 def _step(scenario: Scenario) -> float:
-    """Returns the step of a scenario; without one a tenth of a radian at the initial rate, at most 1/40 of the span."""
+    """The step of a scenario; without one a tenth of a radian at the initial rate, at most 1/40 of the span."""
     if scenario.step:
         return scenario.step
     t0, t1 = scenario.t_span
@@ -142,7 +140,7 @@ def _step(scenario: Scenario) -> float:
 
 
 def _steps(given: list[str], scenario: Scenario) -> dict[str, list[float]]:
-    """Returns the steps of each method that the options name, and those of all others."""
+    """The steps of each method that the options name, and those of all others."""
     from polhode._compare import EVERY_OTHER, halvings
 
     found = {}

@@ -1,7 +1,5 @@
 """`polhode doctor`: whether everything is there that polhode can use."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil
@@ -15,13 +13,10 @@ from polhode.cli._terminal import FAILED, say, say_field
 
 CORE = ("numpy", "scipy", "numba", "llvmlite", "xarray", "pandas", "matplotlib", "pydantic", "typer", "rich")
 """Packages without which polhode does not work."""
-
 NUMBA_TRIED = (0, 68)
 """The newest Numba that the tests of polhode have been run with."""
-
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "chromium-headless-shell")
 """Names under which browsers are usually found."""
-
 LARGEST_ERROR = 1e-12
 """The rate of a body without torque, in rad/s: exact steps leave a few roundings of 5 rad/s."""
 
@@ -81,7 +76,7 @@ def _is_newer(version: str) -> bool:
 
 
 def _version_of(name: str) -> str | None:
-    """Returns the installed version of a package; None if there is none."""
+    """The installed version of a package; None if there is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -91,7 +86,7 @@ def _version_of(name: str) -> str | None:
 
 
 def _extras() -> dict[str, list[str]]:
-    """Returns the extras for users, with the packages of each, as the installed metadata name them."""
+    """The extras for users, with the packages of each, as the installed metadata name them."""
     import re
     from importlib.metadata import requires
 
@@ -104,13 +99,13 @@ def _extras() -> dict[str, list[str]]:
 
 
 def _beside_python(name: str) -> str | None:
-    """Returns a program that a package has put beside this Python."""
+    """A program that a package has put beside this Python."""
     path = os.path.join(os.path.dirname(sys.executable), name)
     return path if os.access(path, os.X_OK) else None
 
 
 def _cache_problems(directory: os.PathLike[str]) -> list[str]:
-    """Returns why compiled programs cannot be kept in a folder."""
+    """Why compiled programs cannot be kept in a folder."""
     import tempfile
 
     try:

@@ -1,7 +1,5 @@
 """`polhode examples`: lists the examples that come with polhode, and copies them."""
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path
@@ -15,7 +13,7 @@ from polhode.cli._terminal import print_table, say, stop
 
 
 def folder() -> Path:
-    """Returns where the examples are: in the installed package, or in the repository that it is run from."""
+    """Where the examples are: in the installed package, or in the repository that it is run from."""
     package = Path(__file__).parents[1]
     places = [place for place in (package / "examples", package.parents[1] / "examples") if place.is_dir()]
     if not places:
@@ -24,7 +22,7 @@ def folder() -> Path:
 
 
 def catalogue(place: Path) -> dict[str, list[Path]]:
-    """Returns the files of each example by its name: files of one name belong together."""
+    """The files of each example by its name: files of one name belong together."""
     found: dict[str, list[Path]] = {}
     for path in sorted(place.rglob("*")):
         if path.suffix in (".toml", ".py", ".ipynb") and ".ipynb_checkpoints" not in path.parts:
@@ -33,7 +31,7 @@ def catalogue(place: Path) -> dict[str, list[Path]]:
 
 
 def summary(files: list[Path]) -> str:
-    """Returns the first sentence of an example: scenarios and notebooks go before Python files."""
+    """The first sentence of an example: scenarios and notebooks go before Python files."""
     path = max(files, key=lambda file: (".py", ".ipynb", ".toml").index(file.suffix))
     text = path.read_text("utf-8")
     if path.suffix == ".toml":

@@ -1,7 +1,5 @@
 """`polhode export`: results for other tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

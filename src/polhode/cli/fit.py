@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, unwritable
+from polhode.cli._files import keep_picture, unwritable
 from polhode.cli._problem import UNPHYSICAL_HELP, body_of, columns_of, torque_of
 from polhode.cli._signals import stopped_by_signals
 from polhode.cli._terminal import FAILED, INTERRUPTED, echo_json, say, stop
@@ -108,10 +108,7 @@ def fit(
         say(made)
     code = 0 if made.converged else FAILED
     if plot is not None:
-        from polhode.views.plot import save
-
-        figure = made.plot()
-        kept = keep(plot, force, lambda file, force: save(figure, file, overwrite=force))
+        kept = keep_picture(made.plot(), plot, force)
         if kept.problem:
             say(f"polhode: {kept.problem}", err=True)
             code = FAILED
@@ -123,7 +120,7 @@ def fit(
 def _guess(
     body: str | None, allow_unphysical: bool, torque: str | None, scenario: Path | None, trust: bool
 ) -> tuple[Body, dict[str, Any]]:  # fmt: skip
-    """Returns the guess of the body, and what else is known."""
+    """The guess of the body, and what else is known."""
     if scenario is None:
         if body is None:
             raise ValueError("give a guess of the body: --body 1,2,3 for its moments, or --scenario FILE.toml")
@@ -140,13 +137,13 @@ def _guess(
 
 
 def _with_options(message: str) -> str:
-    """Returns the message with options of the command in place of the arguments that it advises to pass."""
+    """The message with options of the command in place of the arguments that it advises to pass."""
     named = re.sub(r"\b(give|pass) (omega|attitude|torque)=", r"\1 --\2", message)
     return named.replace("pass missing='drop'", "pass --drop-missing")
 
 
 def _as_json(made: Fit) -> dict[str, Any]:
-    """Returns everything that is printed, as numbers and texts."""
+    """Everything that is printed, as numbers and texts."""
 
     def number(x: float) -> float | None:
         return None if x != x else float(x)

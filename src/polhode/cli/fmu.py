@@ -1,7 +1,5 @@
 """`polhode fmu`: a scenario as a co-simulation unit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import keep, unwritable
+from polhode.cli._files import keep_picture, unwritable
 from polhode.cli._problem import UNPHYSICAL_HELP
 from polhode.cli._terminal import FAILED, echo_json, print_table, say, stop
 
@@ -81,17 +81,14 @@ def free(
         rows = np.column_stack([states.t, states.omega * per_radian, states.quaternion])
         print_table(headers, [tuple(f"{x:.12g}" for x in row) for row in rows.tolist()])
     if plot is not None:
-        from polhode.views.plot import save
-
-        figure = motion.plot()
-        kept = keep(plot, force, lambda file, force: save(figure, file, overwrite=force))
+        kept = keep_picture(motion.plot(), plot, force)
         if kept.problem:
             stop(kept.problem, FAILED)
         say(f"plotted as {kept.file}", err=as_json)
 
 
 def _body(moments: tuple[float, float, float] | None, name: str | None, allow_unphysical: bool) -> Body:
-    """Returns the body that the options describe."""
+    """The body that the options describe."""
     from polhode.body import Body
 
     if (moments is None) == (name is None):
@@ -100,7 +97,7 @@ def _body(moments: tuple[float, float, float] | None, name: str | None, allow_un
 
 
 def _record(motion: FreeMotion, states: Any, flipped: Any, per_radian: float) -> dict[str, Any]:
-    """Returns the motion as what JSON can hold; periods that are infinite are null."""
+    """The motion as what JSON can hold; periods that are infinite are null."""
     import math
 
     def finite(x: float) -> float | None:

@@ -1,7 +1,5 @@
 """`polhode methods`, `torques` and `bodies`: what there is."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

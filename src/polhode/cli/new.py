@@ -1,7 +1,5 @@
 """`polhode new`: writes a scenario to begin with."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -61,7 +59,7 @@ def new(
 
 
 def _answered(question: str, given: object, usual: str, asks: bool) -> str:
-    """Returns what an option gives, or else what the user answers, or else what is usual."""
+    """What an option gives, or else what the user answers, or else what is usual."""
     if given is not None:
         return str(given)
     if not asks:
@@ -76,7 +74,7 @@ def _answered(question: str, given: object, usual: str, asks: bool) -> str:
 def _scenario(
     name: str, *, body: str, allow_unphysical: bool, omega: str, torque: str, until: str, rtol: str
 ) -> str:  # fmt: skip
-    """Returns the text of a scenario."""
+    """The text of a scenario."""
     from polhode.body import NAMED
     from polhode.torques import find
     from polhode.views.cards import torque_example
@@ -109,7 +107,7 @@ def _scenario(
 
 
 def _numbers(what: str, text: str) -> list[float]:
-    """Returns three numbers."""
+    """Three numbers."""
     try:
         found = [float(part) for part in text.replace(",", " ").split()]
     except ValueError:
@@ -121,7 +119,7 @@ def _numbers(what: str, text: str) -> list[float]:
 
 
 def _number(what: str, text: str) -> float:
-    """Returns a number."""
+    """A number."""
     try:
         return float(text)
     except ValueError:

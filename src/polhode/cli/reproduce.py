@@ -1,7 +1,5 @@
 """`polhode reproduce`: the figures and claims of the papers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._files import Kept, KeptAll, file_names, keep, no_format, unwritable, write_result
+from polhode.cli._files import Kept, KeptAll, file_names, keep, keep_picture, no_format, unwritable, write_result
 from polhode.cli._signals import not_stopped, stopped_by_signals
 from polhode.cli._terminal import BAD_INPUT, FAILED, INTERRUPTED, say, show_progress, stop
 from polhode.views.text import cell_width, one_line, padded
@@ -84,7 +84,7 @@ class _Job:
 def _jobs(
     paths: list[Path], out: Path | None, save: list[Path], plot: bool, force: bool, trust: bool
 ) -> list[_Job]:  # fmt: skip
-    """Returns every scenario with the files it will write, checked as far as possible without running anything.
+    """Every scenario with the files it will write, checked as far as possible without running anything.
 
     Python files that scenarios name are executed when nothing else is wrong with any of them.
     """
@@ -260,11 +260,10 @@ def _drawn(job: _Job, made: Solution | Ensemble | Reduced) -> Kept:
     if job.picture is None:
         return Kept()
     from polhode.solution import Solution
-    from polhode.views.plot import save
 
     try:
         figure = made.plot(quantities=job.scenario.quantities) if isinstance(made, Solution) else made.plot()
-        kept = keep(job.picture, job.force, lambda file, force: save(figure, file, overwrite=force))
+        kept = keep_picture(figure, job.picture, job.force)
     except (ValueError, MemoryError) as problem:  # nothing to draw
         kept = Kept(problem=f"no picture was drawn: {problem}")
     if kept.problem:
@@ -322,7 +321,7 @@ class _RunTable:
 
 
 def _worst_errors(solution: Solution) -> tuple[str, str]:
-    """Returns the largest errors of energy and momentum as text: a dash for one that the torque does not conserve."""
+    """The largest errors of energy and momentum as text: a dash for one that the torque does not conserve."""
     errors = solution.invariant_errors
     momentum = errors.get("spatial momentum", errors.get("axial momentum"))
     energy_error, momentum_error = (

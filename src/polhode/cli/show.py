@@ -133,7 +133,7 @@ def _show_one(result: Path, rows: int, plot: bool, quantities: list[str]) -> Fig
 
 
 def _times_of(t: Floats, most: int = 6) -> str:
-    """Returns the times of an event as text."""
+    """The times of an event as text."""
     if t.size == 0:
         return "never"
     shown = ", ".join(f"{x:.9g}" for x in t[:most])

@@ -108,7 +108,7 @@ def _page(
     results: list[Path], span: tuple[float, float] | None, members: list[int] | None, exact: bool,
     title: str | None, mesh: Path | None, mesh_centre: str, points: list[str] | None,
 ) -> Page:  # fmt: skip
-    """Returns the page of the motions in these files."""
+    """The page of the motions in these files."""
     from polhode._view import exact_of, motions_in, runs_of
     from polhode.views.page_data import MOST_RUNS, too_many
     from polhode.views.page_show import made_page

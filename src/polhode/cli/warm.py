@@ -1,7 +1,5 @@
 """`polhode warm`: compiles what most people meet first, ahead of time."""
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Annotated

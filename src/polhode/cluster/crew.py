@@ -43,7 +43,7 @@ class Progressed(NamedTuple):
 
     @classmethod
     def of(cls, manifest: Manifest, parts: int, bodies: int, rate: float, failed: int = 0) -> Progressed:
-        """Returns how far a plan is with so much done, at this rate in bodies a second."""
+        """How far a plan is with so much done, at this rate in bodies a second."""
         left = (manifest.count - bodies) / rate if rate > 0.0 else float("inf")
         return cls(parts, manifest.parts, bodies, manifest.count, rate, left, failed)
 
@@ -166,7 +166,7 @@ class Crew:
         return replace(self.task, asked=replace(asked, starts=windowed(asked.starts, ())))
 
     def _rows(self, part: int) -> Starts | None:
-        """Returns the initial states that a part needs, where they are given as rows: its own, and the lead's."""
+        """The initial states that a part needs, where they are given as rows: its own, and the lead's."""
         starts, manifest = self.task.asked.starts, self.manifest
         if not has_rows(starts):
             return None

@@ -1,7 +1,5 @@
 """Everything that is decided once for a plan: the survey of all bodies, what pilots find, the parts, the canary."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import time
@@ -122,7 +120,7 @@ def look_at(sent: bytes, first: int, beyond: int) -> Sight:
 
 
 def _lead(starts: Starts, survey: Survey, batch: Batch) -> int:
-    """Returns the number of the body that stands for all: the fastest that can start."""
+    """The number of the body that stands for all: the fastest that can start."""
     chosen = batch.lead.problem
     for k in survey.fastest:
         one = starts.part(k, k + 1)
@@ -147,7 +145,7 @@ def _seconds_a_body(engine: Engine, count: int) -> float:
 
 
 def _part_bodies(seconds: float, bytes_each: int) -> int:
-    """Returns the bodies of a part: ten seconds of work, but no more than fits into the memory of a worker."""
+    """The bodies of a part: ten seconds of work, but no more than fits into the memory of a worker."""
     size = BLOCK
     while size * seconds < PART_SECONDS and 2 * size * bytes_each <= PART_BYTES:
         size *= 2
@@ -155,7 +153,7 @@ def _part_bodies(seconds: float, bytes_each: int) -> int:
 
 
 def _template(engine: Engine, canary: range) -> dict[str, Any]:
-    """Returns the arrays of the store, with the rows of a few bodies; reductions over bodies are added at the end."""
+    """The arrays of the store, with the rows of a few bodies; reductions over bodies are added at the end."""
     asked = engine.asked
     made = engine.turned(asked.starts.part(canary.start, canary.stop))
     if asked.reductions is None:

@@ -1,7 +1,5 @@
 """Memory of worker processes: what a batch of bodies frees is kept for the next one."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from functools import cache
@@ -10,7 +8,6 @@ KEPT_BYTES = 2**26
 """The freed memory that a worker keeps."""
 LARGEST_KEPT_ARRAY = 2**25
 """Larger arrays go back to the system at once; glibc allows no more."""
-
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """The numbers that these two have in malloc.h."""
 

@@ -1,7 +1,5 @@
 """What is sent to workers: as bytes, with the rows of the bodies that a part needs and no others."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import sys
@@ -28,7 +26,7 @@ def has_rows(starts: Starts) -> bool:
 
 
 def packed(task: Any, asked: Asked) -> bytes:
-    """Returns what workers need as bytes. Functions of a script travel along if cloudpickle is there, as with Dask."""
+    """What workers need as bytes. Functions of a script travel along if cloudpickle is there, as with Dask."""
     try:
         return _dumps(task)
     except Exception as problem:

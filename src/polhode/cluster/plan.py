@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from polhode import _check
 from polhode.cluster.crew import Crew, Progressed, ProgressOfPlan, few_of
 from polhode.cluster.decide import create_arrays, decided
-from polhode.cluster.manifest import Manifest, PlanError
-from polhode.cluster.question import question_of
+from polhode.cluster.manifest import Manifest, PlanError, question_of
 from polhode.cluster.store import MANIFEST, REMEDY, Store
 from polhode.cluster.worker import Engine, Task
 from polhode.compiled import announced_once
@@ -186,7 +185,7 @@ class EnsemblePlan:
         return self.manifest.parts
 
     def bodies(self, part: int) -> range:
-        """Returns the numbers of the bodies of a part; parts are counted from 0."""
+        """The numbers of the bodies of a part; parts are counted from 0."""
         return self.manifest.bodies(self._checked(part))
 
     def _checked(self, part: Any) -> int:
@@ -204,13 +203,13 @@ class EnsemblePlan:
         return [part for part in range(self.parts) if part not in done]
 
     def share(self, number: int, of: int) -> list[int]:
-        """Returns the parts of one job among many: of job `number`, counted from 1, of `of` jobs."""
+        """The parts of one job among many: of job `number`, counted from 1, of `of` jobs."""
         if of < 1 or not 1 <= number <= of:
             raise ValueError(f"there is no share {number} of {of}: shares are numbered from 1 to {max(of, 1)}")
         return list(range(number - 1, self.parts, of))
 
     def status(self) -> Progressed:
-        """Returns how far the plan is, by the receipts in the store, whoever works on it; the rate is that of late."""
+        """How far the plan is, by the receipts in the store, whoever works on it; the rate is that of late."""
         receipts = [self._receipt(part) for part in sorted(self.store.done())]
         bodies = sum(r["beyond"] - r["first"] for r in receipts)
         rate = 0.0
@@ -312,7 +311,7 @@ class EnsemblePlan:
             missed.warn(asked.goal.rtol, self.manifest.count)
 
     def _times(self) -> Any:
-        """Returns the output times; those after every few steps are known when the run is prepared."""
+        """The output times; those after every few steps are known when the run is prepared."""
         times = self.asked.problem.times
         return Engine.of(self.asked, self.manifest, 1).t if times is None else times
 
@@ -328,7 +327,7 @@ class EnsemblePlan:
         return total.hexdigest()
 
     def messages(self) -> dict[int, str]:
-        """Returns why bodies failed, by their numbers; of each part, the first thousand."""
+        """Why bodies failed, by their numbers; of each part, the first thousand."""
         found: dict[int, str] = {}
         for part in sorted(self.store.done()):
             found |= {int(k): text for k, text in self._receipt(part)["messages"].items()}

@@ -85,7 +85,7 @@ class Store:
     # --- files
 
     def read(self, key: str) -> bytes | None:
-        """Returns the contents of a file; None if there is none."""
+        """The contents of a file; None if there is none."""
         try:
             if self.is_remote:
                 return bytes(self._files.cat_file(self._at(key)))
@@ -145,7 +145,7 @@ class Store:
     # --- parts
 
     def done(self) -> set[int]:
-        """Returns the numbers of the parts that have a receipt."""
+        """The numbers of the parts that have a receipt."""
         found: set[int] = set()
         for name in self._names("polhode/parts"):
             found |= {
@@ -239,7 +239,7 @@ class Store:
         return self._zarr.storage.FsspecStore.from_url(self.path, storage_options=self.options)
 
     def array(self, name: str, mode: str = "r+") -> Any:
-        """Returns one of the arrays, opened once."""
+        """One of the arrays, opened once."""
         if (name, mode) not in self._arrays:
             # An all-NaN chunk is written, too: it must not look like one that was never made.
             with self._described(f"the array {name}"):
@@ -259,10 +259,7 @@ class Store:
             raise PlanError(f"{what} of {self.path} is missing or damaged ({why}): {REMEDY}") from None
 
     def create(self, table: Table, count: int, part_bodies: int, attributes: Mapping[str, Any]) -> None:
-        """Writes the group and its arrays: those over bodies have room for all, with one chunk for each part.
-
-        Parts that are there already, by another process that makes the same, are kept.
-        """
+        """Writes the group and its arrays, one chunk for each part; parts that another process has made are kept."""
         files: dict[str, Any] = {}
         staged = self._zarr.storage.MemoryStore(files)
         root = self._zarr.create_group(staged, zarr_format=3)
@@ -309,7 +306,7 @@ class Store:
             self._zarr.consolidate_metadata(place)
 
     def attributes(self) -> dict[str, Any]:
-        """Returns the attributes of the group; none if it is not there yet."""
+        """The attributes of the group; none if it is not there yet."""
         if self.read("zarr.json") is None:
             return {}
         with self._described("the description (zarr.json)"):
@@ -354,13 +351,13 @@ def _of_bodies(x: Any) -> bool:
 
 
 def _plain(x: Any) -> Any:
-    """Returns the values of an array without bodies; text as NumPy has it."""
+    """The values of an array without bodies; text as NumPy has it."""
     values = np.asarray(x)
     return np.array(values.tolist(), dtype=str) if values.dtype.kind in "OT" else values
 
 
 def _checksum(group: Dataset) -> str:
-    """Returns the checksum of all but the rows of bodies, of which there are the shape and the type."""
+    """The checksum of all but the rows of bodies, of which there are the shape and the type."""
     total = Checksum()
     total.add_attributes(group.attrs)
     for name, x in group.variables.items():
@@ -370,7 +367,7 @@ def _checksum(group: Dataset) -> str:
 
 
 def stored(data: Any) -> Any:
-    """Returns numbers as they are stored: truth values as small integers, whose -1 means that there is none yet."""
+    """Numbers as they are stored: truth values as small integers, whose -1 means that there is none yet."""
     data = np.asarray(data)
     return data.astype(np.int8) if data.dtype.kind == "b" else data
 
@@ -397,12 +394,12 @@ def flattened(states: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, An
 
 
 def digests(arrays: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the SHA-256 of every array."""
+    """The SHA-256 of every array."""
     return {name: digest_of(x) for name, x in arrays.items()}
 
 
 def digest_of(x: Any) -> str:
-    """Returns the SHA-256 of an array: of its type, its shape and all its bits."""
+    """The SHA-256 of an array: of its type, its shape and all its bits."""
     data = np.ascontiguousarray(x)
     total = hashlib.sha256(f"{data.dtype.str} {data.shape}\n".encode())
     total.update(data.data if data.size else b"")

@@ -42,7 +42,7 @@ class CannotUnpack(ImportError):
 
 
 def worker_name() -> str:
-    """Returns the name of this process: computer and number."""
+    """The name of this process: computer and number."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -67,7 +67,7 @@ class Window:
 
 
 def windowed(starts: Starts, ranges: tuple[range, ...]) -> Starts:
-    """Returns starts that hold these rows only, of arrays with a row for each body; what is drawn takes no room."""
+    """Starts that hold these rows only, of arrays with a row for each body; what is drawn takes no room."""
 
     def some(rows: Any) -> Any:
         return Window(rows, ranges) if isinstance(rows, np.ndarray) and len(rows) > 1 else rows
@@ -170,7 +170,7 @@ class _Reduced:
         self.total.add(made)
 
     def result(self, asked: Asked, t: Floats) -> tuple[Table, Mapping[str, Any], Mapping[str, tuple[str, ...]]]:
-        """Returns arrays, states and the dimensions of each."""
+        """Arrays, states and the dimensions of each."""
         wanted = self.total.wanted
         each = {name for name in wanted if wanted[name].over_bodies is None}
         table = self.total.result(asked.problem, t).table() if each else {}
@@ -201,12 +201,12 @@ class _Rows:
         self.filled += n
 
     def result(self, asked: Asked, t: Floats) -> tuple[Table, Mapping[str, Any], Mapping[str, tuple[str, ...]]]:
-        """Returns arrays, no states, and the dimensions of each."""
+        """Arrays, no states, and the dimensions of each."""
         return self.arrays, {}, {name: dims for name, (dims, _, _) in self.arrays.items()}
 
 
 def table_of(made: Ensemble, starts: Starts) -> dict[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]]:
-    """Returns the arrays of an ensemble as a store has them; what is the same for all bodies stands there once."""
+    """The arrays of an ensemble as a store has them; what is the same for all bodies stands there once."""
     shared = _shared(starts)
     found: dict[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]] = {}
     for name, (dims, data, about) in made.table().items():
@@ -223,7 +223,7 @@ def table_of(made: Ensemble, starts: Starts) -> dict[str, tuple[tuple[str, ...],
 
 
 def _shared(starts: Starts) -> set[str]:
-    """Returns the names of the arrays of initial states that have one row for all bodies."""
+    """The names of the arrays of initial states that have one row for all bodies."""
     if starts.count == 1:
         return set()
     bodies = starts.bodies
@@ -295,7 +295,7 @@ def run_part(task: Task, part: int, starts: Starts | None = None) -> dict[str, A
 
 
 def _admitted(task: Task, starts: Starts | None) -> Engine:
-    """Returns the engine of this thread, if it makes the bits of the manifest."""
+    """The engine of this thread, if it makes the bits of the manifest."""
     known = getattr(_mine, "known", None)
     key = (task.manifest.digest, task.store.path, task.threads)
     if known is None or known[0] != key:

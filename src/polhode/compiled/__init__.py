@@ -14,7 +14,7 @@ from polhode.compiled.callbacks import (
     potential_callback,
     torque_callback,
 )
-from polhode.compiled.digest import named
+from polhode.compiled.digest import name_now, named
 from polhode.compiled.native import (
     CompilationFailed,
     KernelRaised,
@@ -29,7 +29,6 @@ from polhode.compiled.native import (
     repaid_program,
 )
 from polhode.compiled.smoothness import is_smooth, may_bend
-from polhode.compiled.unchanged import name_now
 
 __all__ = [
     "CompilationFailed",

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from polhode._interrupts import is_from_handler
-from polhode.compiled.digest import builtins_of, captured, is_foreign, is_record, plain
+from polhode.compiled.digest import builtins_of, captured, digest, is_foreign, is_record, name_now, plain
 from polhode.compiled.smoothness import may_bend
 from polhode.core import bends
 from polhode.core.ops import apart, where
@@ -104,31 +104,8 @@ class _Unknown(Exception):
     """There is something that the rewriter does not know how to hold."""
 
 
-class _Seen(NamedTuple):
-    """A name with its value, in the globals of a function, in a cell that it closes over, or in a module."""
-
-    place: dict[str, Any] | types.CellType | types.ModuleType
-    name: str
-    value: Any
-
-    @property
-    def holds(self) -> bool:
-        """Whether the name still has this value."""
-        if isinstance(self.place, types.CellType):
-            return self.place.cell_contents is self.value
-        if isinstance(self.place, dict):
-            return self.place.get(self.name, getattr(builtins, self.name, None)) is self.value
-        return getattr(self.place, self.name, None) is self.value
-
-
-class _Kept(NamedTuple):
-    """An earlier answer, and what names stood for when it was found: with other values it is not valid."""
-
-    answer: Locatable | None
-    seen: tuple["_Seen", ...]
-
-
-_answers: WeakKeyDictionary[types.FunctionType, _Kept] = WeakKeyDictionary()
+_answers: WeakKeyDictionary[types.FunctionType, tuple[str, Locatable | None]] = WeakKeyDictionary()
+"""Earlier answers, with the names of the functions by all that they read: with another name an answer is not valid."""
 
 
 def locatable(f: Any, p: Sequence[float] = (), carried: int = 0) -> Locatable | None:
@@ -160,20 +137,20 @@ def _known(f: Any) -> Locatable | None:
     function = plain(f)
     if not isinstance(function, types.FunctionType):
         return None
+    name = name_now(function) or digest(function).name
     known = _answers.get(function)
-    if known is None or not all(item.holds for item in known.seen):
-        known = _answers[function] = _found(function)
-    return known.answer
+    if known is None or known[0] != name:
+        known = _answers[function] = (name, _found(function))
+    return known[1]
 
 
-def _found(f: types.FunctionType) -> _Kept:
-    seen: list[_Seen] = []
+def _found(f: types.FunctionType) -> Locatable | None:
     try:
-        inside, count = _rewritten(f, seen, ())
+        inside, count = _rewritten(f, ())
     except (_Unknown, OSError, SyntaxError, TypeError, ValueError, RecursionError):
-        return _Kept(None, tuple(seen))
+        return None
     if not 0 < count <= MOST_DECISIONS:
-        return _Kept(None, tuple(seen))
+        return None
     first, counted = bends.FIRST, bends.counted
 
     def kernel(t: float, q: Any, w: Any, p: Any) -> Any:
@@ -187,8 +164,8 @@ def _found(f: types.FunctionType) -> _Kept:
         return n
 
     if f.__code__.co_argcount > TORQUE_ARGUMENTS:
-        return _Kept(Locatable(kernel_with_state, count), tuple(seen))
-    return _Kept(Locatable(kernel, count), tuple(seen))
+        return Locatable(kernel_with_state, count)
+    return Locatable(kernel, count)
 
 
 # --- the source
@@ -293,12 +270,12 @@ def _content(code: types.CodeType) -> tuple[Any, ...]:
 # --- the rewriting
 
 
-def _rewritten(f: types.FunctionType, seen: list[_Seen], callers: tuple[types.FunctionType, ...]) -> tuple[Any, int]:
+def _rewritten(f: types.FunctionType, callers: tuple[types.FunctionType, ...]) -> tuple[Any, int]:
     """Returns f with the board and the index of its first cell in front of its arguments, and its number of cells."""
     if f in callers:
         raise _Unknown("recursion")
     node = _definition(f)
-    rewriter = _Rewriter(f, seen, callers)
+    rewriter = _Rewriter(f, callers)
     node.body = [rewriter.visit(statement) for statement in node.body]
     extra = [ast.arg(BOARD), ast.arg(CELL)]
     if node.args.posonlyargs:
@@ -321,8 +298,8 @@ def _rewritten(f: types.FunctionType, seen: list[_Seen], callers: tuple[types.Fu
 class _Rewriter(ast.NodeTransformer):
     """Puts decisions in the place of comparisons and of functions that bend."""
 
-    def __init__(self, f: types.FunctionType, seen: list[_Seen], callers: tuple[types.FunctionType, ...]) -> None:
-        self.f, self.seen, self.callers = f, seen, (*callers, f)
+    def __init__(self, f: types.FunctionType, callers: tuple[types.FunctionType, ...]) -> None:
+        self.f, self.callers = f, (*callers, f)
         self.values = dict(captured(f))
         self.functions: dict[str, Any] = {}
         self.count = 0
@@ -359,14 +336,9 @@ class _Rewriter(ast.NodeTransformer):
             code = self.f.__code__
             if node.id in code.co_varnames or node.id in code.co_cellvars or node.id not in self.values:
                 return None
-            value = self.values[node.id]
-            cells = dict(zip(code.co_freevars, self.f.__closure__ or (), strict=True))
-            self.seen.append(_Seen(cells.get(node.id, self.f.__globals__), node.id, value))
-            return plain(value)
+            return plain(self.values[node.id])
         if isinstance(node, ast.Attribute) and isinstance(module := self.resolved(node.value), types.ModuleType):
-            value = getattr(module, node.attr, None)
-            self.seen.append(_Seen(module, node.attr, value))
-            return plain(value)
+            return plain(getattr(module, node.attr, None))
         return None
 
     # --- expressions
@@ -440,7 +412,7 @@ class _Rewriter(ast.NodeTransformer):
         smooth = isinstance(call.func, ast.Name) and call.func.id in getattr(self.f, "__smooth__", ())
         if smooth or not may_bend(function):
             return call
-        inside, count = _rewritten(function, self.seen, self.callers)
+        inside, count = _rewritten(function, self.callers)
         if count == 0:
             return call
         name = f"{function.__name__ if function.__name__.isidentifier() else 'f'}_{len(self.functions)}__"

@@ -185,9 +185,27 @@ def program(
     is compiled, if that takes longer than a moment. A tentative program is one that may fail to compile and has an
     alternative: what the compiler says against it is kept in the file, so that no process tries again.
     """
-    f = plain(f)
     if not compiles():
-        return f  # type: ignore[no-any-return]
+        return plain(f)  # type: ignore[no-any-return]
+    found = _found(plain(f), signature, lambda make: _compiled(make, on_compile, what, tentative))
+    assert found is not None
+    if isinstance(found, Complaint):
+        raise CompilationFailed(message_of(found, plain(f)))
+    return found
+
+
+def kept_program(f: Any, signature: str) -> Program | None:
+    """Returns f as machine code if that is there already, in this process or in a file; it is not compiled."""
+    found = _found(plain(f), signature, None) if compiles() else None
+    return None if isinstance(found, Complaint) else found
+
+
+def _found(f: Any, signature: str, compiled: Callable[[Callable[..., Any]], Any] | None) -> Program | Complaint | None:
+    """Returns f as machine code, or why there is none; None: it is not there, and there is no `compiled` to make it.
+
+    It is looked for in this process, then in its files: that of the loop, with those of the torques that it calls by
+    address, or one of the whole.
+    """
     with _lock:
         try:
             asked = _Asked.of(f, signature)
@@ -195,45 +213,27 @@ def program(
             raise CompilationFailed(str(why)) from None
         found: Program | Complaint | None = _programs.get(asked.key)
     if found is None and asked.apart:
-        code = asked.kept_loop() or _compiled(partial(_make_loop, asked), on_compile, what, tentative)
+        code = asked.kept_loop() or (compiled and compiled(partial(_make_loop, asked)))
+        if code is None:
+            return None
         if code.complaint is None:
-            forms = asked.forms(code)
-            made = [program(g, kind, on_compile, tentative=tentative, what=what) for g, kind in forms]
+            made = []
+            for g, kind in asked.forms(code):
+                made.append(_found(g, kind, compiled))
+                if isinstance(made[-1], Complaint) and compiled is not None:
+                    raise CompilationFailed(message_of(made[-1], g))
+                if made[-1] is None or isinstance(made[-1], Complaint):
+                    return None
             found = asked.remember(_load(code, f, signature, made))
         elif NOT_APART not in code.complaint.reason:
-            found = code.complaint
+            return code.complaint
     if found is None:
         found = asked.kept_whole()
-    if found is None:
-        found, volatile = _compiled(partial(_make, asked), on_compile, what, tentative)
+    if found is None and compiled is not None:
+        found, volatile = compiled(partial(_make, asked))
         if volatile and not isinstance(found, Complaint):
-            warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=2)
-    if isinstance(found, Complaint):
-        raise CompilationFailed(message_of(found, f))
+            warnings.warn(f"compiled for this process only: {volatile}", UserWarning, stacklevel=3)
     return found
-
-
-def kept_program(f: Any, signature: str) -> Program | None:
-    """Returns f as machine code if that is there already, in this process or in a file; it is not compiled."""
-    f = plain(f)
-    if not compiles():
-        return None
-    with _lock:
-        asked = _Asked.of(f, signature)
-        found = _programs.get(asked.key)
-    if found is None and asked.apart:
-        if (code := asked.kept_loop()) is None:
-            return None
-        if code.complaint is None:
-            made = [kept_program(g, kind) for g, kind in asked.forms(code)]
-            if None in made:
-                return None
-            found = asked.remember(_load(code, f, signature, made))
-        elif NOT_APART not in code.complaint.reason:
-            return None
-    if found is None:
-        found = asked.kept_whole()
-    return None if isinstance(found, Complaint) else found
 
 
 _repaid: dict[tuple[Any, str], Program] = {}

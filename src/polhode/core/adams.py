@@ -27,12 +27,12 @@ COUNTS = 3
 
 
 def bashforth(order: int) -> tuple[float, ...]:
-    """Returns the weights of the slopes here and at the points before, whose sum is the next step over its length."""
+    """The weights of the slopes here and at the points before, whose sum is the next step over its length."""
     return _integrals([-j for j in range(order)])
 
 
 def moulton(order: int) -> tuple[float, ...]:
-    """Returns the weights of the slopes at the end of the next step, here, and at the points before."""
+    """The weights of the slopes at the end of the next step, here, and at the points before."""
     return _integrals([1 - j for j in range(order)])
 
 
@@ -104,7 +104,7 @@ def in_numbers(order: int) -> tuple[Make, int]:
 
 
 def in_registers(order: int) -> Make:
-    """Returns the same scheme with the seven numbers of a slope in one vector register; it computes the same bits."""
+    """The Adams scheme with the seven numbers of a slope in one vector register; it computes the same bits."""
     lanes = range(len(PARTS))
 
     def packed(slope: str) -> str:

@@ -176,7 +176,7 @@ def evaluation(forces: Forces, *, tilted: bool) -> Callable[[float, int, Any, An
 
 
 def energy_rows(energy: Energy) -> Callable[..., int]:
-    """Returns the program that computes the potential energy in rows of positions and attitudes in user's axes."""
+    """The program that computes the potential energy in rows of positions and attitudes in user's axes."""
 
     def fill(t: Any, x: Any, q: Any, values: Any, work: Any, out: Any, n: int, rows: int) -> int:
         for r in range(rows):
@@ -187,7 +187,7 @@ def energy_rows(energy: Energy) -> Callable[..., int]:
 
 
 def sum_of(parts: Sequence[Forces]) -> Forces:
-    """Returns the sum of forces. Numbers and room of part k begin where p[2 k] and p[2 k + 1] say."""
+    """The sum of forces. Numbers and room of part k begin where p[2 k] and p[2 k + 1] say."""
     calls = [
         f"f{k}(t, n, x, q, beginning_at(p, int(p[{2 * k}])), beginning_at(work, int(p[{2 * k + 1}])), g)"
         for k in range(len(parts))
@@ -198,7 +198,7 @@ def sum_of(parts: Sequence[Forces]) -> Forces:
 
 
 def sum_of_energies(parts: Sequence[Energy]) -> Energy:
-    """Returns the sum of potential energies, with numbers and room as in `sum_of`."""
+    """The sum of potential energies, with numbers and room as in `sum_of`."""
     calls = [
         f"v{k}(t, n, x, q, beginning_at(p, int(p[{2 * k}])), beginning_at(work, int(p[{2 * k + 1}])))"
         for k in range(len(parts))
@@ -222,7 +222,7 @@ def flow_of(flows: Sequence[tuple[Callable[..., Any], float]]) -> BodyFlow:
 
 
 def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
-    """Returns the step that makes the operations in the list, one after the other.
+    """The step that makes the operations in the list, one after the other.
 
     `step(t, h, number, setting, values, ops, kinds, memory, y, g, work, count)` changes y and returns a status.
     `number` counts steps from the start of the run, for random numbers; `memory` holds kT and frictions of the bath.
@@ -287,7 +287,7 @@ def in_turn(flow: BodyFlow, forces: Forces, *, tilted: bool, gyrostat: bool) -> 
 
 
 def newmark(forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., int]:
-    """Returns the step of explicit Newmark in body axes, NMB with gamma 1/2; translation is Verlet's.  [krysl2004]"""
+    """The step of explicit Newmark in body axes, NMB with gamma 1/2; translation is Verlet's.  [krysl2004]"""
     evaluate = evaluation(forces, tilted=tilted)
     load = load_gyrostat if gyrostat else load_rotor
 
@@ -336,7 +336,7 @@ def newmark(forces: Forces, *, tilted: bool, gyrostat: bool) -> Callable[..., in
 
 
 def is_sound(n: int, y: Any) -> int:
-    """Returns the first body whose state is not finite or whose attitude is no rotation, or -1."""
+    """The first body whose state is not finite or whose attitude is no rotation, or -1."""
     for i in range(n):
         x, v, m = vector_at(y, 3 * i), vector_at(y, 7 * n + 3 * i), vector_at(y, 10 * n + 3 * i)
         a = norm2(quaternion_at(y, 3 * n + 4 * i))
@@ -347,7 +347,7 @@ def is_sound(n: int, y: Any) -> int:
 
 
 def system_driver(step: Callable[..., int]) -> Callable[..., int]:
-    """Returns the loop over steps of a system. It stops before `stop`, or where a step fails, with the state before.
+    """The loop over steps of a system. It stops before `stop`, or where a step fails, with the state before.
 
     Step i of the loop has the number `first` + i and begins at t0 + (first + i) h: a run that goes on has the same
     times as one that was not cut.

@@ -101,7 +101,7 @@ def quarter_period(complement: DD) -> DD:
 def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
     """Bulirsch's cel: the integral of (a cos^2 + b sin^2) / (cos^2 + p sin^2) / sqrt(cos^2 + k'^2 sin^2) to pi/2.
 
-    DLMF 19.2.11. It is computed in two-doubles; `elliptic._cel` does it in doubles, with half the passes.
+    DLMF 19.2.11. It is computed in two-doubles; `elliptic.cel` does it in doubles, with half the passes.
     """
     kc, e, m = complement, complement, (1.0, 0.0)
     p = dd.root(p)
@@ -123,7 +123,7 @@ def complete_integral(complement: DD, p: DD, a: DD, b: DD) -> DD:
 
 
 def set_up(inertia: Vec3, omega: Vec3) -> Constants:
-    """Returns the constants of the motion that starts with these rates about the principal axes."""
+    """The constants of the motion that starts with these rates about the principal axes."""
     y = (two_product(inertia[0], omega[0]), two_product(inertia[1], omega[1]), two_product(inertia[2], omega[2]))
     i, j, k = _ascending(inertia)
     if (omega[k] == 0.0 or inertia[k] == inertia[j]) and (omega[i] == 0.0 or inertia[i] == inertia[j]):
@@ -189,7 +189,7 @@ def set_up(inertia: Vec3, omega: Vec3) -> Constants:
         q = exp(-pi * K[0] / Kc) if K[0] > 0.0 else 0.0
         eta = 0.25 * pi * _from_tangent(1.0 / kappa[0], k_[0]) / Kc
         if K[0] > 0.0:
-            w = _third_kind(_angles(eta), q, sqrt(q), 1.0)
+            w = _third_kind(angles(eta), q, sqrt(q), 1.0)
             jump = atan2(w[1], w[0]) / pi
         else:
             energy = dd.add(_square_over(y1, I1), dd.add(_square_over(y2, I2), _square_over(y3, I3)))  # 2T
@@ -222,7 +222,7 @@ def _steady(inertia: Vec3, omega: Vec3, y: tuple[DD, DD, DD]) -> Constants:
 
 
 def _ascending(x: Vec3) -> tuple[int, int, int]:
-    """Returns the indices of the numbers in ascending order."""
+    """The indices of the numbers in ascending order."""
     i, j, k = 0, 1, 2
     if x[i] > x[j]:
         i, j = j, i
@@ -310,7 +310,7 @@ class DirectSeries(NamedTuple):
 
 
 def direct_series(c: Constants) -> DirectSeries:
-    """Returns the coefficients for these nomes."""
+    """The coefficients for these nomes."""
     q = c.q
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
@@ -327,7 +327,7 @@ def direct_series(c: Constants) -> DirectSeries:
     )  # fmt: skip
 
 
-def _direct_third_kind(d: DirectSeries, c2: float, s2: float) -> tuple[float, float]:
+def direct_third_kind(d: DirectSeries, c2: float, s2: float) -> tuple[float, float]:
     """theta4(pi v + i beta, q^2), whose argument is the periodic part of chi / 2."""
     real = d.real0 + c2 * (d.real1 + c2 * (d.real2 + c2 * d.real3))
     return real, s2 * (d.imaginary0 + c2 * (d.imaginary1 + c2 * d.imaginary2))
@@ -345,14 +345,14 @@ def direct(c: Constants, d: DirectSeries, start: tuple[float, float], t: float) 
     even, odd = d.even0 + square * d.even2, c2 * (d.odd1 + square * d.odd3)
     side_even, side_odd = d.side0 + square * d.side2, c2 * (d.side1 + square * d.side3)
     over = 1.0 / (even + odd)
-    flipped = over * _parity(n + m)
+    flipped = over * parity(n + m)
     y = (
         d.scale1 * cosine * (side_even - side_odd) * flipped,
         d.scale2 * sine * (side_even + side_odd) * flipped,
         d.scale3 * (even - odd) * over,
     )
     _, f = turns(t, c.turn_high, c.turn_low)
-    zc, zs = _phasor(f, start, _direct_third_kind(d, c2, s2))
+    zc, zs = _phasor(f, start, direct_third_kind(d, c2, s2))
     return zc, zs, y
 
 
@@ -374,8 +374,8 @@ class Angles(NamedTuple):
     s4: float
 
 
-def _angles(eta: float) -> Angles:
-    """Returns the cosines and sines of the odd multiples of eta."""
+def angles(eta: float) -> Angles:
+    """The cosines and sines of the odd multiples of eta."""
     return Angles(
         cos(eta), cos(3.0 * eta), cos(5.0 * eta), cos(7.0 * eta), cos(9.0 * eta),
         sin(eta), sin(3.0 * eta), sin(5.0 * eta), sin(7.0 * eta), sin(9.0 * eta),
@@ -409,7 +409,7 @@ class DualSeries(NamedTuple):
 
 
 def dual_series(c: Constants) -> DualSeries:
-    """Returns the coefficients for this dual nome."""
+    """The coefficients for this dual nome."""
     q = c.q
     q2 = q * q
     q4, q6 = q2 * q2, q2 * q2 * q2
@@ -421,12 +421,12 @@ def dual_series(c: Constants) -> DualSeries:
         c.B * theta3 / theta4,
         2.0 * c.C * theta2 / theta3,
         0.5 * pi / c.Kc,
-        _angles(c.eta),
+        angles(c.eta),
     )
 
 
 def dual_start(c: Constants, d: DualSeries) -> tuple[float, float]:
-    """Returns the theta function of the third kind at the start."""
+    """The theta function of the third kind at the start."""
     return _third_kind(d.angles, c.q, exp(-d.decay * abs(c.u0)), copysign(1.0, c.u0))
 
 
@@ -439,7 +439,7 @@ def dual(c: Constants, d: DualSeries, start: tuple[float, float], t: float) -> t
         u = c.u0 + v * (2.0 * c.K)
     else:
         n, v, u = 0.0, 0.0, c.u0 + t * (c.s * c.lam)
-    flip, side, q = _parity(n), copysign(1.0, u), c.q
+    flip, side, q = parity(n), copysign(1.0, u), c.q
     E = exp(-d.decay * abs(u))
     E2 = E * E
     F2 = q / max(E, 1e-200) / max(E, 1e-200)  # at most 1
@@ -484,20 +484,20 @@ def turns(t: float, high: float, low: float) -> tuple[float, float]:
     return n + m, (x - n) + ((y - m) + (r + d))
 
 
-def _sine_cosine(turns: float) -> tuple[float, float]:
+def sine_cosine(turns: float) -> tuple[float, float]:
     """sin and cos of 2 pi turns, up to a common sign, which a quaternion does not see."""
     sine, versine = sine_versine(2.0 * pi * (turns - nearest(turns)))
     return sine, 1.0 - versine
 
 
-def _parity(n: float) -> float:
+def parity(n: float) -> float:
     """(-1)^n."""
     return 1.0 - 2.0 * abs(n - 2.0 * nearest(0.5 * n))
 
 
 def _phasor(turns: float, start: tuple[float, float], now: tuple[float, float]) -> tuple[float, float]:
     """exp(2 pi i turns) start conj(now)."""
-    sa, ca = _sine_cosine(turns)
+    sa, ca = sine_cosine(turns)
     re, im = now[0] * start[0] + now[1] * start[1], now[0] * start[1] - now[1] * start[0]
     return ca * re - sa * im, sa * re + ca * im
 
@@ -507,7 +507,7 @@ def _before(c: Constants) -> Quat:
     return (1.0 + c.y3, -c.y2, c.y1, 0.0)
 
 
-def _now(zc: float, zs: float, y: Vec3) -> Quat:
+def now(zc: float, zs: float, y: Vec3) -> Quat:
     """(zc, 0, 0, zs) p(y). With conj(p(y0)) in front it is the turn since the start, up to a factor."""
     top = 1.0 + y[2]
     return (zc * top, fma(zs, y[0], zc * y[1]), fma(zs, y[1], -(zc * y[0])), zs * top)
@@ -517,7 +517,7 @@ def _now(zc: float, zs: float, y: Vec3) -> Quat:
 
 FRAME = 27
 """The length of a frame: the scale of rates (1); two quaternions that, multiplied from the left and from the right to
-that of `_now`, give the attitude of the user's axes up to a factor (8); two matrices that take y to the rate and to the
+that of `now`, give the attitude of the user's axes up to a factor (8); two matrices that take y to the rate and to the
 momentum in the user's axes (18)."""
 
 MOTION = CONSTANTS + FRAME
@@ -543,7 +543,7 @@ _store_frame = writer_of(FRAME)
 
 
 def _frame(c: Constants, g: Any) -> Any:
-    """Returns the frame of a motion from its constants and from the numbers that it was set up from."""
+    """The frame of a motion from its constants and from the numbers that it was set up from."""
     e1, e2, e3 = _unlabelled(c, (1.0, 0.0, 0.0)), _unlabelled(c, (0.0, 1.0, 0.0)), _unlabelled(c, (0.0, 0.0, 1.0))
     tilt, labels = (g[11], g[12], g[13], g[14]), quaternion_of_axes(e1, e2, e3)
     y0 = (1.0, 0.0, 0.0, 0.0) if c.kind == STEADY else _before(c)
@@ -560,7 +560,7 @@ def _frame(c: Constants, g: Any) -> Any:
 
 
 def quaternion_of_axes(x: Vec3, y: Vec3, z: Vec3) -> Quat:
-    """Returns a multiple, in whole numbers, of the quaternion of a rotation that only exchanges axes."""
+    """A multiple, in whole numbers, of the quaternion of a rotation that only exchanges axes."""
     a, b, c = y[2] - z[1], z[0] - x[2], x[1] - y[0]
     if 1.0 + x[0] + y[1] + z[2] > 0.0:
         return (1.0 + x[0] + y[1] + z[2], a, b, c)
@@ -582,35 +582,35 @@ def evaluate_rows(
         if c.kind == DIRECT:
             d = direct_series(c)
             angle = pi * c.u0 / c.K
-            start = _direct_third_kind(d, cos(angle), sin(angle))
+            start = direct_third_kind(d, cos(angle), sin(angle))
             for j in range(times):
                 zc, zs, y = direct(c, d, start, scaled_time(t[j] - t0, frame))
-                _store(quaternion, omega, momentum, first + j, frame, _now(zc, zs, y), y)
+                _store(quaternion, omega, momentum, first + j, frame, now(zc, zs, y), y)
         elif c.kind == DUAL:
             e = dual_series(c)
             start = dual_start(c, e)
             for j in range(times):
                 zc, zs, y = dual(c, e, start, scaled_time(t[j] - t0, frame))
-                _store(quaternion, omega, momentum, first + j, frame, _now(zc, zs, y), y)
+                _store(quaternion, omega, momentum, first + j, frame, now(zc, zs, y), y)
         else:
             y = (c.y1, c.y2, c.y3)
             w = max(c.precession, 1e-300)
             axis = (y[0] * c.i1 / w, y[1] * c.i2 / w, y[2] * c.i3 / w)
             for j in range(times):
                 _, f = turns(scaled_time(t[j] - t0, frame), c.turn_high, c.turn_low)
-                s, a = _sine_cosine(f)
+                s, a = sine_cosine(f)
                 _store(quaternion, omega, momentum, first + j, frame, (a, s * axis[0], s * axis[1], s * axis[2]), y)
     return OK
 
 
 def scaled_time(t: float, frame: Any) -> float:
-    """Returns the time in the units of the constants."""
+    """The time in the units of the constants."""
     scaled: float = min(max(t * frame[0], -LONGEST_SCALED_TIME), LONGEST_SCALED_TIME)
     return scaled
 
 
 def _store(quaternion: Any, omega: Any, momentum: Any, row: int, frame: Any, turn: Quat, y: Vec3) -> None:
-    """Writes one state in the user's axes, from the quaternion of `_now` and y."""
+    """Writes one state in the user's axes, from the quaternion of `now` and y."""
     left, right = (frame[1], frame[2], frame[3], frame[4]), (frame[5], frame[6], frame[7], frame[8])
     q = multiply(multiply(left, turn), right)
     r = 1.0 / sqrt(norm2(q))
@@ -632,7 +632,7 @@ def _store(quaternion: Any, omega: Any, momentum: Any, row: int, frame: Any, tur
 
 
 def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
-    """Returns the turn and the momentum after a time h, in principal axes, for steps too long for short pieces."""
+    """The turn and the momentum after a time h, in principal axes, for steps too long for short pieces."""
     w = (m[0] * body.inverse[0], m[1] * body.inverse[1], m[2] * body.inverse[2])
     size = max(body.inertia[0], body.inertia[1], body.inertia[2])
     rate = max(abs(w[0]), abs(w[1]), abs(w[2]))
@@ -644,18 +644,18 @@ def leap(body: Rotor, m: Vec3, h: float) -> tuple[Quat, Vec3]:
     y = (c.y1, c.y2, c.y3)
     if c.kind == STEADY:
         _, f = turns(t, c.turn_high, c.turn_low)
-        s, a = _sine_cosine(f)
+        s, a = sine_cosine(f)
         k = s / max(c.precession, 1e-300)
         turn = (a, k * y[0] * c.i1, k * y[1] * c.i2, k * y[2] * c.i3)
     elif c.kind == DIRECT:
         d = direct_series(c)
         angle = pi * c.u0 / c.K
-        zc, zs, y = direct(c, d, _direct_third_kind(d, cos(angle), sin(angle)), t)
-        turn = multiply(_before(c), _now(zc, zs, y))
+        zc, zs, y = direct(c, d, direct_third_kind(d, cos(angle), sin(angle)), t)
+        turn = multiply(_before(c), now(zc, zs, y))
     else:
         e = dual_series(c)
         zc, zs, y = dual(c, e, dual_start(c, e), t)
-        turn = multiply(_before(c), _now(zc, zs, y))
+        turn = multiply(_before(c), now(zc, zs, y))
     v, u = _unlabelled(c, (turn[1], turn[2], turn[3])), _unlabelled(c, y)
     r, g = 1.0 / sqrt(norm2(turn)), c.G * size * rate
     return (turn[0] * r, v[0] * r, v[1] * r, v[2] * r), (g * u[0], g * u[1], g * u[2])

@@ -169,7 +169,7 @@ class Interval(NamedTuple):
 
 
 def _interval(p1: Quadratic, p2: Quadratic) -> Interval:
-    """Returns the interval about e = 0 in which both quadratics are positive."""
+    """The interval about e = 0 in which both quadratics are positive."""
     low_is_1 = p1.is_lower and (not p2.is_lower or dd.subtract(p1.lower, p2.lower)[0] >= 0.0)
     high_is_1 = p1.is_upper and (not p2.is_upper or dd.subtract(p1.upper, p2.upper)[0] <= 0.0)
     i = p1 if low_is_1 else p2
@@ -234,7 +234,7 @@ def _beyond(p: Quadratic, length: DD, end: DD, other: DD, bounded: bool) -> DD:
 
 
 def _turned(v: Interval) -> Interval:
-    """Returns the same with e in the opposite direction."""
+    """The same with e in the opposite direction."""
     second = 3.0 - v.first if v.mixed else v.first
     return Interval(
         dd.negative(v.hi), dd.negative(v.lo), second, v.mixed, v.at_hi, v.at_lo, v.R, v.sum, v.gap, v.difference,
@@ -246,7 +246,7 @@ def _turned(v: Interval) -> Interval:
 
 
 def set_up(inertia: Vec3, omega: Vec3, rotor: float) -> tuple[Gyration, Pole, Pole]:
-    """Returns the constants of the motion that starts with these rates; the rotor is along axis 3, and I1 <= I2."""
+    """The constants of the motion that starts with these rates; the rotor is along axis 3, and I1 <= I2."""
     w1, w2, w3, g = omega[0], omega[1], omega[2], dd.single(rotor)
     I1, I2, I3 = dd.single(inertia[0]), dd.single(inertia[1]), dd.single(inertia[2])
     m1, m2 = two_product(I1[0], w1), two_product(I2[0], w2)
@@ -366,7 +366,7 @@ def set_up(inertia: Vec3, omega: Vec3, rotor: float) -> tuple[Gyration, Pole, Po
 def _phase_at_start(
     alpha: Pole, beta: Pole, kind: float, nome: float, f: float, u: float, y: tuple[float, float]
 ) -> tuple[float, float]:
-    """Returns the factor of length 1 with which beta over alpha has the phase of the complex number y at the start."""
+    """The factor of length 1 with which beta over alpha has the phase of the complex number y at the start."""
     if kind == DIRECT:
         sine, cosine = sin(pi * f), cos(pi * f)
         a, b = _direct(direct_series(alpha, nome), sine, cosine), _direct(direct_series(beta, nome), sine, cosine)
@@ -392,7 +392,7 @@ TWO_PI = (6.283185307179586, 2.4492935982947064e-16)
 
 
 def _steady(inertia: Vec3, omega: Vec3, rotor: float, m: Vec3, G: DD) -> tuple[Gyration, Pole, Pole]:
-    """Returns the constants of a motion whose rate stays as it is."""
+    """The constants of a motion whose rate stays as it is."""
     w = dd.hypotenuse(dd.hypotenuse(dd.single(omega[0]), dd.single(omega[1])), dd.single(omega[2]))
     turn = dd.divide(w, dd.FOUR_PI)
     per_G = 1.0 / G[0] if G[0] > 0.0 else 0.0
@@ -418,7 +418,7 @@ def _pole(
     kind: float, v: Interval, near: DD, far: DD, energy: DD, spin: DD, sense: float, period: float, dual_period: float,
     frequency: DD, nome: float,
 ) -> tuple[Pole, float]:  # fmt: skip
-    """Returns the theta function that is zero at z = -+G, and the mean rate of its phase.
+    """The theta function that is zero at z = -+G, and the mean rate of its phase.
 
     `near` and `far` are the distances of z from there at lo and hi, `energy` is 2T - (G +- g)^2 / I3 and `spin` is
     (G +- g) / I3.
@@ -466,14 +466,14 @@ def _pole(
 
 
 def _at_origin(p: Pole, kind: float, nome: float) -> tuple[float, float]:
-    """Returns the theta function at x = 0."""
+    """The theta function at x = 0."""
     if kind == DIRECT:
         return _direct(direct_series(p, nome), 0.0, 1.0)
     return _dual(dual_series(p), kind, nome, 0.0)
 
 
 def _multiplied(p: Pole, real: float, imaginary: float, over: tuple[float, float]) -> Pole:
-    """Returns the function multiplied by a complex number and divided by another."""
+    """The function multiplied by a complex number and divided by another."""
     a, b = over
     r = 1.0 / (a * a + b * b)
     x, y = (real * a + imaginary * b) * r, (imaginary * a - real * b) * r
@@ -503,7 +503,7 @@ class DirectSeries(NamedTuple):
 
 
 def direct_series(p: Pole, nome: float) -> DirectSeries:
-    """Returns the coefficients of theta1(x - x1), up to a factor: q^(n(n+1)) cosh and sinh of (2n+1) eta."""
+    """The coefficients of theta1(x - x1), up to a factor: q^(n(n+1)) cosh and sinh of (2n+1) eta."""
     w, x, q = p.decay, p.growth, nome
     w2 = w * w
     w3, w5, w7, w9 = w2 * w, w2 * w2 * w, w2 * w2 * w2 * w, w2 * w2 * w2 * w2 * w
@@ -556,7 +556,7 @@ class DualSeries(NamedTuple):
 
 
 def dual_series(p: Pole) -> DualSeries:
-    """Returns the cosines and sines of this angle."""
+    """The cosines and sines of this angle."""
     A, first = p.angle, 0.0 if p.shifted != 0.0 else 1.0
     return DualSeries(
         p.shifted, p.side,
@@ -634,7 +634,7 @@ def _turned_by(p: Pole, sine: float, cosine: float, theta: tuple[float, float]) 
 
 
 def state(alpha: tuple[float, float], beta: tuple[float, float], c: Gyration) -> tuple[Quat, Vec3, Vec3]:
-    """Returns the turn from relabelled axes to those of the momentum, the rate, and the momentum over G."""
+    """The turn from relabelled axes to those of the momentum, the rate, and the momentum over G."""
     x, y = alpha[0] * alpha[0] + alpha[1] * alpha[1], beta[0] * beta[0] + beta[1] * beta[1]
     over = 1.0 / (x + y)
     x, y = x * over, y * over
@@ -647,7 +647,7 @@ def state(alpha: tuple[float, float], beta: tuple[float, float], c: Gyration) ->
 
 
 def steadily(c: Gyration, t: float) -> Quat:
-    """Returns the turn since the start of a body whose rate stays as it is."""
+    """The turn since the start of a body whose rate stays as it is."""
     _, f = turns(t, c.turn_high, c.turn_low)
     sine, cosine = sine_cosine(2.0 * pi * f)
     return (cosine, sine * c.axis1, sine * c.axis2, sine * c.axis3)
@@ -685,7 +685,7 @@ def set_up_rows(given: Any, motions: Any, count: int) -> int:
 
 
 def _frame(c: Gyration, alpha: Pole, beta: Pole, g: Any) -> Any:
-    """Returns the frame of a motion from its constants and from the numbers that it was set up from."""
+    """The frame of a motion from its constants and from the numbers that it was set up from."""
     turn, sign = (g[13], g[14], g[15], g[16]), 1.0
     if c.flipped != 0.0:
         turn, sign = multiply(turn, (0.0, 1.0, 0.0, 0.0)), -1.0
@@ -700,7 +700,7 @@ def _frame(c: Gyration, alpha: Pole, beta: Pole, g: Any) -> Any:
 
 
 def _first(c: Gyration, alpha: Pole, beta: Pole) -> Quat:
-    """Returns the turn at the start."""
+    """The turn at the start."""
     f, u = _phase(c, 0.0)
     if c.kind == DIRECT:
         sine, cosine = sin(pi * f), cos(pi * f)

@@ -16,7 +16,7 @@ Row = tuple[float, ...]
 
 
 def nested(*rows: Sequence[float]) -> Row:
-    """Returns the row of compositions within compositions; the first row is the outermost."""
+    """The row of compositions within compositions; the first row is the outermost."""
     out: Row = (1.0,)
     for row in rows:
         out = tuple(outer * inner for outer in out for inner in row)
@@ -24,12 +24,12 @@ def nested(*rows: Sequence[float]) -> Row:
 
 
 def palindrome(half: Sequence[float], *, odd: bool) -> Row:
-    """Returns the half and its mirror image. If the row is odd, the last entry of the half is its middle."""
+    """The half and its mirror image. If the row is odd, the last entry of the half is its middle."""
     return (*half, *reversed(half[:-1] if odd else half))
 
 
 def summing_to_one(half: Sequence[float], *, odd: bool) -> Row:
-    """Returns the palindrome of the half and one more number, which makes the sum one."""
+    """The palindrome of the half and one more number, which makes the sum one."""
     rest = fsum([1.0, *(-2.0 * x for x in half)])
     return palindrome((*half, rest if odd else 0.5 * rest), odd=odd)
 
@@ -122,7 +122,7 @@ def legendre(stages: int) -> Alternating:
 
 
 def legendre_point(n: int, k: int) -> tuple[Decimal, Decimal]:
-    """Returns the k-th root of Legendre's polynomial, from the greatest down, and its weight, by Newton's iteration."""
+    """The k-th root of Legendre's polynomial, from the greatest down, and its weight, by Newton's iteration."""
     x = Decimal(cos(pi * (k - 0.25) / (n + 0.5))) if 2 * k - 1 != n else Decimal(0)
     slope = Decimal(1)
     for _ in range(6):  # from 2 digits or more to 40

@@ -44,7 +44,7 @@ from polhode.core.vec import dot, placed
 
 @cache
 def comoving(count: int, axis: int, *, compensated: bool = False) -> Increments:
-    """Returns the scheme with `count` nodes, for bodies that are symmetric about this principal axis, from 1 to 3.
+    """The scheme with `count` nodes, for bodies that are symmetric about this principal axis, from 1 to 3.
 
     The memory holds the number of iterations whose changes need not be measured, and the evaluations.
     """
@@ -150,7 +150,7 @@ def collocated(
 
 @cache
 def _change_of_state(axis: int) -> Callable[..., State]:
-    """Returns the function that adds the changes of p and e to a state and then makes the turns of the free motion."""
+    """The function that adds the changes of p and e to a state and then makes the turns of the free motion."""
     k, u, v = axis - 1, axis % 3, (axis + 1) % 3
 
     def change(s: State, dp: Quat, dm: Vec3, about: float, along: float, w: Vec3) -> State:
@@ -169,7 +169,7 @@ def _change_of_state(axis: int) -> Callable[..., State]:
 
 @cache
 def _change_with_low_halves(axis: int) -> Callable[..., tuple[State, tuple[float, ...]]]:
-    """Returns the same function for states with low halves; it also returns what rounding left out.
+    """`change` for states with low halves: the increment, and what rounding left out of it.
 
     The momentum is turned in two-doubles: rounding would change its norm and with it the rate, and the error of the
     angles would grow with time.
@@ -232,7 +232,7 @@ def _turned(a: int, b: int) -> str:
 
 
 def size_and_direction(m: Vec3) -> tuple[float, Vec3]:
-    """Returns the norm of a vector, and the vector over its norm; both are zero for the zero vector."""
+    """The norm of a vector, and the vector over its norm; both are zero for the zero vector."""
     size2, scale = dot(m, m), 1.0
     if not 1e-250 < size2 < 1e250:  # the squares may have left the range of floats
         largest = max(abs(m[0]), abs(m[1]), abs(m[2]))

@@ -32,13 +32,13 @@ class Scheme(Protocol):
 
 
 def nothing(body: Rotor, p: Params, t: float, s: State) -> Memory:
-    """Returns the empty memory of a method that has none."""
+    """The empty memory of a method that has none."""
     return ()
 
 
 @cache
 def nothing_of(count: int) -> Start:
-    """Returns the start of a method whose memory begins as `count` zeros."""
+    """The start of a method whose memory begins as `count` zeros."""
     zeros = (0.0,) * count
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
@@ -76,7 +76,7 @@ class Splitting(NamedTuple):
     stages: tuple[Stage, ...]
 
     def times(self) -> list[float]:
-        """Returns the time, in steps, at which each stage begins."""
+        """The time, in steps, at which each stage begins."""
         drifts = {s.flow for s in self.stages if s.flow not in (kick, veer)}
         clock, out = 0.0, []
         for s in self.stages:
@@ -86,11 +86,11 @@ class Splitting(NamedTuple):
         return out
 
     def without_kicks(self) -> "Splitting":
-        """Returns the splitting for a free body."""
+        """The splitting for a free body."""
         return merged(s for s in self.stages if s.flow is not kick)
 
     def without_veers(self) -> "Splitting":
-        """Returns the splitting for a body without a rotor."""
+        """The splitting for a body without a rotor."""
         return merged(s for s in self.stages if s.flow is not veer)
 
     def composed(self, fractions: Sequence[float]) -> "Splitting":
@@ -116,18 +116,18 @@ class Splitting(NamedTuple):
         return len(self.stages) <= SHORT_CHAIN and {s.flow for s in self.stages} <= {kick, spin1, spin2, spin3}
 
     def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
-        """Returns the flows that are prepared for these scales: where they are the same, so is the step."""
+        """The flows that are prepared for these scales: where they are the same, so is the step."""
         flows, longest = _prepared(self, depends is Depends.NOTHING, scales.gyrostat)
         here = scales._replace(step=longest * scales.step)
         return tuple([f(here) for f in flows])
 
     def used(self, *, is_free: bool, gyrostat: bool) -> "Splitting":
-        """Returns the stages that are needed: without a rotor none are by it, and without a torque no kicks."""
+        """The stages that are needed: without a rotor none are by it, and without a torque no kicks."""
         used = self if gyrostat else self.without_veers()
         return used.without_kicks() if is_free else used
 
     def longest(self) -> float:
-        """Returns the longest fraction of a step."""
+        """The longest fraction of a step."""
         return max((abs(s.fraction) for s in self.stages), default=1.0)
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
@@ -166,7 +166,7 @@ class Splitting(NamedTuple):
 
 @lru_cache(maxsize=128)
 def _prepared(splitting: Splitting, is_free: bool, gyrostat: bool) -> tuple[tuple[Any, ...], float]:
-    """Returns the flows of a splitting that are made for the scales of a run, and its longest fraction of a step."""
+    """The flows of a splitting that are made for the scales of a run, and its longest fraction of a step."""
     used = splitting.used(is_free=is_free, gyrostat=gyrostat)
     return tuple(f for f in dict.fromkeys(s.flow for s in used.stages) if is_prepared(f)), used.longest()
 
@@ -256,7 +256,7 @@ class Increments(NamedTuple):
     keeps_norm: bool = False
     """Whether the increments keep the norm of the quaternion at one by themselves, also compensated."""
     symmetric: "Callable[[int], Increments] | None" = None
-    """Returns the scheme to use for a body that is symmetric about this principal axis, from 1 to 3; None: this one."""
+    """The scheme to use for a body that is symmetric about this principal axis, from 1 to 3; None: this one."""
     in_halves: bool = False
     """Whether, compensated, `change` takes and returns low halves: `change(body, p, t, s, low, h, memory) -> (increment
     of the state, what rounding left out of it, memory, status)`."""
@@ -326,7 +326,7 @@ class Increments(NamedTuple):
 
 @lru_cache(maxsize=128)
 def of_any_norm(pull: Pull) -> Pull:
-    """Returns the torque for states whose quaternion has any norm."""
+    """The torque for states whose quaternion has any norm."""
 
     def torque(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         return pull(body, p, t, State(normalised(s.q), s.m))
@@ -339,7 +339,7 @@ LOW = 7
 
 
 def _compensated(start: Start, change: Any, count: int, *, in_halves: bool) -> tuple[Start, Any]:
-    """Returns the start and the step that carry the low halves of the state in front of the routine's memory."""
+    """The start and the step that carry the low halves of the state in front of the routine's memory."""
     own = "(" + "".join(f"memory[{LOW + k}], " for k in range(count)) + ")"
     theirs = "".join(f"fresh[{k}], " for k in range(count))
     begin = function(
@@ -410,7 +410,7 @@ class Kicked(NamedTuple):
 
 
 def _tidying(step: Any, tidy: Callable[[Quat], Quat]) -> Any:
-    """Returns the step with its quaternion normalised by `tidy`."""
+    """The step with its quaternion normalised by `tidy`."""
 
     def tidied_step(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
         new, fresh, status = step(body, p, t, s, h, memory)
@@ -431,7 +431,7 @@ class Composed(NamedTuple):
         return bool(getattr(self.base, "ignores_scales", False))
 
     def composed(self, fractions: Sequence[float]) -> "Composed":
-        """Returns the composition of this composition, which is again one of the base."""
+        """The composition of this composition, which is again one of the base."""
         return Composed(self.base, tuple(g * f for g in fractions for f in self.fractions))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
@@ -461,12 +461,12 @@ def merged(stages: Iterable[Stage]) -> Splitting:
 
 
 def triple_jump(order: int) -> tuple[float, float, float]:
-    """Returns three fractions that raise a symmetric method of this (even) order by two.  [yoshida1990, creutz1989]"""
+    """Three fractions that raise a symmetric method of even order by two.  [yoshida1990, creutz1989]"""
     a = 1 / (2 - 2 ** (1 / (order + 1)))
     return (a, 1 - 2 * a, a)
 
 
 def suzuki(order: int) -> tuple[float, float, float, float, float]:
-    """Returns five fractions that do the same with smaller errors.  [suzuki1990]"""
+    """Five fractions that raise the order by two, with smaller errors than `triple_jump`.  [suzuki1990]"""
     a = 1 / (4 - 4 ** (1 / (order + 1)))
     return (a, a, 1 - 4 * a, a, a)

@@ -66,7 +66,7 @@ AHEAD = 1 / 12
 
 @cache
 def second(order: int) -> float:
-    """Returns the k of `flows.ahead`, over h^2, for the first kick on either side, so that the squares of all cancel.
+    """The k of `flows.ahead`, over h^2, for the first kick on either side, so that the squares of all cancel.
 
     Kicks b and c in a row, a time d h apart, make b c d h^3 / 2 [B, [A, B]] beside their sum. A kick b whose torque is
     k h^2 ahead makes b k h^3 / 2 of the same.
@@ -89,7 +89,7 @@ def bernoulli(n: int) -> Fraction:
 def passage(
     flow: Flow, kicked: Flow, kicked_ahead: KickAhead | None, order: int, spacing: float, *, unscaled: bool
 ) -> Flow:
-    """Returns the corrector as one flow: n spacings back, 2 n forward, n back, with n the number of weights.
+    """The corrector as one flow: n spacings back, 2 n forward, n back, with n the number of weights.
 
     On the way forward there is a kick -b_k or +b_k at every spacing, except in the middle. The flows back have no kicks
     between them, and are as few as possible, none longer than a step. The opposite spacing gives the inverse. If
@@ -121,7 +121,7 @@ def passage(
 
 @lru_cache(maxsize=128)
 def part_of_kick(pull: Pull, part: float, ahead: float) -> Flow:
-    """Returns the flow of a kick for `part` of the step, by a torque with k = `ahead` h^2 (`flows.ahead`)."""
+    """The flow of a kick for `part` of the step, by a torque with k = `ahead` h^2 (`flows.ahead`)."""
     kicked, kicked_ahead = kick(pull), kick_ahead(pull)
 
     def plain(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -165,11 +165,11 @@ class Corrected(NamedTuple):
         return True
 
     def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
-        """Returns the flows that are prepared for these scales: those of the steps and that of the corrector."""
+        """The flows that are prepared for these scales: those of the steps and that of the corrector."""
         return (*self.leapfrog.prepared_flows(depends, scales), free(scales))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """Returns a step of one drift and one kick, with the changes of variables `enter` and `leave`.
+        """A step of one drift and one kick, with the changes of variables `enter` and `leave`.
 
         Half a kick of leapfrog is part of the change of variables: n steps of leapfrog are half a kick, n times a drift
         and a kick, and half a kick back. A free body needs no corrector.
@@ -196,7 +196,7 @@ class Corrected(NamedTuple):
         )  # fmt: skip
 
     def _bound_to_gyrostat(self, pull: Pull, depends: Depends, scales: Scales) -> Stepper:
-        """Does the same where the turns by a rotor go with the kicks: both are perturbations of the free motion.
+        """The corrector for gyrostats, whose turns by the rotor go with the kicks: both perturb the free motion.
 
         Without a torque they are all of the perturbation.
         """
@@ -220,5 +220,5 @@ class Corrected(NamedTuple):
         )  # fmt: skip
 
     def composed(self, fractions: Sequence[float]) -> Splitting | PolishedSplitting:
-        """Returns the composition of leapfrog without its corrector, which belongs to one length of the steps."""
+        """The composition of leapfrog without its corrector, which belongs to one length of the steps."""
         return self.leapfrog.composed(fractions)

@@ -64,7 +64,7 @@ def solve(x: Any, a: int, n: int, pivots: int, b: int) -> None:
 
 @apart
 def factorise_complex(x: Any, a: int, n: int, pivots: int, weights: int) -> bool:
-    """Does the same for a complex matrix."""
+    """Factorises a complex matrix in its place, with row exchanges; returns whether it can."""
     square = n * n
     for k in range(n):
         best, most = k, 0.0
@@ -105,7 +105,7 @@ def factorise_complex(x: Any, a: int, n: int, pivots: int, weights: int) -> bool
 
 @apart
 def solve_complex(x: Any, a: int, n: int, pivots: int, b: int) -> None:
-    """Does the same for a complex matrix; the imaginary part of the right-hand side lies at x[b + n]."""
+    """Solves with the factors of a complex matrix; the imaginary part of the right-hand side lies at x[b + n]."""
     square = n * n
     for k in range(n):
         best = int(x[pivots + k])

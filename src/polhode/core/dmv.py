@@ -31,7 +31,7 @@ distance to the nearest other solution; rounding the equation does more, eps ove
 
 
 def solved(i: Vec3, m: Vec3, h: float) -> tuple[Vec3, Vec3, int]:
-    """Returns the vector c of a step of length h with the moments i, then (I_j - I_k) c_j c_k, and a status.
+    """The vector c of a step of length h with the moments i, then (I_j - I_k) c_j c_k, and a status.
 
     There are several solutions; this is the one that grows from c = 0 with h. It ends where the tangent becomes
     singular, at h |w| = 1 for a sphere and not far from there for any body.
@@ -78,7 +78,7 @@ def _products(d: Vec3, c: Vec3) -> Vec3:
 
 
 def turning(q: Quat, c: Vec3) -> Quat:
-    """Returns the increment of q for the turn (1, c) / sqrt(rho)."""
+    """The increment of q for the turn (1, c) / sqrt(rho)."""
     n = dot(c, c)
     root = sqrt(1.0 + n)
     r, e = 2.0 / root, -n / (1.0 + n + root)  # e = 1 / root - 1
@@ -87,7 +87,7 @@ def turning(q: Quat, c: Vec3) -> Quat:
 
 
 def stretching(q: Quat, c: Vec3) -> Quat:
-    """Returns the increment of q for the product with (1, c): the same turn, without the rounding of a division."""
+    """The increment of q for the product with (1, c): the same turn, without the rounding of a division."""
     return derivative(q, (2.0 * c[0], 2.0 * c[1], 2.0 * c[2]))
 
 
@@ -106,12 +106,12 @@ def invariants(body: Rotor, m: Vec3) -> tuple[float, float]:
 
 
 def unchanged(body: Rotor, H: float, C: float, h: float) -> tuple[Vec3, float, int]:
-    """Returns the moments and the step themselves: the map as it is."""
+    """The moments and the step themselves: the map as it is."""
     return body.inertia, h, OK
 
 
 def other_step(order: int) -> Adapt:
-    """Returns the correction of the step that makes the momentum of order 4 or 6: the inverse of h (1 + SIGMA)."""
+    """The correction of the step that makes the momentum of order 4 or 6: the inverse of h (1 + SIGMA)."""
     first, second, six = _sum(SIGMA[:1]), _sum(SIGMA[1:]), order == 6
 
     def adapt(body: Rotor, H: float, C: float, h: float) -> tuple[Vec3, float, int]:
@@ -124,7 +124,7 @@ def other_step(order: int) -> Adapt:
 
 
 def other_moments(order: int) -> Adapt:
-    """Returns the correction of the moments that makes the method of order 4 to 10: 1 / ((1 + S) / I + D)."""
+    """The correction of the moments that makes the method of order 4 to 10: 1 / ((1 + S) / I + D)."""
     terms = order // 2 - 1
     stretch, shift = _sum(S[:terms]), _sum(D[:terms])
 
@@ -156,7 +156,7 @@ def _scaled(body: Rotor, H: float, C: float, h: float) -> Scaled:
 
 
 def _sum(table: Table) -> Callable[[Scaled], float]:
-    """Returns the function that sums all terms of a table."""
+    """The function that sums all terms of a table."""
     lines = ["e1, e2, e3, H, C, _ = x", "C1 = C"]
     lines += [f"C{k} = C{k - 1} * C" for k in range(2, max(map(len, table)))]
     total = ""
@@ -201,7 +201,7 @@ class MoserVeselov(NamedTuple):
         return Composed(self, tuple(fractions))
 
     def _drift(self) -> Callable[[Rotor, State, float, float, float], tuple[State, int]]:
-        """Returns the function that computes the increment of a free body from its H and C."""
+        """The function that computes the increment of a free body from its H and C."""
         adapt, attitude = self.adapt, stretching if self.compensated else turning
 
         def drift(body: Rotor, s: State, h: float, H: float, C: float) -> tuple[State, int]:

@@ -23,7 +23,7 @@ EVALUATIONS = 11
 
 
 def pair(pull: Pull, carried: tuple[float, ...] = ()) -> tuple[Slope, Attempt]:
-    """Returns the slope, and `attempt(body, p, t, s, h, slope at s, rtol, atol, sizes) -> (new state, error)`.
+    """The slope, and `attempt(body, p, t, s, h, slope at s, rtol, atol, sizes) -> (new state, error)`.
 
     An error of at most one is within the tolerances. It grows like h^8: the next step may be longer by the factor
     error^(-1/8). It is the root mean square of the error of the attitude, in units of rtol, and of that of the
@@ -58,7 +58,7 @@ def error_norm(s: State, new: State, d5: State, d3: State, rtol: float, atol: fl
 
 
 def mean_squares(s: State, new: State, d5: State, d3: State, rtol: float, atol: float) -> tuple[float, float]:
-    """Returns the mean squares of both differences, in units of the tolerances."""
+    """The mean squares of both differences, in units of the tolerances."""
     size = sqrt(max(dot(s.m, s.m), dot(new.m, new.m)))
     a, m = 1.0 / max(rtol, 1e-300), max(rtol * size + atol, 1e-300)
     five = _mean_square(a * sqrt(norm2(d5.q)), sqrt(dot(d5.m, d5.m)) / m)
@@ -67,7 +67,7 @@ def mean_squares(s: State, new: State, d5: State, d3: State, rtol: float, atol: 
 
 
 def _norm_with(carried: tuple[float, ...]) -> Any:
-    """Returns the same norm, of states that carry numbers."""
+    """The norm of the error, for states that carry numbers of a torque."""
     error = sizes_of(carried).error
 
     def norm(s: Any, new: Any, d5: Any, d3: Any, rtol: float, atol: float, sizes: Any) -> float:

@@ -92,13 +92,13 @@ def ellippi_complete(nc: float, mc: float) -> float:
     if nc > 0.0:
         scale = min(nc, 1.0)
         if mc > 1.0:
-            return _cel(1.0 / kc, 1.0 / sqrt(nc), scale / nc, scale / nc) / scale / kc
-        return _cel(kc, sqrt(nc), scale, scale) / scale
+            return cel(1.0 / kc, 1.0 / sqrt(nc), scale / nc, scale / nc) / scale / kc
+        return cel(kc, sqrt(nc), scale, scale) / scale
     # DLMF 19.6.5 carries the pole to a positive parameter: Pi(n) = K - Pi(m/n)
     if mc > 1.0:
-        return _cel(1.0 / kc, sqrt((1.0 - nc / mc) / n), 0.0, (1.0 - 1.0 / mc) / n) / kc
+        return cel(1.0 / kc, sqrt((1.0 - nc / mc) / n), 0.0, (1.0 - 1.0 / mc) / n) / kc
     p = sqrt((mc - nc) / n)
-    return _cel(kc, p, 0.0, -(1.0 - mc) / n * p) / p
+    return cel(kc, p, 0.0, -(1.0 - mc) / n * p) / p
 
 
 def ellipf(phi: float, mc: float) -> float:
@@ -292,7 +292,7 @@ def _dual(u: DD, quarter: DD, g: DD, kc2: float) -> Vec3:
 
 
 def _nome(k2: float, kc: float) -> float:
-    """Returns the nome q of the parameter k2 <= 1/2, by DLMF 20.9(i) inverted."""
+    """The nome q of the parameter k2 <= 1/2, by DLMF 20.9(i) inverted."""
     r = 1.0 + sqrt(kc)
     e = 0.5 * k2 / ((1.0 + kc) * r * r)
     e4 = e * e * e * e
@@ -334,7 +334,7 @@ def _second_kind(mc: float) -> float:
     return multiply(total, divide(HALF_PI, a))[0]
 
 
-def _cel(kc: float, p: float, a: float, b: float) -> float:
+def cel(kc: float, p: float, a: float, b: float) -> float:
     """Bulirsch's complete integral of (a cos^2 + b sin^2) / (cos^2 + p^2 sin^2) / sqrt(cos^2 + kc^2 sin^2).
 
     It is DLMF 19.2(iii) with p^2 for its p; kc, p > 0. The method is that of Bulirsch (1969): descending Landen steps

@@ -66,7 +66,7 @@ The greatest is well below a whole turn, where e would be 0 / 0."""
 
 
 def resolution(turn: float, series: float) -> Resolution:
-    """Returns the coarsest resolution that is fine enough; the finest if none is (the step is then cut)."""
+    """The coarsest resolution that is fine enough; the finest if none is (the step is then cut)."""
     nodes = next((n for n, longest in NODES.items() if series <= longest), max(NODES))
     terms = next((n for n, longest in SERIES.items() if series <= longest), max(SERIES))
     longest_turn = next((longest for longest in TURNS if turn <= longest), max(TURNS))
@@ -79,7 +79,7 @@ up to 6 % of its time, and its longest turn 1 % (docs/decisions/0006)."""
 
 
 def shared_resolution(fine: Resolution) -> Resolution:
-    """Returns the coarsest of the shared resolutions that is as fine as this one."""
+    """The coarsest of the shared resolutions that is as fine as this one."""
     nodes, terms = next(
         (n, k) for n, k in SHARED if min(NODES[n], SERIES[k]) >= fine.longest_series or (n, k) == SHARED[-1]
     )
@@ -88,7 +88,7 @@ def shared_resolution(fine: Resolution) -> Resolution:
 
 @cache
 def finest() -> Resolution:
-    """Returns the resolution for the longest steps."""
+    """The resolution for the longest steps."""
     return resolution(max(TURNS), max(NODES.values()))
 
 
@@ -99,7 +99,7 @@ def series_coefficients(terms: int) -> list[dict[tuple[int, int], Fraction]]:
     squares: list[dict[tuple[int, int], Fraction]] = []  # of the sum of c_n x^n
 
     def product(n: int, a: Any, b: Any) -> dict[tuple[int, int], Fraction]:
-        """Returns the coefficient at x^n of the product of two series."""
+        """The coefficient at x^n of the product of two series."""
         out: dict[tuple[int, int], Fraction] = {}
         for k in range(n + 1):
             for (i, j), x in a[k].items():
@@ -304,7 +304,7 @@ def increment(nodes: int, terms: int, turn: float) -> Increment:
 
 
 def polish(a: Vec3, a_low: Vec3, mu: float, m: Vec3, low: Vec3, delta: Vec3, passes: int) -> tuple[Vec3, Vec3]:
-    """Returns the increment in two-doubles, from the increment in doubles.
+    """The increment in two-doubles, from the increment in doubles.
 
     delta_i = mu a_i y_j y_k with y = m + delta / 2 holds for the exact step, and whatever mu is, such a delta keeps
     both quadratic invariants. So mu may be a double, and delta is iterated; each pass reduces the error by a factor of
@@ -420,7 +420,7 @@ MODERATE_TURN_RAD = 0.15
 
 
 def needed(scales: Scales, headroom: float) -> tuple[Resolution, int]:
-    """Returns the resolution for runs of these scales, and the number of pieces of a step."""
+    """The resolution for runs of these scales, and the number of pieces of a step."""
     i1, i2, i3 = scales.inertia
     body = Rotor(scales.inertia, (1.0 / i1, 1.0 / i2, 1.0 / i3))
     rate2, series = map(max, effort(body, scales.momentum), scales.effort)
@@ -438,7 +438,7 @@ def needed(scales: Scales, headroom: float) -> tuple[Resolution, int]:
 
 
 def excess(fine: Resolution, body: Rotor, m: Vec3, h: float) -> float:
-    """Returns the square of the step over the longest one that the resolution allows; 0 if nothing moves."""
+    """The square of the step over the longest one that the resolution allows; 0 if nothing moves."""
     rate2, series = effort(body, m)
     return h * h * max(rate2 * (1.0 / fine.longest_turn**2), series * (1.0 / fine.longest_series))
 

@@ -36,7 +36,7 @@ def is_prepared(flow: Any) -> bool:
 def principal_torque(
     torque: UserTorque, *, tilted: bool, windowed: bool, carried: int = 0, together: bool = False
 ) -> Pull:  # fmt: skip
-    """Returns the user's torque in the form that methods call.
+    """The user's torque in the form that methods call.
 
     A tilted body has principal axes that differ from the user's. A windowed torque jumps at breakpoints, and a step
     that ends on one must see the value before it: times are kept strictly between the breakpoints. A torque that
@@ -63,7 +63,7 @@ def principal_torque(
 
 
 def _with_derivatives(torque: UserTorque, tilted: bool, windowed: bool, carried: int) -> Any:
-    """Returns a torque that carries numbers in the form that methods call: it returns the derivatives as well."""
+    """A torque that carries numbers in the form that methods call: it returns the derivatives as well."""
 
     def pull(body: Rotor, p: Params, t: float, s: CarriedState) -> tuple[Vec3, tuple[float, ...]]:
         w = rate_of(body, s.m)
@@ -102,7 +102,7 @@ def _carried_in(lane_of: str, carried: int) -> str:
 
 
 def lane_by_lane(torque: UserTorque, lanes: int, carried: int = 0) -> UserTorque:
-    """Returns the torque of several bodies at once, computed body by body: for torques that cannot be vectorised."""
+    """The torque of several bodies at once, computed body by body: for torques that cannot be vectorised."""
     if carried:
         names = {"torque": torque, "triple": triple, "derivatives": derivatives, "lane": lane}
         alone = function(
@@ -133,7 +133,7 @@ def lane_by_lane(torque: UserTorque, lanes: int, carried: int = 0) -> UserTorque
 
 
 def pull_lane_by_lane(pull: Pull, lanes: int, carried: int = 0) -> Pull:
-    """Returns the torque at several states of one body, computed state by state."""
+    """The torque at several states of one body, computed state by state."""
     if carried:
         alone = function(
             "alone(body, p, t, s, i)",
@@ -225,7 +225,7 @@ def _rotated(a: float, b: float, s: float, e: float) -> tuple[float, float]:
 
 
 def rotated_steadily(a: float, b: float, s: float, e: float) -> tuple[float, float]:
-    """Does the same for an angle that is equal in all steps: there a rounded cosine would let the norm drift."""
+    """Turns (a, b) as `rotated` does; for an angle equal in all steps, where a rounded cosine lets the norm drift."""
     s2 = s + s
     return fma(s2, b - fma(e, b, s * a), a), fma(-s2, a + fma(-e, a, s * b), b)
 
@@ -283,7 +283,7 @@ and have no digit right."""
 
 @prepared
 def free(scales: Scales | None) -> Flow:
-    """Returns the exact flow of a free body for runs of these scales; it cuts steps that turn out too long."""
+    """The exact flow of a free body for runs of these scales; it cuts steps that turn out too long."""
     if scales is None:
         return triaxial(finest())
     i1, i2, i3 = scales.inertia
@@ -306,7 +306,7 @@ def spherical(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
 
 @cache
 def symmetric(axis: int) -> Flow:
-    """Returns the flow if two moments are equal: a turn about the momentum, then one about the axis of symmetry."""
+    """The flow if two moments are equal: a turn about the momentum, then one about the axis of symmetry."""
     turned = turning(axis, rotated_steadily)
     k, e = axis - 1, axis % 3  # the axis and an equatorial one
 
@@ -328,7 +328,7 @@ def leaping(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
 
 @cache
 def triaxial(fine: Resolution) -> Flow:
-    """Returns the flow if the moments differ; it cuts a step that is too long for the resolution."""
+    """The flow if the moments differ; it cuts a step that is too long for the resolution."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
@@ -354,7 +354,7 @@ def triaxial(fine: Resolution) -> Flow:
 
 @cache
 def _packed_triaxial(fine: Resolution) -> Flow:
-    """Returns the flow for several bodies at once. It gives NaN for a body that is at rest or needs its step cut."""
+    """The flow for several bodies at once. It gives NaN for a body that is at rest or needs its step cut."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
 
     def flow(body: Rotor, p: Params, t: float, s: State, h: float) -> State:

@@ -13,7 +13,7 @@ from polhode.core.ops import fma
 
 
 def fused(a: float, b: float, c: float) -> float:
-    """Returns a b + c, rounded once, as quotients of whole numbers are in Python: this takes some two microseconds.
+    """A b + c, rounded once, as quotients of whole numbers are in Python: this takes some two microseconds.
 
     Python 3.13 has `math.fma`, which raises exceptions where the result is infinite or NaN.
     """
@@ -31,7 +31,7 @@ def fused(a: float, b: float, c: float) -> float:
 
 @cache
 def with_fused(f: FunctionType) -> Any:
-    """Returns a kernel of this package that runs in plain Python with the bits of its compiled form.
+    """A kernel of this package that runs in plain Python with the bits of its compiled form.
 
     Its functions must be reached by their own names, not as attributes of modules: others stay as they are.
     """

@@ -30,13 +30,13 @@ from polhode.core.types import CarriedState, Params, Pull, Rotor, Start, State, 
 from polhode.core.vec import combine, cross, dot, times
 
 MOST_ITERATIONS = 60
-"""A step that needs more is better made a third shorter: that converges in less time."""
+"""Iterations before a step counts as failed; a step a third shorter converges in less time."""
 ITERATION_ERROR = 2.0**-55
 """The error that the iteration may leave, relative to the state: an eighth of an ulp."""
 ITERATION_ERROR_COMPENSATED = 2.0**-60
-"""The same where sums are compensated: this error has a direction, and a larger one would be seen as a drift."""
+"""The error that the iteration may leave if sums are compensated. It has a direction: more would be a drift."""
 ROUND_OFF_CHANGE = 2.0**-44
-"""Changes that no longer shrink are round-off if they are as small as this; larger ones mean that nothing converges."""
+"""Changes below this that no longer shrink are round-off; above it the iteration diverges."""
 LEEWAY = 4.0
 """The changes are measured from this many iterations before the last one of the preceding step. Three measurements are
 needed to end; so a step can end one iteration earlier than the preceding one."""
@@ -61,13 +61,13 @@ class Collocation(NamedTuple):
     inside: tuple[Row, ...]
     """The integrals from the start of the step to each node."""
     inside_low: tuple[Row, ...]
-    """What rounding left out of them."""
+    """What rounding left out of the integrals to the nodes."""
     ahead: tuple[Row, ...]
     """The integrals of the polynomial continued, from the end of the step to the nodes of the next one."""
 
 
 def collocation(count: int) -> Collocation:
-    """Returns the numbers for an even number of nodes."""
+    """The numbers for an even number of nodes."""
     with localcontext(prec=60):
         points = [legendre_point(count, k) for k in range(1, count // 2 + 1)]  # the second half of (-1, 1), falling
         x = [-p for p, _ in points] + [p for p, _ in reversed(points)]
@@ -86,12 +86,12 @@ def _rounded(exact: Sequence[Decimal]) -> Row:
 
 
 def _left_out(exact: Sequence[Decimal]) -> Row:
-    """Returns what rounding to doubles leaves out."""
+    """What rounding to doubles leaves out."""
     return tuple(float(x - Decimal(float(x))) for x in exact)
 
 
 def _lagrange(x: Sequence[Decimal], j: int) -> list[Decimal]:
-    """Returns the coefficients, from the constant up, of the polynomial that is one at x[j] and zero at the others."""
+    """The coefficients, from the constant up, of the polynomial that is one at x[j] and zero at the others."""
     out = [Decimal(1)]
     for m, a in enumerate(x):
         if m != j:
@@ -135,12 +135,12 @@ class Partner(NamedTuple):
     """1: the other node of the pair; 0: the same one."""
 
     def of(self, i: int, count: int) -> int:
-        """Returns the node whose slope node i takes."""
+        """The node whose slope node i takes."""
         return (i + 2 * self.pairs) % count ^ self.other
 
 
 def partners(count: int) -> list[Partner]:
-    """Returns all diagonals of the matrix, in the order in which their products are summed.
+    """All diagonals of the matrix, in the order in which their products are summed.
 
     Sums begin with pairs: a product that needs no long move, and fused with it one that has to wait for its move. The
     moves that take longest are paired with the products that are there first.
@@ -192,12 +192,12 @@ STATE = ("q[0]", "q[1]", "q[2]", "q[3]", "m[0]", "m[1]", "m[2]")
 
 
 def parts_of(carried: int) -> tuple[str, ...]:
-    """Returns the parts of a state that carries numbers."""
+    """The parts of a state that carries numbers."""
     return (*STATE, *(f"z[{i}]" for i in range(carried)))
 
 
 def values(carried: int) -> list[str]:
-    """Returns the names of the rows of a state."""
+    """The names of the rows of a state."""
     return [f"y{a}" for a in range(len(STATE) + carried)]
 
 
@@ -208,7 +208,7 @@ def _state_text(items: Sequence[str]) -> str:
 
 
 def _kind(carried: int) -> dict[str, Any]:
-    """Returns the class of states, by its name."""
+    """The class of states, by its name."""
     return {"CarriedState": CarriedState} if carried else {"State": State}
 
 
@@ -220,7 +220,7 @@ NAMES = {"fma": fma, "missed": missed, "two_sum": two_sum}
 
 
 def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
-    """Returns the dialect in which rows are tuples."""
+    """The dialect in which rows are tuples."""
     count, half = len(c.nodes), len(c.nodes) // 2
 
     def products(factor: str, i: int, *matrices: Sequence[Row], first: str = "", later: str = "") -> str:
@@ -289,7 +289,7 @@ def one_by_one(c: Collocation, *, compensated: bool) -> Dialect:
 
 
 def together(c: Collocation, *, compensated: bool, torque_too: bool = True) -> Dialect:
-    """Returns the dialect in which rows are lanes; the torque is computed in lanes too, or node by node."""
+    """The dialect in which rows are lanes; the torque is computed in lanes too, or node by node."""
     count, half = len(c.nodes), len(c.nodes) // 2
     names = NAMES | {"from_lanes": from_lanes, "lane": lane, "halves": halves, "joined": joined, "exchanged": exchanged}
 
@@ -390,7 +390,7 @@ each would have to wait for the one before (docs/decisions/0005)."""
 
 
 def gauss(count: int, *, compensated: bool = False, symmetric: Callable[[int], Increments] | None = None) -> Increments:
-    """Returns the scheme with `count` nodes; `symmetric` replaces it for bodies that are symmetric about an axis.
+    """The scheme with `count` nodes; `symmetric` replaces it for bodies that are symmetric about an axis.
 
     The memory holds the slopes of the last step, whose continued polynomial is the first guess, the number of
     iterations whose changes need not be measured, and the evaluations.
@@ -434,7 +434,7 @@ def collocated(dialect: Dialect, *, compensated: bool) -> Make:
 def _collocation_text(
     dialect: Dialect, compensated: bool, carried: int
 ) -> tuple[list[str], str, list[str], dict[str, Any]]:
-    """Returns the lines of `start`, the head and the lines of `change`, and the names that these read."""
+    """The lines of `start`, the head and the lines of `change`, and the names that these read."""
     state, row = parts_of(carried), dialect.row
     parts = range(len(state))
     sweep = [torque_of(dialect, "y", carried)]
@@ -478,7 +478,7 @@ def _collocation_text(
 
 @lru_cache(maxsize=128)
 def veering(pull: Any, carries: bool) -> Any:
-    """Returns the torque with what a rotor adds to Euler's equation for the whole momentum: I^-1 g x m."""
+    """The torque with what a rotor adds to Euler's equation for the whole momentum: I^-1 g x m."""
 
     def torque(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         n: Vec3 = pull(body, p, t, s)
@@ -545,17 +545,17 @@ def iterated(dialect: Dialect, sweep: Sequence[str], *, from_nothing: bool, carr
 
 
 def larger(z: float, change: float) -> float:
-    """Returns the greater size of a carried number, at the start or the end of a step."""
+    """The greater size of a carried number, at the start or the end of a step."""
     return max(abs(z), abs(z + change))
 
 
 def inverse2(size: float) -> float:
-    """Returns the unit for squared changes of a carried number: one over the square of its size."""
+    """The unit for squared changes of a carried number: one over the square of its size."""
     return 1.0 / (size * size) if size > 1e-150 else 0.0
 
 
 def names_of(dialect: Dialect, *, compensated: bool) -> dict[str, Any]:
-    """Returns the names that the lines of `iterated` read."""
+    """The names that the lines of `iterated` read."""
     return {
         "integrate": dialect.integrate, "mean": dialect.mean, "from_lanes": from_lanes, "fma": fma, "norm2": norm2,
         "dot": dot, "inverse_size2": inverse_size2, "inverse2": inverse2, "enough2": enough2,
@@ -566,14 +566,14 @@ def names_of(dialect: Dialect, *, compensated: bool) -> dict[str, Any]:
 
 
 def inverse_size2(m: Vec3, h: float, mean: Vec3) -> float:
-    """Returns the unit for squared changes of the momentum: one over its greater square, at the start or the end."""
+    """The unit for squared changes of the momentum: one over its greater square, at the start or the end."""
     end = combine(m, h, mean)
     size = max(dot(m, m), dot(end, end))
     return 1.0 / size if size > 1e-300 else 0.0
 
 
 def enough2(allowed: float, least: float) -> float:
-    """Returns the bound at which an iteration ends whose changes shrink by half or more each time.
+    """The bound at which an iteration ends whose changes shrink by half or more each time.
 
     The next change would be smaller by the same factor. So the sum of all that would follow is at most
     twice moved^2 / before, which must be below what is allowed. In squares, moved2^2 <= (allowed / 2)^2 before2.

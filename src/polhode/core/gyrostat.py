@@ -22,7 +22,7 @@ from polhode.core.vec import combine, cross, times
 
 
 def body_of(moments: Sequence[float], inverses: Sequence[float], rotor: Sequence[float] | None) -> Rotor:
-    """Returns the body as kernels see it; `rotor` is the internal momentum in principal axes, None: there is none."""
+    """The body as kernels see it; `rotor` is the internal momentum in principal axes, None: there is none."""
     a, b, c = moments
     i, j, k = inverses
     if rotor is None:

@@ -95,7 +95,7 @@ class Orbit(NamedTuple):
 
 
 def orbit_of_rates(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
-    """Returns the constants by celledoni2006, (12)-(17), from the angular velocity.
+    """The constants by celledoni2006, (12)-(17), from the angular velocity.
 
     Here b1^2 = I2 (I3 - I2), and E is the kinetic energy.
     """
@@ -116,7 +116,7 @@ def orbit_of_rates(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
 
 
 def orbit_of_momenta(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
-    """Returns the constants by Algorithm 3.1 of vilmart2008, from the momentum."""
+    """The constants by Algorithm 3.1 of vilmart2008, from the momentum."""
     s1, s2, s3 = y[0] * y[0], y[1] * y[1], y[2] * y[2]
     twice_h, twice_c = s1 / i[0] + s2 / i[1] + s3 / i[2], s1 + s2 + s3
     first, third = abs(twice_h * i[2] - twice_c), abs(twice_c - twice_h * i[0])
@@ -132,7 +132,7 @@ def orbit_of_momenta(i: Vec3, y: Vec3) -> tuple[Orbit, int]:
 
 
 def evaluated(o: Orbit, t: float) -> tuple[Vec3, int]:
-    """Returns the momentum after a time t, by (13) and (14) of celledoni2006."""
+    """The momentum after a time t, by (13) and (14) of celledoni2006."""
     phi = amplitude(o.phase + o.rate * t, 1.0 - o.k2)
     sn = sin(phi)
     dn = sqrt(1.0 - o.k2 * (sn * sn))
@@ -238,7 +238,7 @@ STEADY, MOVING = 0.0, 1.0
 
 
 def from_rates(body: Rotor, m: Vec3, t: float) -> Kept:
-    """Returns the constants of celledoni2006 for the motion that has the momentum m at time t."""
+    """The constants of celledoni2006 for the motion that has the momentum m at time t."""
     a, i = labels(body.inertia, m), body.inertia
     if is_steady(body, m):
         return (STEADY, t, m[0], m[1], m[2], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -248,7 +248,7 @@ def from_rates(body: Rotor, m: Vec3, t: float) -> Kept:
 
 
 def recalled(c: Kept, t: float) -> tuple[Vec3, int]:
-    """Returns the momentum at time t from the constants in the memory."""
+    """The momentum at time t from the constants in the memory."""
     if c[0] == STEADY:
         return (c[2], c[3], c[4]), OK
     if c[0] != MOVING:

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from polhode.core.quat import norm2
+from polhode.core.status import OK
 from polhode.core.types import Quat, Vec3
+from polhode.core.vec import dot
 
 NUDGE = 2.0**-52
 """The relative change of a companion's momentum and inverse moments."""
@@ -52,7 +54,7 @@ ROUND_NUMBERS = tuple(float(f"{digit}e{power}") for power in range(LEAST_POWER, 
 
 
 def floor(t0: float, t1: float, rate: Any, unequal: Any) -> Any:
-    """Returns what no companion sees, because it has the same: the rounding of times, and some of that of rates.
+    """What no companion sees, because it has the same: the rounding of times, and some of that of rates.
 
     The principal moments of a tilted tensor are known to some ulps of the greatest one only: `unequal` is that over the
     least one, and 0 for a body whose axes are known.
@@ -63,10 +65,10 @@ def floor(t0: float, t1: float, rate: Any, unequal: Any) -> Any:
 
 
 def estimator(larger: Callable[[Any, Any], Any], smaller: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Returns the estimate, with the functions that choose between two numbers, or between those of two arrays."""
+    """The estimate, with the functions that choose between two numbers, or between those of two arrays."""
 
     def estimate(truncation: float, rounding: float, d: Any, floor: Any, left: Any) -> Any:
-        """Returns the error of a run whose companion is at the distance d, by the factors of a method.
+        """The error of a run whose companion is at the distance d, by the factors of a method.
 
         `floor` is what the companion does not see, `left` what iterations may have left.
         """
@@ -79,15 +81,41 @@ estimate = estimator(max, min)
 
 
 def apart2(q: Quat, p: Quat) -> float:
-    """Returns the square of the distance of two quaternions, whatever their signs."""
+    """The square of the distance of two quaternions, whatever their signs."""
     minus = (q[0] - p[0], q[1] - p[1], q[2] - p[2], q[3] - p[3])
     plus = (q[0] + p[0], q[1] + p[1], q[2] + p[2], q[3] + p[3])
     return min(norm2(minus), norm2(plus))
 
 
 def angle(apart2: float) -> float:
-    """Returns the angle between two attitudes, in radians, from the square of the distance of their quaternions."""
+    """The angle between two attitudes, in radians, from the square of the distance of their quaternions."""
     return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
+
+
+def judge_rows(
+    q: Any, w: Any, p: Any, u: Any, scale: Any, out: Any, row: Any, place: Any, bodies: int, rows: int, total: int,
+    vectors: int,
+) -> int:  # fmt: skip
+    """Writes the largest difference of two motions of each body, over some rows, to `out`.
+
+    The first motion has `total` rows of attitudes q and of so many `vectors` w, the second has p and u in these `rows`
+    alone: body i is body place[i] of the first, whose rows are those in `row`. Differences of attitudes are angles,
+    those of vectors are over the `scale` of each; where that is zero they do not count, nor does NaN.
+    """
+    for i in range(bodies):
+        farthest, most = 0.0, 0.0
+        for r in range(rows):
+            k, o = 4 * (place[i] * total + row[r]), 4 * (i * rows + r)
+            d = apart2((q[k], q[k + 1], q[k + 2], q[k + 3]), (p[o], p[o + 1], p[o + 2], p[o + 3]))
+            farthest = d if d > farthest else farthest
+            for j in range(vectors):
+                size = scale[i * vectors + j]
+                k, o = 3 * ((place[i] * total + row[r]) * vectors + j), 3 * ((i * rows + r) * vectors + j)
+                v = (w[k] - u[o], w[k + 1] - u[o + 1], w[k + 2] - u[o + 2])
+                d = math.sqrt(dot(v, v)) / size if size > 0.0 else 0.0
+                most = d if d > most else most
+        out[i] = max(angle(farthest), most)
+    return OK
 
 
 NEAR_SEPARATRIX = 1e-2
@@ -113,7 +141,7 @@ def nears_separatrix(a: Any, b: Any, c: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def turned(q: Any, turn: Vec3, by: float) -> Any:
-    """Returns a quaternion turned by these half angles about body axes, in units of half of `by`."""
+    """A quaternion turned by these half angles about body axes, in units of half of `by`."""
     a, b, c = 0.5 * by * turn[0], 0.5 * by * turn[1], 0.5 * by * turn[2]
     return (
         q[0] - a * q[1] - b * q[2] - c * q[3],
@@ -124,20 +152,20 @@ def turned(q: Any, turn: Vec3, by: float) -> Any:
 
 
 def growth(torque_ratio: float, turn: float, leverage: float) -> float:
-    """Returns the factor by which errors of iterations count more than their sum: they change the energy."""
+    """The factor by which errors of iterations count more than their sum: they change the energy."""
     eps = min(1.0, torque_ratio)
     return (2.0 + 0.06 * eps * turn) * leverage * (1.0 + UNSTABLE_GROWTH * eps)
 
 
 def allowed(numbers: Any, rtol: float, steps: float) -> float:
-    """Returns an error of an iteration that does not show, one of the round numbers."""
+    """An error of an iteration that does not show, one of the round numbers."""
     most = max(ITERATION_SHARE * rtol / steps, 1e-17)
     k = 2 * (max(LEAST_POWER, min(0, math.floor(math.log10(most)))) - LEAST_POWER)
     return numbers[k + 1] if most >= numbers[k + 1] else numbers[k]  # type: ignore[no-any-return]
 
 
 def first_stop(t0: float, t1: float, h: float, first: float) -> float:
-    """Returns where a companion stops, so that it reaches no row by one step from the start, as the run might.
+    """Where a companion stops, so that it reaches no row by one step from the start, as the run might.
 
     The end stands for nowhere; `first` is the time of its first row.
     """
@@ -154,7 +182,37 @@ def on_grid(steps: int, parts: int, rows: int) -> int:
 
 
 def fewer(steps: int, parts: int, coarser: float) -> int:
-    """Returns the steps of a companion, which has this part of them."""
+    """The steps of a companion, which has this part of them."""
     few = max(1, math.floor(coarser * steps))
     even = few // parts * parts if parts > 0 else 0
     return even if even > 0 and WORTH_A_GRID * even >= few else few
+
+
+# --- steps of equal length -------------------------------------------------------------------------------------------
+
+
+def ulp(x: float) -> float:
+    """The distance from a number to the next greater one in size, as `math.ulp`."""
+    _, exponent = math.frexp(x)
+    return math.ldexp(1.0, max(exponent - 53, -1074)) if x != 0.0 else math.ldexp(1.0, -1074)
+
+
+def grid(a: float, b: float, h: float) -> tuple[int, float]:
+    """The number of steps from a to b and the length of the last one, as `integration.grid` has them."""
+    ratio = (b - a) / h
+    whole = math.floor(ratio + 0.5)
+    steps = max(1, int(whole if abs(ratio - whole) < 1e-6 else math.ceil(ratio)))
+    last = b - (a + (steps - 1) * h)
+    if abs(last - h) <= 4.0 * ulp(max(abs(a), abs(b))):
+        last = h  # the difference is round-off of the times
+    return steps, last
+
+
+def located(a: float, h: float, last: float, steps: int, t: float) -> tuple[int, float]:
+    """The grid point before a time and how far it lies beyond; on the grid that is exactly zero."""
+    before = min(int((t - a) / h), steps - 1)
+    length = last if before == steps - 1 else h
+    offset, near = t - (a + before * h), 8.0 * max(ulp(t), ulp(a))
+    if abs(offset - length) <= near:
+        return before + 1, 0.0
+    return before, 0.0 if abs(offset) <= near else offset

@@ -26,7 +26,7 @@ State6 = tuple[float, float, float, float, float, float]
 
 
 def reduced(x: float) -> float:
-    """Returns an angle without its full turns, from -pi to pi."""
+    """An angle without its full turns, from -pi to pi."""
     k = fma(x, INVERSE_TURN, ROUND) - ROUND
     return fma(k, -TURN_LOW, fma(k, -TURN_HIGH, x))
 
@@ -47,7 +47,7 @@ def arc_excess(x: float, sine: float) -> float:
 
 
 def first_anomaly(m: float, e: float) -> float:
-    """Returns the eccentric anomaly to 3e-4 of itself, for -pi <= m <= pi and 0 <= e < 1.  [markley1995]"""
+    """The eccentric anomaly to 3e-4 of itself, for -pi <= m <= pi and 0 <= e < 1.  [markley1995]"""
     gap, size = 1.0 - e, abs(m)
     alpha = (3.0 * PI * PI + 1.6 * PI * (PI - size) / (1.0 + e)) / MARKLEY
     d = 3.0 * gap + alpha * e
@@ -59,7 +59,7 @@ def first_anomaly(m: float, e: float) -> float:
 
 
 def corrected(x: float, m: float, e: float) -> float:
-    """Returns a better eccentric anomaly: one correction of the fifth order.  [markley1995]"""
+    """A better eccentric anomaly: one correction of the fifth order.  [markley1995]"""
     s, v = sine_versine(0.5 * x)
     c = 1.0 - v
     sine, versine = 2.0 * s * c, 2.0 * s * s
@@ -95,10 +95,10 @@ def kepler_state(t: float, p: Any) -> State6:
 
 
 def position(s: State6) -> Vec3:
-    """Returns the first three of the six numbers."""
+    """The first three of the six numbers."""
     return (s[0], s[1], s[2])
 
 
 def velocity(s: State6) -> Vec3:
-    """Returns the last three of the six numbers."""
+    """The last three of the six numbers."""
     return (s[3], s[4], s[5])

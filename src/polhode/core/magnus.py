@@ -32,7 +32,7 @@ def advance(fine: Resolution, node: float) -> Callable[[Rotor, Vec3, float], tup
     move, longest = momentum_increment(fine.terms, node), SERIES[fine.terms]
 
     def after(body: Rotor, m: Vec3, h: float, excess: float) -> Vec3:
-        """Returns the momentum after a step that is too long for the series, made in pieces."""
+        """The momentum after a step that is too long for the series, made in pieces."""
         count = int(sqrt(excess)) + 1
         for _ in range(count):
             m = combine(m, 1.0, move(body, m, h / count)[2])
@@ -78,7 +78,7 @@ class Magnus(NamedTuple):
         return Composed(self, tuple(fractions))
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """Returns the step for runs of these scales."""
+        """The step for runs of these scales."""
         fine = finest() if scales is None else needed(scales, HEADROOM)[0]
         advanced, tidy = advance(fine, NODES[self.order]), self.tidy
 

@@ -101,7 +101,7 @@ def applied(a: Columns, x: Vec3) -> Vec3:
 
 
 def secant(b: Columns, dx: Vec3, dy: Vec3) -> Columns:
-    """Returns the matrix nearest to b that takes dx to dy: Broyden's update of a derivative that is not known."""
+    """The matrix nearest to b that takes dx to dy: Broyden's update of a derivative that is not known."""
     miss = combine(dy, -1.0, applied(b, dx))
     square = dot(dx, dx)
     r = 1.0 / square if square != 0.0 else 0.0

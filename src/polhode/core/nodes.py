@@ -15,13 +15,11 @@ that the length of steps adapts, much as in IAS15 [rein2015].
 """
 
 from collections.abc import Callable, Sequence
-from math import sqrt
 from typing import Any
 
 from polhode.core.bodies import (
     AT,
     ROW,
-    SETTING,
     Forces,
     copy_numbers,
     filling,
@@ -49,7 +47,7 @@ from polhode.core.ops import (
 from polhode.core.quat import derivative, tidied
 from polhode.core.status import NO_CONVERGENCE, OK, UNSOUND
 from polhode.core.text import function
-from polhode.core.vec import combine, cross, dot
+from polhode.core.vec import combine, cross
 
 NODES = 8
 MOST_ITERATIONS = 40
@@ -462,40 +460,3 @@ def adaptive_driver(step: Callable[..., int]) -> Callable[..., int]:
         return OK
 
     return drive
-
-
-def largest_difference(
-    a: Any, b: Any, start: Any, setting: Any, centre: Any, out: Any, n: int, rows: int
-) -> int:  # fmt: skip
-    """Writes the largest difference of two motions over their rows, each in units of its size, to out[0].
-
-    Differences of positions are over the largest distance from the centre, which stands in `centre`, those of
-    velocities over the largest speed, those of rates over the largest rate of the first motion or at the start; those
-    of attitudes are angles.
-    """
-    size = ROW * n
-    far, fast, quick = 0.0, 0.0, 0.0
-    for r in range(-1, rows):
-        for i in range(n):
-            x = vector_at(start, 3 * i) if r < 0 else vector_at(a, size * r + 3 * i)
-            v = vector_at(start, 7 * n + 3 * i) if r < 0 else vector_at(a, size * r + 7 * n + 3 * i)
-            m = vector_at(start, 10 * n + 3 * i) if r < 0 else vector_at(a, size * r + 10 * n + 3 * i)
-            w = rate_of(load_gyrostat(setting, i), m)
-            d = combine(x, -1.0, vector_at(centre, 0))
-            far, fast, quick = max(far, dot(d, d)), max(fast, dot(v, v)), max(quick, dot(w, w))
-    far, fast, quick = (1.0 if far == 0.0 else far), (1.0 if fast == 0.0 else fast), (1.0 if quick == 0.0 else quick)
-    most = 0.0
-    for r in range(rows):
-        for i in range(n):
-            k = size * r
-            x = combine(vector_at(a, k + 3 * i), -1.0, vector_at(b, k + 3 * i))
-            v = combine(vector_at(a, k + 7 * n + 3 * i), -1.0, vector_at(b, k + 7 * n + 3 * i))
-            m = combine(vector_at(a, k + 10 * n + 3 * i), -1.0, vector_at(b, k + 10 * n + 3 * i))
-            j = vector_at(setting, SETTING * i + 3)
-            w = (j[0] * m[0], j[1] * m[1], j[2] * m[2])
-            p, q = quaternion_at(a, k + 3 * n + 4 * i), quaternion_at(b, k + 3 * n + 4 * i)
-            minus = (p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2 + (p[3] - q[3]) ** 2
-            plus = (p[0] + q[0]) ** 2 + (p[1] + q[1]) ** 2 + (p[2] + q[2]) ** 2 + (p[3] + q[3]) ** 2
-            most = max(most, dot(x, x) / far, dot(v, v) / fast, dot(w, w) / quick, 4.0 * min(minus, plus))
-    out[0] = sqrt(most)
-    return OK

@@ -38,7 +38,7 @@ class Recipe(NamedTuple):
 
 @lru_cache(maxsize=128)
 def operations_of(scheme: Splitting, gyrostat: bool) -> Recipe | None:
-    """Returns the operations of a splitting; None if it has no kicks, or drifts that are not all alike."""
+    """The operations of a splitting; None if it has no kicks, or drifts that are not all alike."""
     used = scheme.used(is_free=False, gyrostat=gyrostat)
     operations: list[Operation] = []
     drifts: list[tuple[float, float, list[tuple[Any, float]]]] = []

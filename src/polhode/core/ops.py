@@ -41,7 +41,7 @@ def fma(a: float, b: float, c: float) -> float:
 
 @primitive
 def two_product(a: float, b: float) -> tuple[float, float]:
-    """Returns the product a b exactly, as its rounded value and the error.
+    """The product a b exactly, as its rounded value and the error.
 
     Compiled, the error is one fused multiply-add; here it takes Veltkamp's splitting and Dekker's product.
     """
@@ -71,13 +71,13 @@ def fraction_exponent(x: float) -> tuple[float, float]:
 
 @primitive
 def nearest_whole(x: float) -> float:
-    """Returns the nearest whole number, the even one of two."""
+    """The nearest whole number, the even one of two."""
     return float(round(x)) if abs(x) < 2.0**52 else x
 
 
 @primitive
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """Returns a if the condition holds, else b. Unlike an `if`, it chooses lane by lane; a and b are both computed.
+    """A if the condition holds, else b. Unlike an `if`, it chooses lane by lane; a and b are both computed.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def read_only(x: Any) -> Any:
-    """Returns a view of an array that cannot be written to: what torques get."""
+    """A view of an array that cannot be written to: what torques get."""
     seen = x[:]
     seen.flags.writeable = False
     return seen
@@ -96,25 +96,25 @@ def read_only(x: Any) -> Any:
 
 @primitive
 def view(x: Any, n: int) -> Any:
-    """Returns the first n numbers at x as an array that cannot be written to."""
+    """The first n numbers at x as an array that cannot be written to."""
     return read_only(x[:n])
 
 
 @primitive
 def matrix(x: Any, n: int, k: int) -> Any:
-    """Returns the first n k numbers at x as an array of n rows that cannot be written to."""
+    """The first n k numbers at x as an array of n rows that cannot be written to."""
     return read_only(x[: n * k]).reshape(n, k)
 
 
 @primitive
 def beginning_at(x: Any, k: int) -> Any:
-    """Returns the numbers from x[k] on."""
+    """The numbers from x[k] on."""
     return x[k:]
 
 
 @primitive
 def section(x: Any, k: int, n: int) -> Any:
-    """Returns the n parameters from x[k] on, for literal k and n: a view of an array, or a part of a tuple."""
+    """The n parameters from x[k] on, for literal k and n: a view of an array, or a part of a tuple."""
     return x[k : k + n]
 
 
@@ -138,19 +138,19 @@ def new_counters(count: Any, n: int) -> Any:
 
 @primitive
 def triple(x: Any) -> Vec3:
-    """Returns the three numbers of any sequence that a torque returned as a tuple of floats."""
+    """The three numbers of any sequence that a torque returned as a tuple of floats."""
     return (float(x[0]), float(x[1]), float(x[2]))
 
 
 @primitive
 def derivatives(x: Any, n: int) -> tuple[float, ...]:
-    """Returns the n numbers of any sequence that a torque returned as derivatives, for a literal n, as floats."""
+    """The n numbers of any sequence that a torque returned as derivatives, for a literal n, as floats."""
     return (float(x),) if n == 1 and not hasattr(x, "__len__") else tuple(float(item) for item in x)
 
 
 @primitive
 def each_of_three(x: Any) -> Any:
-    """Returns the three numbers of a vector; a number stands for all three."""
+    """The three numbers of a vector; a number stands for all three."""
     return (x[0], x[1], x[2]) if hasattr(x, "__len__") else (x, x, x)
 
 
@@ -168,7 +168,7 @@ def is_gyrostat(body: Any) -> bool:
 
 @primitive
 def internal(body: Any) -> Vec3:
-    """Returns the internal angular momentum of the body; a constant zero when compiled for one without a rotor."""
+    """The internal angular momentum of the body; a constant zero when compiled for one without a rotor."""
     return body[2] if len(body) == 3 else (0.0, 0.0, 0.0)
 
 
@@ -184,25 +184,25 @@ def all_of(condition: Any) -> bool:
 
 @primitive
 def lane(x: float, i: int) -> float:
-    """Returns the number in lane i."""
+    """The number in lane i."""
     return x
 
 
 @primitive
 def from_lanes(numbers: tuple[float, ...]) -> float:
-    """Returns the value that has these numbers in its lanes."""
+    """The value that has these numbers in its lanes."""
     return numbers[0]
 
 
 @primitive
 def at_each_time(f: Callable[[Any, float], Vec3], x: Any, t: float) -> Vec3:
-    """Returns the three numbers f(x, t); if t has lanes, f is called for one after the other."""
+    """The three numbers f(x, t); if t has lanes, f is called for one after the other."""
     return f(x, t)
 
 
 @primitive
 def halves(x: Any) -> tuple[Any, Any]:
-    """Returns the first and the second half of the lanes. It exists compiled only: one lane has no halves."""
+    """The first and the second half of the lanes. It exists compiled only: one lane has no halves."""
     raise NotImplementedError
 
 
@@ -223,31 +223,31 @@ def joined(a: Any, b: Any) -> Any:
 
 @primitive
 def rows_of(x: Any, k: int, n: int) -> Any:
-    """Returns the numbers from x[k] on as rows of n, for a literal n; row j begins at x[k + n j]."""
+    """The numbers from x[k] on as rows of n, for a literal n; row j begins at x[k + n j]."""
     return x[k : k + (len(x) - k) // n * n].reshape(-1, n)
 
 
 @primitive
 def row_of(numbers: tuple[float, ...]) -> Any:
-    """Returns a row of these numbers."""
+    """A row of these numbers."""
     return np.array(numbers)
 
 
 @primitive
 def row_maximum(a: Any, b: Any) -> Any:
-    """Returns the larger of two numbers, node by node."""
+    """The larger of two numbers, node by node."""
     return np.maximum(a, b)
 
 
 @primitive
 def largest_in(row: Any) -> float:
-    """Returns the largest number of a row."""
+    """The largest number of a row."""
     return float(np.max(row))
 
 
 @primitive
 def sum_of_row(row: Any) -> float:
-    """Returns the sum of the numbers of a row, in pairs of halves."""
+    """The sum of the numbers of a row, in pairs of halves."""
     while len(row) > 1:
         row = row[: len(row) // 2] + row[len(row) // 2 :]
     return float(row[0])
@@ -255,17 +255,17 @@ def sum_of_row(row: Any) -> float:
 
 @primitive
 def columns(x: Any, offsets: tuple[int, ...]) -> Any:
-    """Returns the numbers of several bodies, which begin at these offsets: item k holds x[offset + k] of each body."""
+    """The numbers of several bodies, which begin at these offsets: item k holds x[offset + k] of each body."""
     return x[offsets[0] :]
 
 
 @primitive
 def views(x: Any, n: int) -> tuple[Any, ...]:
-    """Returns the first n numbers of each body in such columns as arrays that cannot be written to."""
+    """The first n numbers of each body in such columns as arrays that cannot be written to."""
     return (read_only(x[:n]),)
 
 
 @primitive
 def verdict(status: int, good: Any) -> int:
-    """Returns what a driver returns: the status of one body; for several, the lanes that failed, as bits."""
+    """What a driver returns: the status of one body; for several, the lanes that failed, as bits."""
     return status

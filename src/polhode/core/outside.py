@@ -35,7 +35,7 @@ FORCES_HEAD = 2
 
 @lru_cache(maxsize=128)
 def apart(torque: UserTorque, *, together: bool = False) -> UserTorque:
-    """Returns a torque in the form that methods call, with which it may be compiled `together`.
+    """A torque in the form that methods call, with which it may be compiled `together`.
 
     It is compiled by itself, and programs call it by its address (`compiled/apart.py`). One that is made of torques
     that are is marked `__together__`: it is compiled with what calls it.
@@ -65,7 +65,7 @@ CALLBACKS: "WeakValueDictionary[int, Callback]" = WeakValueDictionary()
 
 
 def head(torque: int, potential: int, number: int) -> tuple[float, ...]:
-    """Returns the numbers that stand in front of the user's."""
+    """The numbers that stand in front of the user's."""
     halves = [float(half) for x in (torque, potential) for half in divmod(x, 2**HALF_BITS)]
     return (*halves, float(number))
 
@@ -81,7 +81,7 @@ def _numbers(x: Any) -> Any:
 
 @primitive
 def called_torque(t: float, q: Quat, w: Vec3, p: Any) -> Any:
-    """Returns the torque whose address is at the beginning of p. Where it could not return, compiled, it is NaN."""
+    """The torque whose address is at the beginning of p. Where it could not return, compiled, it is NaN."""
     address, values = _address(p, 0), p[HEAD:]
     if (callback := CALLBACKS.get(address)) is not None:
         return callback.function(t, q, w, values)
@@ -92,7 +92,7 @@ def called_torque(t: float, q: Quat, w: Vec3, p: Any) -> Any:
 
 @primitive
 def called_potential(t: float, q: Quat, p: Any) -> Any:
-    """Returns the potential whose address follows that of the torque."""
+    """The potential whose address follows that of the torque."""
     address, values = _address(p, 2), p[HEAD:]
     if (callback := CALLBACKS.get(address)) is not None:
         return callback.function(t, q, values)

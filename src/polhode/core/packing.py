@@ -9,7 +9,7 @@ from polhode.core.types import Packing
 
 
 def packing(before: int, vectors: int, width: int, after: int, *, lanes: int) -> Packing:
-    """Returns how to load and store a memory of numbers, then vectors, then numbers.
+    """How to load and store a memory of numbers, then vectors, then numbers.
 
     There are `before` numbers, `vectors` vectors of `width` numbers, each in a register of `lanes` lanes, and `after`
     numbers.

@@ -31,7 +31,7 @@ TO_WHOLE = 1.5 * 2.0**52
 
 
 def nearest(d: float, side: float) -> float:
-    """Returns a component of the vector to the nearest image in a periodic box."""
+    """A component of the vector to the nearest image in a periodic box."""
     return d - side * (d * (1.0 / side) + TO_WHOLE - TO_WHOLE)
 
 
@@ -49,7 +49,7 @@ def separation(*, periodic: bool) -> Callable[[Vec3, Vec3, Vec3], tuple[Vec3, fl
 
 
 def switch(r: float, begin: float, end: float) -> tuple[float, float]:
-    """Returns the factor that takes a potential smoothly to zero at a cutoff, and its derivative.
+    """The factor that takes a potential smoothly to zero at a cutoff, and its derivative.
 
     It is 1 - s^3 (10 - 15 s + 6 s^2), whose first two derivatives vanish at both ends.
     """
@@ -135,7 +135,7 @@ def shifted(value: Callable[..., Any], slope: Callable[..., Any]) -> tuple[Any, 
 
 @lru_cache(maxsize=64)
 def along_line(value: Callable[..., Any]) -> Callable[..., float]:
-    """Returns a potential of the distance with the arguments of one of directions."""
+    """A potential of the distance with the arguments of one of directions."""
 
     def directed_value(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> float:
         return float(value(sqrt(dot(d, d)), p, a, b))
@@ -145,7 +145,7 @@ def along_line(value: Callable[..., Any]) -> Callable[..., float]:
 
 @lru_cache(maxsize=64)
 def slope_along_line(slope: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the same with its derivatives."""
+    """The same with its derivatives."""
 
     def directed_slope(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> Any:
         r = sqrt(dot(d, d))
@@ -188,7 +188,7 @@ def collect_sites(n: int, q: Any, p: Any, work: Any, g: Any, directed: bool) -> 
 
 @lru_cache(maxsize=64)
 def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> Forces:
-    """Returns the forces between sites by a potential of their distance: `slope(r, p, a, b)` is V and dV/dr."""
+    """The forces between sites by a potential of their distance: `slope(r, p, a, b)` is V and dV/dr."""
     apart = separation(periodic=periodic)
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
@@ -214,7 +214,7 @@ def radial_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> For
 
 @lru_cache(maxsize=64)
 def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> Forces:
-    """Returns the forces between sites with axes: `slope(d, u, w, p, a, b)` is V and its derivatives by d, u and w."""
+    """The forces between sites with axes: `slope(d, u, w, p, a, b)` is V and its derivatives by d, u and w."""
     apart = separation(periodic=periodic)
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
@@ -241,7 +241,7 @@ def directed_pairs(slope: Callable[..., Any], *, cut: bool, periodic: bool) -> F
 
 @lru_cache(maxsize=64)
 def pairs_of_bodies(slope: Callable[..., Any], *, directed: bool, periodic: bool) -> Forces:
-    """Returns the forces between all sites of two bodies, if their centres of mass are nearer than the cutoff.
+    """The forces between all sites of two bodies, if their centres of mass are nearer than the cutoff.
 
     With E, the sum of `slope(d, u, w, p, a, b)[0]` over the sites of two bodies, and S, the factor that switches them
     off at the distance r of their centres, the energy is S(r) E: sites are pushed by S grad E, centres by E grad S. All
@@ -296,7 +296,7 @@ def pairs_of_bodies(slope: Callable[..., Any], *, directed: bool, periodic: bool
 
 @lru_cache(maxsize=64)
 def pair_energy(potential: Callable[..., Any], *, directed: bool, by_body: bool, cut: bool, periodic: bool) -> Energy:
-    """Returns the energy of all pairs, by `potential(d, u, w, p, a, b)`; it is that of the forces of the same kind."""
+    """The energy of all pairs, by `potential(d, u, w, p, a, b)`; it is that of the forces of the same kind."""
     apart = separation(periodic=periodic)
 
     def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
@@ -327,7 +327,7 @@ def pair_energy(potential: Callable[..., Any], *, directed: bool, by_body: bool,
 
 @lru_cache(maxsize=64)
 def radial_by_hand(potential: Callable[..., Any], slope: Callable[..., Any], count: int) -> tuple[Any, Any]:
-    """Returns a user's V(r, a, b), and V with a derivative that was given, as kernels."""
+    """A user's V(r, a, b), and V with a derivative that was given, as kernels."""
 
     def value(r: float, p: Any, a: int, b: int) -> float:
         return float(potential(r, view(beginning_at(p, a), count), view(beginning_at(p, b), count)))
@@ -341,7 +341,7 @@ def radial_by_hand(potential: Callable[..., Any], slope: Callable[..., Any], cou
 
 @lru_cache(maxsize=64)
 def directed_by_hand(potential: Callable[..., Any], slope: Callable[..., Any], count: int) -> tuple[Any, Any]:
-    """Returns a user's V(d, u, w, a, b), and V with derivatives that were given, as kernels."""
+    """A user's V(d, u, w, a, b), and V with derivatives that were given, as kernels."""
 
     def value(d: Vec3, u: Vec3, w: Vec3, p: Any, a: int, b: int) -> float:
         return float(potential(d, u, w, view(beginning_at(p, a), count), view(beginning_at(p, b), count)))
@@ -361,7 +361,7 @@ SPRING = 10
 
 
 def spring_ends(x: Any, q: Any, p: Any, k: int) -> tuple[int, int, Vec3, Vec3]:
-    """Returns the bodies of a spring and its ends in space."""
+    """The bodies of a spring and its ends in space."""
     i, j = int(p[k]), int(p[k + 4])
     a = combine(vector_at(x, 3 * i), 1.0, to_space(quaternion_at(q, 4 * i), vector_at(p, k + 1)))
     b = vector_at(p, k + 5)
@@ -470,7 +470,7 @@ def central_energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float
 
 @lru_cache(maxsize=64)
 def torques_on_each(torque: UserTorque) -> Forces:
-    """Returns a torque that acts on every body; p has the number of its parameters, then those for each body."""
+    """A torque that acts on every body; p has the number of its parameters, then those for each body."""
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
         count = int(p[0])
@@ -484,7 +484,7 @@ def torques_on_each(torque: UserTorque) -> Forces:
 
 @lru_cache(maxsize=64)
 def energy_of_each(potential: Callable[..., float]) -> Energy:
-    """Returns the energy of the same."""
+    """The energy of the same."""
 
     def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
         count, total = int(p[0]), 0.0
@@ -500,7 +500,7 @@ WRONG_SHAPE = "forces and torques must both have the shape (bodies, 3)"
 
 @lru_cache(maxsize=64)
 def forces_of_arrays(function: Callable[..., Any]) -> Forces:
-    """Returns a user's function of arrays: `f(t, x, q, p)` returns forces and torques. p begins with its length."""
+    """A user's function of arrays: `f(t, x, q, p)` returns forces and torques. p begins with its length."""
 
     def forces(t: float, n: int, x: Any, q: Any, p: Any, work: Any, g: Any) -> None:
         force, torque = function(t, matrix(x, n, 3), matrix(q, n, 4), view(beginning_at(p, 1), int(p[0])))
@@ -515,7 +515,7 @@ def forces_of_arrays(function: Callable[..., Any]) -> Forces:
 
 @lru_cache(maxsize=64)
 def energy_of_arrays(potential: Callable[..., float]) -> Energy:
-    """Returns the potential `V(t, x, q, p)` of a user's function of arrays."""
+    """The potential `V(t, x, q, p)` of a user's function of arrays."""
 
     def energy(t: float, n: int, x: Any, q: Any, p: Any, work: Any) -> float:
         return float(potential(t, matrix(x, n, 3), matrix(q, n, 4), view(beginning_at(p, 1), int(p[0]))))

@@ -37,7 +37,7 @@ HEADER = 1
 def over_pieces(
     stepper: Stepper, drive: Callable[..., int], *, variable: bool, load_values: Callable[[Any, int], Any] = view
 ) -> Callable[..., int]:
-    """Returns the loop over pieces around a driver, whose steps have a fixed length or choose theirs."""
+    """The loop over pieces around a driver, whose steps have a fixed length or choose theirs."""
     counts = stepper.evaluations_per_step is None
     last_of_memory, clock = max(1, stepper.memory) - 1, STATE + stepper.carried
     sample: Any = stepper.sample

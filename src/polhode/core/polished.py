@@ -77,11 +77,11 @@ class Polished(NamedTuple):
     """The scheme, for free bodies of any shape, at rest or turning."""
 
     def composed(self, fractions: Sequence[float]) -> "Polished":
-        """Returns the scheme itself: exact steps, one after the other, are an exact step."""
+        """The scheme itself: exact steps, one after the other, are an exact step."""
         return self
 
     def bind(self, pull: Pull, depends: Depends, scales: Scales | None = None) -> Stepper:
-        """Returns the step for runs of these scales."""
+        """The step for runs of these scales."""
         glide = gliding(scales, 1.0)
 
         def step(body: Rotor, p: Params, t: float, s: State, h: float, low: Low) -> tuple[State, Low, int]:
@@ -99,7 +99,7 @@ Glide = Callable[[Rotor, State, float, Low], tuple[State, Low, int]]
 
 
 def gliding(scales: Scales | None, headroom: float) -> Glide:
-    """Returns the exact flow with low halves, for runs of these scales."""
+    """The exact flow with low halves, for runs of these scales."""
     if scales is not None and not scales.many:
         i1, i2, i3 = scales.inertia
         if i1 == i2 or i2 == i3 or i3 == i1:
@@ -113,7 +113,7 @@ LONGEST_HALF_ANGLE_RAD = 0.7
 
 @cache
 def _symmetric(axis: int) -> Glide:
-    """Returns the flow if two moments are equal: a turn about the momentum, then one about the axis of symmetry.
+    """The flow if two moments are equal: a turn about the momentum, then one about the axis of symmetry.
 
     The first leaves the momentum in place whatever its tangent is; the second uses one tangent for momentum and
     attitude. So the tangents may be doubles.
@@ -169,7 +169,7 @@ def _product(k: float, x: float, low: float) -> DD:
 
 
 def _across(sine: DD, t: float, x: float, dx: float, y: float, dy: float) -> DD:
-    """Returns the change of x when (x, y) turns clockwise by an angle, from its sine and the tangent t of its half."""
+    """The change of x when (x, y) turns clockwise by an angle, from its sine and the tangent t of its half."""
     p, e = two_product(t, x)
     u, f = two_sum(y, -p)
     rest = f - e + fma(-t, dx, dy)
@@ -194,7 +194,7 @@ def _spun(k: int, q: Quat, low: Quat, t: float) -> tuple[Quat, Quat]:
 
 
 def _passes(extent: float) -> int:
-    """Returns the number of passes for this 2 max|Qi - Qj| (h/2)^2."""
+    """The number of passes for this 2 max|Qi - Qj| (h/2)^2."""
     for longest, passes in PASSES:
         if extent <= longest:
             return passes
@@ -203,7 +203,7 @@ def _passes(extent: float) -> int:
 
 @cache
 def _triaxial(fine: Resolution) -> Glide:
-    """Returns the flow if the moments differ; it cuts a step that is too long for the resolution."""
+    """The flow if the moments differ; it cuts a step that is too long for the resolution."""
     move = increment(fine.nodes, fine.terms, fine.longest_turn)
     fine = fine._replace(longest_turn=min(fine.longest_turn, LONGEST_TURN))
 
@@ -254,7 +254,7 @@ class PolishedSplitting(NamedTuple):
         return PolishedSplitting(self.splitting.composed(fractions))
 
     def prepared_flows(self, depends: Depends, scales: Scales) -> tuple[Any, ...]:
-        """Returns the flow that is prepared for these scales."""
+        """The flow that is prepared for these scales."""
         if depends is Depends.NOTHING:
             return (gliding(scales, 1.0),)
         longest = max(abs(s.fraction) for s in self.splitting.without_veers().stages if s.flow is not kick)

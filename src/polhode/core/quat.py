@@ -105,7 +105,7 @@ def tidied(q: Quat) -> Quat:
 
 
 def rescaling(q: Quat) -> float:
-    """Returns the power of two that brings the norm of an unscaled quaternion near one; products with it are exact."""
+    """The power of two that brings the norm of an unscaled quaternion near one; products with it are exact."""
     n = norm2(q)
     k: float = where(n > 2.0, 0.5, where(n < 0.5, 2.0, 1.0))
     return k

@@ -78,7 +78,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, n: int, s: int) -> "Layout":
-        """Returns the layout."""
+        """The layout."""
         lengths = (n, n * n, s * n, s * n, s * n, s * n, n, 2 * n, n * (s + 1) // 2, n, s * n * n, n - UNKNOWNS)
         places = [0]
         for length in lengths:
@@ -141,7 +141,7 @@ class Radau(NamedTuple):
 
 
 def estimate_tolerance(rtol: float, nodes: int) -> float:
-    """Returns the tolerance of the estimate, which is of order s + 1, so that errors of steps, of order 2 s, are rtol.
+    """The tolerance of the estimate, which is of order s + 1, so that errors of steps, of order 2 s, are rtol.
 
     It is that of Hairer's code of variable order.  [hairer1999]
     """
@@ -188,7 +188,7 @@ def _slope_with_state(pull: Any, carried: int) -> Callable[[Rotor, Params, float
 
 
 def _numbers(carried: tuple[float, ...], at: "Layout") -> tuple[Any, Any, Any, Any]:
-    """Returns what a step does with carried numbers besides solving for them; without any, it does nothing.
+    """What a step does with carried numbers besides solving for them; without any, it does nothing.
 
     `put_start(x, k, y)` writes those of a state to x[k]; `set_units(x, k, y, v)` finds the sizes to which errors are
     relative, from the largest so far and from the changes at x[k], if k is not negative; `error_of_numbers(x, k)` is
@@ -235,7 +235,7 @@ def bracket_weight(square: float) -> float:
 
 
 def error_size(x: Any, at: int, attitude: float, momentum: float) -> float:
-    """Returns the mean square of the sizes of rotation vector and momentum at x[at], in these units."""
+    """The mean square of the sizes of rotation vector and momentum at x[at], in these units."""
     r, m = (x[at], x[at + 1], x[at + 2]), (x[at + 3], x[at + 4], x[at + 5])
     return 0.5 * (dot(r, r) * attitude * attitude + dot(m, m) * momentum * momentum)
 
@@ -412,7 +412,7 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
     def judge(
         body: Rotor, p: Params, t: float, y: State, h: float, x: Any, scale: float, again: bool
     ) -> tuple[float, float]:
-        """Returns the estimate of the error of a step in units of the tolerance, and evaluations."""
+        """The estimate of the error of a step in units of the tolerance, and evaluations."""
         end = at.values + n * (s - 1) + 3
         m = (y.m[0] + x[end], y.m[1] + x[end + 1], y.m[2] + x[end + 2])
         unit = 1.0 / max(p.tuning[0] * max(scale, sqrt(dot(m, m))) + p.tuning[1], 1e-300)
@@ -517,6 +517,6 @@ def steps_of(pull: Pull, carried: tuple[float, ...], s: int) -> Go:
 
 
 def factor_of(length: float, factor: float, planned: float) -> float:
-    """Returns the length to try next; one that was shortened only by what was allowed is not the measure."""
+    """The length to try next; one that was shortened only by what was allowed is not the measure."""
     following = factor * length
     return planned if factor > 1.0 and abs(following) < abs(planned) else following

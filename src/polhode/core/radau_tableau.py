@@ -42,7 +42,7 @@ class RadauTableau(NamedTuple):
 
 @cache
 def radau_tableau(count: int) -> RadauTableau:
-    """Returns the numbers for an odd number of nodes."""
+    """The numbers for an odd number of nodes."""
     with localcontext(prec=DIGITS):
         return _computed(count)
 
@@ -71,7 +71,7 @@ def _computed(s: int) -> RadauTableau:
 
 
 def _nodes(s: int) -> Exact:
-    """Returns the zeros of P_s - P_(s-1), of Legendre's polynomials on (0, 1]; the last one is 1."""
+    """The zeros of P_s - P_(s-1), of Legendre's polynomials on (0, 1]; the last one is 1."""
     before, here = [Decimal(1)], [Decimal(-1), Decimal(2)]
     for k in range(1, s):
         shifted = [Decimal(0), *here]
@@ -84,7 +84,7 @@ def _nodes(s: int) -> Exact:
 
 
 def _zero(polynomial: Sequence[Decimal], guess: complex) -> Complex:
-    """Returns the zero near a guess."""
+    """The zero near a guess."""
     z = (Decimal(guess.real), Decimal(guess.imag))
     slope = _derivative(polynomial)
     for _ in range(MOST_ITERATIONS):
@@ -106,7 +106,7 @@ def _eigenvector(inverse: Complex, derivatives: Sequence[Exact], nodes: Exact) -
 
 
 def _error_weights(nodes: Exact, gamma: Decimal) -> Exact:
-    """Returns the weights e of [hairer1996, (8.17)] for any number of nodes.
+    """The weights e of [hairer1996, (8.17)] for any number of nodes.
 
     The embedded formula has the weight gamma at the start of the step and integrates polynomials of degree s - 1. What
     it differs by from the method, as slopes at the nodes, becomes values by the inverse of the matrix.
@@ -133,7 +133,7 @@ def _barycentric(points: Exact) -> Exact:
 
 
 def _product(zeros: Exact) -> Exact:
-    """Returns the coefficients, from the constant up, of the polynomial with these zeros."""
+    """The coefficients, from the constant up, of the polynomial with these zeros."""
     out = [Decimal(1)]
     for z in zeros:
         out = [a - z * b for a, b in zip([Decimal(0), *out], [*out, Decimal(0)], strict=True)]

@@ -72,7 +72,7 @@ def rows(q: Quat) -> Rows:
 
 
 def quaternion_of(r: Rows, near: Quat) -> Quat:
-    """Returns the quaternion of a matrix that is a rotation but for round-off, with the sign that is closer to `near`.
+    """The quaternion of a matrix that is a rotation but for round-off, with the sign that is closer to `near`.
 
     The sums and differences of the entries form the matrix 4 q q^T, which projects `near` on q.
     """

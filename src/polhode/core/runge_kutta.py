@@ -29,7 +29,7 @@ def time_of(row: Sequence[Number]) -> str:
 
 
 def weighted(row: Sequence[Number], name: str, plus: str) -> tuple[float, str]:
-    """Returns the first weight of a weighted sum of slopes, and the text of the sum divided by it."""
+    """The first weight of a weighted sum of slopes, and the text of the sum divided by it."""
     used = [(i, w) for i, w in enumerate(row) if w != 0]
     first, lead = used[0]
     text = f"{name}{first}"
@@ -64,7 +64,7 @@ def in_space(tableau: Tableau) -> Make:
 
 
 def followed(a: tuple[float, Vec3], b: tuple[float, Vec3]) -> tuple[float, Vec3]:
-    """Returns the rotation a followed by b, both in body axes."""
+    """The rotation a followed by b, both in body axes."""
     e, v = a
     f, w = b
     x = cross(v, w)
@@ -161,7 +161,7 @@ def _group_lines(tableau: GroupTableau, *, carries: bool) -> list[str]:
 
 def _rates_of(pull: Pull) -> Any:
     def slope(body: Rotor, p: Params, t: float, s: State) -> tuple[Vec3, Vec3]:
-        """Returns the rate, and the time derivative of the momentum."""
+        """The rate, and the time derivative of the momentum."""
         w = rate_of(body, s.m)
         return w, combine(cross(s.m, w), 1.0, pull(body, p, t, s))
 
@@ -170,7 +170,7 @@ def _rates_of(pull: Pull) -> Any:
 
 def _rates_of_carried(pull: Any) -> Any:
     def slope(body: Rotor, p: Params, t: float, s: CarriedState) -> tuple[Vec3, Vec3, Any]:
-        """Returns the rate, and the time derivatives of the momentum and of the carried numbers."""
+        """The rate, and the time derivatives of the momentum and of the carried numbers."""
         w = rate_of(body, s.m)
         n, dz = pull(body, p, t, s)
         return w, combine(cross(s.m, w), 1.0, n), dz

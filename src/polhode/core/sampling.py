@@ -19,7 +19,7 @@ ALMOST = 1e-9
 
 
 def sample_number(t: float, period: float, phase: float) -> int:
-    """Returns the number of the last sample at or before a time."""
+    """The number of the last sample at or before a time."""
     return floor((t - phase) / period + ALMOST)
 
 
@@ -42,7 +42,7 @@ def principal_sample(sample: UserTorque, *, tilted: bool) -> Any:
 
 
 def sample_lane_by_lane(sample: UserTorque, lanes: int, carried: int) -> UserTorque:
-    """Returns the samples of several bodies at once, taken body by body: for laws that cannot be vectorised."""
+    """The samples of several bodies at once, taken body by body: for laws that cannot be vectorised."""
     alone = function(
         "alone(t, q, w, p, z, i)",
         [
@@ -61,7 +61,7 @@ def sample_lane_by_lane(sample: UserTorque, lanes: int, carried: int) -> UserTor
 
 
 def held_torque(kernel: UserTorque) -> UserTorque:
-    """Returns a torque whose carried numbers only wait, for methods without them: they stand beside its parameters."""
+    """A torque whose carried numbers only wait, for methods without them: they stand beside its parameters."""
 
     def torque(t: float, q: Any, w: Any, p: Any) -> Any:
         return kernel(t, q, w, p[0], p[1])[0]
@@ -70,7 +70,7 @@ def held_torque(kernel: UserTorque) -> UserTorque:
 
 
 def holding(stepper: Stepper, carried: int) -> Stepper:
-    """Returns a stepper that takes carried numbers along unchanged."""
+    """A stepper that takes carried numbers along unchanged."""
     begin, move, exact, again = stepper.start, stepper.step, stepper.exactly, stepper.again
     plain: Any = stepper
 

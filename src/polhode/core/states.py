@@ -49,7 +49,7 @@ class Form(NamedTuple):
     turned: Callable[[Any, Quat], Any]
     """`turned(s, q)` is the same state with another attitude."""
     slope_of: Callable[[Any], Slope]
-    """Returns the function that computes the time derivatives of a state."""
+    """The function that computes the time derivatives of a state."""
 
 
 def sound(s: State) -> bool:
@@ -95,12 +95,12 @@ def summed(s: State, d: State) -> State:
 
 
 def turned(s: State, q: Quat) -> State:
-    """Returns the same state with another attitude."""
+    """The same state with another attitude."""
     return State(q, s.m)
 
 
 def slope_of(pull: Pull) -> Callable[[Rotor, Params, float, State], State]:
-    """Returns the function that computes the time derivatives of quaternion and momentum."""
+    """The function that computes the time derivatives of quaternion and momentum."""
 
     def slope(body: Rotor, p: Params, t: float, s: State) -> State:
         w = rate_of(body, s.m)
@@ -110,7 +110,7 @@ def slope_of(pull: Pull) -> Callable[[Rotor, Params, float, State], State]:
 
 
 def _slope_of_carried(pull: Any) -> Slope:
-    """Returns the function that computes the time derivatives of quaternion, momentum and carried numbers."""
+    """The function that computes the time derivatives of quaternion, momentum and carried numbers."""
 
     def slope(body: Rotor, p: Params, t: float, s: CarriedState) -> CarriedState:
         w = rate_of(body, s.m)
@@ -128,7 +128,7 @@ _NAMES = {
 
 @cache
 def form_of(count: int) -> Form:
-    """Returns the functions for states with this number of carried numbers."""
+    """The functions for states with this number of carried numbers."""
     if count == 0:
         return Form(0, STATE, load_state, store_state, sound, moved, scaled, summed, turned, slope_of)
     places = range(count)

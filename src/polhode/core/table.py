@@ -42,8 +42,12 @@ _occupants: dict[int, int] = {}
 _numbers_of_arrays = itertools.count(1)
 
 
+class LookedUp:
+    """What may stand among the parameters of a torque, which looks it up with `table_at`: tables, and fields."""
+
+
 def packed(knots: Floats, coefficients: Floats) -> Floats:
-    """Returns a table as the numbers that kernels read, from coefficients (pieces, terms, 3), highest powers first."""
+    """A table as the numbers that kernels read, from coefficients (pieces, terms, 3), highest powers first."""
     pieces, terms, _ = coefficients.shape
     first, last = float(knots[0]), float(knots[-1])
     buckets = pieces
@@ -55,7 +59,7 @@ def packed(knots: Floats, coefficients: Floats) -> Floats:
 
 
 def handle_of(numbers: Floats) -> float:
-    """Returns the parameter by which kernels find the numbers of a table, as long as the array lives."""
+    """The parameter by which kernels find the numbers of a table, as long as the array lives."""
     address = numbers.__array_interface__["data"][0]
     if _held.get(address) is not numbers:
         _held[address], _occupants[address] = numbers, next(_numbers_of_arrays)
@@ -67,7 +71,7 @@ def _address(handle: float) -> int:
 
 
 def tables_in(parameters: Iterable[float]) -> tuple[int, ...]:
-    """Returns a number for each table among parameters, which no other table in this process has.
+    """A number for each table among parameters, which no other table in this process has.
 
     The handle of a table may be that of an earlier one, whose memory it has got: what is kept by parameters must be
     kept by these numbers, too.
@@ -76,7 +80,7 @@ def tables_in(parameters: Iterable[float]) -> tuple[int, ...]:
 
 
 def made_once(owner: Any, name: str, make: Callable[[], Made]) -> Made:
-    """Returns what was made first under this name, which the owner keeps, also if two threads make it at once.
+    """What was made first under this name, which the owner keeps, also if two threads make it at once.
 
     A handle that was given out is an address: what is there must live as long as the owner, and not be made again.
     """
@@ -91,7 +95,7 @@ def is_handle(handle: float) -> bool:
 
 
 def recorded(x: float) -> float:
-    """Returns a parameter for a file: in place of the handle of a table a number that is made from its content."""
+    """A parameter for a file: in place of the handle of a table a number that is made from its content."""
     if not is_handle(x):
         return x
     return float(int.from_bytes(hashlib.sha256(numbers_at(x).tobytes()).digest()[:6], "big"))
@@ -99,14 +103,14 @@ def recorded(x: float) -> float:
 
 @primitive
 def numbers_at(handle: float) -> Any:
-    """Returns the numbers of the table with this handle."""
+    """The numbers of the table with this handle."""
     if (found := _held.get(_address(handle))) is None:
         raise ValueError("the table of this parameter is no longer there: give the table itself, among the parameters")
     return found
 
 
 def looked_up(x: Any, t: float) -> Vec3:
-    """Returns the vector of the table with the numbers x at the time t; NaN beyond its ends.
+    """The vector of the table with the numbers x at the time t; NaN beyond its ends.
 
     At a knot the piece that begins there counts. Beyond its ends a table goes on for as long as its first or last
     piece, for methods that look a step further than their span.
@@ -142,7 +146,7 @@ def looked_up(x: Any, t: float) -> Vec3:
 
 @smooth_between_breakpoints
 def table_at(handle: float, t: float) -> Vec3:
-    """Returns the vector of a table at the time t: `handle` is the parameter in whose place the table was given.
+    """The vector of a table at the time t: `handle` is the parameter in whose place the table was given.
 
         field = polhode.Table(times, vectors, frame="space")
 

@@ -41,13 +41,13 @@ class GroupTableau(NamedTuple):
 
 
 def total(turns: Turns) -> Row:
-    """Returns the sum of the weights of all exponentials: the row of the method in a vector space."""
+    """The sum of the weights of all exponentials: the row of the method in a vector space."""
     longest = max((len(turn.weights) for turn in turns), default=0)
     return tuple(sum(turn.weights[i] for turn in turns if i < len(turn.weights)) for i in range(longest))
 
 
 def underlying(tableau: GroupTableau) -> Tableau:
-    """Returns the method in a vector space that has the same weights."""
+    """The method in a vector space that has the same weights."""
     return Tableau(tuple(total(turns) for turns in tableau.stages), total(tableau.step))
 
 
@@ -121,12 +121,12 @@ DORMAND_PRINCE_THIRD: Row = (
 
 
 def _in_turn(row: Row) -> Turns:
-    """Returns one exponential for each slope, as in the methods of Crouch and Grossman."""
+    """One exponential for each slope, as in the methods of Crouch and Grossman."""
     return tuple(Turn((*(F(0),) * i, w)) for i, w in enumerate(row) if w != 0)
 
 
 def crouch_grossman(tableau: Tableau) -> GroupTableau:
-    """Returns the method that turns by one slope after the other.  [crouch1993]"""
+    """The method that turns by one slope after the other.  [crouch1993]"""
     return GroupTableau(tuple(map(_in_turn, tableau.stages)), _in_turn(tableau.step))
 
 

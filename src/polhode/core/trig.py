@@ -59,7 +59,7 @@ def sine_cosine(x: float) -> tuple[float, float]:
 
 
 def sine_versine_of_step(x: float) -> tuple[float, float]:
-    """Returns the same as `sine_versine`, faster for the small angles of steps, slower for others.
+    """sin r and 1 - cos r as `sine_versine` has them; faster for the small angles of steps, slower for others.
 
     Each rotation of a step waits for the one before, and finding the multiple of pi would be a third of that time.
     Nearly always the multiple is zero: the processor predicts the branch and does not wait. If the angle of one lane is

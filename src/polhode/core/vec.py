@@ -39,5 +39,5 @@ def clip(x: Any, low: Any, high: Any) -> Any:
 
 
 def placed(k: int, along: float, x: float, y: float) -> Vec3:
-    """Returns the vector with the component `along` on axis k, and x and y on the two axes that follow cyclically."""
+    """The vector with the component `along` on axis k, and x and y on the two axes that follow cyclically."""
     return (along, x, y) if k == 0 else (y, along, x) if k == 1 else (x, y, along)

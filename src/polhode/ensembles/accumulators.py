@@ -23,7 +23,6 @@ LEAST_KEPT = 256
 """Thinned-out rows are not shorter than this."""
 WORST_RANK = 0.01
 """Quantiles whose error of the rank could be larger than this are refused."""
-
 EXTREMES = {"min": np.fmin, "max": np.fmax}
 
 State = dict[str, Any]
@@ -47,7 +46,7 @@ class Kept:
         self.filled += len(x)
 
     def state(self) -> State:
-        """Returns the rows of the bodies that were added."""
+        """The rows of the bodies that were added."""
         return {"rows": self.result()}
 
     def join(self, state: State) -> None:
@@ -55,7 +54,7 @@ class Kept:
         self.add(state["rows"])
 
     def result(self) -> Any:
-        """Returns the rows of the bodies that were added."""
+        """The rows of the bodies that were added."""
         return None if self.all is None else self.all[: self.filled]
 
 
@@ -63,10 +62,10 @@ class Node(Protocol):
     """What is known of the bodies of some blocks that stand beside each other."""
 
     def joined(self: N, other: N) -> N:
-        """Returns what is known of these bodies and of those that follow."""
+        """What is known of these bodies and of those that follow."""
 
     def arrays(self) -> State:
-        """Returns it as arrays."""
+        """It as arrays."""
 
 
 N = TypeVar("N", bound=Node)
@@ -90,7 +89,7 @@ class Tree(Generic[N]):
         self.nodes[level] = node
 
     def whole(self) -> N | None:
-        """Returns what is known of all blocks; None: there were none."""
+        """What is known of all blocks; None: there were none."""
         total: N | None = None
         for node in reversed(self.nodes):
             if node is not None:
@@ -98,7 +97,7 @@ class Tree(Generic[N]):
         return total
 
     def state(self) -> State:
-        """Returns the nodes as arrays."""
+        """The nodes as arrays."""
         waiting = ((level, node) for level, node in enumerate(self.nodes) if node is not None)
         return {f"{level}_{name}": x for level, node in waiting for name, x in node.arrays().items()}
 
@@ -113,17 +112,14 @@ class Tree(Generic[N]):
 
 
 class Sums:
-    """The numbers, means and sums of squares about them of some bodies; `squares` is None where only means are wanted.
-
-    Two of them are joined so that nothing cancels. [chan1983]
-    """
+    """Numbers, means and sums of squares about them (None: only means), joined without cancellation. [chan1983]"""
 
     def __init__(self, n: Any, mean: Any, squares: Any, *, matrix: bool) -> None:
         self.n, self.mean, self.squares, self.matrix = n, mean, squares, matrix
 
     @classmethod
     def of(cls, kind: str, x: Any) -> Sums:
-        """Returns those of a block of bodies."""
+        """Those of a block of bodies."""
         x = np.ascontiguousarray(x, dtype=np.float64)
         there = ~np.isnan(x)
         if kind == "cov":
@@ -138,7 +134,7 @@ class Sums:
         return cls(n, mean, squares, matrix=kind == "cov")
 
     def joined(self, other: Sums) -> Sums:
-        """Returns those of both together."""
+        """Those of both together."""
         total = self.n + other.n
         part = other.n / np.maximum(total, 1)
         off = np.where(other.n > 0, other.mean - self.mean, 0.0)
@@ -150,35 +146,24 @@ class Sums:
         return Sums(total, self.mean + off * part, squares, matrix=self.matrix)
 
     def arrays(self) -> State:
-        """Returns them as arrays."""
+        """Them as arrays."""
         return {"n": self.n, "mean": self.mean, **({} if self.squares is None else {"squares": self.squares})}
 
 
-class Moments:
+class Moments(Tree[Sums]):
     """Makes means, standard deviations or covariances."""
 
     def __init__(self, kind: str) -> None:
+        super().__init__(lambda a: Sums(a["n"], a["mean"], a.get("squares"), matrix=kind == "cov"))
         self.kind = kind
-        self.tree = Tree(self._restored)
-
-    def _restored(self, arrays: State) -> Sums:
-        return Sums(arrays["n"], arrays["mean"], arrays.get("squares"), matrix=self.kind == "cov")
 
     def add(self, x: Any) -> None:
         """Adds a block of bodies."""
-        self.tree.push(Sums.of(self.kind, x))
-
-    def state(self) -> State:
-        """Returns the sums of the bodies that were added."""
-        return self.tree.state()
-
-    def join(self, state: State) -> None:
-        """Adds the bodies that follow."""
-        self.tree.join(state)
+        self.push(Sums.of(self.kind, x))
 
     def result(self) -> Any:
-        """Returns the mean, the standard deviation or the covariances; NaN where no body has a value."""
-        if (all_ := self.tree.whole()) is None:
+        """The mean, the standard deviation or the covariances; NaN where no body has a value."""
+        if (all_ := self.whole()) is None:
             return np.nan
         some = np.maximum(all_.n, 1)
         if self.kind == "cov":
@@ -198,7 +183,7 @@ class Extreme:
         self.best = self.better(self.best, self.better.reduce(x, axis=0))
 
     def state(self) -> State:
-        """Returns the extreme value of the bodies that were added."""
+        """The extreme value of the bodies that were added."""
         return {"best": self.best}
 
     def join(self, state: State) -> None:
@@ -206,7 +191,7 @@ class Extreme:
         self.best = self.better(self.best, state["best"])
 
     def result(self) -> Any:
-        """Returns the extreme value; NaN where no body has a value."""
+        """The extreme value; NaN where no body has a value."""
         return self.best + 0.0 if np.asarray(self.best).dtype.kind == "f" else self.best  # of two zeros, the positive
 
 
@@ -231,7 +216,7 @@ class Histogram:
         self.counts = found if self.counts is None else self.counts + found
 
     def state(self) -> State:
-        """Returns the counts of the bodies that were added."""
+        """The counts of the bodies that were added."""
         return {} if self.counts is None else {"counts": self.counts}
 
     def join(self, state: State) -> None:
@@ -244,7 +229,7 @@ class Histogram:
         return 0 if self.counts is None else int(self.counts[0].sum() + self.counts[-1].sum())
 
     def result(self) -> Any:
-        """Returns the counts, (bins, ...)."""
+        """The counts, (bins, ...)."""
         return np.zeros(self.edges.size - 1, dtype=np.int64) if self.counts is None else self.counts[1:-1]
 
 
@@ -255,22 +240,19 @@ class Total:
         self.total, self.join = total, join
 
     def joined(self, other: Total) -> Total:
-        """Returns what the user's function makes of both."""
+        """What the user's function makes of both."""
         # A copy, because the function may change what it is given, which a copy of the fold still has.
         total = self.join(copy.deepcopy(self.total), other.total)
         _check_numbers(total)
         return Total(total, self.join)
 
     def arrays(self) -> State:
-        """Returns it as an array."""
+        """It as an array."""
         return {"total": np.asarray(self.total)}
 
 
 class Fold:
-    """Applies a function of the user's to one block after the other.
-
-    With `join` it is applied to each block apart, and what it makes of them is joined as sums are.
-    """
+    """Applies a user's function block by block; with `join`, to each block alone, and joins the results as sums."""
 
     def __init__(
         self, function: Callable[[Any, Any], Any], start: Any, join: Callable[[Any, Any], Any] | None = None
@@ -299,7 +281,7 @@ class Fold:
             self.tree.push(self.tree.restored({"total": total}))
 
     def state(self) -> State:
-        """Returns what was made of the bodies that were added."""
+        """What was made of the bodies that were added."""
         assert self.tree is not None
         return self.tree.state()
 
@@ -309,7 +291,7 @@ class Fold:
         self.tree.join(state)
 
     def result(self) -> Any:
-        """Returns what the function has made of all bodies."""
+        """What the function has made of all bodies."""
         whole = None if self.tree is None else self.tree.whole()
         return np.asarray(self.total if whole is None else whole.total)
 
@@ -395,7 +377,7 @@ class Quantiles:
                 self.filled = 0
 
     def state(self) -> State:
-        """Returns what is left of the bodies that were added."""
+        """What is left of the bodies that were added."""
         if self.waiting is None:
             return {}
         found = {"shape": np.array(self.shape, dtype=np.int64), "there": self.there, "added": np.array(self.added)}
@@ -433,7 +415,7 @@ class Quantiles:
         self.rows.append(None)
 
     def result(self) -> Any:
-        """Returns the quantiles, (levels, ...)."""
+        """The quantiles, (levels, ...)."""
         if self.waiting is None:
             return None
         rest = np.sort(self.waiting[:, : self.filled], axis=1)
@@ -458,10 +440,7 @@ class Quantiles:
 
 
 def quantiles_of(x: Floats, n: Any, levels: tuple[float, ...]) -> Floats:
-    """Returns quantiles of columns that are sorted along the first axis, with NaN behind the n numbers of each.
-
-    Between two numbers they are interpolated.
-    """
+    """Quantiles, interpolated, of columns sorted along the first axis, with NaN behind the n numbers of each."""
     found = []
     for level in levels:
         position = level * np.maximum(n - 1, 0)
@@ -477,10 +456,7 @@ Accumulator = Kept | Moments | Extreme | Histogram | Fold | Quantiles
 
 
 def accumulator(kind: str | None, argument: Any, count: int, part: range | None = None) -> Accumulator:
-    """Returns an accumulator for all `count` bodies, or for a part of them, and one kind of reduction.
-
-    None keeps all rows.
-    """
+    """The accumulator for one kind of reduction of all `count` bodies, or of a part; kind None keeps all rows."""
     part = range(count) if part is None else part
     if kind is None:
         return Kept(len(part))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats, columns, dot, greatest, least
-from polhode._interrupts import Work, is_from_handler
+from polhode._interrupts import Work, is_from_handler, keeping
 from polhode.compiled import (
     CompilationFailed,
     KernelRaised,
@@ -554,7 +554,7 @@ class BatchRun:
             try:
                 to(stop, first, beyond)
             except Exception as problem:
-                if not _is_of_torque(problem):
+                if not is_of_torque(problem):
                     raise
                 count = self.count[first:beyond]
                 behind = (count[:, AT.done] < stop) & (count[:, AT.status] == Status.OK) & (count[:, AT.finished] == 0)
@@ -621,7 +621,7 @@ class BatchRun:
                 to(stop, k, k + 1)
                 return  # it was another step; the caller goes on
             except Exception as problem:
-                if not _is_of_torque(problem):
+                if not is_of_torque(problem):
                     raise
                 if stop - done == 1:
                     self.count[k, AT.status], self.raised[k] = Status.RAISED, str(problem)
@@ -755,16 +755,13 @@ def run_batch(
 ) -> Ensemble:
     """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
     run = BatchRun(batch, start, report, nudged)
-    try:
+
+    def kept(raised: BaseException) -> Ensemble | None:
+        users = isinstance(raised, KeyboardInterrupt) or is_from_handler(raised) or is_from_callback(raised)
+        return run.ensemble() if users or run.report_raised else None
+
+    with keeping(EnsembleInterrupted, kept, "what was computed is the `ensemble` of this exception"):
         run.run()
-    except KeyboardInterrupt:
-        raise EnsembleInterrupted(run.ensemble()) from None
-    except BaseException as problem:
-        if is_from_callback(problem):
-            problem.add_note("what was computed is the `ensemble` of this exception")
-        if run.report_raised or is_from_handler(problem) or is_from_callback(problem):
-            problem.ensemble = run.ensemble()  # type: ignore[attr-defined]
-        raise
     return run.ensemble(messages)
 
 
@@ -780,14 +777,15 @@ def turned(q: Floats, m: Floats, axes: Floats, way: Floats) -> tuple[Floats, Flo
     return np.stack(multiply(columns(q), columns(by)), axis=-1), np.stack(to_space(columns(back), columns(m)), axis=-1)
 
 
-def _is_of_torque(problem: Exception) -> bool:
+def is_of_torque(problem: BaseException) -> bool:
     """Whether the torque has raised it: compiled code says KernelRaised, plain Python what was raised.
 
     What a Python function has raised that is called back comes out as it is, and ends all.
     """
     if is_from_callback(problem):
         return False
-    return isinstance(problem, KernelRaised) if compiles() else not is_from_handler(problem)
+    expected = KernelRaised if compiles() else Exception
+    return isinstance(problem, expected) and not is_from_handler(problem)
 
 
 def _blocks(n: int, threads: int, lanes: int) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode._interrupts import Work
+from polhode._interrupts import Work, keeping
 from polhode._simulate import check_accepted, checked_goal
 from polhode._watch import Event, listed
 from polhode.compiled import announced_once
@@ -314,7 +314,15 @@ def _reduced(turned: Turned, starts: Starts, wanted: dict[str, Quantity], proble
     total = Reductions(wanted, starts.count, starts.seed)
     # In a thread of its own, so that Ctrl-C cannot come between two reductions of one batch.
     adding: Work[None] | None = None
-    try:
+
+    def kept(raised: BaseException) -> Reduced | None:
+        if adding is not None:
+            adding.wait()
+        worth = isinstance(raised, KeyboardInterrupt) or hasattr(raised, "ensemble")
+        worth = worth or (isinstance(raised, Exception) and total.count > 0)
+        return total.result(problem, turned.t) if worth else None
+
+    with keeping(EnsembleInterrupted, kept, "what was reduced before is the `ensemble` of this exception"):
         for part in starts.parts(batch_size(turned.rows, turned.steps)):
             made = turned(part)
             if adding is not None:
@@ -322,16 +330,6 @@ def _reduced(turned: Turned, starts: Starts, wanted: dict[str, Quantity], proble
             adding = Work(partial(total.add, made))
         assert adding is not None
         adding.result()
-    except BaseException as raised:
-        if adding is not None:
-            adding.wait()
-        if isinstance(raised, KeyboardInterrupt):
-            raise EnsembleInterrupted(total.result(problem, turned.t)) from None
-        if hasattr(raised, "ensemble") or (isinstance(raised, Exception) and total.count):
-            if not hasattr(raised, "ensemble"):
-                raised.add_note("what was reduced before is the `ensemble` of this exception")
-            raised.ensemble = total.result(problem, turned.t)
-        raise
     return total.result(problem, turned.t)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode._interrupts import keeping
 from polhode.core.judge import COARSER
 from polhode.core.types import Depends
 from polhode.ensembles.batch import LANES, Batch, Survey, efforts
@@ -23,7 +24,7 @@ from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.refine import Foresight, Levels, ManyBodies, Task, speeds
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted, of_one
 from polhode.integration.binding import OnCompile
-from polhode.integration.loop import Progress, SimulationFailed, SimulationInterrupted
+from polhode.integration.loop import Progress, SimulationFailed
 from polhode.integration.short_steps import levels_of_polhode
 from polhode.methods import Method
 from polhode.methods import find as find_method
@@ -87,7 +88,7 @@ class Missed(NamedTuple):
         of_all = f"{count:,}"
         if self.bodies:
             of = f" for {self.bodies:,} of {of_all} bodies"
-            warn_not_reached(rtol, self.worst, "shorter steps do not lower it; this is the largest of them", of=of)
+            warn_not_reached(rtol, self.worst, "this is the largest of them", of=of)
         if self.unknown:
             warnings.warn(
                 f"the errors of {self.unknown:,} of {of_all} bodies are not known, because runs from almost the same "
@@ -121,18 +122,18 @@ class Tolerant:
         if self.task.starts.count == 1:
             return self._one(part)
         bodies: ManyBodies | None = None
-        try:
+
+        def kept(raised: BaseException) -> Ensemble | None:
+            if hasattr(raised, "ensemble"):  # of what it has stopped; also one of the user's `progress`
+                return (bodies or ManyBodies(self.pilots.guesses[0], part, None)).ensemble()
+            between = isinstance(raised, KeyboardInterrupt) and bodies is not None and bodies.begun.any()
+            return bodies.ensemble() if bodies is not None and between else None
+
+        with keeping(EnsembleInterrupted, kept):
             self.levels = self.levels or self.pilots.levels()
             bodies = ManyBodies(self.levels, part, self.progress)
             bodies.refine()
             bodies.explain_failures()
-        except BaseException as problem:
-            if hasattr(problem, "ensemble"):  # of what it has stopped; also one of the user's `progress`
-                bodies = bodies or ManyBodies(self.pilots.guesses[0], part, None)
-                problem.ensemble = bodies.ensemble()
-            elif isinstance(problem, KeyboardInterrupt) and bodies is not None and bodies.begun.any():  # between runs
-                raise EnsembleInterrupted(bodies.ensemble()) from None
-            raise
         made = bodies.ensemble()
         self.kinds = bodies.kinds
         late = bodies.error[np.isfinite(bodies.error) & (bodies.error > self.task.rtol)]
@@ -166,16 +167,15 @@ class Tolerant:
     def _one(self, part: Start) -> Ensemble:
         """Returns what `simulate` returns for a single body, as an ensemble."""
         task = self.task
-        try:
-            found = answer(part.problem(0, task.problem), self.goal, self.progress, task.on_compile)
-        except SimulationFailed as failure:
-            return of_one(failure.solution, part, task.times)
-        except SimulationInterrupted as stopped:
-            raise EnsembleInterrupted(of_one(stopped.solution, part, task.times)) from None
-        except BaseException as problem:  # of the user's `progress`, or of the handler of a signal
-            if hasattr(problem, "solution"):
-                problem.ensemble = of_one(problem.solution, part, task.times)  # type: ignore[attr-defined]
-            raise
+
+        def kept(raised: BaseException) -> Ensemble | None:
+            return of_one(raised.solution, part, task.times) if hasattr(raised, "solution") else None
+
+        with keeping(EnsembleInterrupted, kept):
+            try:
+                found = answer(part.problem(0, task.problem), self.goal, self.progress, task.on_compile)
+            except SimulationFailed as failure:
+                found = failure.solution
         return of_one(found, part, task.times)
 
     def warn(self) -> None:

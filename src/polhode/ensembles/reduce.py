@@ -19,17 +19,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.attitudes import NAMES, AttitudeQuantity
 from polhode.core.status import Status
-from polhode.ensembles.accumulators import (
-    EXTREMES,
-    Accumulator,
-    Fold,
-    Histogram,
-    Kept,
-    Quantiles,
-    State,
-    accumulator,
-    quantiles_of,
-)
+from polhode.ensembles import accumulators
 from polhode.ensembles.result import MOST_MESSAGES, TIMED, Ensemble, seed_attribute, unavailable
 from polhode.problem import Plan, Problem, Stats
 from polhode.solution import attributes_of
@@ -43,14 +33,11 @@ BLOCK = 256
 """The number of bodies whose sum is made at once. Batches are multiples of it."""
 OVER_BODIES, OVER_TIME = "quantile", "quantile_over_time"
 """The names of the dimension of several quantiles, over bodies and over time."""
-
 DIMENSIONS = ("body", "time", *filter(None, TIMED.values()), "euler_angle", OVER_BODIES, OVER_TIME)
 ATTRIBUTES = ("method", "torque", "step", "bodies", "failed", "seed")
 """The attributes that files and tables have besides the reductions."""
-
 SINGLE = ("status", "t_last", "steps", "evaluations", "error_estimate")
 """The quantities that every body has once, and not at every time."""
-
 Dim = Literal["time", "body"]
 What = str | Callable[[Ensemble], Any]
 
@@ -183,7 +170,7 @@ class Quantity:
 
 
 def quantity(what: What) -> Quantity:
-    """Returns a quantity to be reduced, for `ensemble(..., reduce={name: quantity(...).mean("body")})`.
+    """A quantity to be reduced, for `ensemble(..., reduce={name: quantity(...).mean("body")})`.
 
     Parameters
     ----------
@@ -213,7 +200,7 @@ def quantity(what: What) -> Quantity:
 
 
 def _called(what: Any) -> str:
-    """Returns a name in quotes, or that of a function."""
+    """A name in quotes, or that of a function."""
     return repr(str(what)) if isinstance(what, str | AttitudeQuantity) else str(getattr(what, "__name__", what))
 
 
@@ -255,7 +242,7 @@ def checked(reduce: Any, torque: Torque, *, estimated: bool) -> dict[str, Quanti
 
 
 def _level_names(name: str) -> tuple[str, str]:
-    """Returns the dimensions of its quantiles, where other quantiles have other levels."""
+    """The dimensions of its quantiles, where other quantiles have other levels."""
     return f"{name}_{OVER_BODIES}", f"{name}_{OVER_TIME}"
 
 
@@ -270,7 +257,7 @@ class Values(NamedTuple):
 
 
 def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
-    """Returns the quantity of every body, reduced over time if that is wanted."""
+    """The quantity of every body, reduced over time if that is wanted."""
     values = _found(name, wanted.what, bodies)
     if wanted.over_time is None:
         return values
@@ -288,11 +275,11 @@ def of_bodies(name: str, wanted: Quantity, bodies: Ensemble) -> Values:
     if kind == "last":
         return Values(x[:, -1], dims)
     if kind in ("min", "max"):
-        return Values(EXTREMES[kind].reduce(x, axis=1), dims)
+        return Values(accumulators.EXTREMES[kind].reduce(x, axis=1), dims)
     if kind == "quantile":
         levels, single = argument
         x = np.moveaxis(np.sort(np.asarray(x, dtype=np.float64), axis=1), 1, 0)
-        found = quantiles_of(x, np.sum(~np.isnan(x), axis=0), levels)
+        found = accumulators.quantiles_of(x, np.sum(~np.isnan(x), axis=0), levels)
         return Values(found[0], dims) if single else Values(np.moveaxis(found, 0, 1), ("body", OVER_TIME, *dims[1:]))
     there = ~np.isnan(x)
     n = np.maximum(there.sum(axis=1), 1)
@@ -349,9 +336,9 @@ def _extra(name: str, count: int) -> tuple[str, ...]:
 # --- over bodies ---------------------------------------------------------------------------------------------------
 
 
-def _accumulator(step: Step | None, count: int, part: range | None) -> Accumulator:
+def _accumulator(step: Step | None, count: int, part: range | None) -> accumulators.Accumulator:
     kind, argument = (None, None) if step is None else step
-    return accumulator(kind, argument, count, part)
+    return accumulators.accumulator(kind, argument, count, part)
 
 
 class Reductions:
@@ -374,8 +361,8 @@ class Reductions:
             values = {name: self._of(name, bodies) for name in self.wanted}
             self.parts |= {name: self._folded(name, part, values[name]) for name, part in self._folds().items()}
             for name, part in self.parts.items():
-                if not isinstance(part, Fold):
-                    for block in [values[name]] if isinstance(part, Kept) else _blocks(values[name]):
+                if not isinstance(part, accumulators.Fold):
+                    for block in [values[name]] if isinstance(part, accumulators.Kept) else _blocks(values[name]):
                         part.add(block)
         for k, message in bodies.messages.items():
             if len(self.messages) < MOST_MESSAGES:
@@ -393,10 +380,10 @@ class Reductions:
             raise ValueError(f"reduce[{name!r}]: covariances are those of components, of which there are none")
         return values.data
 
-    def _folds(self) -> dict[str, Fold]:
-        return {name: part for name, part in self.parts.items() if isinstance(part, Fold)}
+    def _folds(self) -> dict[str, accumulators.Fold]:
+        return {name: part for name, part in self.parts.items() if isinstance(part, accumulators.Fold)}
 
-    def _folded(self, name: str, part: Fold, values: Any) -> Fold:
+    def _folded(self, name: str, part: accumulators.Fold, values: Any) -> accumulators.Fold:
         """Returns a fold with more bodies added, and leaves the one without them as it is."""
         more = part.copied()
         with _blamed(name):
@@ -404,12 +391,17 @@ class Reductions:
                 more.add(block)
         return more
 
-    def states(self) -> dict[str, State]:
-        """Returns what was accumulated, by the names of the reductions: `join` adds it to that of other bodies."""
+    def states(self) -> dict[str, accumulators.State]:
+        """What was accumulated, by the names of the reductions: `join` adds it to that of other bodies."""
         return {name: part.state() for name, part in self.parts.items()}
 
     def join(
-        self, states: Mapping[str, State], dims: Mapping[str, tuple[str, ...]], count: int, failed: int, stats: Stats
+        self,
+        states: Mapping[str, accumulators.State],
+        dims: Mapping[str, tuple[str, ...]],
+        count: int,
+        failed: int,
+        stats: Stats,
     ) -> None:
         """Adds bodies that were accumulated elsewhere, and that follow those that were added so far."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -420,7 +412,7 @@ class Reductions:
         self.count, self.failed, self.stats = self.count + count, self.failed + failed, self.stats + stats
 
     def result(self, problem: Problem, t: Floats) -> Reduced:
-        """Returns the reductions of the bodies so far."""
+        """The reductions of the bodies so far."""
         values, dims, about = dict[str, Any](), dict[str, tuple[str, ...]](), dict[str, dict[str, Any]]()
         levels = dict[tuple[str, str], tuple[float, ...]]()
         for name, wanted in self.wanted.items():
@@ -438,11 +430,11 @@ class Reductions:
                 if step.kind == "quantile":
                     made, left = (made[0], left) if step.argument[1] else (made, (OVER_BODIES, *left))
                     part = self.parts[name]
-                    assert isinstance(part, Quantiles)
+                    assert isinstance(part, accumulators.Quantiles)
                     about[name]["rank_error"] = part.rank_error
                 if step.kind == "histogram":
                     counted = self.parts[name]
-                    assert isinstance(counted, Histogram)
+                    assert isinstance(counted, accumulators.Histogram)
                     left, about[name]["outside"] = (f"{name}_bin", *left), counted.outside
                     about[name]["edges"] = list(step.argument)
                 if step.kind == "cov":
@@ -462,7 +454,7 @@ def _blocks(values: Any) -> list[Any]:
 
 
 def _described(wanted: Quantity) -> dict[str, Any]:
-    """Returns what a result is, in words and units."""
+    """What a result is, in words and units."""
     what = wanted.what
     known = attributes_of(what) if isinstance(what, str) and what in TIMED and what != "energy" else {}
     known = what.attributes if isinstance(what, AttitudeQuantity) else known
@@ -572,7 +564,7 @@ class Reduced(Mapping[str, Any]):
         return finished(figure, *([] if path is None else [path]))
 
     def to_xarray(self) -> Dataset:
-        """Returns everything as an xarray Dataset, with units."""
+        """Everything as an xarray Dataset, with units."""
         from xarray import Dataset
 
         variables = self.table()
@@ -580,10 +572,7 @@ class Reduced(Mapping[str, Any]):
         return Dataset(variables, coordinates, self._attributes())
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes what `to_xarray` holds to a NetCDF file, which appears whole or not at all.
-
-        Single numbers become attributes of the file.
-        """
+        """Writes what `to_xarray` holds to a NetCDF file, whole or not at all; single numbers become attributes."""
         from polhode.io import netcdf
 
         variables, single = dict[str, netcdf.Variable](), dict[str, str | float]()
@@ -596,7 +585,7 @@ class Reduced(Mapping[str, Any]):
         netcdf.write(path, variables, self._attributes() | single, overwrite=overwrite)
 
     def table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]]:
-        """Returns dimensions, values and attributes, by name; a variable named like its dimension is a coordinate."""
+        """Dimensions, values and attributes, by name; a variable named like its dimension is a coordinate."""
         table: dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]] = {}
         for name, data in self.arrays.items():
             named = {d: self._levels_named(name, d) if d in (OVER_TIME, OVER_BODIES) else d for d in self.dims[name]}
@@ -615,7 +604,7 @@ class Reduced(Mapping[str, Any]):
         return table
 
     def _levels_named(self, name: str, dim: str) -> str:
-        """Returns the dimension of several quantiles: the same for all names, if their levels are the same."""
+        """The dimension of several quantiles: the same for all names, if their levels are the same."""
         all_levels = {levels for (_, d), levels in self.levels.items() if d == dim}
         return dim if len(all_levels) == 1 else _level_names(name)[dim == OVER_TIME]
 

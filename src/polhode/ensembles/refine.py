@@ -27,14 +27,15 @@ from polhode.tolerance.estimate import (
     STEPS_WITH_ROWS,
     apart_between_bends,
     apart_from_start,
-    chords2,
     comes_near_separatrix,
     companions,
     compared_rows,
     distance_of_numbers,
+    distances,
     estimate,
     least_error,
     nudged,
+    rate_rounding,
     unlocated,
     where_errors_grow,
 )
@@ -269,6 +270,8 @@ class ManyBodies:
             self.share_alone = max(batch.share_alone for batch in (fine, *coarser))
         rounding, left = candidate.unseen(fine.lead.plan.method, n)
         left = left + unlocated(self.task.problem, fine.lead.plan.method, run.steps)
+        if part.bodies.rotors is not None:
+            left = left + rate_rounding(part.bodies.rotors, part.bodies.moments, fastest)
         floor, round_off = _floors(part, self.task.problem, rate)
         near = _may_grow(part, run, rows, apart) if candidate.order > 0.0 else np.zeros(part.count, dtype=bool)
         error = estimate(candidate.factors, apart, floor, rounding, left)
@@ -363,13 +366,7 @@ class ManyBodies:
 
 def _distance(run: Ensemble, some: Any, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
     """Returns for some bodies, of which the other has no more, what `tolerance.estimate.distance` returns for one."""
-    if some.size == run.quaternion.shape[0]:
-        some = slice(None)
-    q, p = run.quaternion[some][:, rows], other.quaternion
-    angle = 4.0 * np.arcsin(np.minimum(1.0, 0.5 * np.sqrt(most_in_time(chords2(q, p)))))
-    rates = most_in_time(lengths(run.omega[some][:, rows] - other.omega))
-    relative = np.where(fastest > 0, rates / np.where(fastest > 0, fastest, 1.0), 0.0)
-    apart = np.maximum(angle, relative)
+    apart = distances(run.quaternion, run.omega, other.quaternion, other.omega, fastest, rows, some)
     return np.asarray(np.fmax(apart, _distance_of_states(run, some, rows, other)) if run.state_names else apart)
 
 

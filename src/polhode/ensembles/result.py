@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from polhode.io.netcdf import Contents
 
 
+Table = dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]
+"""Dimensions, values and attributes of arrays, by their names."""
 MOST_MESSAGES = 1000
 """Failed bodies whose message is kept; the others have their status."""
 
@@ -86,6 +88,8 @@ class EnsembleInterrupted(KeyboardInterrupt):
     >>> len(many)
     2
     """
+
+    keeps = "ensemble"
 
     def __init__(self, ensemble: Any) -> None:
         nothing = getattr(ensemble, "count", None) == 0  # of reductions
@@ -129,7 +133,7 @@ class EventRows:
         return times
 
     def of(self, k: int) -> slice:
-        """Returns the rows of one body."""
+        """The rows of one body."""
         first, beyond = np.searchsorted(self.body, [k, k + 1]).tolist()
         return slice(first, beyond)
 
@@ -249,7 +253,7 @@ class Ensemble(WithAttitudes):
         return self._potential(self.t, self.quaternion)
 
     def _potential_at_start(self) -> Floats:
-        """Returns the potential energy at the start, (bodies, 1)."""
+        """The potential energy at the start, (bodies, 1)."""
         if self.saved_potential is not None:
             return self.saved_potential[:, :1]
         return self._potential(np.array([self.problem.t_start]), self.start.quaternion[:, None, :])
@@ -296,7 +300,7 @@ class Ensemble(WithAttitudes):
             return np.asarray(size / _scale(np.sqrt(dots(m_start, m_start)), lengths))
 
     def _potential(self, t: Floats, q: Floats) -> Floats:
-        """Returns the potential energy at attitudes (bodies, times, 4)."""
+        """The potential energy at attitudes (bodies, times, 4)."""
         potential, start = self.problem.torque.potential_kernel, self.start
         if potential is None:
             return np.full(q.shape[:2], np.nan)
@@ -319,7 +323,7 @@ class Ensemble(WithAttitudes):
         return out
 
     def each(self, name: str) -> Floats:
-        """Returns an array of every body's solution, such as "energy_error", stacked; NaN where a body had failed.
+        """An array of every body's solution, such as "energy_error", stacked; NaN where a body had failed.
 
         Names that the ensemble has itself cost little; any other is read from one solution after the other.
         """
@@ -367,7 +371,7 @@ class Ensemble(WithAttitudes):
         return replace(one, events=tuple(self._event_of(one, e, e.of(k)) for e in self.events)) if self.events else one
 
     def _event_of(self, one: Solution, event: EventRows, rows: slice) -> Solution:
-        """Returns where an event happened to one body."""
+        """Where an event happened to one body."""
         q, m = event.quaternion[rows], event.momentum[rows]
         at: dict[str, Any] = {"t": event.t[rows], "quaternion": q, "momentum": m, "state": event.state[rows]}
         if one.saved_potential is not None:  # of events, files have none
@@ -396,7 +400,7 @@ class Ensemble(WithAttitudes):
         )
 
     def _steps_in_words(self) -> str:
-        """Returns how many steps the bodies made; with `rtol` those of all tries are together in `stats`."""
+        """How many steps the bodies made; with `rtol` those of all tries are together in `stats`."""
         if not len(self):
             return "no steps"
         least, most = int(self.steps.min()), int(self.steps.max())
@@ -414,10 +418,7 @@ class Ensemble(WithAttitudes):
         return f"step {' to '.join(f'{h:.6g}' for h in sorted({steps[0], steps[-1]}))} s, {worst}"
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draws rates, kinetic energy and attitude over time, as median and bands over the bodies.
-
-        With a path the figure is saved there, too, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws rates, energy and attitude over time, as median and bands over bodies; a path saves the figure, too."""
         from polhode.views.plot import finished
         from polhode.views.plot_many import Drawable, draw
 
@@ -430,7 +431,7 @@ class Ensemble(WithAttitudes):
         return f"{len(self):,} bodies, {self.problem.torque.name}, {self.plan.method.name}"
 
     def to_xarray(self, *, quantities: str | Sequence[str] = ()) -> Dataset:
-        """Returns everything as an xarray Dataset with the dimensions body, time and component, with units.
+        """Everything as an xarray Dataset with the dimensions body, time and component, with units.
 
         It has the `quantities` as well, under the names by which they are asked for, as `Solution.to_xarray`.
         """
@@ -446,7 +447,7 @@ class Ensemble(WithAttitudes):
     # --- tables
 
     def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
-        """Returns all motions as a pandas DataFrame with one row for each body and time, body after body.
+        """All motions as a pandas DataFrame with one row for each body and time, body after body.
 
         The columns are those of `Solution.to_dataframe`, with the number of the body before them. Where a body had
         failed they are NaN. `bodies_to_dataframe` has one row for each body.
@@ -454,7 +455,7 @@ class Ensemble(WithAttitudes):
         return dataframe(self._columns(quantities), self._about())
 
     def bodies_to_dataframe(self) -> DataFrame:
-        """Returns the bodies as a pandas DataFrame with one row for each: how it was made, and how it ended.
+        """The bodies as a pandas DataFrame with one row for each: how it was made, and how it ended.
 
         It has the full inertia tensor, the rotor, the parameters that were drawn or differ, the state at the start,
         and for each event how often and when it first happened. `df.attrs` has `units` and `long_names`, by column.
@@ -476,10 +477,7 @@ class Ensemble(WithAttitudes):
     def to_parquet(
         self, path: str | os.PathLike[str], *, quantities: str | Sequence[str] = (), overwrite: bool = False
     ) -> None:  # fmt: skip
-        """Writes two Parquet files: the table of `to_dataframe`, and that of the bodies, as `to_csv` does.
-
-        It needs pyarrow: `pip install 'polhode[tables]'`.
-        """
+        """Writes two Parquet files, as `to_csv` does. It needs pyarrow: `pip install 'polhode[tables]'`."""
         self._check_names(path, overwrite)
         write_parquet(beside(path, "bodies"), self._body_columns(), self._about(), overwrite=overwrite)
         write_parquet(path, self._columns(quantities), self._about(), overwrite=overwrite)
@@ -490,7 +488,7 @@ class Ensemble(WithAttitudes):
             raise FileExistsError(f"{path} exists already: choose another name, or pass overwrite=True")
 
     def _columns(self, quantities: str | Sequence[str]) -> list[Column]:
-        """Returns the columns of tables with one row for each body and time."""
+        """The columns of tables with one row for each body and time."""
         n, times = len(self), self.t.size
         names = ["quaternion", "omega", "momentum", "spatial_omega", "spatial_momentum", "kinetic_energy"]
         names += ["potential_energy", "energy"] if self._has_potential else []
@@ -506,7 +504,7 @@ class Ensemble(WithAttitudes):
         return [Column("body", np.repeat(np.arange(n), times), "number of the body", "1"), *found]
 
     def _body_columns(self) -> list[Column]:
-        """Returns the columns of a table with one row for each body."""
+        """The columns of a table with one row for each body."""
         n, arrays = len(self), start_arrays(self.start)
         found = [Column("body", np.arange(n), "number of the body", "1")]
         for name, (dims, data, about) in arrays.items():
@@ -563,10 +561,10 @@ class Ensemble(WithAttitudes):
 
         return ensemble_of(path, netcdf.read(path, ENSEMBLE_ARRAYS), torque)
 
-    def _more_arrays(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        """Returns what a file needs besides the table, so that the same ensemble can be made of it."""
+    def _more_arrays(self) -> Table:
+        """What a file needs besides the table, so that the same ensemble can be made of it."""
         each = ("body",)
-        found: dict[str, tuple[tuple[str, ...], Any, dict[str, str]]] = {
+        found: Table = {
             "rows": (each, self.rows, {"long_name": "number of rows before a body failed"}),
             "steps": (each, self.steps, {"long_name": "number of steps"}),
             "evaluations": (each, self.evaluations, {"long_name": "number of torque evaluations"}),
@@ -592,7 +590,7 @@ class Ensemble(WithAttitudes):
         return found
 
     def _known_potential(self) -> Floats:
-        """Returns the potential energy at the start and in each row; NaN, with a warning, if it cannot be had."""
+        """The potential energy at the start and in each row; NaN, with a warning, if it cannot be had."""
         try:
             return np.concatenate([self._potential_at_start(), self.potential_energy], axis=1)
         except Exception as problem:  # the user's code may raise anything, and the states must not be lost for it
@@ -603,7 +601,7 @@ class Ensemble(WithAttitudes):
             return np.full((len(self), 1 + self.t.size), np.nan)
 
     def _more_about(self) -> dict[str, Any]:
-        """Returns the attributes that a file needs besides those of the table."""
+        """The attributes that a file needs besides those of the table."""
         problem, stats = self.problem, self.stats
         about = {
             "t_start": problem.t_start, "t_end": problem.t_end,
@@ -614,75 +612,52 @@ class Ensemble(WithAttitudes):
         }  # fmt: skip
         return about | ({} if problem.every is None else {"every": problem.every})
 
-    def table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        """Returns dimensions, values and attributes of what is written to files and tables, by name."""
+    def table(self) -> Table:
+        """Dimensions, values and attributes of what is written to files and tables, by name."""
         vectors, rows = ("body", "time", "component"), ("body", "time")
         moments = np.broadcast_to(self.start.bodies.moments, (len(self), 3))
-        return {
-            "time": (("time",), self.t, attributes_of("time")),
-            "component": (("component",), np.array(["x", "y", "z"]), attributes_of("component")),
-            "quaternion_component": (
-                ("quaternion_component",), np.array(["w", "x", "y", "z"]), attributes_of("quaternion_component"),
-            ),
+        found: Table = {
+            **_known("time", ("time",), self.t),
+            **_known("component", ("component",), np.array(["x", "y", "z"])),
+            **_known("quaternion_component", ("quaternion_component",), np.array(["w", "x", "y", "z"])),
             "moments": (("body", "axis"), moments, {"long_name": "principal moments of inertia", "units": "kg m2"}),
             **start_arrays(self.start),
-            "quaternion": ((*rows, "quaternion_component"), self.quaternion, attributes_of("quaternion")),
-            "momentum": (vectors, self.momentum, attributes_of("momentum")),
-            "omega": (vectors, self.omega, attributes_of("omega")),
-            "kinetic_energy": (rows, self.kinetic_energy, attributes_of("kinetic_energy")),
+            **_known("quaternion", (*rows, "quaternion_component"), self.quaternion),
+            **_known("momentum", vectors, self.momentum),
+            **_known("omega", vectors, self.omega),
+            **_known("kinetic_energy", rows, self.kinetic_energy),
             "status": (("body",), self.status, {"long_name": "0: the end was reached"}),
             "t_last": (("body",), self.t_last, {"long_name": "last time that was reached", "units": "s"}),
-            **self._stops(),
-            **self._carried(),
-            **self._estimates(),
-            **self._event_table(),
-        }  # fmt: skip
-
-    def _carried(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        if not self.state_names:
-            return {}
-        names = np.array(self.state_names)
-        return {
-            "state_name": (("state_name",), names, attributes_of("state_name")),
-            "state": (("body", "time", "state_name"), self.state, attributes_of("state")),
         }
+        if self.stopped_by is not None:
+            about = {"long_name": "number of the terminal event that ended a motion; -1: none"}
+            found["stopped_by"] = (("body",), self.stopped_by, about)
+        if self.state_names:
+            found |= _known("state_name", ("state_name",), np.array(self.state_names))
+            found |= _known("state", (*rows, "state_name"), self.state)
+        if self.error_estimate is not None:
+            about = {"long_name": "estimate of the largest error", "units": "1"}
+            found["error_estimate"] = (("body",), self.error_estimate, about)
+        return found | self._event_table()
 
-    def _event_table(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        """Returns the rows of all events, one event after the other; nothing if no event happened."""
+    def _event_table(self) -> Table:
+        """The rows of all events, one event after the other; nothing if no event happened."""
         rows = [e.t.size for e in self.events]
         if not sum(rows):
             return {}
-        number = np.repeat(np.arange(len(rows)), rows)
 
         def joined(name: str) -> Any:
             return np.concatenate([getattr(e, name) for e in self.events])
 
         at = ("event",)
-        carried: dict[str, tuple[tuple[str, ...], Any, dict[str, str]]] = {}
-        if self.state_names:
-            carried["event_state"] = ((*at, "state_name"), joined("state"), attributes_of("event_state"))
         return {
-            **carried,
-            "event_number": (at, number, attributes_of("event_number")),
+            **(_known("event_state", (*at, "state_name"), joined("state")) if self.state_names else {}),
+            **_known("event_number", at, np.repeat(np.arange(len(rows)), rows)),
             "event_body": (at, joined("body"), {"long_name": "number of the body", "units": "1"}),
-            "event_time": (at, joined("t"), attributes_of("event_time")),
-            "event_quaternion": (
-                (*at, "quaternion_component"), joined("quaternion"), attributes_of("event_quaternion"),
-            ),
-            "event_momentum": ((*at, "component"), joined("momentum"), attributes_of("event_momentum")),
-        }  # fmt: skip
-
-    def _stops(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        if self.stopped_by is None:
-            return {}
-        about = {"long_name": "number of the terminal event that ended a motion; -1: none"}
-        return {"stopped_by": (("body",), self.stopped_by, about)}
-
-    def _estimates(self) -> dict[str, tuple[tuple[str, ...], Any, dict[str, str]]]:
-        if self.error_estimate is None:
-            return {}
-        about = {"long_name": "estimate of the largest error", "units": "1"}
-        return {"error_estimate": (("body",), self.error_estimate, about)}
+            **_known("event_time", at, joined("t")),
+            **_known("event_quaternion", (*at, "quaternion_component"), joined("quaternion")),
+            **_known("event_momentum", (*at, "component"), joined("momentum")),
+        }
 
     def _about(self) -> dict[str, str | float]:
         plan, torque = self.plan, self.problem.torque
@@ -690,6 +665,11 @@ class Ensemble(WithAttitudes):
         if self.events:
             about["events"] = json.dumps([e.name for e in self.events])
         return about
+
+
+def _known(name: str, dimensions: tuple[str, ...], data: Any) -> Table:
+    """An array whose long name and unit are those of all files."""
+    return {name: (dimensions, data, attributes_of(name))}
 
 
 ENSEMBLE_ARRAYS = (
@@ -702,7 +682,7 @@ ENSEMBLE_ARRAYS = (
 
 
 def ensemble_of(path: str | os.PathLike[str], contents: Contents, torque: Torque | None) -> Ensemble:
-    """Returns the ensemble that a file holds; `path` is for messages."""
+    """The ensemble that a file holds; `path` is for messages."""
     from polhode.io.netcdf import BadFile
 
     if contents.attributes.get("format") != FORMAT:
@@ -766,7 +746,7 @@ def _rebuilt(contents: Contents) -> Ensemble:
 
 
 def _events_of(contents: Contents, names: Sequence[str], bodies: int, carried: int) -> tuple[EventRows, ...]:
-    """Returns the events of an ensemble, as its file has them."""
+    """The events of an ensemble, as its file has them."""
     size = contents.variables["event_time"].data.size if "event_time" in contents.variables else 0
 
     def rows(name: str, *shape: int) -> Floats:
@@ -785,14 +765,14 @@ def _events_of(contents: Contents, names: Sequence[str], bodies: int, carried: i
 
 
 def seed_attribute(seed: int | None) -> dict[str, str | float]:
-    """Returns the seed as an attribute of a file: a float, or its digits where a float cannot hold it."""
+    """The seed as an attribute of a file: a float, or its digits where a float cannot hold it."""
     if seed is None:
         return {}
     return {"seed": float(seed) if seed <= 2**53 else str(seed)}
 
 
 def of_one(solution: Solution, start: Start, t: Floats) -> Ensemble:
-    """Returns an ensemble of one body, from its solution at these times."""
+    """An ensemble of one body, from its solution at these times."""
     width = STATE + len(solution.state_names)
     states = np.full((t.size, width), np.nan)
     rows = min(solution.t.size, t.size)
@@ -827,7 +807,7 @@ TIMED = {
 
 
 def unavailable(name: str, torque: Torque) -> str:
-    """Returns why there is no such quantity under a torque; an empty text if there is one."""
+    """Why there is no such quantity under a torque; an empty text if there is one."""
     if name == "energy_error" and not torque.conserves_energy:
         return f"{torque.name} does not conserve the energy, so there is no error to speak of"
     if name == "momentum_error" and torque.depends is not Depends.NOTHING and torque.axis is None:
@@ -840,12 +820,12 @@ def unavailable(name: str, torque: Torque) -> str:
 
 
 def _to_space(q: Floats, v: Floats) -> Floats:
-    """Returns vectors in space axes; quaternions need not have unit length."""
+    """Vectors in space axes; quaternions need not have unit length."""
     turned: Floats = np.stack(to_space(columns(q), columns(v)), axis=-1) / dots(q, q)[..., None]
     return turned
 
 
 def _scale(at_start: Floats, along: Floats) -> Floats:
-    """Returns what errors are relative to: the size at the start, or the largest one if that is zero."""
+    """What errors are relative to: the size at the start, or the largest one if that is zero."""
     largest = np.fmax.reduce(along, axis=1, initial=0.0)[:, None]
     return np.where(at_start > 0, at_start, np.where(largest > 0, largest, 1.0))

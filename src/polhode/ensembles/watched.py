@@ -11,6 +11,7 @@ import numpy as np
 
 from polhode._arrays import Floats
 from polhode._events import LEAST_LOOKS, looks_in
+from polhode._interrupts import keeping
 from polhode._simulate import simulate
 from polhode._watch import FINEST_TURN_RADIANS, Between, Evaluator, Event, Hit, Looks, Row, Watch, warn_of_unresolved
 from polhode.core.status import Status
@@ -88,26 +89,22 @@ class Watched:
 
     def __call__(self, part: Start) -> Ensemble:
         """Runs some bodies and finds their events; an exception has an `ensemble` of what was computed and found."""
-        try:
+
+        def not_looked_at(raised: BaseException) -> Ensemble | None:
+            found = getattr(raised, "ensemble", None)
+            return _Findings(found, self.events).ensemble() if isinstance(found, Ensemble) else None
+
+        with keeping(EnsembleInterrupted, not_looked_at):
             made = self.turned(part)
-        except (KeyboardInterrupt, Exception) as problem:
-            if isinstance(found := getattr(problem, "ensemble", None), Ensemble):
-                setattr(problem, "ensemble", _Findings(found, self.events).ensemble())  # noqa: B010
-            raise
         findings = _Findings(made, self.events)
-        try:
+        note = "raised while events were looked for; what was computed is its `ensemble`"
+        with keeping(EnsembleInterrupted, lambda _: findings.ensemble(interrupted=True), note):
             for places, batch in self.turned.batches(made):
                 for first in range(0, places.size, BODIES_TOGETHER):
                     self._look(findings, batch, places[first : first + BODIES_TOGETHER])
                     if self.progress is not None:
                         self.progress()
             self._save_stopped(findings)
-        except KeyboardInterrupt:
-            raise EnsembleInterrupted(findings.ensemble(interrupted=True)) from None
-        except Exception as problem:
-            problem.add_note("raised while events were looked for; what was computed is its `ensemble`")
-            problem.ensemble = findings.ensemble(interrupted=True)  # type: ignore[attr-defined]
-            raise
         return findings.ensemble()
 
     # --- looks at some bodies

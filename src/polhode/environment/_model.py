@@ -20,7 +20,7 @@ class Model(ABC):
 
     @classmethod
     def kinds(cls) -> "dict[str, type[Any]]":
-        """Returns the classes that a table in the place of this one can stand for, by their names."""
+        """The classes that a table in the place of this one can stand for, by their names."""
         found = {cls.__name__: cls} if not inspect.isabstract(cls) else {}
         for kind in cls.__subclasses__():
             found |= kind.kinds()
@@ -28,7 +28,7 @@ class Model(ABC):
 
     @classmethod
     def given(cls, name: str, value: Any) -> Self:
-        """Returns the object that a user gave, itself or as a table of its fields."""
+        """The object that a user gave, itself or as a table of its fields."""
         if isinstance(value, cls):
             return value
         kinds = cls.kinds()
@@ -54,7 +54,7 @@ class Model(ABC):
 
     @classmethod
     def _model_of(cls, table: dict[str, Any]) -> Any:
-        """Returns the name of the model in a table; None if there is none."""
+        """The name of the model in a table; None if there is none."""
         return table.get("model")
 
     @classmethod
@@ -80,7 +80,7 @@ class Read:
         self.function = function
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Returns pydantic's name for this."""
+        """Pydantic's name for this."""
         from pydantic_core import core_schema
 
         def read(value: Any) -> Any:
@@ -104,7 +104,7 @@ def imported(package: str, what: str) -> Any:
 
 
 def rows_of_three(name: str, values: Any) -> tuple[tuple[float, float, float], ...]:
-    """Returns rows of three finite numbers as tuples."""
+    """Rows of three finite numbers as tuples."""
     shape = _check.shape_of(name, values)
     if len(shape) != 2 or shape[1] != 3:
         hint = ": transpose them" if len(shape) == 2 and shape[0] == 3 else ""

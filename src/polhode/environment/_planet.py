@@ -20,7 +20,7 @@ NOON_2000 = datetime(2000, 1, 1, 12, tzinfo=UTC)
 
 
 def checked_date(name: str, value: Any) -> str:
-    """Returns a date and time in UTC as text, such as 2026-03-20T14:46:00; without a time it is midnight."""
+    """A date and time in UTC as text, such as 2026-03-20T14:46:00; without a time it is midnight."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -35,17 +35,17 @@ def checked_date(name: str, value: Any) -> str:
 
 
 def date_of(text: str) -> datetime:
-    """Returns a checked date."""
+    """A checked date."""
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 def days_since_2000(text: str) -> float:
-    """Returns the days since noon of 2000 January 1, for a date in UTC."""
+    """The days since noon of 2000 January 1, for a date in UTC."""
     return (date_of(text) - NOON_2000) / timedelta(days=1)
 
 
 def sidereal_angle(when: str) -> float:
-    """Returns the angle in rad from the first axis of space, the equinox, to Greenwich at a date in UTC."""
+    """The angle in rad from the first axis of space, the equinox, to Greenwich at a date in UTC."""
     days = days_since_2000(checked_date("date", when))
     slow = SIDEREAL_DEG_PER_CENTURY2 * (days / 36525.0) ** 2
     return math.radians((SIDEREAL_START_DEG + SIDEREAL_DEG_PER_DAY * days + slow) % 360.0)

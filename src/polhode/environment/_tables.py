@@ -29,14 +29,11 @@ class Source(Hashable, Protocol):
     tolerance: float
 
     def rows(self, orbit: Path, times: Floats) -> Floats:
-        """Returns three numbers for each time."""
+        """Three numbers for each time."""
 
 
 class AlongOrbit:
-    """Polynomials of degree 7 through values at equal intervals.
-
-    The nodes are multiples of the interval, whatever the span: a run that goes on has the bits of a longer one.
-    """
+    """Polynomials of degree 7 through values at multiples of an interval, whatever the span of the run."""
 
     def __init__(self, source: Source, orbit: Path, t0: float, t1: float) -> None:
         self.step, self.error = _interval(source, orbit)
@@ -46,7 +43,7 @@ class AlongOrbit:
 
     @classmethod
     def of(cls, source: Source, orbit: Path, span: tuple[float, float] | None) -> "AlongOrbit":
-        """Returns the table for a span, made now or lately."""
+        """The table for a span, made now or lately."""
         name = type(source).__name__
         if span is None:
             raise ValueError(f"{name} makes a table along the orbit, and must know for how long: give t_span to {name}")
@@ -74,7 +71,7 @@ def _made(source: Source, orbit: Path, t0: float, t1: float) -> AlongOrbit:
 
 @lru_cache(maxsize=32)
 def _interval(source: Source, orbit: Path) -> tuple[float, float]:
-    """Returns the interval with which the error is below the tolerance along one turn, and that error."""
+    """The interval with which the error is below the tolerance along one turn, and that error."""
     first, last = orbit.span
     begin = first if math.isfinite(first) else 0.0
     length = min(orbit.period, last - begin)
@@ -98,7 +95,7 @@ def _interval(source: Source, orbit: Path) -> tuple[float, float]:
 
 
 def _pieces(source: Source, orbit: Path, step: float, t0: float, t1: float) -> tuple[Floats, Floats]:
-    """Returns knots and the coefficients (pieces, terms, 3) of the polynomials between them."""
+    """Knots and the coefficients (pieces, terms, 3) of the polynomials between them."""
     low, high = math.floor(t0 / step) - BEYOND, math.ceil(t1 / step) + BEYOND
     nodes = np.arange(low + NODES[0], high + NODES[-1], dtype=np.float64) * step
     first, last = orbit.span
@@ -136,24 +133,16 @@ class Place(NamedTuple):
     altitude: Floats
 
 
-def on_earth(positions: Floats, times: Floats, date: str) -> Floats:
-    """Returns positions of space in axes that turn with the Earth."""
+def on_earth(vectors: Floats, times: Floats, date: str, *, back: bool = False) -> Floats:
+    """Vectors of space in axes that turn with the Earth; `back`: from those axes in space axes."""
     angle = sidereal_angle(date) + EARTH_RATE * times
-    c, s = np.cos(angle), np.sin(angle)
-    x, y, z = positions.T
+    c, s = np.cos(angle), -np.sin(angle) if back else np.sin(angle)
+    x, y, z = vectors.T
     return np.stack([c * x + s * y, c * y - s * x, z], axis=1)
 
 
-def from_earth(vectors: Floats, times: Floats, date: str) -> Floats:
-    """Returns vectors in axes that turn with the Earth in space axes."""
-    angle = sidereal_angle(date) + EARTH_RATE * times
-    c, s = np.cos(angle), np.sin(angle)
-    x, y, z = vectors.T
-    return np.stack([c * x - s * y, c * y + s * x, z], axis=1)
-
-
 def ground_place(positions: Floats, times: Floats, date: str) -> Place:
-    """Returns longitude, geodetic latitude and altitude of positions in space."""
+    """Longitude, geodetic latitude and altitude of positions in space."""
     x, y, z = on_earth(positions, times, date).T
     across = np.hypot(x, y)
     e2 = EARTH_FLATTENING * (2.0 - EARTH_FLATTENING)

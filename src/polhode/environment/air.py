@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ DensityKernel = Callable[[float, Any, State6], float]
 
 
 def constant_density(t: float, p: Any, s: State6) -> float:
-    """Returns a density that does not change."""
+    """A density that does not change."""
     rho: float = p[0]
     return rho
 
@@ -36,29 +36,24 @@ def exponential_density(t: float, p: Any, s: State6) -> float:
 
 
 def tabled_density(t: float, p: Any, s: State6) -> float:
-    """Returns the density from a table of its logarithms."""
+    """The density from a table of its logarithms."""
     return math.exp(table_at(p[0], t)[0])
 
 
 class Air(Model):
     """The air that a body meets on an orbit. Models of it are such."""
 
-    @property
-    @abstractmethod
-    def density_kernel(self) -> DensityKernel:
-        """The density as a plain function, which is compiled."""
-
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """The number of its parameters."""
+    density_kernel: ClassVar[Any]
+    """The density as a plain function (`DensityKernel`), which is compiled."""
+    count: ClassVar[int]
+    """The number of its parameters."""
 
     @abstractmethod
     def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
-        """Returns the parameters of the density along an orbit; the table must live as long as they are used."""
+        """The parameters of the density along an orbit; the table must live as long as they are used."""
 
     def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit | None:
-        """Returns the table for a run between two times, if the model has one."""
+        """The table for a run between two times, if the model has one."""
         return None
 
     def check_span(self, t0: float, t1: float) -> None:
@@ -76,7 +71,9 @@ class ExponentialAir(Air):
     scale_height: float
     """The height in which it falls by the factor e, in m."""
     model: Literal["ExponentialAir"] = field(default="ExponentialAir", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
+
+    density_kernel, count = staticmethod(exponential_density), 3
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -85,16 +82,6 @@ class ExponentialAir(Air):
             raise ValueError(f"density must not be negative, not {density:g}")
         height = _check.number("scale_height", self.scale_height, positive=True)
         self._settle(density=density, altitude=_check.number("altitude", self.altitude), scale_height=height)
-
-    @property
-    def density_kernel(self) -> DensityKernel:
-        """rho exp((r0 - r) / H)."""
-        return exponential_density
-
-    @property
-    def count(self) -> int:
-        """Three: see `numbers`."""
-        return 3
 
     def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
         """The density, the distance from the centre at which it holds, and 1 / H."""
@@ -119,7 +106,9 @@ class MSIS(Air):
     t_span: tuple[float, float] | None = None
     """The times for which the table is made, in s; None: those of the run."""
     model: Literal["MSIS"] = field(default="MSIS", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
+
+    density_kernel, count = staticmethod(tabled_density), 1
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -130,18 +119,8 @@ class MSIS(Air):
         span = None if self.t_span is None else _check.numbers("t_span", self.t_span, 2)
         self._settle(date=checked_date("date", self.date), t_span=span, **indices)
 
-    @property
-    def density_kernel(self) -> DensityKernel:
-        """The density from the table."""
-        return tabled_density
-
-    @property
-    def count(self) -> int:
-        """One: the handle of the table."""
-        return 1
-
     def table(self, orbit: Path, span: tuple[float, float] | None) -> AlongOrbit:
-        """Returns the table for a run between two times."""
+        """The table for a run between two times."""
         return AlongOrbit.of(self, orbit, self.t_span or span)
 
     def numbers(self, orbit: Path, table: AlongOrbit | None) -> tuple[float, ...]:
@@ -154,14 +133,14 @@ class MSIS(Air):
         check_table_span("MSIS", self.t_span, t0, t1)
 
     def rows(self, orbit: Path, times: Floats) -> Floats:
-        """Returns the logarithm of the density at these times, in the first of three columns."""
+        """The logarithm of the density at these times, in the first of three columns."""
         places = ground_place(orbit.position(times), times, self.date)
         found = np.zeros((times.size, 3))
         found[:, 0] = np.log(self.densities(places, times))
         return found
 
     def densities(self, places: Any, times: Floats) -> Floats:
-        """Returns the density in kg/m^3 at these places of the Earth and times."""
+        """The density in kg/m^3 at these places of the Earth and times."""
         pymsis = imported("pymsis", "the atmosphere MSIS")
         begin = np.datetime64(date_of(self.date).replace(tzinfo=None), "us")
         dates = begin + (times * 1e6).astype("timedelta64[us]")

@@ -3,29 +3,28 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.core.ops import section
-from polhode.core.table import table_at
+from polhode.core.table import LookedUp, made_once, table_at
 from polhode.core.text import function
 from polhode.core.trig import sine_cosine
 from polhode.core.types import Vec3
 from polhode.core.vec import combine, dot
 from polhode.environment._model import Model, imported
 from polhode.environment._planet import EARTH_RATE, checked_date, date_of, days_since_2000, sidereal_angle
-from polhode.environment._tables import AlongOrbit, check_table_span, from_earth, on_earth
+from polhode.environment._tables import AlongOrbit, check_table_span, on_earth
 from polhode.environment.orbit import Path
 
 VectorKernel = Callable[[float, Any], Vec3]
 """`(t, p) -> vector in space axes`."""
-
 MAGNETIC_RADIUS = 6371200.0
 """The radius of the sphere to which the coefficients of IGRF belong, m.  [igrf14]"""
 EARTH_DIPOLE = (-29350.0e-9, -1410.3e-9, 4545.5e-9)
@@ -51,13 +50,13 @@ DIPOLE_NUMBERS = 5
 
 
 def tabled_field(t: float, p: Any) -> Vec3:
-    """Returns the field from a table."""
+    """The field from a table."""
     return table_at(p[0], t)
 
 
 @lru_cache(maxsize=32)
 def _dipole_along(position: Callable[[float, Any], Vec3], count: int) -> VectorKernel:
-    """Returns the field of a dipole along an orbit, whose parameters are behind those of the dipole."""
+    """The field of a dipole along an orbit, whose parameters are behind those of the dipole."""
     place = f"position(t, section(p, {DIPOLE_NUMBERS}, {count}))"
     lines = [f"return dipole_field(t, section(p, 0, {DIPOLE_NUMBERS}), {place})"]
     names = {"dipole_field": dipole_field, "section": section, "position": position}
@@ -65,10 +64,17 @@ def _dipole_along(position: Callable[[float, Any], Vec3], count: int) -> VectorK
     return made
 
 
-class Field(Model):
-    """A magnetic field along an orbit. Models of it are such."""
+class Field(Model, LookedUp):
+    """A magnetic field along an orbit. Models of it are such.
+
+    Among the parameters of a torque it is a table: `table_at(p[k], t)` is the flux density at a time, in space axes.
+    """
 
     orbit: Path
+    tolerance = 1e-10
+    """The error of a table of it, as a share of the field."""
+    span: tuple[float, float] | None = None
+    """The times for which it is in a table, in rising order; None: they are not known yet."""
 
     @property
     @abstractmethod
@@ -82,28 +88,60 @@ class Field(Model):
 
     @abstractmethod
     def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
-        """Returns the parameters that the kernel finds in p; the table must live as long as they are used."""
+        """The parameters that the kernel finds in p; the table must live as long as they are used."""
 
     def table(self, span: tuple[float, float] | None) -> AlongOrbit | None:
-        """Returns the table for a run between two times, if the model has one."""
+        """The table for a run between two times, if the model has one."""
         return None
+
+    def for_span(self, t0: float, t1: float) -> Self:
+        """Returns the same field with a table for a run between two times."""
+        made = replace(self)  # type: ignore[type-var]  # every model is a dataclass
+        made._settle(span=(min(t0, t1), max(t0, t1)))
+        return made
+
+    @property
+    def handle(self) -> float:
+        """The parameter by which kernels find its table, as long as this object lives; 0.0 before `for_span`."""
+        if self.span is None:
+            return 0.0
+        return made_once(self, "_table", lambda: AlongOrbit.of(self, self.orbit, self.span)).handle
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the table, which is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_table"}
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """None: fields are smooth."""
+        return ()
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Those of a table of positions."""
+        return self.orbit.knots
+
+    @property
+    def roughness(self) -> float:
+        """That of a table of positions."""
+        return self.orbit.roughness
 
     def check_span(self, t0: float, t1: float) -> None:
         """Raises ValueError unless the field is known between these times."""
         self.orbit.check_span(t0, t1)
 
     def vectors(self, t: Any) -> Floats:
-        """Returns the flux density in T, in space axes, at these times: three numbers, or a row for each time."""
+        """The flux density in T, in space axes, at these times: three numbers, or a row for each time."""
         times = _check.floats("t", t, "hold times")
         flat = np.atleast_1d(times).reshape(-1)
         if flat.size == 0:
             return np.zeros((*times.shape, 3))
         self.check_span(float(flat.min()), float(flat.max()))
-        return self._rows(flat).reshape((*times.shape, 3))
+        return self.rows(self.orbit, flat).reshape((*times.shape, 3))
 
     @abstractmethod
-    def _rows(self, times: Floats) -> Floats:
-        """Returns a row for each time."""
+    def rows(self, orbit: Path, times: Floats) -> Floats:
+        """Returns the flux density in T, in space axes, at these times."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +165,7 @@ class DipoleField(Field):
     pole_longitude_deg: float = POLE_LONGITUDE_DEG
     """Its longitude, in degrees."""
     model: Literal["DipoleField"] = field(default="DipoleField", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -158,7 +196,8 @@ class DipoleField(Field):
         angle = sidereal_angle(self.date) + longitude
         return (k, angle, EARTH_RATE, math.cos(latitude), math.sin(latitude), *self.orbit.numbers)
 
-    def _rows(self, times: Floats) -> Floats:
+    def rows(self, orbit: Path, times: Floats) -> Floats:
+        """Returns the flux density in T, in space axes, at these times."""
         p, kernel = np.array(self.numbers(None)), self.vector_kernel
         return np.array([kernel(t, p) for t in times.tolist()])
 
@@ -178,10 +217,7 @@ class IGRF(Field):
     t_span: tuple[float, float] | None = None
     """The times for which the table is made, in s; None: those of the run."""
     model: Literal["IGRF"] = field(default="IGRF", repr=False)
-    """What this is, for files."""
-
-    tolerance = 1e-10
-    """The error of the table, as a share of the field."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -200,7 +236,7 @@ class IGRF(Field):
         return 1
 
     def table(self, span: tuple[float, float] | None) -> AlongOrbit:
-        """Returns the table for a run between two times."""
+        """The table for a run between two times."""
         return AlongOrbit.of(self, self.orbit, self.t_span or span)
 
     def numbers(self, table: AlongOrbit | None) -> tuple[float, ...]:
@@ -226,11 +262,8 @@ class IGRF(Field):
                 f"t = 0 is {self.date}"
             )
 
-    def _rows(self, times: Floats) -> Floats:
-        return self.rows(self.orbit, times)
-
     def rows(self, orbit: Path, times: Floats) -> Floats:
-        """Returns the flux density in T, in space axes, at these times."""
+        """The flux density in T, in space axes, at these times."""
         fixed = on_earth(orbit.position(times), times, self.date)
         days = days_since_2000(self.date) + times / 86400.0
         found = np.empty_like(fixed)
@@ -238,10 +271,10 @@ class IGRF(Field):
         for day in np.unique(whole):
             some = whole == day
             found[some] = self._on_day(float(day), days[some] - day, fixed[some])
-        return from_earth(found, times, self.date)
+        return on_earth(found, times, self.date, back=True)
 
     def _on_day(self, day: float, part: Floats, places: Floats) -> Floats:
-        """Returns the field within a day at these places, both in axes of the Earth."""
+        """The field within a day at these places, both in axes of the Earth."""
         ppigrf = imported("ppigrf", "the magnetic field IGRF")
         x, y, z = places.T
         r = np.linalg.norm(places, axis=1)

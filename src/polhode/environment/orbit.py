@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -24,17 +24,17 @@ SAME_PLANET = 0.01
 
 
 def kepler_position(t: float, p: Any) -> Vec3:
-    """Returns the position on a Kepler ellipse."""
+    """The position on a Kepler ellipse."""
     return position(kepler_state(t, p))
 
 
 def table_position(t: float, p: Any) -> Vec3:
-    """Returns the position from a table."""
+    """The position from a table."""
     return table_at(p[0], t)
 
 
 def table_state(t: float, p: Any) -> State6:
-    """Returns position and velocity from two tables."""
+    """Position and velocity from two tables."""
     x, y, z = table_at(p[0], t)
     u, v, w = table_at(p[1], t)
     return (x, y, z, u, v, w)
@@ -46,15 +46,10 @@ class Path(Model):
     mu: float
     radius: float | None
 
-    @property
-    @abstractmethod
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position in space axes as a function of the time and of the orbit's parameters, which is compiled."""
-
-    @property
-    @abstractmethod
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """The same for position and velocity."""
+    position_kernel: ClassVar[Any]
+    """The position in space axes as a function (t, p) of the time and of the orbit's parameters, which is compiled."""
+    state_kernel: ClassVar[Any]
+    """Position and velocity in space axes as such a function."""
 
     @property
     @abstractmethod
@@ -83,18 +78,18 @@ class Path(Model):
 
     @abstractmethod
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
-        """Returns a parameter that rises along the orbit from t0 to t1, and a function of it: times and positions."""
+        """A parameter that rises along the orbit from t0 to t1, and a function of it: times and positions."""
 
     @classmethod
     def _model_of(cls, table: dict[str, Any]) -> Any:
         return table.get("model", "OrbitTable" if "t" in table else "Orbit")
 
     def position(self, t: Any) -> Floats:
-        """Returns the position in m, in space axes: three numbers, or a row for each time."""
+        """The position in m, in space axes: three numbers, or a row for each time."""
         return self._states(t)[..., :3]
 
     def velocity(self, t: Any) -> Floats:
-        """Returns the velocity in m/s, in space axes: three numbers, or a row for each time."""
+        """The velocity in m/s, in space axes: three numbers, or a row for each time."""
         return self._states(t)[..., 3:]
 
     def _states(self, t: Any) -> Floats:
@@ -170,7 +165,9 @@ class Orbit(Path):
     radius: float | None = None
     """The radius of the planet in m; None: the Earth's, at the equator."""
     model: Literal["Orbit"] = field(default="Orbit", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
+
+    position_kernel, state_kernel = staticmethod(kepler_position), staticmethod(kepler_state)
 
     def __post_init__(self) -> None:
         a = _check.number("semi_major_axis", self.semi_major_axis, positive=True)
@@ -193,7 +190,7 @@ class Orbit(Path):
     def from_state(
         cls, position: Any, velocity: Any, *, epoch: float = 0.0, mu: float = EARTH_MU, radius: float | None = None
     ) -> "Orbit":
-        """Returns the orbit of a body with this position (m) and velocity (m/s), in space axes, at the time `epoch`."""
+        """The orbit of a body with this position (m) and velocity (m/s), in space axes, at the time `epoch`."""
         r, v = np.array(_check.vector("position", position)), np.array(_check.vector("velocity", velocity))
         mu = _check.number("mu", mu, positive=True)
         distance, h = float(np.linalg.norm(r)), np.cross(r, v)
@@ -231,7 +228,7 @@ class Orbit(Path):
     def from_arrays(
         t: Any, position: Any, velocity: Any = None, *, mu: float = EARTH_MU, radius: float | None = None
     ) -> "OrbitTable":
-        """Returns the orbit through these positions (m) at these times (s), in space axes: an `OrbitTable`."""
+        """The orbit through these positions (m) at these times (s), in space axes: an `OrbitTable`."""
         return OrbitTable(t, position, velocity, mu, radius)
 
     @property
@@ -277,16 +274,6 @@ class Orbit(Path):
         x = 2.0 * math.atan2(math.sqrt(1.0 - e) * math.sin(half), math.sqrt(1.0 + e) * math.cos(half))
         return x - e * math.sin(x)
 
-    @property
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position on the ellipse."""
-        return kepler_position
-
-    @property
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """Position and velocity on the ellipse."""
-        return kepler_state
-
     @cached_property
     def numbers(self) -> tuple[float, ...]:
         """What `kepler_state` reads."""
@@ -298,7 +285,7 @@ class Orbit(Path):
         return found
 
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
-        """Returns eccentric anomalies along the way, and a function of them: times and positions."""
+        """Eccentric anomalies along the way, and a function of them: times and positions."""
         n, epoch, m, e, a, b, *axes = self.numbers
         p, q = np.array(axes[:3]), np.array(axes[3:])
 
@@ -338,7 +325,9 @@ class OrbitTable(Path):
     radius: float | None = None
     """The radius of the planet in m; None: the Earth's, at the equator."""
     model: Literal["OrbitTable"] = "OrbitTable"
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
+
+    position_kernel, state_kernel = staticmethod(table_position), staticmethod(table_state)
 
     def __post_init__(self) -> None:
         t = _check.row("t", self.t)
@@ -389,16 +378,6 @@ class OrbitTable(Path):
         jumps += np.linalg.norm(of_second, axis=1) / np.minimum(lengths[1:], lengths[:-1])
         return float(jumps.sum()) / float(np.linalg.norm(self.positions, axis=1).max())
 
-    @property
-    def position_kernel(self) -> Callable[[float, Any], Vec3]:
-        """The position from the table."""
-        return table_position
-
-    @property
-    def state_kernel(self) -> Callable[[float, Any], State6]:
-        """Position and velocity from the tables."""
-        return table_state
-
     @cached_property
     def _spline(self) -> Any:
         from scipy.interpolate import CubicHermiteSpline, CubicSpline
@@ -408,7 +387,7 @@ class OrbitTable(Path):
         return CubicHermiteSpline(self.t, self.positions, self.velocities)
 
     def _tables(self) -> tuple[Floats, Floats]:
-        """Returns the positions and the velocities as the numbers that kernels read."""
+        """The positions and the velocities as the numbers that kernels read."""
         knots = np.array(self.t)
         pieces = (s.c.transpose(1, 0, 2) for s in (self._spline, self._spline.derivative()))
         first, second = (packed(knots, np.ascontiguousarray(c)) for c in pieces)
@@ -420,7 +399,7 @@ class OrbitTable(Path):
         return tuple(map(handle_of, made_once(self, "_made_tables", self._tables)))
 
     def course(self, t0: float, t1: float) -> tuple[Floats, Callable[[Floats], tuple[Floats, Floats]]]:
-        """Returns times along the way, and a function of them: times and positions."""
+        """Times along the way, and a function of them: times and positions."""
 
         def at(t: Floats) -> tuple[Floats, Floats]:
             return t, self._spline(t)

@@ -18,12 +18,12 @@ DIP_STEPS = 40
 
 
 def ray_of(sun: Any) -> tuple[Any, tuple[float, ...]]:
-    """Returns the kernel and the parameters of a `Sun`, or of a direction that does not change."""
+    """The kernel and the parameters of a `Sun`, or of a direction that does not change."""
     return (sun_ray, sun.numbers) if isinstance(sun, Sun) else (fixed_ray, _check.direction("sun", sun))
 
 
 def eclipses(orbit: Path, sun: Any, t0: float, t1: float) -> Floats:
-    """Returns the times between t0 and t1 in which the body is in the shadow of the planet: rows of entry and exit.
+    """The times between t0 and t1 in which the body is in the shadow of the planet: rows of entry and exit.
 
     The shadow is a cylinder: there is no penumbra, and the planet is a sphere. `sun` is a `Sun` or a direction in space
     axes. An eclipse that is under way at t0 or t1 begins or ends there.
@@ -41,7 +41,7 @@ def eclipses(orbit: Path, sun: Any, t0: float, t1: float) -> Floats:
 
 @lru_cache(maxsize=32)
 def crossings(orbit: Path, sun: Any, t0: float, t1: float) -> tuple[Floats, bool]:
-    """Returns the times between t0 and t1 at which the shadow is entered or left, and whether there is light at t0."""
+    """The times between t0 and t1 at which the shadow is entered or left, and whether there is light at t0."""
     ray, numbers = ray_of(sun)
     radius = orbit.planet_radius
     places, at = orbit.course(t0, t1)

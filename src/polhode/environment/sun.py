@@ -16,17 +16,15 @@ from polhode.environment._planet import DAY_SECONDS, checked_date, days_since_20
 SOLAR_PRESSURE = 1361.0 / 299792458.0
 """The pressure of sunlight at the mean distance of the Earth on a black plate that faces it, N/m^2: the solar
 irradiance over the speed of light.  [kopp2011]"""
-
 Ray = tuple[float, float, float, float]
 """The direction to the Sun in space axes, and the strength of its light as a multiple of that at the mean distance."""
-
 DEGREE = math.pi / 180.0
 CENTRE, TWICE = 1.915 * DEGREE, 0.020 * DEGREE
 OBLIQUITY, OBLIQUITY_PER_DAY = 23.439 * DEGREE, -0.0000004 * DEGREE
 
 
 def sun_ray(t: float, p: Any) -> Ray:
-    """Returns the ray from the almanac's formulas: p has longitude, anomaly and obliquity at t = 0, and their rates."""
+    """The ray from the almanac's formulas: p has longitude, anomaly and obliquity at t = 0, and their rates."""
     g = fma(p[3], t, p[2])
     s, c = sine_cosine(g)
     s2, c2 = 2.0 * s * c, 1.0 - 2.0 * s * s
@@ -37,7 +35,7 @@ def sun_ray(t: float, p: Any) -> Ray:
 
 
 def fixed_ray(t: float, p: Any) -> Ray:
-    """Returns a ray that does not change."""
+    """A ray that does not change."""
     return (p[0], p[1], p[2], 1.0)
 
 
@@ -52,7 +50,7 @@ class Sun(Model):
     date: str
     """The date and time at t = 0, in UTC, such as 2026-03-20T14:46:00."""
     model: Literal["Sun"] = field(default="Sun", repr=False)
-    """What this is, for files."""
+    """The kind of model, as scenario files name it."""
 
     def __post_init__(self) -> None:
         self._settle_model()
@@ -69,11 +67,11 @@ class Sun(Model):
         )  # fmt: skip
 
     def direction(self, t: Any) -> Floats:
-        """Returns the direction to the Sun in space axes at these times: three numbers, or a row for each time."""
+        """The direction to the Sun in space axes at these times: three numbers, or a row for each time."""
         return directions(sun_ray, self.numbers, _check.floats("t", t, "hold times"))
 
 
 def directions(ray: Any, numbers: tuple[float, ...], times: Floats) -> Floats:
-    """Returns the directions of a ray at many times."""
+    """The directions of a ray at many times."""
     x, y, z, _ = ray(times, numbers)
     return np.stack([np.broadcast_to(a, times.shape) for a in (x, y, z)], axis=-1)

@@ -55,14 +55,14 @@ class Measurements:
         return int(np.count_nonzero(self.has_omega) + 3 * np.count_nonzero(self.has_attitude))
 
     def until(self, rows: int) -> Measurements:
-        """Returns the first rows."""
+        """The first rows."""
         sigma = self.sigma_omega, self.sigma_attitude
         return Measurements(
             self.t[:rows], self.omega[:rows], self.quaternion[:rows], *(None if x is None else x[:rows] for x in sigma)
         )
 
     def with_sigma(self, omega: Floats, attitude: Floats) -> Measurements:
-        """Returns the same with standard deviations that are multiples of one, for those that are not known."""
+        """The same with standard deviations that are multiples of one, for those that are not known."""
         rows = (len(self.t), 3)
         return replace(
             self,
@@ -75,7 +75,7 @@ def measurements(
     data: Any, *, sigma_omega: Any = None, sigma_attitude: Any = None, missing: Missing = "raise",
     columns: Mapping[str, Any] | None = None,
 ) -> Measurements:  # fmt: skip
-    """Returns what the user's data mean, checked; several sets are joined in the order of their times."""
+    """What the user's data mean, checked; several sets are joined in the order of their times."""
     _check.choice("way to treat missing numbers", missing, get_args(Missing))
     sets = list(data) if isinstance(data, Sequence) and not isinstance(data, str) else [data]
     if not sets:
@@ -153,7 +153,7 @@ def _one(
 
 
 def _fields(data: Any, columns: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the numbers of a set of data by the names of `KEYS`; those that are not there are left out."""
+    """The numbers of a set of data by the names of `KEYS`; those that are not there are left out."""
     if isinstance(data, str | os.PathLike):
         return _of_file(Path(data), columns)
     if hasattr(data, "columns") and hasattr(data, "to_numpy"):
@@ -230,7 +230,7 @@ def _of_table(table: Any, columns: Mapping[str, Any] | None, name: str = "the ta
 def _of_columns(
     where: str, header: list[str], numbers: Callable[[int], Floats], columns: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Returns the columns that are meant: those that the user names, and those with the usual names."""
+    """The columns that are meant: those that the user names, and those with the usual names."""
     given = {"quaternion" if key == "attitude" else key: value for key, value in (columns or {}).items()}
     made = {name: _sigma_columns(name, header, numbers, given.pop(name, None)) for name in KEYS if "sigma" in name}
     others = ["" if _stem(name).startswith("sigma_") else name for name in header]
@@ -252,7 +252,7 @@ def _of_columns(
 
 
 def _sigma_columns(name: str, header: list[str], numbers: Callable[[int], Floats], given: Any) -> Floats | None:
-    """Returns standard deviations: one column, or one for each axis."""
+    """Standard deviations: one column, or one for each axis."""
     stems = [_stem(heading) for heading in header]
     if given is not None:
         wanted = [given] if isinstance(given, str) else list(given)
@@ -268,7 +268,7 @@ def _sigma_columns(name: str, header: list[str], numbers: Callable[[int], Floats
 
 
 def _stem(heading: str) -> str:
-    """Returns a heading without its unit."""
+    """A heading without its unit."""
     return heading.partition("(")[0].partition("[")[0].strip()
 
 
@@ -291,7 +291,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _rows(name: str, value: Any, rows: int, width: int, missing: Missing) -> Floats:
-    """Returns an array of finite rows; NaN may stand in it if missing numbers are dropped."""
+    """An array of finite rows; NaN may stand in it if missing numbers are dropped."""
     x = np.array(_check.floats(name, value, f"hold numbers in the shape ({rows}, {width})"))
     if x.shape != (rows, width):
         raise ValueError(f"{name} must have the shape ({rows}, {width}), as t has {rows} times, not {x.shape}")
@@ -310,7 +310,7 @@ def _rows(name: str, value: Any, rows: int, width: int, missing: Missing) -> Flo
 
 
 def _attitudes(value: Any, rows: int, missing: Missing) -> Floats:
-    """Returns unit quaternions, from Rotations, quaternions or matrices."""
+    """Unit quaternions, from Rotations, quaternions or matrices."""
     if hasattr(value, "as_quat"):
         q = np.roll(np.asarray(value.as_quat(), dtype=np.float64), 1, axis=-1)
     elif _check.shape_of("attitude", value) == (rows, 3, 3):
@@ -339,7 +339,7 @@ def _attitudes(value: Any, rows: int, missing: Missing) -> Floats:
 
 
 def _sigma(name: str, value: Any, rows: int, needed: Any) -> Floats | None:
-    """Returns standard deviations (rows, 3): one for all, one for each axis or for each row, or all of them."""
+    """Standard deviations (rows, 3): one for all, one for each axis or for each row, or all of them."""
     if value is None:
         return None
     x = _check.floats(name, value, "be a number, a row or an array of numbers")

@@ -1,23 +1,11 @@
 """Which parameters the data determine, which they do not, and how to say it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode.fitting.parameters import (
-    Attitude,
-    Axes,
-    Block,
-    Inertia,
-    Moments,
-    Parameters,
-    Ratios,
-    TorqueNumbers,
-    Trial,
-)
+from polhode.fitting.parameters import Block, Parameters, Trial
 
 NO_INFLUENCE = 1e-7
 """Singular values below this, relative to the largest, are taken for zero: differences are good to about 1e-8."""
@@ -116,22 +104,22 @@ def _of_block(
     whole = own.shape[1] == block.size
     listed = ", ".join(block.names)
     made = []
-    if isinstance(block, Moments | Inertia) and not isinstance(block, Ratios):
+    if block.kind in ("moments", "inertia"):
         even = np.zeros(len(own))
         even[place][:3] = np.sqrt(1.0 / 3.0)
         inside = own.T @ even
         if float(inside @ inside) > 1.0 - NEGLIGIBLE:  # the scale is one of these directions, or made of them
             why = "a free motion depends on their ratios only" if is_free else "the motion depends on their ratios only"
-            kept = "determinant" if isinstance(block, Inertia) else "geometric mean"
-            what = "inertia" if isinstance(block, Inertia) else "moments"
+            kept = "determinant" if block.kind == "inertia" else "geometric mean"
+            what = "inertia" if block.kind == "inertia" else "moments"
             text = f"the scale of the {what} ({listed}): {why}, so the {kept} of the guess was kept"
             made.append(_made(text, block.names, even, directions, slopes))
             others = np.linalg.svd(inside[None, :], full_matrices=True)[2][1:]
             own = own @ others.T
-    if isinstance(block, Moments | Inertia) and own.shape[1] >= 2 and made:
+    if block.is_inertia and own.shape[1] >= 2 and made:
         text = f"the ratios of {listed}: these data hardly depend on them, so those of the guess were kept"
         return [*made, _made(text, block.names, own[:, 0], directions, slopes)]
-    if whole and isinstance(block, Attitude):
+    if whole and block.kind == "attitude":
         text = f"the attitude ({listed}): these data do not depend on it, so the guess was kept"
         return [_made(text, block.names, own[:, 0], directions, slopes)]
     if whole:
@@ -139,9 +127,9 @@ def _of_block(
         return [_made(f"{text}, so the guess was kept", block.names, own[:, 0], directions, slopes)]
     for k in range(own.shape[1]):
         v = own[place, k]
-        if isinstance(block, Attitude | Axes):
-            what = "the attitude" if isinstance(block, Attitude) else "the principal axes"
-            frame = "space" if isinstance(block, Attitude) else "body"
+        if block.kind in ("attitude", "axes"):
+            what = "the attitude" if block.kind == "attitude" else "the principal axes"
+            frame = "space" if block.kind == "attitude" else "body"
             text = f"the turn of {what} about ({_vector(v)}) in {frame} axes: the guess was kept"
             made.append(_made(text, block.names, own[:, k], directions, slopes))
         else:
@@ -156,7 +144,7 @@ def _of_several(
     names = [name for name, x in zip(parameters.names, v, strict=True) if abs(x) > NEGLIGIBLE]
     moves, values = slopes @ (directions.scales * v), parameters.values(trial)
     kinds = {name: block for block, _ in parameters.slices() for name in block.names}
-    if len(names) > 1 and all(isinstance(kinds[name], Moments | Inertia | TorqueNumbers) for name in names):
+    if len(names) > 1 and all(kinds[name].is_inertia or kinds[name].kind == "torque" for name in names):
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.array([
                 move / value for name, move, value in zip(parameters.names, moves, values, strict=True) if name in names

@@ -1,7 +1,5 @@
 """fit(...) -> Fit: the body, start and torque that measured rates and attitudes show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +12,7 @@ from polhode.compiled import announced_once
 from polhode.fitting.data import Missing, measurements
 from polhode.fitting.determined import undetermined
 from polhode.fitting.motion import ExactMotions, SteppedMotions, is_exact
-from polhode.fitting.parameters import Attitude, Omega, Sizes, Trial, parameters
+from polhode.fitting.parameters import Sizes, Trial, parameters
 from polhode.fitting.result import Fit
 from polhode.fitting.search import Found, Search, other_bodies, starts_of
 from polhode.fitting.start import attitude_at_start, largest_rate, rates_at_start
@@ -115,7 +113,9 @@ def fit(
     if given is None and not omegas:
         raise ValueError("one attitude shows no rate: give omega=, a guess of it")
     q = attitude_at_start(known) if attitude is None else _check.quaternion("attitude", attitude)
-    first = Trial(body, omegas[0] if given is None else given, _identity() if q is None else q, acting)
+    first = Trial(
+        body, omegas[0] if given is None else given, np.array([1.0, 0.0, 0.0, 0.0]) if q is None else q, acting
+    )
     span = float(known.t[-1] - known.t[0])
     natural = rate or (1.0 / span if span > 0.0 else 1.0)  # of a body at rest: a radian in all the time
     sizes = Sizes(natural, natural * float(body.moments.max()))
@@ -125,9 +125,9 @@ def fit(
         acting.check_body(body)
     motions = ExactMotions() if exact else SteppedMotions(_check.number("rtol", rtol), state)
     search = Search(known, wanted, sizes, motions, loss, scale, grow)
-    if given is None and not wanted.has(Omega):
+    if given is None and not wanted.has("omega"):
         raise ValueError("omega is not free, so it must be given: pass omega=, or free it")
-    if attitude is None and known.has_attitude.any() and not wanted.has(Attitude):
+    if attitude is None and known.has_attitude.any() and not wanted.has("attitude"):
         raise ValueError(
             "attitudes were measured, but attitude is not free, so that at the start must be given: pass attitude=, or "
             "free it (the first one that was measured has an error like all others)"
@@ -135,17 +135,13 @@ def fit(
     starts = starts_of(first, omegas, wanted, omega_given=given is not None, attitude_known=q is not None)
     is_free = acting is None or not acting.depends
     others = other_bodies(known, first, wanted, is_free=is_free)
-    if attitude is not None and wanted.has(Attitude) and (seen := attitude_at_start(known)) is not None:
+    if attitude is not None and wanted.has("attitude") and (seen := attitude_at_start(known)) is not None:
         starts += [Trial(one.body, one.omega, seen, acting) for one in starts]
     return _result(search(starts, others), search, state=state, rtol=rtol, is_free=is_free)
 
 
-def _identity() -> Floats:
-    return np.array([1.0, 0.0, 0.0, 0.0])
-
-
 def _result(found: Found, search: Search, *, state: Any, rtol: float, is_free: bool) -> Fit:
-    """Returns what was found in the units of the user, with its covariance."""
+    """What was found in the units of the user, with its covariance."""
     wanted, trial, directions = search.parameters, found.trial, found.directions
     basis, slopes = directions.basis, wanted.slopes(trial)
     covariance = slopes @ basis @ _covariance(found, search, basis) @ basis.T @ slopes.T
@@ -166,7 +162,7 @@ def _result(found: Found, search: Search, *, state: Any, rtol: float, is_free: b
 
 
 def _covariance(found: Found, search: Search, basis: Floats) -> Floats:
-    """Returns the covariance along the directions of the basis: (J^T J)^-1, or that of an M-estimate [huber1981]."""
+    """The covariance along the directions of the basis: (J^T J)^-1, or that of an M-estimate [huber1981]."""
     J, r = found.jacobian @ basis, found.residuals
     if basis.shape[1] == 0:
         return np.zeros((0, 0))
@@ -182,7 +178,7 @@ def _covariance(found: Found, search: Search, basis: Floats) -> Floats:
 
 
 def _loss_derivatives(r: Floats, loss: str, scale: float) -> tuple[Floats, Floats]:
-    """Returns the first and second derivative, by r, of half the loss of each residual."""
+    """The first and second derivative, by r, of half the loss of each residual."""
     z = (r / scale) ** 2
     far = np.maximum(z, 1.0)
     one, two = {  # rho' and rho'' by z
@@ -195,7 +191,7 @@ def _loss_derivatives(r: Floats, loss: str, scale: float) -> tuple[Floats, Float
 
 
 def _in_units(found: Found) -> dict[str, Floats]:
-    """Returns data minus fit, with rows like the data and NaN where nothing was measured."""
+    """Data minus fit, with rows like the data and NaN where nothing was measured."""
     data, place = found.data, found.of_rates
     assert data.sigma_omega is not None
     assert data.sigma_attitude is not None

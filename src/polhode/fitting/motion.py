@@ -1,7 +1,5 @@
 """The motions of many trials at the times of the data, in one call: exact where bodies are free, else in steps."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +10,7 @@ from polhode._arrays import Floats
 from polhode._prepare import Prepared, prepare
 from polhode._simulate import simulate
 from polhode.body import Body
-from polhode.fitting.parameters import Parameters, Rotor, Trial
+from polhode.fitting.parameters import Parameters, Trial
 from polhode.free import FreeMotion, has_closed_form
 from polhode.integration.loop import SimulationFailed
 from polhode.methods import Method
@@ -25,7 +23,7 @@ Motion = tuple[Floats, Floats]
 def is_exact(origin: Trial, parameters: Parameters) -> bool:
     """Whether the motion has a closed form for all parameters."""
     free = origin.torque is None or not origin.torque.depends
-    return free and not parameters.has(Rotor) and has_closed_form(origin.body)
+    return free and not parameters.has("rotor") and has_closed_form(origin.body)
 
 
 class ExactMotions:
@@ -35,7 +33,7 @@ class ExactMotions:
         """Does nothing: every time costs the same."""
 
     def __call__(self, trials: Sequence[Trial], t: Floats) -> Motion:
-        """Returns the motions of these trials, which begin at the first time."""
+        """The motions of these trials, which begin at the first time."""
         bodies = [trial.body for trial in trials]
         start = [trial.omega for trial in trials], [trial.quaternion for trial in trials]
         try:
@@ -65,14 +63,14 @@ class SteppedMotions:
         self._plan = plan.method, plan.step
 
     def solution(self, trial: Trial, t: Floats) -> Solution:
-        """Returns one motion within the tolerance."""
+        """One motion within the tolerance."""
         return simulate(
             trial.body, trial.torque, omega=trial.omega, attitude=trial.quaternion, t_span=_span(t), t_eval=t,
             rtol=self.rtol, state=self.state,
         )  # fmt: skip
 
     def __call__(self, trials: Sequence[Trial], t: Floats) -> Motion:
-        """Returns the motions of these trials, which begin at the first time."""
+        """The motions of these trials, which begin at the first time."""
         q, w = _nowhere(len(trials), t)
         ready: dict[Body, Prepared] = {}
         with warnings.catch_warnings():
@@ -96,7 +94,7 @@ class SteppedMotions:
         )
 
     def _run(self, ready: Prepared, trial: Trial, t: Floats) -> Solution:
-        """Returns the motion of a trial; another program is prepared if that of another trial cannot serve."""
+        """The motion of a trial; another program is prepared if that of another trial cannot serve."""
         try:
             return ready(trial.omega, trial.quaternion, torque=trial.torque, state=self.state)
         except ValueError:
@@ -104,7 +102,7 @@ class SteppedMotions:
 
 
 def _span(t: Floats) -> tuple[float, float]:
-    """Returns the span of a run; one time alone is followed by a moment."""
+    """The span of a run; one time alone is followed by a moment."""
     first, last = float(t[0]), float(t[-1])
     return (first, last) if last > first else (first, first + max(1.0, abs(first)) * 1e-6)
 

@@ -5,30 +5,24 @@ origin itself. They are chosen so that any x makes sense and undetermined direct
 factors exp(x), tensors by the exponential of a symmetric matrix, attitudes by turns about space axes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from polhode import _check
-from polhode._arrays import Floats, to_space
+from polhode._arrays import Floats, product, to_space, turn_of, vector_of
 from polhode.body import Body
-from polhode.fitting.turns import product, turn_of, vector_of
 from polhode.torques import CustomTorque, SumTorque, Torque
 
 AXES = ("x", "y", "z")
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """The places of a symmetric tensor, in the order of the names I_xx, I_yy, I_zz, I_xy, I_xz, I_yz."""
-
-PLAIN_NAMES = ("moments", "ratios", "inertia", "axes", "rotor", "omega", "attitude")
-"""The names that need no torque."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,240 +47,153 @@ class Sizes:
     """The same as a momentum of the guess, kg m^2/s."""
 
 
-class Block(ABC):
+Changed = Callable[[Trial, Floats], Trial]
+Read = Callable[[Trial], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
     """Parameters that are named together."""
 
+    kind: str
+    """The name by which they are asked for; "torque" for numbers of a torque."""
     names: tuple[str, ...]
     unit: str
+    scales: Callable[[Trial, Sizes], Floats]
+    """By how much each x changes if all that is known is a rough guess; NaN: that is not known."""
+    moved: Changed
+    """The trial with these parameters changed by x."""
+    values: Read
+    """The parameters in their units."""
+    slopes: Read
+    """The derivatives of the values by x, at x = 0: a matrix."""
 
     @property
     def size(self) -> int:
         """The number of parameters."""
         return len(self.names)
 
-    @abstractmethod
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns by how much each x changes if all that is known is a rough guess; NaN: that is not known."""
-
-    @abstractmethod
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with these parameters changed by x."""
-
-    @abstractmethod
-    def values(self, trial: Trial) -> Floats:
-        """Returns the parameters in their units."""
-
-    def slopes(self, trial: Trial) -> Floats:
-        """Returns the derivatives of the values by x, at x = 0: a matrix."""
-        return np.eye(self.size)
+    @property
+    def is_inertia(self) -> bool:
+        """Whether these are moments or elements of the tensor."""
+        return self.kind in ("moments", "ratios", "inertia")
 
 
-class Moments(Block):
-    """The three principal moments; the principal axes stay those of the guess."""
-
-    unit = "kg m2"
-
-    def __init__(self, guess: Body) -> None:
-        self.names = tuple(f"I_{k}" for k in (AXES if guess.aligned else "123"))
-        self.axes = guess.axes
-
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns factors of e."""
-        return np.ones(3)
-
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with moments that are exp(x) times as large."""
-        moments = self.values(trial) * np.exp(x)
-        return replace(trial, body=_like(trial.body, (self.axes * moments) @ self.axes.T))
-
-    def values(self, trial: Trial) -> Floats:
-        """Returns the moments, in the order of the guess."""
-        return np.array([axis @ trial.body.tensor @ axis for axis in self.axes.T])
-
-    def slopes(self, trial: Trial) -> Floats:
-        """Returns the moments on the diagonal."""
-        return np.diag(self.values(trial))
+def _named(kind: str, unit: str, moved: Changed, values: Read, scale: Callable[[Sizes], float]) -> Block:
+    """A vector with one component for each body or space axis, to which x is added."""
+    names = tuple(f"{kind}_{k}" for k in AXES)
+    return Block(kind, names, unit, lambda _, sizes: np.full(3, scale(sizes)), moved, values, lambda _: np.eye(3))
 
 
-class Ratios(Moments):
-    """Two moments in units of the third, which stays as it is in the guess."""
+def _moments(guess: Body, *, ratios: bool = False) -> Block:
+    """The principal moments, or two in units of the third: they change by factors exp(x), their axes stay."""
+    axes, count = guess.axes, 2 if ratios else 3
 
-    unit = "1"
+    def moments(trial: Trial) -> Floats:
+        return np.array([axis @ trial.body.tensor @ axis for axis in axes.T])
 
-    def __init__(self, guess: Body) -> None:
-        super().__init__(guess)
-        a, b, c = self.names
-        self.names = (f"{a}/{c}", f"{b}/{c}")
+    def moved(trial: Trial, x: Floats) -> Trial:
+        factors = np.exp(np.append(x, 0.0) if ratios else x)
+        return replace(trial, body=_like(trial.body, (axes * (moments(trial) * factors)) @ axes.T))
 
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns factors of e."""
-        return np.ones(2)
+    def values(trial: Trial) -> Floats:
+        found = moments(trial)
+        return found[:2] / found[2] if ratios else found
 
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with the first two moments multiplied by exp(x)."""
-        moments = super().values(trial) * np.exp([x[0], x[1], 0.0])
-        return replace(trial, body=_like(trial.body, (self.axes * moments) @ self.axes.T))
-
-    def values(self, trial: Trial) -> Floats:
-        """Returns the two ratios."""
-        moments = super().values(trial)
-        return np.asarray(moments[:2] / moments[2])
+    a, b, c = (f"I_{k}" for k in (AXES if guess.aligned else "123"))
+    kind, names, unit = ("ratios", (f"{a}/{c}", f"{b}/{c}"), "1") if ratios else ("moments", (a, b, c), "kg m2")
+    return Block(kind, names, unit, lambda *_: np.ones(count), moved, values, lambda trial: np.diag(values(trial)))
 
 
-class Inertia(Block):
-    """The whole tensor, in body axes."""
+def _inertia() -> Block:
+    """The whole tensor in body axes: L exp(S) L, where L is the root of the tensor and S has the numbers x."""
 
-    unit = "kg m2"
-    names = tuple(f"I_{AXES[i]}{AXES[j]}" for i, j in PAIRS)
+    def root(body: Body) -> Floats:
+        return np.asarray((body.axes * np.sqrt(body.moments)) @ body.axes.T)
 
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns factors of e."""
-        return np.ones(6)
-
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with the tensor L exp(S) L, where L is the root of the tensor and S has the numbers x."""
-        body = trial.body
-        root = (body.axes * np.sqrt(body.moments)) @ body.axes.T
+    def moved(trial: Trial, x: Floats) -> Trial:
         power, axes = np.linalg.eigh(_symmetric(x))
-        tensor = root @ (axes * np.exp(power)) @ axes.T @ root
-        return replace(trial, body=_like(body, tensor))
+        L = root(trial.body)
+        return replace(trial, body=_like(trial.body, L @ (axes * np.exp(power)) @ axes.T @ L))
 
-    def values(self, trial: Trial) -> Floats:
-        """Returns the elements of the tensor."""
-        return np.array([trial.body.tensor[i, j] for i, j in PAIRS])
+    def elements(tensor: Floats) -> list[float]:
+        return [tensor[i, j] for i, j in PAIRS]
 
-    def slopes(self, trial: Trial) -> Floats:
-        """Returns the elements of L S L, for each number of S."""
-        body = trial.body
-        root = (body.axes * np.sqrt(body.moments)) @ body.axes.T
-        changes = [root @ _symmetric(x) @ root for x in np.eye(6)]
-        return np.array([[change[i, j] for change in changes] for i, j in PAIRS])
+    def slopes(trial: Trial) -> Floats:
+        L = root(trial.body)
+        return np.array([elements(L @ _symmetric(x) @ L) for x in np.eye(6)]).T
 
-
-class Axes(Block):
-    """Small turns of the principal axes about the body axes; the moments stay."""
-
-    unit = "rad"
-    names = tuple(f"axes_{k}" for k in AXES)
-
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns radians."""
-        return np.ones(3)
-
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with principal axes that are turned by x."""
-        turn = turn_of(x)
-        matrix = np.array([to_space(turn[None, :], axis[None, :])[0] for axis in np.eye(3)]).T
-        body = _like(trial.body, matrix @ trial.body.tensor @ matrix.T)
-        return replace(trial, body=body, axes_turn=product(turn, trial.axes_turn))
-
-    def values(self, trial: Trial) -> Floats:
-        """Returns the vector of the turn from the principal axes of the guess."""
-        return vector_of(trial.axes_turn)
+    names = tuple(f"I_{AXES[i]}{AXES[j]}" for i, j in PAIRS)
+    values = lambda trial: np.array(elements(trial.body.tensor))  # noqa: E731
+    return Block("inertia", names, "kg m2", lambda *_: np.ones(6), moved, values, slopes)
 
 
-class Rotor(Block):
-    """The internal angular momentum of a gyrostat, in body axes."""
-
-    unit = "kg m2 s-1"
-    names = tuple(f"rotor_{k}" for k in AXES)
-
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns the size of the momentum of the body."""
-        return np.full(3, sizes.momentum)
-
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with x added to the rotor."""
-        return replace(trial, body=trial.body.with_rotor(trial.body.rotor + x))
-
-    def values(self, trial: Trial) -> Floats:
-        """Returns the rotor."""
-        return np.array(trial.body.rotor)
+def _with_turned_axes(trial: Trial, x: Floats) -> Trial:
+    """The trial with principal axes that are turned by x about the body axes; the moments stay."""
+    turn = turn_of(x)
+    matrix = np.array([to_space(turn[None, :], axis[None, :])[0] for axis in np.eye(3)]).T
+    body = _like(trial.body, matrix @ trial.body.tensor @ matrix.T)
+    return replace(trial, body=body, axes_turn=product(turn, trial.axes_turn))
 
 
-class Omega(Block):
-    """The rate at the first time, in body axes."""
-
-    unit = "rad s-1"
-    names = tuple(f"omega_{k}" for k in AXES)
-
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns the largest rate."""
-        return np.full(3, sizes.rate)
-
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with x added to the rate."""
-        return replace(trial, omega=trial.omega + x)
-
-    def values(self, trial: Trial) -> Floats:
-        """Returns the rate."""
-        return np.array(trial.omega)
-
-
-class Attitude(Block):
-    """The attitude at the first time, as a small turn about the space axes."""
-
-    unit = "rad"
-    names = tuple(f"attitude_{k}" for k in AXES)
-
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns radians."""
-        return np.ones(3)
-
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with the attitude turned by x about the space axes."""
-        return replace(trial, quaternion=product(turn_of(x), trial.quaternion))
-
-    def values(self, trial: Trial) -> Floats:
-        """Returns zeros: what is small are turns from the attitude itself."""
-        return np.zeros(3)
+PLAIN: dict[str, Callable[[Body], Block]] = {
+    "moments": _moments,
+    "ratios": partial(_moments, ratios=True),
+    "inertia": lambda _: _inertia(),
+    "axes": lambda _: _named("axes", "rad", _with_turned_axes, lambda trial: vector_of(trial.axes_turn), lambda _: 1.0),
+    "rotor": lambda _: _named(
+        "rotor", "kg m2 s-1", lambda trial, x: replace(trial, body=trial.body.with_rotor(trial.body.rotor + x)),
+        lambda trial: np.array(trial.body.rotor), lambda sizes: sizes.momentum,
+    ),
+    "omega": lambda _: _named(
+        "omega", "rad s-1", lambda trial, x: replace(trial, omega=trial.omega + x),
+        lambda trial: np.array(trial.omega), lambda sizes: sizes.rate,
+    ),
+    # Small turns about the space axes: from the attitude itself, so that the values are zero.
+    "attitude": lambda _: _named(
+        "attitude", "rad", lambda trial, x: replace(trial, quaternion=product(turn_of(x), trial.quaternion)),
+        lambda trial: np.zeros(3), lambda _: 1.0,
+    ),
+}  # fmt: skip
+"""The parameters that need no torque, by their names."""
 
 
-class TorqueNumbers(Block):
+def _torque_numbers(name: str, part: int | None, which: str, places: tuple[int, ...], torque: Torque) -> Block:
     """Numbers of a torque: a field of a model, or parameters of a user's function."""
 
-    def __init__(self, name: str, part: int | None, which: str, places: tuple[int, ...], torque: Torque) -> None:
-        self.part, self.field = part, which
-        self.unit = ""
-        all_of_it = np.array(self._field(torque), dtype=np.float64)
-        one = places == () and all_of_it.ndim == 0
-        self.shape = all_of_it.shape
-        self.which = tuple(range(all_of_it.size)) if places == () else places
-        if one or places:
-            self.names = (name,)
-        elif self.shape == (3,) and which != "p":
-            self.names = tuple(f"{name}_{k}" for k in AXES)
-        else:
-            self.names = tuple(f"{name}[{k}]" for k in self.which)
+    def field_of(trial: Torque | None) -> Any:
+        assert trial is not None
+        owner = _part(trial, part)
+        return owner.values if which == "p" and isinstance(owner, CustomTorque) else getattr(owner, which)
 
-    def _field(self, torque: Torque) -> Any:
-        owner = _part(torque, self.part)
-        return owner.values if self.field == "p" and isinstance(owner, CustomTorque) else getattr(owner, self.field)
+    def flat(trial: Torque | None) -> Floats:
+        return np.array(field_of(trial), dtype=np.float64).reshape(-1)
 
-    def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns the size of the whole field; NaN if it is zero."""
-        assert origin.torque is not None
-        all_of_it = np.array(self._field(origin.torque), dtype=np.float64).reshape(-1)
-        size = float(np.linalg.norm(all_of_it if self.field != "p" else all_of_it[list(self.which)]))
-        return np.full(self.size, size if size > 0.0 else math.nan)
+    shape = np.shape(field_of(torque))
+    chosen = list(places) or list(range(flat(torque).size))
+    names: tuple[str, ...] = (name,)
+    if shape != () and not places:
+        each = [f"_{k}" for k in AXES] if shape == (3,) and which != "p" else [f"[{k}]" for k in chosen]
+        names = tuple(f"{name}{ending}" for ending in each)
 
-    def moved(self, trial: Trial, x: Floats) -> Trial:
-        """Returns the trial with x added to these numbers of the torque."""
+    def scales(origin: Trial, sizes: Sizes) -> Floats:
+        """The size of the whole field; NaN if it is zero."""
+        numbers = flat(origin.torque)
+        size = float(np.linalg.norm(numbers if which != "p" else numbers[chosen]))
+        return np.full(len(names), size if size > 0.0 else math.nan)
+
+    def moved(trial: Trial, x: Floats) -> Trial:
         assert trial.torque is not None
-        flat = np.array(self._field(trial.torque), dtype=np.float64).reshape(-1)
-        flat[list(self.which)] += x
-        value = flat.reshape(self.shape).tolist()
-        owner = _part(trial.torque, self.part)
-        if self.field == "p" and isinstance(owner, CustomTorque):
-            changed: Torque = owner.with_parameters(tuple(flat.tolist()))
+        numbers, owner = flat(trial.torque), _part(trial.torque, part)
+        numbers[chosen] += x
+        if which == "p" and isinstance(owner, CustomTorque):
+            changed: Torque = owner.with_parameters(tuple(numbers.tolist()))
         else:
-            changed = dataclasses.replace(owner, **{self.field: _tuples(value)})  # type: ignore[type-var]
-        return replace(trial, torque=_with_part(trial.torque, self.part, changed))
+            changed = replace(owner, **{which: _tuples(numbers.reshape(shape).tolist())})  # type: ignore[type-var]
+        return replace(trial, torque=_with_part(trial.torque, part, changed))
 
-    def values(self, trial: Trial) -> Floats:
-        """Returns the numbers."""
-        assert trial.torque is not None
-        return np.array(self._field(trial.torque), dtype=np.float64).reshape(-1)[list(self.which)]
+    slopes: Read = lambda _: np.eye(len(names))  # noqa: E731
+    return Block("torque", names, "", scales, moved, lambda trial: flat(trial.torque)[chosen], slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,12 +224,12 @@ class Parameters:
             yield block, slice(first, first + block.size)
             first += block.size
 
-    def has(self, kind: type[Block]) -> bool:
-        """Whether such parameters are free."""
-        return any(isinstance(block, kind) for block in self.blocks)
+    def has(self, *kinds: str) -> bool:
+        """Whether parameters of one of these kinds are free."""
+        return any(block.kind in kinds for block in self.blocks)
 
     def at(self, origin: Trial, x: Floats) -> Trial:
-        """Returns the trial with these parameters."""
+        """The trial with these parameters."""
         trial = origin
         for block, place in self.slices():
             if x[place].any():
@@ -330,15 +237,15 @@ class Parameters:
         return trial
 
     def scales(self, origin: Trial, sizes: Sizes) -> Floats:
-        """Returns the natural sizes of all x; NaN where they are not known."""
+        """The natural sizes of all x; NaN where they are not known."""
         return np.concatenate([block.scales(origin, sizes) for block in self.blocks])
 
     def values(self, trial: Trial) -> Floats:
-        """Returns the parameters in their units."""
+        """The parameters in their units."""
         return np.concatenate([block.values(trial) for block in self.blocks])
 
     def slopes(self, trial: Trial) -> Floats:
-        """Returns the derivatives of the values by x, at x = 0: a matrix."""
+        """The derivatives of the values by x, at x = 0: a matrix."""
         made = np.zeros((self.count, self.count))
         for block, place in self.slices():
             made[place, place] = block.slopes(trial)
@@ -346,7 +253,7 @@ class Parameters:
 
 
 def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
-    """Returns the parameters that the user's names mean."""
+    """The parameters that the user's names mean."""
     names = [free] if isinstance(free, str) else list(free)
     if not names:
         raise ValueError(f"free must name what is to be fitted: {_listed(torque)}")
@@ -358,8 +265,8 @@ def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
         if name.startswith("torque"):
             blocks += _of_torque(name, torque)
             continue
-        if name not in PLAIN_NAMES:
-            _check.choice("parameter to fit", name, [*PLAIN_NAMES, *_torque_names(torque)])
+        if name not in PLAIN:
+            _check.choice("parameter to fit", name, [*PLAIN, *_torque_names(torque)])
         plain.append(name)
     for name in plain:
         if plain.count(name) > 1:
@@ -370,11 +277,7 @@ def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
     inertial = [name for name in plain if name in ("moments", "ratios", "inertia", "axes")]
     if len(inertial) > 1 and set(inertial) != {"ratios", "axes"}:
         raise ValueError(f"{' and '.join(inertial)} overlap: name one of them ('inertia' is the whole tensor)")
-    made: dict[str, Any] = {"moments": Moments, "ratios": Ratios}
-    others: dict[str, Any] = {
-        "inertia": Inertia, "axes": Axes, "rotor": Rotor, "omega": Omega, "attitude": Attitude
-    }  # fmt: skip
-    found = tuple(made[name](body) if name in made else others[name]() for name in plain)
+    found = [PLAIN[name](body) for name in plain]
     whole = Parameters((*found, *blocks))
     twice = [name for name in whole.names if whole.names.count(name) > 1]
     if twice:
@@ -386,7 +289,7 @@ def parameters(free: Any, body: Body, torque: Torque | None) -> Parameters:
 
 
 def _parts(torque: Torque | None) -> list[tuple[str, int | None, Torque]]:
-    """Returns the models of which a torque is made: the prefix of their names, and where they are in a sum."""
+    """The models of which a torque is made: the prefix of their names, and where they are in a sum."""
     if torque is None:
         return []
     if not isinstance(torque, SumTorque):
@@ -411,7 +314,7 @@ def _with_part(torque: Torque, part: int | None, changed: Torque) -> Torque:
 
 
 def numeric_fields(model: Torque) -> list[str]:
-    """Returns the fields of a model that are numbers; p for a function of the user's."""
+    """The fields of a model that are numbers; p for a function of the user's."""
     if isinstance(model, CustomTorque):
         return ["p"] if model.values and not model.tables else []
     return [f.name for f in dataclasses.fields(cast("Any", model)) if f.init and _is_numeric(getattr(model, f.name))]
@@ -434,11 +337,11 @@ def _torque_names(torque: Torque | None) -> list[str]:
 
 
 def _listed(torque: Torque | None) -> str:
-    return ", ".join([*PLAIN_NAMES, *_torque_names(torque)])
+    return ", ".join([*PLAIN, *_torque_names(torque)])
 
 
 def _of_torque(name: str, torque: Torque | None) -> list[Block]:
-    """Returns the parameters of a torque that are called `torque.field`, `torque.Part.field` or `torque.p[0]`."""
+    """The parameters of a torque that are called `torque.field`, `torque.Part.field` or `torque.p[0]`."""
     if torque is None:
         raise ValueError(f"{name!r} is to be fitted, but there is no torque: give torque=, with a guess of its numbers")
     stem, places = name, tuple[int, ...]()
@@ -452,16 +355,16 @@ def _of_torque(name: str, torque: Torque | None) -> list[Block]:
     if stem not in known:
         if not known:
             raise ValueError(f"{name!r} is to be fitted, but {torque.name} has no numbers of its own that could be")
-        _check.choice("parameter to fit", stem, [*PLAIN_NAMES, *known])
+        _check.choice("parameter to fit", stem, [*PLAIN, *known])
     part, field, model = known[stem]
     count = np.size(model.values if field == "p" and isinstance(model, CustomTorque) else getattr(model, field))
     if places and places[0] >= count:
         raise ValueError(f"{name!r} is to be fitted, but {stem} has only {count} numbers, counted from 0")
-    return [TorqueNumbers(name, part, field, places, torque)]
+    return [_torque_numbers(name, part, field, places, torque)]
 
 
 def _like(guess: Body, tensor: Floats) -> Body:
-    """Returns a body like the guess, with another tensor, whose round-off is removed."""
+    """A body like the guess, with another tensor, whose round-off is removed."""
     made = Body((tensor + tensor.T) / 2, name=guess.name, allow_unphysical=True)
     return made.with_rotor(guess.rotor) if guess.has_rotor else made
 

@@ -1,18 +1,15 @@
 """What the data differ by from a motion, in standard deviations, and how this changes with the parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.fitting.data import Measurements
 from polhode.fitting.motion import Motion
 from polhode.fitting.parameters import Parameters, Sizes, Trial
-from polhode.fitting.turns import inverse, product, vector_of, with_turned
 
 CHANGE = 1e-5
 """Differences are taken over changes of this size, of attitudes in rad and of rates relative to the largest: they err
@@ -23,7 +20,6 @@ MOST_ROUNDS = 8
 """How often steps of differences are chosen anew."""
 LARGEST_STEP = 0.5
 """The largest step of a difference, in natural sizes: what changes nothing over it is taken to have no influence."""
-
 Motions = Callable[[Sequence[Trial], Floats], Motion]
 
 
@@ -64,7 +60,7 @@ class Residuals:
         return slice(0, int(np.count_nonzero(self._rates)))
 
     def moved(self, xs: Sequence[Floats]) -> Motion:
-        """Returns the motions with these parameters, with a row for each row of the data."""
+        """The motions with these parameters, with a row for each row of the data."""
         trials = [self._trial(x) for x in xs]
         good = [k for k, trial in enumerate(trials) if trial is not None]
         q, w = np.full((len(xs), self._rows.size, 4), np.nan), np.full((len(xs), self._rows.size, 3), np.nan)
@@ -82,7 +78,7 @@ class Residuals:
             return None  # no body or torque has such numbers
 
     def __call__(self, x: Floats) -> Floats:
-        """Returns the residuals, model minus data, in standard deviations; NaN if there is no such motion."""
+        """The residuals, model minus data, in standard deviations; NaN if there is no such motion."""
         q, w = self.moved([x])
         return self._compared(q[0], w[0])
 
@@ -91,11 +87,11 @@ class Residuals:
         return np.concatenate([rates[self._rates], (self._apart(q) / self._sigma).reshape(-1)])
 
     def _apart(self, q: Floats) -> Floats:
-        """Returns the turns from measured attitudes to those of a motion, about the body axes of the latter."""
+        """The turns from measured attitudes to those of a motion, about the body axes of the latter."""
         return vector_of(product(self._measured, q[self._seen]))
 
     def jacobian(self, x: Floats) -> Floats:
-        """Returns the derivatives of the residuals: central differences, all motions in one call."""
+        """The derivatives of the residuals: central differences, all motions in one call."""
         n = x.size
         made = np.full((self.count, n), np.nan)
         left = list(range(n))
@@ -124,7 +120,7 @@ class Residuals:
         return made
 
     def _change(self, rates: Floats, turns: Floats) -> float:
-        """Returns the size of a difference of motions; NaN if one of the two does not exist."""
+        """The size of a difference of motions; NaN if one of the two does not exist."""
         sizes = [lengths(np.where(self._rates, rates, 0.0)) / max(self.sizes.rate, 1e-300), lengths(turns)]
         return float(max((size.max() for size in sizes if size.size), default=0.0))
 
@@ -146,13 +142,23 @@ class Residuals:
 
 
 def first_steps(parameters: Parameters, origin: Trial, sizes: Sizes, t: Floats) -> Floats:
-    """Returns steps of differences to begin with: a motion turns by its rate times the time."""
+    """Steps of differences to begin with: a motion turns by its rate times the time."""
     scales = parameters.scales(origin, sizes)
     turned = 1.0 + sizes.rate * float(t[-1] - t[0])
     return np.asarray(np.where(np.isfinite(scales), scales, 1e-3) * CHANGE / turned)
 
 
 def split(residuals: Residuals, values: Any) -> tuple[Floats, Floats]:
-    """Returns the residuals of the rates and those of the attitudes."""
+    """The residuals of the rates and those of the attitudes."""
     place = residuals.of_rates
     return values[place], values[place.stop :]
+
+
+def with_turned(v: Floats, change: Floats) -> Floats:
+    """The change J_r(v)^-1 of the vector v of a turn by a small turn after it, in its own axes. [sola2018]"""
+    angle = lengths(v)[..., None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        series = 1.0 / 12.0 + angle * angle / 720.0
+        factor = np.where(angle > 1e-2, (1.0 - 0.5 * angle / np.tan(0.5 * angle)) / (angle * angle), series)
+    once = np.cross(v, change)
+    return np.asarray(change + 0.5 * once + factor * np.cross(v, once))

@@ -117,7 +117,7 @@ class Fit:
             return np.asarray(self.covariance / np.outer(errors, errors))
 
     def __getitem__(self, name: str) -> tuple[float, float]:
-        """Returns the value and the standard error of a parameter, by its name."""
+        """The value and the standard error of a parameter, by its name."""
         from polhode import _check
 
         k = self.names.index(_check.choice("parameter of this fit", name, self.names))
@@ -155,7 +155,7 @@ class Fit:
         return made
 
     def _error_of(self, slope: Floats, value: float) -> float:
-        """Returns the standard error of a number with this gradient; NaN if it moves with what is undetermined."""
+        """The standard error of a number with this gradient; NaN if it moves with what is undetermined."""
         if np.abs(slope @ self._null).max(initial=0.0) > UNNOTICED * abs(value):
             return math.nan
         return math.sqrt(max(0.0, float(slope @ self.covariance @ slope)))
@@ -192,7 +192,7 @@ class Fit:
     # --- views
 
     def to_dataframe(self) -> DataFrame:
-        """Returns a table with one row for each parameter: value, standard error and unit."""
+        """A table with one row for each parameter: value, standard error and unit."""
         from pandas import DataFrame
 
         return DataFrame(
@@ -278,7 +278,7 @@ class Fit:
 
 
 def _rounded(value: float, error: float) -> str:
-    """Returns a number with the digits that its error leaves, and two more."""
+    """A number with the digits that its error leaves, and two more."""
     if not np.isfinite(error) or error <= 0.0 or value == 0.0:
         return f"{value:.8g}"
     digits = int(np.clip(np.ceil(np.log10(abs(value) / error)) + 2, 2, 16))

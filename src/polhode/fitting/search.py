@@ -4,33 +4,20 @@ Over many turns the sum of squares has a minimum for every turn that a motion ca
 one. Its covariance says how far ahead the motion is known to a fraction of a turn, and so far the next span may reach.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats
+from polhode._arrays import Floats, inverse, product, vector_of
 from polhode.body import Body
 from polhode.fitting.data import Measurements
 from polhode.fitting.determined import Split, split_directions
 from polhode.fitting.motion import ExactMotions, SteppedMotions
-from polhode.fitting.parameters import (
-    Attitude,
-    Axes,
-    Inertia,
-    Moments,
-    Omega,
-    Parameters,
-    Ratios,
-    Sizes,
-    Trial,
-)
+from polhode.fitting.parameters import Parameters, Sizes, Trial
 from polhode.fitting.residuals import Residuals, first_steps, split
 from polhode.fitting.start import moments_of_free_motion, turned_attitudes
-from polhode.fitting.turns import inverse, product, vector_of
 
 FIRST_TURN_RAD = 2.0
 """The first span is that over which the body turns by about this angle."""
@@ -110,10 +97,7 @@ class Search:
     _evaluations: int = 0
 
     def __call__(self, starts: Sequence[Trial], bodies: Sequence[Body]) -> Found:
-        """Returns the best fit from these starts; if none is good, from other bodies, too.
-
-        The starts differ in rate and attitude; the first span decides between them.
-        """
+        """The best fit from these starts, among which the first span decides; if none is good, from other bodies."""
         best = self._from(self._best_start(starts))
         if self._is_good(best) or not self._has_inertia:
             return replace(best, evaluations=self._evaluations)
@@ -128,7 +112,7 @@ class Search:
 
     @property
     def _has_inertia(self) -> bool:
-        return any(isinstance(block, Moments | Ratios | Inertia) for block in self.parameters.blocks)
+        return self.parameters.has("moments", "ratios", "inertia")
 
     def _is_good(self, found: Found) -> bool:
         """Whether residuals are of the size of noise."""
@@ -149,7 +133,7 @@ class Search:
     # --- one search
 
     def _best_start(self, starts: Sequence[Trial]) -> Trial:
-        """Returns the start whose motion is nearest to the first data."""
+        """The start whose motion is nearest to the first data."""
         if len(starts) == 1:
             return starts[0]
         rows = self._first_rows()
@@ -166,7 +150,7 @@ class Search:
         return starts[int(np.argmin(costs))]
 
     def _from(self, start: Trial) -> Found:
-        """Returns the fit from one start: over spans that grow, and then over all data."""
+        """The fit from one start: over spans that grow, and then over all data."""
         x, spans = np.zeros(self.parameters.count), list[float]()
         known: tuple[float, float] | None = None
         total, rows = self.data.t.size, self._first_rows() if self.grow else self.data.t.size
@@ -196,7 +180,7 @@ class Search:
         return replace(found, spans=[*spans, float(self.data.t[-1])], evaluations=self._evaluations)
 
     def _as_in_guess(self, start: Trial, x: Floats, known: tuple[float, float] | None) -> Floats:
-        """Returns x without its part along directions that the data do not determine, which shorter spans moved."""
+        """X without its part along directions that the data do not determine, which shorter spans moved."""
         data = self._with_sigma(self.data, known)
         self.motions.prepare(self.parameters.at(start, x), data.t)
         work = self._residuals(data, start)
@@ -206,14 +190,14 @@ class Search:
         return np.asarray(x - directions.scales * (directions.null @ (directions.null.T @ natural)))
 
     def _without_noise(self, found: Found, guess: Trial) -> Found:
-        """Returns the fit with the inertia of the guess, if others would do as well: then it was fitted to noise.
+        """The fit with the inertia of the guess, if others would do as well: then it was fitted to noise.
 
         A body that turns about a principal axis shows nothing of its moments. Its noise has a wobble of any frequency,
         and the Jacobian at the moments that fit one of them best looks as if they were known.
         """
         frozen = np.zeros(self.parameters.count, dtype=bool)
         for block, place in self.parameters.slices():
-            frozen[place] = isinstance(block, Moments | Ratios | Inertia | Axes)
+            frozen[place] = block.is_inertia or block.kind == "axes"
         if not frozen.any():
             return found
         work, least = self._residuals(found.data, found.trial), self._total(found.residuals)
@@ -237,14 +221,14 @@ class Search:
         return self._whole(other, self._as_known(found.data) if self._estimated() else None, frozen)
 
     def _refitted(self, work: Residuals, x: Floats, others: Floats) -> Floats:
-        """Returns the residuals after some steps of least squares along the directions of the other parameters."""
+        """The residuals after some steps of least squares along the directions of the other parameters."""
         return work(self._reduced(work, x, others, TRIED_EVALUATIONS).x)
 
     def _total(self, r: Floats) -> float:
         return float(np.sum(_losses(r, self.loss, self.loss_scale))) if np.isfinite(r).all() else np.inf
 
     def _whole(self, trial: Trial, known: tuple[float, float] | None, frozen: Any = None) -> Found:
-        """Returns the fit to all data, in the directions that they determine; frozen parameters stay."""
+        """The fit to all data, in the directions that they determine; frozen parameters stay."""
         estimated, x = self._estimated(), np.zeros(self.parameters.count)
         for _ in range(MOST_ROUNDS):
             data = self._with_sigma(self.data, known)
@@ -271,14 +255,14 @@ class Search:
         return split_directions(moving, self.parameters.scales(trial, self.sizes))
 
     def _as_known(self, data: Measurements) -> tuple[float, float]:
-        """Returns standard deviations of data as they are estimated: relative to the rates, and in rad."""
+        """Standard deviations of data as they are estimated: relative to the rates, and in rad."""
         assert data.sigma_omega is not None
         assert data.sigma_attitude is not None
         rate, angle = (float(np.nanmedian(sigma)) for sigma in (data.sigma_omega, data.sigma_attitude))
         return rate / (self.sizes.rate or 1.0), angle
 
     def _size_of_misfit(self, work: Residuals, r: Floats) -> float:
-        """Returns a size of residuals that does not depend on standard deviations which were made from them."""
+        """A size of residuals that does not depend on standard deviations which were made from them."""
         rates, attitudes = split(work, r)
         assert work.data.sigma_omega is not None
         assert work.data.sigma_attitude is not None
@@ -296,12 +280,12 @@ class Search:
         return Residuals(data, self.parameters, origin, self.sizes, self.motions, steps)
 
     def _prior(self, start: Trial) -> Floats:
-        """Returns how much is known of x before any data, as standard deviations; infinite where nothing is."""
+        """How much is known of x before any data, as standard deviations; infinite where nothing is."""
         scales = self.parameters.scales(start, self.sizes)
         return np.where(np.isfinite(scales) & (scales > 0.0), scales, np.inf)
 
     def _least_squares(self, work: Residuals, x: Floats, prior: Floats) -> tuple[Floats, bool]:
-        """Returns the best x of a span, held in place by what was known before, and whether it was found.
+        """The best x of a span, held in place by what was known before, and whether it was found.
 
         Outliers weigh more in a short span than in the whole, so that a robust loss is used in any case: one with a
         single minimum, on the scale of the residuals at first.
@@ -332,7 +316,7 @@ class Search:
         return x, ended
 
     def _reduced(self, work: Residuals, x: Floats, basis: Floats, most: int = MOST_EVALUATIONS) -> Reached:
-        """Returns the best x along the directions of a basis."""
+        """The best x along the directions of a basis."""
         from scipy.optimize import least_squares
 
         if basis.shape[1] == 0:
@@ -356,7 +340,7 @@ class Search:
     # --- spans
 
     def _first_rows(self) -> int:
-        """Returns the number of rows of the first span."""
+        """The number of rows of the first span."""
         t = self.data.t
         near = int(np.searchsorted(t, t[0] + FIRST_TURN_RAD / max(self.sizes.rate, 1e-300), side="right"))
         measured = np.cumsum(self.data.has_omega.sum(axis=1) + 3 * self.data.has_attitude)
@@ -367,7 +351,7 @@ class Search:
     def _next_rows(
         self, work: Residuals, x: Floats, prior: Floats, rows: int, known: tuple[float, float] | None
     ) -> int:
-        """Returns the number of rows of the next span: as far as the motion is known."""
+        """The number of rows of the next span: as far as the motion is known."""
         t, total = self.data.t, self.data.t.size
         span = float(t[rows - 1] - t[0])
 
@@ -415,7 +399,7 @@ class Search:
     def _shown_sigma(
         self, work: Residuals, r: Floats, known: tuple[float, float] | None, fitted: int | None = None
     ) -> tuple[float, float]:
-        """Returns the standard deviations that residuals show, relative to the rates and in rad."""
+        """The standard deviations that residuals show, relative to the rates and in rad."""
         rate, angle = (FIRST_SIGMA, FIRST_SIGMA) if known is None else known
         used = (self.parameters.count if fitted is None else fitted) / max(1, r.size)
         free = max(1.0 - used, 1.0 / max(2, r.size))
@@ -434,13 +418,13 @@ class Search:
 
 
 def _apart(a: Body, b: Body) -> float:
-    """Returns by what fraction two bodies differ, but for their scale."""
+    """By what fraction two bodies differ, but for their scale."""
     factors = np.log(np.abs(np.linalg.eigvals(np.linalg.solve(a.tensor, b.tensor))))
     return float(np.linalg.norm(factors - factors.mean()))
 
 
 def _losses(r: Floats, loss: str, scale: float) -> Floats:
-    """Returns the loss of each residual."""
+    """The loss of each residual."""
     z = (r / scale) ** 2
     root = np.sqrt(1.0 + z)
     losses = {
@@ -454,26 +438,26 @@ def _losses(r: Floats, loss: str, scale: float) -> Floats:
 
 
 def typical(r: Floats) -> float:
-    """Returns the size of most residuals: one standard deviation, if they are normally distributed."""
+    """The size of most residuals: one standard deviation, if they are normally distributed."""
     return float(np.median(np.abs(r)) / 0.6745) if r.size else 0.0
 
 
 def starts_of(
     guess: Trial, omegas: Sequence[Floats], parameters: Parameters, *, omega_given: bool, attitude_known: bool
 ) -> list[Trial]:
-    """Returns the starts that the first span decides between."""
-    trials = [guess] if omega_given or not parameters.has(Omega) else []
-    if parameters.has(Omega):
+    """The starts that the first span decides between."""
+    trials = [guess] if omega_given or not parameters.has("omega") else []
+    if parameters.has("omega"):
         trials += [replace(guess, omega=omega) for omega in omegas]
     trials = trials or [guess]
     reads_attitude = guess.torque is not None and bool(guess.torque.depends) and guess.torque.reads_attitude
-    if parameters.has(Attitude) and not attitude_known and reads_attitude:
+    if parameters.has("attitude") and not attitude_known and reads_attitude:
         trials += [replace(one, quaternion=q) for one in trials[:1] for q in turned_attitudes()[1:]]
     return trials
 
 
 def other_bodies(data: Measurements, guess: Trial, parameters: Parameters, *, is_free: bool) -> list[Body]:
-    """Returns bodies from which a search begins again if that from the guess found no good fit."""
+    """Bodies from which a search begins again if that from the guess found no good fit."""
     found = []
     if is_free and not guess.body.has_rotor and (body := moments_of_free_motion(data, guess.body, parameters)):
         found.append(body)

@@ -1,16 +1,13 @@
 """Where a search begins: rates, attitudes and moments as the data themselves suggest them."""
 
-from __future__ import annotations
-
 from itertools import product as combinations
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.body import Body
 from polhode.fitting.data import Measurements
-from polhode.fitting.parameters import PAIRS, Inertia, Parameters
-from polhode.fitting.turns import inverse, product, vector_of
+from polhode.fitting.parameters import PAIRS, Parameters
 
 NEAR_START_RAD = 0.7
 """The rate at the start is taken from data over which the body turns by this angle."""
@@ -21,7 +18,7 @@ FEW_ROWS = 6
 
 
 def largest_rate(data: Measurements, guess: Floats | None) -> float:
-    """Returns about the largest rate in the data, without outliers, in rad/s."""
+    """About the largest rate in the data, without outliers, in rad/s."""
     rates = lengths(data.omega[data.has_omega.all(axis=1)])
     if rates.size:
         return float(np.quantile(rates, 0.75))
@@ -32,7 +29,7 @@ def largest_rate(data: Measurements, guess: Floats | None) -> float:
 
 
 def _rates_between(data: Measurements) -> tuple[Floats, Floats]:
-    """Returns mean rates between successive attitudes, and the times in the middle."""
+    """Mean rates between successive attitudes, and the times in the middle."""
     seen = np.flatnonzero(data.has_attitude)
     t, q = data.t[seen], data.quaternion[seen]
     apart = np.diff(t) > 0.0
@@ -41,7 +38,7 @@ def _rates_between(data: Measurements) -> tuple[Floats, Floats]:
 
 
 def rates_at_start(data: Measurements, rate: float) -> list[Floats]:
-    """Returns guesses of the rate at the first time, from the data."""
+    """Guesses of the rate at the first time, from the data."""
     whole = data.has_omega.all(axis=1)
     if whole.any():
         t, w = data.t[whole], data.omega[whole]
@@ -62,13 +59,13 @@ def rates_at_start(data: Measurements, rate: float) -> list[Floats]:
 
 
 def attitude_at_start(data: Measurements) -> Floats | None:
-    """Returns the first attitude that was measured."""
+    """The first attitude that was measured."""
     seen = np.flatnonzero(data.has_attitude)
     return data.quaternion[seen[0]] if seen.size else None
 
 
 def turned_attitudes() -> list[Floats]:
-    """Returns the 24 turns that bring the axes onto each other, as guesses of an attitude of which nothing is known."""
+    """The 24 turns that bring the axes onto each other, as guesses of an attitude of which nothing is known."""
     root = np.sqrt(0.5)
     found = [*np.eye(4)]
     found += [np.array([0.5, a, b, c]) for a, b, c in combinations((0.5, -0.5), repeat=3)]
@@ -81,7 +78,7 @@ def turned_attitudes() -> list[Floats]:
 
 
 def moments_of_free_motion(data: Measurements, guess: Body, parameters: Parameters) -> Body | None:
-    """Returns the body whose free motion the rates suggest, of the size of the guess; None if they suggest none.
+    """The body whose free motion the rates suggest, of the size of the guess; None if they suggest none.
 
     The momentum I w changes by the integral of I w x w, which is linear in I: the tensor is the direction of least
     change. The integrals are sums of trapezes, so this serves for data that lie close in time.
@@ -90,7 +87,7 @@ def moments_of_free_motion(data: Measurements, guess: Body, parameters: Paramete
     t, w = (data.t[whole], data.omega[whole]) if whole.sum() > FEW_ROWS else _rates_between(data)
     if t.size <= FEW_ROWS:
         return None
-    full = parameters.has(Inertia)
+    full = parameters.has("inertia")
     frame = np.eye(3) if full else guess.axes
     w = w @ frame
     columns = []

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple, final
 
-from polhode.compiled import CompilationFailed, Locatable, compiles, locatable, program
+from polhode.compiled import CompilationFailed, Locatable, compiles, program
 from polhode.core.bends import CELL, FIRST, MARGIN
 from polhode.core.flows import principal_torque
 from polhode.core.gyrostat import greatest_efforts
@@ -238,10 +238,7 @@ class Binding:
 
     def _bends(self) -> Locatable | None:
         """Returns the torque in the form whose bends can be located, if the method makes use of it."""
-        torque = self.problem.torque
-        if not (self.plan.method.locates_bends and torque.may_bend):
-            return None
-        return locatable(torque.torque_kernel, torque.parameters(self.problem.body), len(torque.state_names))
+        return self.problem.torque.located if self.plan.method.locates_bends else None
 
     def loop(self, on_compile: OnCompile) -> Callable[..., int]:
         """Returns the compiled loop over steps; it is made when it is first wanted."""

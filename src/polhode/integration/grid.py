@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from polhode._arrays import Floats
 from polhode._check import FEW_NUMBERS
+from polhode.core import judge
+from polhode.core.judge import grid
 from polhode.core.pieces import HEADER, PIECE, WIDTH
 from polhode.core.table import handle_of
 from polhode.problem import Plan, Problem
@@ -185,15 +187,15 @@ def segments(t0: float, t1: float, h: float, breakpoints: tuple[float, ...]) -> 
 
 def one_segment(a: float, b: float, h: float) -> Segment:
     """Returns the grid of a stretch without breakpoints; its last step may be shorter."""
-    ratio = (b - a) / h
-    if ratio > 2**53:
-        raise ValueError(f"step {h:g} needs {ratio:.2g} steps: take a longer one")
-    whole = round(ratio)
-    steps = max(1, whole if abs(ratio - whole) < 1e-6 else math.ceil(ratio))
-    last = b - (a + (steps - 1) * h)
-    if abs(last - h) <= 4 * math.ulp(max(abs(a), abs(b))):
-        last = h  # the difference is round-off of the times
+    check_steps(a, b, h)
+    steps, last = grid(a, b, h)
     return Segment(a, b, h, last, steps)
+
+
+def check_steps(a: float, b: float, h: float) -> None:
+    """Raises a ValueError if there are more steps than can be counted."""
+    if (ratio := (b - a) / h) > 2**53:
+        raise ValueError(f"step {h:g} needs {ratio:.2g} steps: take a longer one")
 
 
 def times_in(segment: Segment, times: Floats, *, first: bool) -> Floats:
@@ -206,9 +208,10 @@ def times_in(segment: Segment, times: Floats, *, first: bool) -> Floats:
 
 def located(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Returns for each time the grid point before it and how far it lies beyond; on the grid that is exactly zero."""
-    if times.size <= FEW_NUMBERS:
-        return _located_one_by_one(segment, times)
     t0, _, h, last, steps = segment
+    if times.size <= FEW_NUMBERS:  # for these the calls of NumPy take longer
+        found = [judge.located(t0, h, last, steps, t) for t in times.tolist()]
+        return np.array([i for i, _ in found], dtype=np.int64), np.array([x for _, x in found])
     return _located_together(t0, h, last, steps, times)
 
 
@@ -220,26 +223,3 @@ def _located_together(t0: Any, h: Any, last: Any, steps: Any, times: Floats) -> 
     after = np.abs(offset - np.where(before == steps - 1, last, h)) <= near
     offset[after | (np.abs(offset) <= near)] = 0.0
     return (before + after).astype(np.int64), offset
-
-
-def _located_one_by_one(segment: Segment, times: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Does the same for a few times, for which the calls of NumPy take longer."""
-    t0, _, h, last, steps = segment
-    index: list[int] = []
-    offsets: list[float] = []
-    ulp = math.ulp
-    final, nearest = steps - 1, 8 * ulp(t0)
-    for t in times.tolist():
-        before, length = int((t - t0) / h), h
-        if before >= final:
-            before, length = final, last
-        offset, near = t - (t0 + before * h), 8 * ulp(t)
-        if near < nearest:
-            near = nearest
-        if -near <= offset - length <= near:
-            before, offset = before + 1, 0.0
-        elif -near <= offset <= near:
-            offset = 0.0
-        index.append(before)
-        offsets.append(offset)
-    return np.array(index, dtype=np.int64), np.array(offsets)

@@ -3,8 +3,8 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, final
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polhode import _check
 from polhode._arrays import Floats
-from polhode._interrupts import faults_ignored, is_from_handler
+from polhode._interrupts import faults_ignored, is_from_handler, keeping
 from polhode.body import Body
 from polhode.compiled import KernelRaised, address_of, at_addresses, compiles, is_from_callback
 from polhode.core.drive import AT, SETTING
@@ -46,7 +46,6 @@ UNKNOWN_EVALUATIONS = 64
 """Torque evaluations in a step that makes as many as it needs: eight iterations at eight nodes."""
 
 KEPT = "what was computed is the `solution` of this exception"
-FROM_HANDLER = "raised by the handler of a signal; what was computed is the `solution` of this exception"
 
 Progress = Callable[[int, int], None]
 """Called with the steps done and the steps in all."""
@@ -85,6 +84,10 @@ class SimulationFailed(ArithmeticError, Generic[R]):
         super().__init__(solution.message)
         self.solution = solution
 
+    def __str__(self) -> str:
+        """Returns how the run ended; it may become part of a longer one."""
+        return self.solution.message
+
     def __reduce__(self) -> tuple[type["SimulationFailed[R]"], tuple[R]]:
         """For pickle, which would call the class with the message: failures travel between processes."""
         return type(self), (self.solution,)
@@ -107,6 +110,8 @@ class SimulationInterrupted(KeyboardInterrupt, Generic[R]):
     >>> run.t_last
     10.0
     """
+
+    keeps = "solution"
 
     def __init__(self, solution: R) -> None:
         super().__init__(solution.message)
@@ -139,23 +144,40 @@ class Blaming(Protocol):
     raised: str
 
 
-@contextmanager
-def keeping(run: Blaming, assembled: Callable[[Status], Any]) -> Iterator[None]:
-    """Keeps what was computed: whatever ends the run before has it as its `solution`."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise SimulationInterrupted(assembled(Status.INTERRUPTED)) from None
-    except BaseException as problem:
-        if not hasattr(problem, "solution"):
-            if is_from_handler(problem):
-                problem.solution = assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
-                problem.add_note(FROM_HANDLER)
-            elif is_from_callback(problem):
-                run.raised = f"{type(problem).__name__}: {problem}"
-                problem.solution = assembled(Status.RAISED)  # type: ignore[attr-defined]
-                problem.add_note(KEPT)
-        raise
+def keeping_run(run: Blaming, assembled: Callable[[Status], Any]) -> AbstractContextManager[None]:
+    """Keeps what a run has computed: whatever ends it before has it as its `solution`."""
+
+    def kept(raised: BaseException) -> Any:
+        if isinstance(raised, KeyboardInterrupt):
+            return assembled(Status.INTERRUPTED)
+        if hasattr(raised, "solution"):
+            return None
+        if is_from_handler(raised):
+            raised.add_note("raised by the handler of a signal")
+            return assembled(Status.INTERRUPTED)
+        if is_from_callback(raised):
+            run.raised = f"{type(raised).__name__}: {raised}"
+            return assembled(Status.RAISED)
+        return None
+
+    return keeping(SimulationInterrupted, kept, KEPT)
+
+
+class Chunks:
+    """The number of steps in the next call of compiled code, so that it returns about every `CHUNK_SECONDS`."""
+
+    def __init__(self, first: int, growth: float) -> None:
+        self.steps, self.growth, self.clock = first, growth, 0.0
+
+    def begin(self) -> None:
+        """Begins a call."""
+        self.clock = time.perf_counter()
+
+    def made(self, steps: int) -> float:
+        """Takes note of the steps that a call has made, and returns the seconds that it took."""
+        spent = time.perf_counter() - self.clock
+        self.steps = max(1, int(steps * min(self.growth, CHUNK_SECONDS / max(spent, 1e-6))))
+        return spent
 
 
 class Cancelled(Exception):
@@ -410,12 +432,8 @@ class Integration:
         values = list(problem.torque.parameters(problem.body))
         self.values = np.array(_check.numbers("parameters", values, len(values)))
         self.restart(problem, plan, begin)
-        try:
+        with keeping(SimulationInterrupted, self._nothing_done):
             size = self._try_torque()
-        except Exception as raised:
-            if is_from_callback(raised):
-                raised.solution = self._nothing_done(raised)  # type: ignore[attr-defined]
-            raise
         if plan.torque_size is None:  # else the run goes on from another, and keeps its scales
             self.plan = plan.replace(torque_size=size)
         self._bind()
@@ -507,7 +525,7 @@ class Integration:
                 return self.made
             whole = self.otherwise().__dict__  # another thread may have cancelled this one meanwhile
             self.__dict__.update({name: value for name, value in whole.items() if name != "cancelled"}, ready=None)
-        with keeping(self, self.assembled):
+        with keeping_run(self, self.assembled):
             status = self._run()
         if status != Status.OK:
             raise StepFailed(self, status)
@@ -541,26 +559,25 @@ class Integration:
                 arrays.count, segment.t0, segment.h, end, stop,
             )  # fmt: skip
 
-        chunk, growth = (
-            (first_chunk(self.stepper), GROWTH) if self.binding.native and not self.progress else (1, SHOWN_GROWTH)
-        )
+        unseen = self.binding.native and not self.progress
+        chunks = Chunks(first_chunk(self.stepper), GROWTH) if unseen else Chunks(1, SHOWN_GROWTH)
         count = arrays.count
         self.starts += 1 - int(count[AT.resumed])
         while not steps.is_finished(segment, arrays):
             done = int(count[AT.done])
-            stop = steps.stop(segment, done + self._until_look(chunk))
-            clock = time.perf_counter()
+            stop = steps.stop(segment, done + self._until_look(chunks.steps))
+            chunks.begin()
             try:
                 status = to(stop)
             except Exception as problem:  # compiled code says KernelRaised, plain Python what the torque has raised
                 if is_from_handler(problem):
                     raise
                 if is_from_callback(problem) and self.binding.native:  # all steps before are made
-                    self.seconds += time.perf_counter() - clock
+                    self.seconds += chunks.made(0)
                     steps.collect(arrays)
                     raise
                 if stop - done > 1:
-                    chunk = (stop - done) // 2  # nothing has changed: find the guilty step by halving
+                    chunks.steps = (stop - done) // 2  # nothing has changed: find the guilty step by halving
                     continue
                 if is_from_callback(problem):
                     self._save_rows_before_failure(to, done)
@@ -570,8 +587,8 @@ class Integration:
                 self.raised = str(problem)
                 self._save_rows_before_failure(to, done)
                 return Status.RAISED
-            spent = time.perf_counter() - clock
-            self.seconds += spent
+            # Which may be fewer than asked for, if the output had no more room.
+            self.seconds += chunks.made(int(count[AT.done]) - done)
             steps.collect(arrays)
             if self.plan.method.adaptive:
                 self._look_at_stability()
@@ -583,8 +600,6 @@ class Integration:
                 return Status.STALLED
             if self.is_limited and self.stops_if_stiff:
                 return Status.STIFF
-            made = int(count[AT.done]) - done  # which may be less than the chunk, if the output had no more room
-            chunk = max(1, int(made * min(growth, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
                 self._report(self.progress)
             if self.cancelled:
@@ -600,14 +615,14 @@ class Integration:
         assert kernel is not None
         s = self._state()
         q, w = self.frame.seen_by_torque(s, rate_of(self.body, s.m))
-        try:
+        with self._keeping(f"raised by a sampled law at t = {t:.12g}; {KEPT}"):
             self.arrays.state[STATE : STATE + self.stepper.carried] = kernel(
                 t, q, w, read_only(self.values), tuple(self._carried().tolist())
             )
-        except Exception as problem:
-            problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
-            problem.add_note(f"raised by a sampled law at t = {t:.12g}; what was computed is the `solution` of this")
-            raise
+
+    def _keeping(self, note: str) -> AbstractContextManager[None]:
+        """Keeps what was computed before a call of the user's code."""
+        return keeping(SimulationInterrupted, lambda _: self.assembled(Status.INTERRUPTED), note)
 
     def _save_rows_before_failure(self, to: Callable[[int], int], done: int) -> None:
         """Saves, row by row, what is due before the step or the step aside that raises."""
@@ -623,13 +638,9 @@ class Integration:
 
     def _report(self, progress: Progress) -> None:
         """Calls the user's function; an exception in it ends the run, but loses nothing."""
-        try:
+        with self._keeping(f"raised by `progress`; {KEPT}"):
             done = self.steps_before + self.done
             progress(done, self.steps_before + self._steps_in_all() + self.steps_after)
-        except Exception as problem:
-            problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
-            problem.add_note("raised by `progress`; what was computed is the `solution` of this exception")
-            raise
 
     def _steps_in_all(self) -> int:
         share = (self._time() - self.t_begin) / (self.problem.t_end - self.t_begin)
@@ -677,11 +688,8 @@ class Integration:
             self.short = length / made
             if not self.warns_of_short_steps:
                 return
-            try:
+            with self._keeping(KEPT):  # where warnings are errors
                 warnings.warn(self._about_lengths(), ShortSteps, stacklevel=levels_of_polhode())
-            except ShortSteps as problem:  # where warnings are errors
-                problem.solution = self.assembled(Status.INTERRUPTED)  # type: ignore[attr-defined]
-                raise
 
     def _until_look(self, chunk: int) -> int:
         """Returns the number of steps in the next chunk: where a run gets stuck must not depend on the clock."""
@@ -750,8 +758,10 @@ class Integration:
         message = self._sentence(status, t, done)
         return f"{message}; {self._about_lengths()}" if self.short else message
 
-    def _nothing_done(self, problem: Exception) -> Solution:
-        """Returns the solution of a run that could not begin: the state at its start."""
+    def _nothing_done(self, problem: BaseException) -> Solution | None:
+        """Returns the solution of a run that could not begin because of a callback: the state at its start."""
+        if not is_from_callback(problem):
+            return None
         q, m = self.frame.outward_one(self.arrays.state)
         place = f"at the very start, at t = {self.t_begin:.12g}"
         message = f"the torque {self.problem.torque.name} raised {type(problem).__name__}: {problem} {place}"

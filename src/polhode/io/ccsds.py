@@ -12,30 +12,24 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, lengths, to_space
+from polhode._arrays import Floats, dots, inverse, lengths, to_space, with_continuous_signs
+from polhode.attitudes import WithAttitudes
 from polhode.io.atomic import AnyPath
 from polhode.io.ccsds_text import Block, Field, Message, Row, as_number
 from polhode.io.ccsds_text import read as read_text
 from polhode.io.epochs import PS, SYSTEMS, Instant, counts
 
-if TYPE_CHECKING:
-    from scipy.spatial.transform import Rotation
-
 UNIT_TOLERANCE = 1e-3
 """Quaternions in a file may differ from unit length by this much, as numbers with few digits do; they are scaled."""
-
 ROUNDING = 1e-15
 """Lengths this near to one are rounded: such quaternions stay as they are, to the last bit."""
-
 SEGMENTS_AGREE = 1e-6
 """Where one segment ends and the next begins, attitudes may differ by this much, in rad."""
-
 _BODY = re.compile(
     r"(SC_BODY|ACC|ACTUATOR|AST|CSS|DSS|ESA|GYRO|GYRO_FRAME|IMU_FRAME|IMU|INSTRUMENT|MTA|RW|SA|SENSOR|STARTRACKER|TAM)"
     r"(_\w+)?"
@@ -51,7 +45,7 @@ _TURNING = re.compile(
 
 
 @dataclass(frozen=True, eq=False)
-class AttitudeHistory:
+class AttitudeHistory(WithAttitudes):
     """Attitudes over time, as a file has them; one row for each time."""
 
     t: Floats
@@ -81,13 +75,6 @@ class AttitudeHistory:
         """Whether the space frame is known not to turn, so that the attitudes are those of a motion."""
         return _INERTIAL.fullmatch(self.frames[0].upper()) is not None
 
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The rotation from body to space axes."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
-
 
 @dataclass(frozen=True)
 class Maneuver:
@@ -103,7 +90,7 @@ class Maneuver:
 
 
 @dataclass(frozen=True, eq=False)
-class AttitudeState:
+class AttitudeState(WithAttitudes):
     """The state of a body at one instant, as a file has it."""
 
     epoch: Instant
@@ -121,18 +108,8 @@ class AttitudeState:
     comments: tuple[str, ...] = ()
     version: str = ""
 
-    @cached_property
-    def attitude(self) -> Rotation:
-        """The rotation from body to space axes."""
-        from scipy.spatial.transform import Rotation
-
-        return Rotation.from_quat(self.quaternion, scalar_first=True)
-
     def initial(self) -> dict[str, Any]:
-        """Returns what `simulate` needs to begin there: `simulate(body, torque, **state.initial(), ...)`.
-
-        The file must have rates, and its space frame must not turn.
-        """
+        """The start for `simulate(body, torque, **state.initial(), ...)`; needs rates, and a space frame that rests."""
         if self.omega is None:
             raise ValueError("the file has no rates: give omega= to simulate, and attitude=state.attitude")
         if not _INERTIAL.fullmatch(self.frames[0].upper()):
@@ -159,7 +136,7 @@ class _Sides(NamedTuple):
 
 
 def _sides(message: Message, a: Field, b: Field, direction: Field | None) -> _Sides:
-    """Returns which frame is the body's; one of them must be."""
+    """Which frame is the body's; one of them must be."""
     is_body = []
     for found in (a, b):
         name = found.value.upper()
@@ -182,7 +159,7 @@ def _sides(message: Message, a: Field, b: Field, direction: Field | None) -> _Si
 
 
 def _sequence(message: Message, found: Field) -> str:
-    """Returns the axes of a sequence of turns: 312 and ZXY are the same."""
+    """The axes of a sequence of turns: 312 and ZXY are the same."""
     axes = found.value.upper().translate(str.maketrans("123", "XYZ"))
     if not re.fullmatch(r"[XYZ]{3}", axes) or axes[0] == axes[1] or axes[1] == axes[2]:
         raise message.bad(
@@ -192,19 +169,15 @@ def _sequence(message: Message, found: Field) -> str:
     return axes
 
 
-def _conjugate(q: Floats) -> Floats:
-    return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0]))
-
-
 def _from_angles(axes: str, angles: Floats) -> Floats:
-    """Returns quaternions of turns about three axes, each a row of angles in rad."""
+    """Quaternions of turns about three axes, each a row of angles in rad."""
     from scipy.spatial.transform import Rotation
 
     return np.atleast_2d(Rotation.from_euler(axes, angles).as_quat(scalar_first=True))
 
 
 def _rate_of_angles(axes: str, angles: Floats, rates: Floats) -> Floats:
-    """Returns the angular velocity in the final axes, from the derivatives of the angles of a sequence."""
+    """The angular velocity in the final axes, from the derivatives of the angles of a sequence."""
     from scipy.spatial.transform import Rotation
 
     last = Rotation.from_euler(axes[2], angles[:, 2:])
@@ -215,13 +188,13 @@ def _rate_of_angles(axes: str, angles: Floats, rates: Floats) -> Floats:
 
 
 def _rate_of_derivative(q: Floats, q_dot: Floats) -> Floats:
-    """Returns 2 q* q' / |q|^2, the angular velocity in the final axes, from quaternions that need not be scaled."""
+    """2 q* q' / |q|^2, the angular velocity in the final axes, from quaternions that need not be scaled."""
     s, v, s_dot, v_dot = q[:, :1], q[:, 1:], q_dot[:, :1], q_dot[:, 1:]
     return np.asarray(2.0 * (s * v_dot - s_dot * v - np.cross(v, v_dot)) / dots(q, q)[:, None])
 
 
 def _spun(values: Floats, kind: str) -> tuple[Floats, Floats]:
-    """Returns attitudes and rates of a body that spins about its z axis, from right ascension and declination of it.
+    """Attitudes and rates of a body that spins about its z axis, from right ascension and declination of it.
 
     The momentum, about which the axis turns, is given by its own angles, or by the angle between both and a phase.
     """
@@ -237,34 +210,29 @@ def _spun(values: Floats, kind: str) -> tuple[Floats, Floats]:
     elif kind == "SPIN/NUTATION_MOM":
         alpha, delta = radians[:, 4], radians[:, 5]
         h = np.column_stack([np.cos(delta) * np.cos(alpha), np.cos(delta) * np.sin(alpha), np.sin(delta)])
-        w += to_space(_conjugate(q), h) * radians[:, 6:7]
+        w += to_space(inverse(q), h) * radians[:, 6:7]
     return q, w
 
 
 def _to_body(sides: _Sides, q: Floats, w: Floats | None) -> tuple[Floats, Floats | None]:
-    """Returns attitude and rate of the body from those of the final frame relative to the first."""
+    """Attitude and rate of the body from those of the final frame relative to the first."""
     if sides.ends_in_body:
         return q, w
-    return _conjugate(q), None if w is None else to_space(q, -w)
+    return inverse(q), None if w is None else to_space(q, -w)
 
 
 def _in_final_axes(message: Message, frame: Field, sides: _Sides, q: Floats, w: Floats) -> Floats:
-    """Returns a rate in the final axes, from the axes of the frame that a field names."""
+    """A rate in the final axes, from the axes of the frame that a field names."""
     name = frame.value.upper()
     if name == sides.end.upper():
         return w
     if name == sides.start.upper():
-        return to_space(_conjugate(q), w)
+        return to_space(inverse(q), w)
     raise message.bad(frame.line, f"{frame.key} is {frame.value}, which is neither {sides.start} nor {sides.end}")
 
 
-def _continuous(q: Floats) -> Floats:
-    """Returns the same attitudes with signs that do not jump from row to row."""
-    return q * np.cumprod(np.where(np.concatenate([[1.0], dots(q[1:], q[:-1])]) < 0.0, -1.0, 1.0))[:, None]
-
-
 def _scaled(message: Message, q: Floats, lines: Sequence[int]) -> Floats:
-    """Returns quaternions of unit length, if they nearly have it."""
+    """Quaternions of unit length, if they nearly have it."""
     size = lengths(q)
     bad = np.abs(size - 1.0) > UNIT_TOLERANCE
     if bad.any():
@@ -278,24 +246,11 @@ def _scaled(message: Message, q: Floats, lines: Sequence[int]) -> Floats:
 
 # --- AEM -----------------------------------------------------------------------------------------------------------
 
-_META = frozenset(
-    [
-        "OBJECT_NAME",
-        "OBJECT_ID",
-        "CENTER_NAME",
-        "REF_FRAME_A",
-        "REF_FRAME_B",
-        "TIME_SYSTEM",
-        "START_TIME",
-        "USEABLE_START_TIME",
-        "USEABLE_STOP_TIME",
-        "STOP_TIME",
-        "ATTITUDE_TYPE",
-        "EULER_ROT_SEQ",
-        "INTERPOLATION_METHOD",
-        "INTERPOLATION_DEGREE",
-    ]
-)
+_META = frozenset({
+    "OBJECT_NAME", "OBJECT_ID", "CENTER_NAME", "REF_FRAME_A", "REF_FRAME_B", "TIME_SYSTEM", "START_TIME",
+    "USEABLE_START_TIME", "USEABLE_STOP_TIME", "STOP_TIME", "ATTITUDE_TYPE", "EULER_ROT_SEQ", "INTERPOLATION_METHOD",
+    "INTERPOLATION_DEGREE",
+})  # fmt: skip
 _META_KEYS = {
     "1.0": _META | {"ATTITUDE_DIR", "QUATERNION_TYPE", "RATE_FRAME"},
     "2.0": _META | {"ANGVEL_FRAME"},
@@ -313,7 +268,7 @@ _UNITS |= dict.fromkeys([f"{x}_DOT" for x in _LAST], "1/s") | dict.fromkeys(_LAS
 
 
 def _columns(message: Message, kind: Field, scalar_first: bool, axes: str) -> tuple[str, ...]:
-    """Returns the columns of a type of attitude, by their keywords."""
+    """The columns of a type of attitude, by their keywords."""
     q = _FIRST if scalar_first else _LAST
     old = message.version == "1.0"
     angles = tuple(f"{x}_ANGLE" for x in axes) if old and message.is_xml else _ANGLES
@@ -370,7 +325,7 @@ def read_aem(path: AnyPath, *, segment: int | None = None) -> AttitudeHistory:
 
 
 def _aem_segments(message: Message) -> list[tuple[int, AttitudeHistory]]:
-    """Returns all segments, each with its line."""
+    """All segments, each with its line."""
     blocks, parts = message.blocks, list[tuple[int, AttitudeHistory]]()
     for k, block in enumerate(blocks):
         expected = "DATA" if k % 2 else "META"
@@ -422,7 +377,7 @@ def _aem_segment(message: Message, meta: Block, data: Block) -> AttitudeHistory:
     q, w = _to_body(sides, q, w)
     return AttitudeHistory(
         _seconds(epochs),
-        _continuous(q),
+        with_continuous_signs(q),
         w,
         Instant(epochs[0], system),
         sides.frames,
@@ -436,7 +391,7 @@ def _aem_segment(message: Message, meta: Block, data: Block) -> AttitudeHistory:
 
 
 def _named_frame(message: Message, found: Field, block: Block) -> Field:
-    """Returns the frame that a keyword names, as version 1.0 has it: RATE_FRAME = REF_FRAME_A."""
+    """The frame that a keyword names, as version 1.0 has it: RATE_FRAME = REF_FRAME_A."""
     if found.value in block.fields:
         return replace(found, value=block.fields[found.value].value)
     if found.value.endswith(("FRAME_A", "FRAME_B")):
@@ -448,7 +403,7 @@ def _states(
     message: Message, kind: str, columns: tuple[str, ...], values: Floats, axes: str, lines: list[int], sides: _Sides,
     frame: Field | None,
 ) -> tuple[Floats, Floats | None]:  # fmt: skip
-    """Returns quaternions of the final frame, scalar first, and rates in the final axes, from rows of a file."""
+    """Quaternions of the final frame, scalar first, and rates in the final axes, from rows of a file."""
     from scipy.spatial.transform import Rotation
 
     if kind.startswith("SPIN"):
@@ -476,7 +431,7 @@ def _states(
 
 
 def _numbers(message: Message, data: Block, columns: tuple[str, ...], system: str) -> tuple[list[int], Floats]:
-    """Returns the instants of all rows, in picoseconds, and their numbers."""
+    """The instants of all rows, in picoseconds, and their numbers."""
     if not data.rows:
         raise message.bad(data.line, f"{data.name} has no rows: the file is cut short, get the whole file")
     width = 1 + len(columns)
@@ -512,7 +467,7 @@ def _numbers(message: Message, data: Block, columns: tuple[str, ...], system: st
 
 
 def _words(message: Message, row: Row, columns: tuple[str, ...]) -> list[str]:
-    """Returns a row of an XML file as the words of a line."""
+    """A row of an XML file as the words of a line."""
     assert row.fields is not None
     words = list[str]()
     for key in ("EPOCH", *columns):
@@ -532,7 +487,7 @@ def _words(message: Message, row: Row, columns: tuple[str, ...]) -> list[str]:
 
 
 def _seconds(epochs: list[int]) -> Floats:
-    """Returns instants as seconds from the first, correctly rounded."""
+    """Instants as seconds from the first, correctly rounded."""
     first = epochs[0]
     return np.array([(now - first) / PS for now in epochs])
 
@@ -565,7 +520,7 @@ def _interpolation(message: Message, meta: Block) -> tuple[str, int] | None:
 
 
 def _joined(message: Message, parts: list[tuple[int, AttitudeHistory]]) -> AttitudeHistory:
-    """Returns one history of segments that follow each other."""
+    """One history of segments that follow each other."""
     whole = parts[0][1]
     if len(parts) == 1:
         return whole
@@ -605,7 +560,7 @@ def _joined(message: Message, parts: list[tuple[int, AttitudeHistory]]) -> Attit
     return replace(
         whole,
         t=t,
-        quaternion=_continuous(np.concatenate([part.quaternion for part in pieces])),
+        quaternion=with_continuous_signs(np.concatenate([part.quaternion for part in pieces])),
         omega=None if whole.omega is None else np.concatenate([p.omega for p in pieces if p.omega is not None]),
         segment_starts=tuple(starts),
         comments=tuple(dict.fromkeys(text for _, part in parts for text in part.comments)),
@@ -620,7 +575,7 @@ def _nearest(q: Floats, other: Floats) -> Floats:
 
 
 def _acm_segments(message: Message) -> list[tuple[int, AttitudeHistory]]:
-    """Returns the attitude blocks of a comprehensive message; its other blocks are left alone."""
+    """The attitude blocks of a comprehensive message; its other blocks are left alone."""
     metas = [block for block in message.blocks if block.name == "META"]
     if len(metas) != 1:
         line = metas[1].line if metas else 1
@@ -688,7 +643,7 @@ def _acm_segment(message: Message, meta: Block, block: Block) -> AttitudeHistory
     identity = meta.fields.get("INTERNATIONAL_DESIGNATOR") or meta.fields.get("OBJECT_DESIGNATOR")
     return AttitudeHistory(
         _seconds(epochs),
-        _continuous(q),
+        with_continuous_signs(q),
         w,
         Instant(epochs[0], system),
         sides.frames,
@@ -703,7 +658,7 @@ def _acm_segment(message: Message, meta: Block, block: Block) -> AttitudeHistory
 
 
 def _acm_inertia(message: Message, body_frame: str) -> Floats | None:
-    """Returns the inertia tensor, if there is one in the axes of this frame."""
+    """The inertia tensor, if there is one in the axes of this frame."""
     for block in message.blocks:
         frame = block.fields.get("INERTIA_REF_FRAME")
         if block.name == "PHYS" and frame is not None and frame.value.upper() == body_frame.upper():
@@ -712,7 +667,7 @@ def _acm_inertia(message: Message, body_frame: str) -> Floats | None:
 
 
 def _from_matrices(message: Message, found: Floats, lines: list[int]) -> Floats:
-    """Returns quaternions of matrices that turn components in A into components in B."""
+    """Quaternions of matrices that turn components in A into components in B."""
     from scipy.spatial.transform import Rotation
 
     defect = np.abs(found @ found.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2))
@@ -814,7 +769,7 @@ def read_apm(path: AnyPath) -> AttitudeState:
 
 
 def _apm_blocks(message: Message) -> tuple[Block, dict[str, list[Block]]]:
-    """Returns the fields of the head, and the blocks by name; in version 1.0 keywords say to which they belong."""
+    """The fields of the head, and the blocks by name; in version 1.0 keywords say to which they belong."""
     known = _APM_KEYS[message.version]
     head, blocks = Block("the file", 1, end=message.head.end or message.head.line), dict[str, list[Block]]()
     head.fields.update(message.head.fields)
@@ -869,7 +824,7 @@ def _sides_of(message: Message, block: Block, prefix: str) -> _Sides:
 
 
 def _row(message: Message, block: Block, keys: Sequence[str]) -> Floats:
-    """Returns the numbers of some fields as one row."""
+    """The numbers of some fields as one row."""
     return np.array([[message.number(message.need(block, key), _UNITS.get(key, "deg")) for key in keys]])
 
 
@@ -884,7 +839,7 @@ def _quat_part(message: Message, block: Block) -> _Part:
 
 
 def _euler_part(message: Message, block: Block, quat: _Part | None) -> _Part:
-    """Returns attitude and rate from angles and their derivatives; without angles those of the quaternion are taken."""
+    """Attitude and rate from angles and their derivatives; without angles those of the quaternion are taken."""
     from scipy.spatial.transform import Rotation
 
     sides = _sides_of(message, block, "EULER")
@@ -905,7 +860,7 @@ def _euler_part(message: Message, block: Block, quat: _Part | None) -> _Part:
         angles, q = np.radians(_row(message, block, angle_keys)), None
         q = _from_angles(axes, angles)
     elif quat is not None and quat.q is not None and quat.frames == sides.frames:
-        turned = quat.q if sides.ends_in_body else _conjugate(quat.q)
+        turned = quat.q if sides.ends_in_body else inverse(quat.q)
         angles, q = Rotation.from_quat(turned, scalar_first=True).as_euler(cast(Any, axes)), None
     else:
         raise message.bad(
@@ -934,7 +889,7 @@ def _angvel_part(message: Message, block: Block, attitude: _Part) -> _Part:
     sides = _sides_of(message, block, "")
     frame = message.need(block, "ANGVEL_FRAME")
     assert attitude.q is not None
-    turned = attitude.q if sides.ends_in_body else _conjugate(attitude.q)
+    turned = attitude.q if sides.ends_in_body else inverse(attitude.q)
     w = _in_final_axes(message, frame, sides, turned, np.radians(_row(message, block, _ANGVEL)))
     return _Part(sides.frames, block.line, None, _to_body(sides, turned, w)[1])
 

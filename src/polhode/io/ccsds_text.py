@@ -18,7 +18,6 @@ from polhode.io.netcdf import BadFile
 
 KINDS = ("AEM", "APM", "ACM")
 """The attitude messages: ephemeris, parameters, comprehensive."""
-
 VERSIONS = ("1.0", "2.0")
 
 
@@ -68,11 +67,11 @@ class Message:
     """Fields of maneuvers outside of blocks, which may be repeated."""
 
     def bad(self, line: int, what: str) -> BadFile:
-        """Returns an error that names the file and the line."""
+        """An error that names the file and the line."""
         return BadFile(f"{self.path}, line {line}: {what}")
 
     def need(self, block: Block, key: str, what: str = "") -> Field:
-        """Returns a field that must be there."""
+        """A field that must be there."""
         if key not in block.fields:
             raise self.bad(
                 block.end or block.line, f"{key} is missing in {block.name}{what}: add it, or ask for the whole file"
@@ -80,7 +79,7 @@ class Message:
         return block.fields[key]
 
     def number(self, found: Field, unit: str) -> float:
-        """Returns the number of a field, whose unit must be the one of the standard if it is named."""
+        """The number of a field, whose unit must be the one of the standard if it is named."""
         if found.unit and found.unit.replace(" ", "").lower() != unit.lower():
             raise self.bad(found.line, f"{found.key} is in {found.unit!r}: the standard has it in {unit}, convert it")
         value = as_number(found.value)
@@ -100,7 +99,7 @@ class Message:
 
 
 def as_number(text: str) -> float | None:
-    """Returns a finite number, or None."""
+    """A finite number, or None."""
     try:
         value = float(text)
     except ValueError:
@@ -128,8 +127,6 @@ def read(path: AnyPath) -> Message:
 # --- KVN -----------------------------------------------------------------------------------------------------------
 
 _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)\s*=\s*(.*?)\s*(?:\[([^\[\]]*)\])?")
-
-_MAY_REPEAT = ("MAN_", "COMMENT")
 
 
 def _read_kvn(path: str, text: str) -> Message:
@@ -223,7 +220,6 @@ BLOCK_OF = {
     "maneuverParameters": "MAN",
 }
 """The names that XML elements have as blocks of KVN."""
-
 DEEPEST = 32
 """Elements of messages are not within more others than this."""
 
@@ -293,7 +289,7 @@ def _fill(message: Message, block: Block, node: _Node) -> None:
 
 
 def _parsed(message: Message, raw: bytes) -> _Node:
-    """Returns the tree of elements, with the line of each."""
+    """The tree of elements, with the line of each."""
     parser = expat.ParserCreate()
     top = _Node("", {}, 1)
     stack = [top]

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 METHODS = ("LAGRANGE", "LINEAR")
 """The interpolations that a file can ask for."""
-
 FEW_DIGITS, MANY_DIGITS = 9, 12
 """Digits of a second in a file: nanoseconds, unless a time needs more."""
 
@@ -38,78 +37,49 @@ class Written:
     """The largest error that was found between rows, in rad."""
 
 
-def write_aem(
-    solution: Solution, path: AnyPath, *, object_name: str, object_id: str, epoch: Any, time_system: str | None,
-    frames: tuple[str, str], tolerance: float | None, interpolation: str, originator: str, overwrite: bool,
+def write_history(
+    kind: str, solution: Solution, path: AnyPath, *, object_name: str, object_id: str, epoch: Any,
+    time_system: str | None, frames: tuple[str, str], tolerance: float | None, interpolation: str, originator: str,
+    overwrite: bool,
 ) -> Written:  # fmt: skip
-    """Writes an AEM; see `Solution.to_aem`."""
+    """Writes an AEM, or an ACM: with times in seconds from the epoch, and the inertia tensor; see `Solution.to_aem`."""
     start = epoch_of(solution, epoch, time_system)
     space, body = _checked_frames(frames)
     name, identity = _text("object_name", object_name), _text("object_id", object_id)
-    head = _head("AEM", originator)
+    head = _head(kind, originator)
     method, segments = _chosen(solution, tolerance, interpolation)
+    between = {"REF_FRAME_A": space, "REF_FRAME_B": body}
     with whole_file(path, overwrite=overwrite) as file:
         file.write(head.encode())
+        if kind == "ACM":
+            about = {"OBJECT_NAME": name, "INTERNATIONAL_DESIGNATOR": identity}
+            file.write(_block("META", about | {"TIME_SYSTEM": start.system, "EPOCH_TZERO": start.text()}).encode())
         for segment in segments:
-            digits = FEW_DIGITS if all(t % 1000 == 0 for t in segment.picoseconds) else MANY_DIGITS
-            times = [written(start.picoseconds + t, start.system, digits) for t in segment.picoseconds]
-            meta = {
-                "OBJECT_NAME": name,
-                "OBJECT_ID": identity,
-                "REF_FRAME_A": space,
-                "REF_FRAME_B": body,
-                "TIME_SYSTEM": start.system,
-                "START_TIME": times[0],
-                "STOP_TIME": times[-1],
-                "ATTITUDE_TYPE": "QUATERNION/ANGVEL",
-                "ANGVEL_FRAME": body,
-                "INTERPOLATION_METHOD": method,
-                "INTERPOLATION_DEGREE": str(segment.degree),
-            }
-            lines = ["META_START", *_comments(solution, segment, method, tolerance)]
-            lines += [f"{key:20} = {value}" for key, value in meta.items()]
-            lines += ["META_STOP", "", "DATA_START"]
+            comments = _comments(solution, segment, method, tolerance)
+            if kind == "ACM":
+                times, last = [_decimal(t) for t in segment.picoseconds], "ATT_STOP"
+                states = {"NUMBER_STATES": "7", "ATT_TYPE": "QUATERNION", "RATE_TYPE": "ANGVEL"}
+                lines = ["ATT_START", *comments, *_fields(between | states)]
+            else:
+                digits = FEW_DIGITS if all(t % 1000 == 0 for t in segment.picoseconds) else MANY_DIGITS
+                times = [written(start.picoseconds + t, start.system, digits) for t in segment.picoseconds]
+                meta = {
+                    "OBJECT_NAME": name, "OBJECT_ID": identity, **between, "TIME_SYSTEM": start.system,
+                    "START_TIME": times[0], "STOP_TIME": times[-1], "ATTITUDE_TYPE": "QUATERNION/ANGVEL",
+                    "ANGVEL_FRAME": body, "INTERPOLATION_METHOD": method, "INTERPOLATION_DEGREE": str(segment.degree),
+                }  # fmt: skip
+                lines = ["META_START", *comments, *_fields(meta, 20), "META_STOP", "", "DATA_START"]
+                last = "DATA_STOP"
             file.write("\n".join([*lines, ""]).encode())
             _write_rows(file, times, segment)
-            file.write(b"DATA_STOP\n\n")
-    return _written(segments)
-
-
-def write_acm(
-    solution: Solution, path: AnyPath, *, object_name: str, object_id: str, epoch: Any, time_system: str | None,
-    frames: tuple[str, str], tolerance: float | None, interpolation: str, originator: str, overwrite: bool,
-) -> Written:  # fmt: skip
-    """Writes an ACM: the attitudes, with times in seconds from the epoch, and the inertia tensor."""
-    start = epoch_of(solution, epoch, time_system)
-    space, body = _checked_frames(frames)
-    meta = {
-        "OBJECT_NAME": _text("object_name", object_name),
-        "INTERNATIONAL_DESIGNATOR": _text("object_id", object_id),
-        "TIME_SYSTEM": start.system,
-        "EPOCH_TZERO": start.text(),
-    }
-    head = _head("ACM", originator)
-    method, segments = _chosen(solution, tolerance, interpolation)
-    about = {
-        "REF_FRAME_A": space,
-        "REF_FRAME_B": body,
-        "NUMBER_STATES": "7",
-        "ATT_TYPE": "QUATERNION",
-        "RATE_TYPE": "ANGVEL",
-    }
-    with whole_file(path, overwrite=overwrite) as file:
-        file.write((head + _block("META", meta)).encode())
-        for segment in segments:
-            lines = ["ATT_START", *_comments(solution, segment, method, tolerance), *_fields(about)]
-            file.write("\n".join([*lines, ""]).encode())
-            _write_rows(file, [_decimal(t) for t in segment.picoseconds], segment)
-            file.write(b"ATT_STOP\n\n")
-        file.write(_block("PHYS", _inertia(solution, body)).encode())
+            file.write(f"{last}\n\n".encode())
+        if kind == "ACM":
+            file.write(_block("PHYS", _inertia(solution, body)).encode())
     return _written(segments)
 
 
 def _chosen(solution: Solution, tolerance: float | None, interpolation: str) -> tuple[str, list[Segment]]:
-    """Returns the interpolation, and the rows that it needs, in segments."""
+    """The interpolation, and the rows that it needs, in segments."""
     method = _check.choice("interpolation", interpolation, METHODS)
     check_finite(solution)
     if tolerance is None:
@@ -140,14 +110,14 @@ def _written(segments: list[Segment]) -> Written:
 
 
 def _decimal(picoseconds: int) -> str:
-    """Returns a time in seconds with all its digits."""
+    """A time in seconds with all its digits."""
     whole, fraction = divmod(abs(picoseconds), PS)
     tail = f"{fraction:012}".rstrip("0")
     return f"{'-' if picoseconds < 0 else ''}{whole}.{tail or '0'}"
 
 
-def _fields(fields: dict[str, Any]) -> list[str]:
-    return [f"{key:24} = {value}" for key, value in fields.items()]
+def _fields(fields: dict[str, Any], width: int = 24) -> list[str]:
+    return [f"{key:{width}} = {value}" for key, value in fields.items()]
 
 
 def _block(name: str, fields: dict[str, Any]) -> str:
@@ -155,7 +125,7 @@ def _block(name: str, fields: dict[str, Any]) -> str:
 
 
 def _inertia(solution: Solution, body: str) -> dict[str, str]:
-    """Returns the inertia tensor by its keywords."""
+    """The inertia tensor by its keywords."""
     places = {"IXX": (0, 0), "IYY": (1, 1), "IZZ": (2, 2), "IXY": (0, 1), "IXZ": (0, 2), "IYZ": (1, 2)}
     tensor = solution.body.tensor
     values = {key: f"{float(tensor[place])!r} [kg*m**2]" for key, place in places.items()}
@@ -192,16 +162,16 @@ def write_apm(
         "INERTIA": _inertia(solution, body),
     }
     meta = {"OBJECT_NAME": name, "OBJECT_ID": identity, "TIME_SYSTEM": start.system, "EPOCH": now.text(digits)}
-    lines = [f"{key:20} = {value}" for key, value in meta.items()]
+    lines = _fields(meta, 20)
     lines.insert(3, "")
     for title, fields in blocks.items():
-        lines += ["", f"{title}_START", *(f"{key:20} = {value}" for key, value in fields.items()), f"{title}_STOP"]
+        lines += ["", f"{title}_START", *_fields(fields, 20), f"{title}_STOP"]
     with whole_file(path, overwrite=overwrite) as file:
         file.write((head + "\n".join([*lines, ""])).encode())
 
 
 def epoch_of(solution: Solution, epoch: Any, time_system: str | None) -> Instant:
-    """Returns the instant of t = 0: as given, or as stored with the solution."""
+    """The instant of t = 0: as given, or as stored with the solution."""
     if epoch is None:
         stored = solution.epoch
         if stored is None:

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 NAME = "checksum"
 """The attribute that holds the checksum."""
-
 NONE = "none"
 """The value of that attribute by which a person who has changed a file says that it is to be believed without."""
-
 _ADDED_BY_XARRAY = frozenset({"_FillValue", "missing_value", "_Encoding", "coordinates", NAME})
 
 BLOCK_NUMBERS = 1 << 18
@@ -42,12 +40,12 @@ class Checksum:
         self._parts.append(_digest(b"variable", *head, _values(data)))
 
     def text(self) -> str:
-        """Returns the checksum of all that was added."""
+        """The checksum of all that was added."""
         return f"sha256 {hashlib.sha256(b''.join(sorted(self._parts))).hexdigest()}"
 
 
 def _listed(attributes: Mapping[str, Any]) -> list[bytes]:
-    """Returns the attributes that count, each as one piece, in the order of their names."""
+    """The attributes that count, each as one piece, in the order of their names."""
     found = []
     for name in sorted(attributes.keys() - _ADDED_BY_XARRAY):
         value = attributes[name]
@@ -62,7 +60,7 @@ def _listed(attributes: Mapping[str, Any]) -> list[bytes]:
 
 
 def _values(data: NDArray[Any]) -> bytes:
-    """Returns a digest of all numbers or texts."""
+    """A digest of all numbers or texts."""
     whole = hashlib.sha256()
     if data.dtype.kind == "U":
         for text in data.reshape(-1).tolist():
@@ -82,7 +80,7 @@ def _values(data: NDArray[Any]) -> bytes:
 
 
 def _digest(*pieces: bytes) -> bytes:
-    """Returns a digest of the pieces that depends on where one ends and the next begins."""
+    """A digest of the pieces that depends on where one ends and the next begins."""
     whole = hashlib.sha256()
     for piece in pieces:
         whole.update(len(piece).to_bytes(8, "little") + piece)

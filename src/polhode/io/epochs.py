@@ -17,25 +17,20 @@ from typing import Any
 
 SYSTEMS = ("UTC", "TAI", "TT", "TDB", "GPS")
 """The time systems that are known."""
-
 PS = 10**12
 """Picoseconds in a second."""
-
 _LEAP_DAYS = (
     "1972-01-01 1972-07-01 1973-01-01 1974-01-01 1975-01-01 1976-01-01 1977-01-01 1978-01-01 1979-01-01 1980-01-01 "
     "1981-07-01 1982-07-01 1983-07-01 1985-07-01 1988-01-01 1990-01-01 1991-01-01 1992-07-01 1993-07-01 1994-07-01 "
     "1996-01-01 1997-07-01 1999-01-01 2006-01-01 2009-01-01 2012-07-01 2015-07-01 2017-01-01"
 )
 """Days from which on TAI - UTC was one second more; 10 s on the first (IERS, Bulletin C; no more until 2026)."""
-
 _ORIGIN = date(2000, 1, 1).toordinal()
 _LEAPS = tuple(date.fromisoformat(day).toordinal() - _ORIGIN for day in _LEAP_DAYS.split())
 _AT_ORIGIN = 32
 """TAI - UTC on 2000-01-01, in s."""
-
 _LEAP_STARTS = tuple(86_400 * day + 9 + k - _AT_ORIGIN for k, day in enumerate(_LEAPS))
 """When leap seconds begin, in seconds of UTC with leap seconds."""
-
 _TEXT = re.compile(r"(\d{4})-(?:(\d{2})-(\d{2})|(\d{3}))T(\d{2}):(\d{2}):(\d{2})(?:\.(\d*))?Z?")
 
 
@@ -48,12 +43,12 @@ class Instant:
 
     @classmethod
     def read(cls, text: str, system: str) -> Instant:
-        """Returns the instant of a text: 2026-01-31T12:00:00.25, or 2026-031T12:00:00.25 by the day of the year."""
+        """The instant of a text: 2026-01-31T12:00:00.25, or 2026-031T12:00:00.25 by the day of the year."""
         return cls(count(text, system), system)
 
     @classmethod
     def given(cls, epoch: Any, system: str) -> Instant:
-        """Returns what a user means: a text, an instant in any system, or a Time of astropy."""
+        """What a user means: a text, an instant in any system, or a Time of astropy."""
         system = checked_system(system)
         if isinstance(epoch, Instant):
             return epoch.to(system)
@@ -73,19 +68,19 @@ class Instant:
         return self.text()
 
     def text(self, digits: int | None = None) -> str:
-        """Returns the ISO text, with as many digits as it has, or as are wanted."""
+        """The ISO text, with as many digits as it has, or as are wanted."""
         return written(self.picoseconds, self.system, digits)
 
     def shifted(self, seconds: float) -> Instant:
-        """Returns the instant that is this many seconds later, to the picosecond."""
+        """The instant that is this many seconds later, to the picosecond."""
         return Instant(self.picoseconds + picoseconds(seconds), self.system)
 
     def __sub__(self, other: Instant) -> float:
-        """Returns the seconds from another instant to this one, in the system of this one."""
+        """The seconds from another instant to this one, in the system of this one."""
         return (self.picoseconds - other.to(self.system).picoseconds) / PS
 
     def to(self, system: str) -> Instant:
-        """Returns the same instant in another time system; between TDB and the others to 0.04 ms."""
+        """The same instant in another time system; between TDB and the others to 0.04 ms."""
         system = checked_system(system)
         if system == self.system:
             return self
@@ -97,7 +92,7 @@ class Instant:
 
 
 def _beyond_tai(system: str, at: int) -> int:
-    """Returns by how much the count of a system is ahead of that of TAI, in picoseconds."""
+    """By how much the count of a system is ahead of that of TAI, in picoseconds."""
     if system == "TDB":
         # TDB - TT by its one large term, as the kernels of SPICE have it: eccentricity and mean anomaly of the Earth.
         since_2000 = at / PS - 43_200.0
@@ -107,20 +102,20 @@ def _beyond_tai(system: str, at: int) -> int:
 
 
 def checked_system(name: Any) -> str:
-    """Returns the name of a time system in capital letters, if it is known."""
+    """The name of a time system in capital letters, if it is known."""
     if not isinstance(name, str) or name.upper() not in SYSTEMS:
         raise ValueError(f"the time system {name!r} is not known: use one of {', '.join(SYSTEMS)}")
     return name.upper()
 
 
 def picoseconds(seconds: float) -> int:
-    """Returns a time in seconds as a whole number of picoseconds."""
+    """A time in seconds as a whole number of picoseconds."""
     numerator, denominator = float(seconds).as_integer_ratio()
     return (2 * numerator * PS + denominator) // (2 * denominator)
 
 
 def count(text: str, system: str) -> int:
-    """Returns the picoseconds from 2000-01-01T00:00:00 to the instant of a text, leap seconds included."""
+    """The picoseconds from 2000-01-01T00:00:00 to the instant of a text, leap seconds included."""
     found = _TEXT.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a time such as 2026-01-31T12:00:00.25 or 2026-031T12:00:00.25")
@@ -171,7 +166,7 @@ def counts(texts: Sequence[str], system: str) -> Iterator[int]:
 
 
 def _leaps_before(days: int, text: str) -> int:
-    """Returns the leap seconds between 2000 and a day of UTC."""
+    """The leap seconds between 2000 and a day of UTC."""
     known = bisect_right(_LEAPS, days)
     if known == 0:
         raise ValueError(f"{text!r} is before 1972, when UTC had no whole leap seconds: give the time in TAI or TT")
@@ -179,7 +174,7 @@ def _leaps_before(days: int, text: str) -> int:
 
 
 def written(picoseconds: int, system: str, digits: int | None = None) -> str:
-    """Returns an instant as an ISO text; a leap second is second 60."""
+    """An instant as an ISO text; a leap second is second 60."""
     if digits is not None:
         unit = 10 ** (12 - digits)
         picoseconds = (2 * picoseconds + unit) // (2 * unit) * unit

@@ -25,14 +25,10 @@ AnyPath = str | os.PathLike[str]
 
 MOST_TRIANGLES = 200_000
 """The triangles of a mesh, at most: they take 5 MB in a page, and a phone still turns them."""
-
 MOST_BYTES = 2**28
 """The size of a file, at most: a text of this many triangles is smaller."""
-
 STL_HEADER, STL_TRIANGLE = 84, 50
 """The bytes of a binary STL file before the triangles, with their number at the end, and of each triangle."""
-
-
 FARTHEST = 1e100
 """Coordinates are smaller, and extents are larger than one over this, so that a volume is a number."""
 
@@ -51,7 +47,7 @@ class Mesh:
     """The numbers of the three corners of each triangle, (triangles, 3)."""
 
     def about(self, centre: Any = "volume") -> Mesh:
-        """Returns the mesh with the centre of mass as its origin, and as large as fits into a cube from -1 to 1.
+        """The mesh with the centre of mass as its origin, and as large as fits into a cube from -1 to 1.
 
         The centre is "volume", that of a uniform solid with this surface; "origin", that of the file; or a point.
         """
@@ -64,7 +60,7 @@ class Mesh:
         return Mesh(moved / float(np.abs(moved).max()), self.triangles)
 
     def _centre_of_volume(self) -> Floats:
-        """Returns the centre of the enclosed volume; of a surface that encloses none, that of the surface."""
+        """The centre of the enclosed volume; of a surface that encloses none, that of the surface."""
         middle = self.positions.mean(axis=0)
         a, b, c = np.moveaxis(self.positions[self.triangles] - middle, 1, 0)
         normal = np.cross(b - a, c - a)
@@ -88,7 +84,7 @@ class Mesh:
         return bool(np.array_equal(np.sort(key), np.sort(back)))
 
     def data(self) -> dict[str, str]:
-        """Returns the mesh as the page takes it."""
+        """The mesh as the page takes it."""
         coded = (self.positions.astype("<f4"), self.triangles.astype("<u4"))
         texts = (base64.b64encode(np.ascontiguousarray(x).tobytes()).decode("ascii") for x in coded)
         return dict(zip(("positions", "indices"), texts, strict=True))
@@ -137,7 +133,7 @@ def _checked(path: str, positions: Floats, triangles: NDArray[np.int64]) -> Mesh
 
 
 def _binary_stl(path: str, raw: bytes) -> Floats | None:
-    """Returns the corners of a binary file, (triangles, 3, 3); None: it is a text."""
+    """The corners of a binary file, (triangles, 3, 3); None: it is a text."""
     if len(raw) >= STL_HEADER:
         (count,) = struct.unpack("<I", raw[80:84])
         if len(raw) == STL_HEADER + STL_TRIANGLE * count:
@@ -157,7 +153,7 @@ def _binary_stl(path: str, raw: bytes) -> Floats | None:
 
 
 def _text_stl(path: str, raw: bytes) -> Floats:
-    """Returns the corners of a text file, (triangles, 3, 3)."""
+    """The corners of a text file, (triangles, 3, 3)."""
     corners: list[list[float]] = []
     for number, words in _lines(raw):
         if words[0] == "vertex":
@@ -170,7 +166,7 @@ def _text_stl(path: str, raw: bytes) -> Floats:
 
 
 def _obj(path: str, raw: bytes) -> tuple[Floats, NDArray[np.int64]]:
-    """Returns corners and triangles of an OBJ file; faces of more corners become triangles."""
+    """Corners and triangles of an OBJ file; faces of more corners become triangles."""
     corners: list[list[float]] = []
     triangles: list[tuple[int, int, int]] = []
     for number, words in _lines(raw):
@@ -205,7 +201,7 @@ def _point(path: str, number: int, words: list[str]) -> list[float]:
 
 
 def _corner(path: str, number: int, word: str, known: int) -> int:
-    """Returns the number of a corner from 0 on; negative ones count back from the last, words are v/vt/vn."""
+    """The number of a corner from 0 on; negative ones count back from the last, words are v/vt/vn."""
     try:
         k = int(word.split("/", 1)[0])
     except ValueError:

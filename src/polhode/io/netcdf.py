@@ -28,10 +28,8 @@ Attributes = Mapping[str, Attribute]
 
 LARGEST_BYTES = 2**32 - 4
 """The most bytes in one array: the format counts them in 32 bits."""
-
 BLOCK_ROWS = 1 << 16
 """Rows converted at once, so that copies stay small."""
-
 _MAGIC = b"CDF\x02"
 _DIMENSIONS, _VARIABLES, _ATTRIBUTES, _ABSENT = 10, 11, 12, 0
 _TYPES = {
@@ -100,10 +98,7 @@ def write(path: AnyPath, variables: Mapping[str, Variable], attributes: Attribut
 
 
 def read(path: AnyPath, names: Collection[str] | None = None) -> Contents:
-    """Reads the attributes and the arrays of a file, all or the named ones. Strings come back as arrays of `str`.
-
-    A file with a checksum is compared with it, the arrays that are not named as well.
-    """
+    """Reads attributes and arrays, all or the named ones, text as `str`, and compares all with the checksum."""
     with open(path, "rb") as file:
         return _Reader(file, os.fspath(path), names).contents()
 
@@ -112,7 +107,7 @@ def read(path: AnyPath, names: Collection[str] | None = None) -> Contents:
 
 
 def _storable(name: str, v: Variable) -> Variable:
-    """Returns the variable as the format stores it: strings become a table of characters."""
+    """The variable as the format stores it: strings become a table of characters."""
     data, dimensions, attributes = np.asarray(v.data), v.dimensions, dict(v.attributes)
     if data.dtype.kind == "U":
         coded = np.char.encode(data, "utf-8")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode._arrays import Floats, dots, lengths
+from polhode._arrays import Floats, lengths, with_continuous_signs
 from polhode.io.epochs import PS, picoseconds
 
 if TYPE_CHECKING:
@@ -29,25 +29,18 @@ if TYPE_CHECKING:
 
 DEGREE = 7
 """The degree of Lagrange interpolation, where a segment has nodes enough."""
-
 MEASURED_MARGIN = 1.25
 """Errors that are measured at some places are taken for this much more between them."""
-
 LEAST_TOLERANCE = 1e-12
 """Below this the rounding of quaternions counts."""
-
 MOST_NODES = 20_000_000
 """A file with more rows would have several gigabytes."""
-
 NEAR_ENDS = 3
 """Intervals at each end in which Lagrange interpolation has no nodes on one side, and is checked more closely."""
-
 REACH = (DEGREE + 1) // 2
 """The intervals on each side of a bend in which Lagrange interpolation feels it."""
-
 SEGMENT_ROWS = 20
 """The rows that a new segment costs: its head, and the nodes that it needs for its degree."""
-
 _TRIES = 30
 
 
@@ -82,10 +75,7 @@ class _Trial:
 
 
 def choose(solution: Solution, tolerance: float, linear: bool, *, chords: bool = True) -> list[Segment]:
-    """Returns segments whose nodes are as few as give this tolerance, in rad, by `Solution.at`.
-
-    With `chords` a linear interpolation may also be that of the components of quaternions.
-    """
+    """Segments with the fewest nodes for a tolerance, in rad; `chords`: linear may mean quaternion components."""
     if not LEAST_TOLERANCE <= tolerance <= 1.0:
         raise ValueError(f"tolerance must be an angle between {LEAST_TOLERANCE:g} and 1 rad, not {tolerance:g}")
     fastest = max(float(lengths(solution.omega).max(initial=0.0)), float(np.linalg.norm(solution.problem.omega_start)))
@@ -124,7 +114,7 @@ def _trials(solution: Solution, tolerance: float, fastest: float, linear: bool) 
 
 
 def _parts(trial: _Trial, tolerance: float, fastest: float, linear: bool) -> list[_Trial]:
-    """Returns the trial, divided where it is to be, with a first guess of the nodes of each part."""
+    """The trial, divided where it is to be, with a first guess of the nodes of each part."""
     turn = 0.5 if linear else 2.0 * tolerance ** (1 / (DEGREE + 1))  # the angle from node to node
     parts = []
     for start, end in pairwise([trial.start, *trial.cuts, trial.end]):
@@ -137,7 +127,7 @@ def _parts(trial: _Trial, tolerance: float, fastest: float, linear: bool) -> lis
 
 
 def _spread(start: int, end: int, count: int) -> list[int]:
-    """Returns times at equal distances, each of them a short decimal number if the distance allows it."""
+    """Times at equal distances, each of them a short decimal number if the distance allows it."""
     unit = 1000 if (end - start) // (count - 1) >= 1_000_000 and start % 1000 == end % 1000 == 0 else 1
     whole = end - start
     if whole // (count - 1) < 1:
@@ -176,7 +166,7 @@ def _try(solution: Solution, trials: list[_Trial], tolerance: float, linear: boo
 
 
 def _by_interval(t: Floats, at: Floats, values: Floats) -> Floats:
-    """Returns the largest value in each interval between nodes; each of them has a place at least."""
+    """The largest value in each interval between nodes; each of them has a place at least."""
     return np.asarray(np.maximum.reduceat(values, np.searchsorted(at, t[:-1])))
 
 
@@ -214,14 +204,14 @@ def _judge(
 
 
 def _cuts(trial: _Trial, fails: NDArray[np.bool_], holder: NDArray[np.int64], reach: int) -> list[int]:
-    """Returns the breakpoints that are felt in intervals where the error is too large."""
+    """The breakpoints that are felt in intervals where the error is too large."""
     before = np.concatenate([[0], np.cumsum(fails)])
     low, high = np.maximum(holder - reach, 0), np.minimum(holder + reach + 1, fails.size)
     return [trial.inner[k] for k in np.flatnonzero(before[high] > before[low])]
 
 
 def _between(t: Floats, bends: Floats, linear: bool) -> Floats:
-    """Returns the places where an interpolation is checked: between nodes, and between nodes and bends."""
+    """The places where an interpolation is checked: between nodes, and between nodes and bends."""
     whole = np.union1d(t, bends)
     middle = (whole[:-1] + whole[1:]) / 2
     if bends.size:
@@ -237,7 +227,7 @@ def _between(t: Floats, bends: Floats, linear: bool) -> Floats:
 
 
 def errors(t: Floats, q: Floats, at: Floats, truth: Floats, degree: int, linear: bool) -> Floats:
-    """Returns the angles between interpolated and true attitudes, in rad."""
+    """The angles between interpolated and true attitudes, in rad."""
     out = np.empty(at.size)
     for k in range(0, at.size, 1 << 15):
         here = slice(k, k + (1 << 15))
@@ -249,7 +239,7 @@ def errors(t: Floats, q: Floats, at: Floats, truth: Floats, degree: int, linear:
 
 
 def lagrange(t: Floats, q: Floats, at: Floats, degree: int) -> Floats:
-    """Returns unit quaternions, interpolated by polynomials through the nearest degree + 1 nodes."""
+    """Unit quaternions, interpolated by polynomials through the nearest degree + 1 nodes."""
     interval = np.clip(np.searchsorted(t, at, side="right") - 1, 0, t.size - 2)
     first = np.clip(interval - degree // 2, 0, t.size - 1 - degree)
     window = first[:, None] + np.arange(degree + 1)
@@ -264,7 +254,7 @@ def lagrange(t: Floats, q: Floats, at: Floats, degree: int) -> Floats:
 
 
 def slerp(t: Floats, q: Floats, at: Floats) -> Floats:
-    """Returns unit quaternions along the arcs between nodes."""
+    """Unit quaternions along the arcs between nodes."""
     k = np.clip(np.searchsorted(t, at, side="right") - 1, 0, t.size - 2)
     u = ((at - t[k]) / (t[k + 1] - t[k]))[:, None]
     a, b = q[k], q[k + 1]
@@ -275,13 +265,8 @@ def slerp(t: Floats, q: Floats, at: Floats) -> Floats:
     return np.asarray(found / lengths(found)[:, None])
 
 
-def arc_bound(t: Floats, w: Floats, w_between: Floats) -> float:
-    """Returns the bound of the error along arcs between nodes, from the rates there and at the midpoints."""
-    return float(arc_bounds(t, w, (t[:-1] + t[1:]) / 2, w_between).max())
-
-
 def arc_bounds(t: Floats, w: Floats, at: Floats, w_between: Floats) -> Floats:
-    """Returns the bound of the error along arcs, h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), of each interval.
+    """The bound of the error along arcs, h^2/8 max|dw/dt| (1 + (|w| h)^2 / 30), of each interval.
 
     Between nodes there are rates at bends, if there are any, and in the middle of what nodes and bends divide. dw/dt is
     its mean in both halves of that, and the change between them.
@@ -300,16 +285,11 @@ def arc_bounds(t: Floats, w: Floats, at: Floats, w_between: Floats) -> Floats:
 
 
 def _pace(angle: float) -> float:
-    """Returns how far apart arc and scaled chord can be between attitudes at an angle, in rad."""
+    """How far apart arc and scaled chord can be between attitudes at an angle, in rad."""
     half = min(angle / 2, math.pi / 2)
     u = np.linspace(0.0, 1.0, 129)
     along = np.arctan2(u * math.sin(half), 1 - u + u * math.cos(half))
     return 2.01 * float(np.abs(along - u * half).max())
-
-
-def with_continuous_signs(q: Floats) -> Floats:
-    """Returns the same attitudes with signs that do not jump."""
-    return q * np.cumprod(np.where(np.concatenate([[1.0], dots(q[1:], q[:-1])]) < 0.0, -1.0, 1.0))[:, None]
 
 
 def _with_continuous_signs(segments: list[Segment]) -> list[Segment]:
@@ -320,7 +300,7 @@ def _with_continuous_signs(segments: list[Segment]) -> list[Segment]:
 
 
 def rows(solution: Solution, linear: bool) -> list[Segment]:
-    """Returns segments whose nodes are the rows of the solution; their error is measured if `Solution.at` works."""
+    """Segments whose nodes are the rows of the solution; their error is measured if `Solution.at` works."""
     order = np.argsort(solution.t, kind="stable")
     t, q, w = solution.t[order], solution.quaternion[order], solution.omega[order]
     if t.size == 0:

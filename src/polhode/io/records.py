@@ -55,7 +55,7 @@ class TorqueFromFile(Torque):
         return f"<torque {describe_torque(self)} from a file, without its function>"
 
     def parameters(self, body: Body) -> Sequence[float]:
-        """Returns the numbers that the function reads from p."""
+        """The numbers that the function reads from p."""
         return self.values
 
     @property
@@ -75,7 +75,7 @@ class TorqueFromFile(Torque):
 
 
 def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
-    """Returns what can be kept of a torque without its functions."""
+    """What can be kept of a torque without its functions."""
     numbers = {
         "parameters": [recorded(float(x)) for x in torque.kept_parameters(body)],
         "depends": torque.depends.value,
@@ -89,10 +89,7 @@ def _numbers(torque: Torque, body: Body) -> dict[str, Any]:
 
 
 def torque_record(torque: Torque, body: Body) -> str:
-    """Returns a torque as JSON: the fields of a model or the parts of a sum, and what all torques have.
-
-    The latter is what can be kept without their functions.
-    """
+    """A torque as JSON: fields of a model, or parts of a sum, and what can be kept of any without functions."""
     record = _numbers(torque, body)
     if isinstance(torque, SumTorque):
         terms = [
@@ -113,14 +110,14 @@ def torque_record(torque: Torque, body: Body) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Returns an orbit, a field or an array, as they may be among the fields of a model, for JSON."""
+    """An orbit, a field or an array, as they may be among the fields of a model, for JSON."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     return value.tolist()
 
 
 def read_torque(name: str, record: str) -> Torque:
-    """Returns the torque of such a record: the model itself if there is one, a sum of models, else a stand-in."""
+    """The torque of such a record: the model itself if there is one, a sum of models, else a stand-in."""
     kept = json.loads(record)
     terms = tuple(map(_term, kept.get("terms", ())))
     if terms and not any(isinstance(term.torque, TorqueFromFile) for term in terms):
@@ -141,12 +138,12 @@ def read_torque(name: str, record: str) -> Torque:
 
 
 def _ends(window: tuple[float, float] | None) -> list[float | None] | None:
-    """Returns the ends of a window for JSON, which has no infinite numbers."""
+    """The ends of a window for JSON, which has no infinite numbers."""
     return None if window is None else [t if math.isfinite(t) else None for t in window]
 
 
 def _term(kept: dict[str, Any]) -> Term:
-    """Returns a term of a sum; its torque may be a stand-in."""
+    """A term of a sum; its torque may be a stand-in."""
     window = kept["window"]
     if window is not None:
         start, end = window
@@ -156,7 +153,7 @@ def _term(kept: dict[str, Any]) -> Term:
 
 
 def _tuples(value: Any) -> Any:
-    """Returns lists as tuples: JSON has only lists, and frozen fields are tuples."""
+    """Lists as tuples: JSON has only lists, and frozen fields are tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
@@ -170,7 +167,7 @@ def is_same_torque(old: Torque, new: Torque, body: Body) -> bool:
 
 
 def describe_torque(torque: Torque) -> str:
-    """Returns the name and the numbers of a torque, for people to read."""
+    """The name and the numbers of a torque, for people to read."""
     if isinstance(torque, CustomTorque | TorqueFromFile):
         more = ["numbers of the body"] if isinstance(torque, CustomTorque) and torque.reads_body else []
         return f"{torque.name}({', '.join([*filter(None, [shown_numbers(torque.values)]), *more])})"
@@ -205,7 +202,7 @@ def is_own(method: Method) -> bool:
 
 
 def read_method(name: str, own: bool) -> Method:
-    """Returns the method of this name, or one that has no more than the name."""
+    """The method of this name, or one that has no more than the name."""
     if not own:
         with suppress(ValueError):
             return find_method(name)

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 TICKS = 1_000_000
 """Ticks of the clock in a second."""
-
 J2000_PICOSECONDS = 43_200 * PS
 """The instant from which SPICE counts time: noon of 2000-01-01, TDB."""
-
 FARTHEST_ID = 2_000_000
 """Numbers of spacecraft below minus this have no room for the number of a frame."""
 
@@ -96,7 +94,7 @@ def write_ck(
 
 
 def _clock(spacecraft: int, zero: float) -> str:
-    """Returns the kernel of a clock that counts TDB from a time on, in seconds from J2000."""
+    """The kernel of a clock that counts TDB from a time on, in seconds from J2000."""
     n = -spacecraft
     return f"""KPL/SCLK
 
@@ -118,7 +116,7 @@ SCLK01_COEFFICIENTS_{n}   = ( 0.0 {zero!r} 1.0 )
 
 
 def _frame(spacecraft: int, name: str) -> str:
-    """Returns the kernel of the body frame."""
+    """The kernel of the body frame."""
     number = 1000 * spacecraft
     return f"""KPL/FK
 

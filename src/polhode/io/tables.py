@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 10_000
 """Rows of a CSV file that are in memory as text at the same time."""
-
 MOST_BYTES = 2**30
 """The numbers of a compressed file, at most, when they are unpacked: a small file can state any size."""
-
 FORMATS = ("nc", "csv", "parquet")
 """The endings of the files that results can be saved as."""
 
@@ -47,10 +45,7 @@ class Column:
 
 
 def columns_of(name: str, data: Any, parts: Sequence[str], about: Mapping[str, str]) -> list[Column]:
-    """Returns an array with rows as columns: one, or one for each of its components, whose names are `parts`.
-
-    `about` has the long name and the unit, as in files.
-    """
+    """Columns of an array: one, or one for each of its `parts`; `about` has the long name and the unit."""
     long_name, units = about.get("long_name", ""), about.get("units", "")
     if not parts:
         return [Column(name, data, long_name, units)]
@@ -58,7 +53,7 @@ def columns_of(name: str, data: Any, parts: Sequence[str], about: Mapping[str, s
 
 
 def without_repetition(columns: Iterable[Column], prefix: str, taken: Iterable[str]) -> list[Column]:
-    """Returns the columns with the prefix before those names that others have taken."""
+    """The columns with the prefix before those names that others have taken."""
     known = set(taken)
     return [
         Column(f"{prefix}{c.name}", c.data, c.long_name, c.units) if c.name in known else c for c in columns
@@ -66,7 +61,7 @@ def without_repetition(columns: Iterable[Column], prefix: str, taken: Iterable[s
 
 
 def dataframe(columns: Sequence[Column], attributes: Mapping[str, Any]) -> DataFrame:
-    """Returns the columns as a DataFrame; its `attrs` have `units`, `long_names` and the attributes."""
+    """The columns as a DataFrame; its `attrs` have `units`, `long_names` and the attributes."""
     from pandas import DataFrame
 
     made = DataFrame({c.name: c.data for c in columns})
@@ -75,7 +70,7 @@ def dataframe(columns: Sequence[Column], attributes: Mapping[str, Any]) -> DataF
 
 
 def attrs_of(columns: Sequence[Column], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns units, long names and attributes as plain Python values, which JSON can hold."""
+    """Units, long names and attributes as plain Python values, which JSON can hold."""
     return {
         "units": {c.name: c.units for c in columns if c.units},
         "long_names": {c.name: c.long_name for c in columns if c.long_name},
@@ -84,7 +79,7 @@ def attrs_of(columns: Sequence[Column], attributes: Mapping[str, Any]) -> dict[s
 
 
 def _plain(value: Any) -> Any:
-    """Returns arrays as lists, and NumPy's numbers as Python's."""
+    """Arrays as lists, and NumPy's numbers as Python's."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
@@ -173,10 +168,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def check_format(path: AnyPath) -> str:
-    """Returns the ending of a file for results, without the dot; raises an error for any other ending.
-
-    Of Parquet it is checked that the library is there, before anything is computed.
-    """
+    """The ending of a file for results, without the dot, if it is known and, for Parquet, the library is there."""
     ending = PurePath(path).suffix.removeprefix(".")
     if ending not in FORMATS:
         raise ValueError(f"{path} must end in .nc (NetCDF), .csv or .parquet, by which the format is known")
@@ -186,6 +178,6 @@ def check_format(path: AnyPath) -> str:
 
 
 def beside(path: AnyPath, what: str) -> PurePath:
-    """Returns the name of a second table, which goes with a first one: spin.csv and spin-bodies.csv."""
+    """The name of a second table, which goes with a first one: spin.csv and spin-bodies.csv."""
     first = PurePath(path)
     return first.with_name(f"{first.stem}-{what}{first.suffix}")

@@ -1,7 +1,5 @@
 """Text tables as others write them: CSV and its relatives, with the line of everything that is wrong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -15,7 +13,6 @@ GAPS = ("", "nan", "na", "n/a", "null", "none", "-")
 """What stands where a number is missing, in lower case."""
 SHOWN_ROWS = 50
 """The last rows that show how many digits numbers have."""
-
 Wanted = Callable[[list[str]], Iterable[int]]
 
 
@@ -106,14 +103,14 @@ def _is_number(cell: str) -> bool:
 
 
 def _plain(cell: str) -> str:
-    """Returns a number as Python writes it: Fortran has D exponents, and some countries a decimal comma."""
+    """A number as Python writes it: Fortran has D exponents, and some countries a decimal comma."""
     return re.sub(r"[dD](?=[+-]?\d+$)", "e", cell.strip()).replace(",", ".")
 
 
 def _numbers(
     name: str, rows: list[str], lines: Any, separator: str, needed: set[int], width: int, last: int, gaps: bool
 ) -> Floats:
-    """Returns the rows as numbers, quickly if all is well, else one by one up to the one that is not."""
+    """The rows as numbers, quickly if all is well, else one by one up to the one that is not."""
     try:
         comma = separator == ";" and "," in rows[0]
         values: Floats = np.loadtxt(

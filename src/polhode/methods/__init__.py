@@ -46,7 +46,7 @@ def catalogue() -> dict[str, Method]:
 
 
 def package(name: str) -> str | None:
-    """Returns the installed package that a method comes from, with its version; None for polhode's own."""
+    """The installed package that a method comes from, with its version; None for polhode's own."""
     return None if name in _own() else _added()[1].get(name)
 
 
@@ -56,7 +56,7 @@ def _added() -> tuple[dict[str, Method], dict[str, str]]:
 
 
 def _methods_in(value: Any) -> dict[str, Method]:
-    """Returns the methods that an entry point names."""
+    """The methods that an entry point names."""
     held = list(vars(value).values()) if isinstance(value, ModuleType) else [value]
     found = {m.name: m for m in held if isinstance(m, Method)}
     if not found:
@@ -68,14 +68,15 @@ def _methods_in(value: Any) -> dict[str, Method]:
 
 @cache
 def _own() -> dict[str, Method]:
-    """Returns the methods of this folder. Most calls need no others, which cost time to look for."""
-    found: dict[str, Method] = {}
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
-        if not module.name.startswith("_"):
-            for value in vars(importlib.import_module(f"{__name__}.{module.name}")).values():
-                if isinstance(value, Method):
-                    found[value.name] = value
-    return found
+    """The methods of this folder. Most calls need no others, which cost time to look for."""
+    values = (value for module in modules() for value in vars(module).values())
+    return {value.name: value for value in values if isinstance(value, Method)}
+
+
+def modules() -> list[ModuleType]:
+    """Imports the modules of this folder and of those in it, by name, but for private ones."""
+    named = sorted((m.name.rpartition(".")[2], m.name) for m in pkgutil.walk_packages(__path__, f"{__name__}."))
+    return [importlib.import_module(name) for short, name in named if not short.startswith("_")]
 
 
 REMOVED = {"g4": "G8"}
@@ -83,7 +84,7 @@ REMOVED = {"g4": "G8"}
 
 
 def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
-    """Returns what short names such as SABA4 stand for: one of polhode's methods and the value of an option."""
+    """What short names such as SABA4 stand for: one of polhode's methods and the value of an option."""
     return {
         option.short.format(value).lower(): (method.name, {option.name: value})
         for method in _own().values()
@@ -94,7 +95,7 @@ def short_names() -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def find(name: str, **options: Any) -> Method:
-    """Returns the method of this name, whatever its case; options are arguments, or in the name: `MR2(axes=231)`."""
+    """The method of this name, whatever its case; options are arguments, or in the name: `MR2(axes=231)`."""
     method = _named(name) if isinstance(name, str) else _named.__wrapped__(name)  # the latter raises the error
     return method.replace(**options) if options else method
 
@@ -116,7 +117,7 @@ def _named(name: str) -> Method:
 
 
 def _parts(name: str) -> tuple[str, dict[str, str]]:
-    """Returns the bare name and the options of `NAME(option=value, ...)`. Values may have brackets of their own."""
+    """The bare name and the options of `NAME(option=value, ...)`. Values may have brackets of their own."""
     found = re.fullmatch(r"\s*([\w-]+)\s*\((.*)\)\s*", name) if isinstance(name, str) else None
     if not found:
         return name.strip() if isinstance(name, str) else name, {}

@@ -61,7 +61,7 @@ class Option:
     SABA(stages=4)."""
 
     def read(self, value: Any, method: str) -> Value:
-        """Returns the value that is meant, from Python or from text."""
+        """The value that is meant, from Python or from text."""
         what = f"option {self.name} of {method}"
         if self.choices and not isinstance(self.default, bool):
             known = {str(c): c for c in self.choices}
@@ -132,7 +132,7 @@ class Promises(NamedTuple):
     orders_when_free: tuple[int | None, int | None] | None = None
 
     def orders(self, *, free: bool) -> tuple[int | None, int | None]:
-        """Returns the orders of momentum and attitude, for a free body or under a torque."""
+        """The orders of momentum and attitude, for a free body or under a torque."""
         return self.orders_when_free if free and self.orders_when_free else (self.order, self.attitude_order)
 
 
@@ -188,14 +188,14 @@ class Method:
     model: StepModel | None = None
     """What `rtol` knows of its steps; None: it begins with steps of a radian and learns."""
     comoving_model: StepModel | None = None
-    """The same where it takes part in the free motion of a symmetric body."""
+    """The step model for symmetric bodies in whose free motion the method takes part."""
     estimate_factor: float = 5.0
     """Its error is estimated as this times the distance to a companion run, as measured (docs/howto/tolerance.md)."""
     options: tuple[Option, ...] = ()
     settings: tuple[tuple[str, Value], ...] = ()
     """The chosen values of options that differ from the default."""
     remake: Callable[..., "Method"] | None = field(default=None, compare=False)
-    """Returns the method for given values of all its options."""
+    """The method for given values of all its options."""
 
     @property
     def bare_name(self) -> str:
@@ -253,21 +253,21 @@ class Method:
         return bool(getattr(self.scheme, "is_short_chain", False))
 
     def orders(self, *, free: bool) -> tuple[int | None, int | None]:
-        """Returns the orders of momentum and attitude, for a free body or under a torque."""
+        """The orders of momentum and attitude, for a free body or under a torque."""
         return self.promises(rotor=False).orders(free=free)
 
     def promises(self, *, rotor: bool) -> Promises:
-        """Returns the orders and what is kept, for bodies with or without a rotor."""
+        """The orders and what is kept, for bodies with or without a rotor."""
         if rotor and self.with_rotor is not None:
             return self.with_rotor
         return Promises(self.order, self.attitude_order, self.keeps, self.keeps_when_free, self.orders_when_free)
 
     def refuses(self, depends: Depends) -> Depends:
-        """Returns what such a torque depends on and this method does not accept."""
+        """What such a torque depends on and this method does not accept."""
         return depends & ~self.accepts
 
     def replace(self, **values: Any) -> "Method":
-        """The same method with other values of its options."""
+        """A copy with other values of its options."""
         key = tuple((name, type(value), value) for name, value in values.items())  # 1 and True are equal
         try:
             return self._variants[key]
@@ -287,7 +287,7 @@ class Method:
         return {}
 
     def read(self, values: Mapping[str, Any]) -> dict[str, Value]:
-        """Returns the values that are meant for these options, from Python or from text."""
+        """The values that are meant for these options, from Python or from text."""
         known = {option.name: option for option in self.options}
         if values and not known:
             raise ValueError(f"{self.name} has no options, so {', '.join(values)} cannot be chosen")
@@ -317,7 +317,7 @@ class Method:
 def _variant(
     remake: Callable[..., Method], options: tuple[Option, ...], chosen: tuple[tuple[str, Value], ...]
 ) -> Method:
-    """Returns the method with these options. It is cached, so that equal choices give the same object."""
+    """The method with these options. It is cached, so that equal choices give the same object."""
     values = dict(chosen)
     made = remake(**{o.name: values.get(o.name, o.default) for o in options})
     listed = ", ".join(f"{name}={_written(value)}" for name, value in chosen)
@@ -326,7 +326,7 @@ def _variant(
 
 
 def _read(value: Any) -> Any:
-    """Returns the number that a text means, as in `NMB(gamma=0.4)`; any other value unchanged."""
+    """The number that a text means, as in `NMB(gamma=0.4)`; any other value unchanged."""
     try:
         return float(value) if isinstance(value, str) else value
     except ValueError:
@@ -339,12 +339,12 @@ def _written(value: Value) -> str:
 
 
 def with_options(make: Callable[..., Method], *options: Option) -> Method:
-    """Returns the method that `make` makes for the default values of its options."""
+    """The method that `make` makes for the default values of its options."""
     return _variant(make, options, ())
 
 
 def split(*stages: tuple[Callable[..., Any], float]) -> Splitting:
-    """Returns the splitting of a list of flows and fractions."""
+    """The splitting of a list of flows and fractions."""
     return Splitting(tuple(Stage(flow, float(fraction)) for flow, fraction in stages))
 
 

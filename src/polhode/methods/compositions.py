@@ -9,7 +9,7 @@ from polhode.methods.axes import MR2
 
 
 def _symmetric(name: str, of: str) -> Method:
-    """Returns the method of this name, if it can be composed."""
+    """The method of this name, if it can be composed."""
     from polhode.methods import find  # it knows all methods, these here included
 
     base = MR2 if of == MR2.name else find(of)

@@ -19,7 +19,7 @@ _FREE = Keeps.REVERSIBLE | Keeps.ENERGY | Keeps.MOMENTUM_NORM | Keeps.SPATIAL_MO
 
 
 def moser_veselov(name: str, adapt: Adapt, free: tuple[int, int] | None, **card: Any) -> Method:
-    """Returns a member of the family, with its orders for a free body if they are not 2."""
+    """A member of the family, with its orders for a free body if they are not 2."""
     symplectic = Keeps.SYMPLECTIC if adapt is unchanged else Keeps.NOTHING
 
     def make(compensated: bool) -> Method:

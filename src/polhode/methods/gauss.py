@@ -47,7 +47,7 @@ def in_motion(nodes: int, compensated: bool) -> Callable[[int], Increments]:
 
 @cache
 def _scheme(compensated: bool, comoving: bool) -> Increments:
-    """Returns the scheme, one for all tolerances, so that runs with different ones share what is bound to a torque."""
+    """The scheme, one for all tolerances, so that runs with different ones share what is bound to a torque."""
     return gauss(NODES, compensated=compensated, symmetric=in_motion(NODES, compensated) if comoving else None)
 
 

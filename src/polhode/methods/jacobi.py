@@ -80,7 +80,7 @@ class FromStart(NamedTuple):
 
 
 def followed(s: State, m: Vec3) -> Quat:
-    """Returns the attitude of s, turned slightly so that the momentum m has the direction in space that s.m had.
+    """The attitude of s, turned slightly so that the momentum m has the direction in space that s.m had.
 
     The phase of a momentum that is evaluated from the start drifts with the rounding of its rate, by about eps a turn;
     an attitude that is advanced step by step does not.

@@ -22,12 +22,12 @@ Flow = Callable[..., Any]
 
 
 def leapfrog(a: Flow, t: Flow) -> Splitting:
-    """Returns the scheme (25)."""
+    """The scheme (25)."""
     return split((kick, 1 / 2), (t, 1 / 2), (a, 1), (t, 1 / 2), (kick, 1 / 2))
 
 
 def simpson(a: Flow, t: Flow) -> Splitting:
-    """Returns the scheme (27), over the whole of its double step."""
+    """The scheme (27), over the whole of its double step."""
     return split((kick, 1 / 2), (t, 1 / 6), (a, 1 / 2), (t, 2 / 3), (a, 1 / 2), (t, 1 / 6), (kick, 1 / 2))
 
 

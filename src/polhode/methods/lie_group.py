@@ -20,7 +20,7 @@ from polhode.methods.runge_kutta import explicit
 
 
 def on_rotations(name: str, tableau: GroupTableau, order: int, **card: Any) -> Method:
-    """Returns the method of a tableau on the group."""
+    """The method of a tableau on the group."""
     return explicit(name, on_group(tableau), len(tableau.stages), order, **card)
 
 

@@ -71,7 +71,7 @@ def by_exponential(body: Rotor, m: Vec3, h: float, w: Vec3) -> tuple[Vec3, Colum
 
 
 def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton: str) -> tuple[Start, Any]:
-    """Returns the step as an increment of the state, with the torque at its middle or as the mean of both ends.
+    """The step as an increment of the state, with the torque at its middle or as the mean of both ends.
 
     The memory is the torque, of the end or the middle of the last step, and the number of evaluations.
     The derivative of the free momentum by the mean rate is known; that of the torque is estimated from the iterates. So
@@ -84,7 +84,7 @@ def midpoint(pull: Pull, turn: Turn, momentum: Momentum, trapezoid: bool, newton
         return (n[0], n[1], n[2], 1.0)
 
     def torque(body: Rotor, p: Params, t: float, s: State, h: float, w: Vec3) -> Vec3:
-        """Returns the torque at the end or the middle of the step, if w is the mean rate."""
+        """The torque at the end or the middle of the step, if w is the mean rate."""
         e, u = turn((h * w[0], h * w[1], h * w[2]))
         dq, m = change_of_attitude(s.q, e, u), momentum_of(body, w)
         if trapezoid:

@@ -30,7 +30,7 @@ def moved(q: Quat, d: Quat) -> Quat:
 
 
 def balanced(pull: Pull) -> Callable[[Rotor, Params, float, State], Vec3]:
-    """Returns the start of most of these methods: the rate of change of the momentum by Euler's equation."""
+    """The start of most of these methods: the rate of change of the momentum by Euler's equation."""
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         return slope_of_momentum(body, rate_of(body, s.m), pull(body, p, t, s))
@@ -52,7 +52,7 @@ class Moved(NamedTuple):
 
 
 def newmark(pull: Pull, gamma: float, newton: str) -> Callable[..., Moved]:
-    """Returns the function that makes one step of NMB from a state and y = I a, the acceleration times the moments."""
+    """The function that makes one step of NMB from a state and y = I a, the acceleration times the moments."""
     last, central = newton == "last", gamma == 0.5
 
     def move(body: Rotor, p: Params, t: float, s: State, h: float, y: Vec3) -> Moved:
@@ -72,7 +72,7 @@ def newmark(pull: Pull, gamma: float, newton: str) -> Callable[..., Moved]:
 
 
 def on_quaternion(pull: Pull, gamma: float, newton: str) -> tuple[Start, Any]:
-    """Returns the step as an increment of the state. The memory is I a."""
+    """The step as an increment of the state. The memory is I a."""
     move = newmark(pull, gamma, newton)
 
     def change(body: Rotor, p: Params, t: float, s: State, h: float, y: Vec3) -> tuple[State, Vec3, int]:
@@ -83,7 +83,7 @@ def on_quaternion(pull: Pull, gamma: float, newton: str) -> tuple[Start, Any]:
 
 
 def on_matrix(pull: Pull, gamma: float, newton: str) -> tuple[Start, Any]:
-    """Returns the step on an attitude matrix that is never made orthogonal again; the quaternion follows the matrix.
+    """The step on an attitude matrix that is never made orthogonal again; the quaternion follows the matrix.
 
     The memory is I a and the matrix, row by row.
     """
@@ -159,7 +159,7 @@ NMB = with_options(
 
 
 def newmark_in_space(pull: Pull, newton: str) -> tuple[Start, Any]:
-    """Returns the step in space axes.
+    """The step in space axes.
 
     The memory is rate and acceleration in space; the momentum in the body is computed from them.
     """
@@ -250,7 +250,7 @@ NMS = with_options(_nms, NEWTON)
 
 
 def simo_wong(pull: Pull, symmetric: bool) -> tuple[Start, Any]:
-    """Returns the step as an increment of the state. The memory is I a and the torque."""
+    """The step as an increment of the state. The memory is I a and the torque."""
 
     def start(body: Rotor, p: Params, t: float, s: State) -> Memory:
         n = pull(body, p, t, s)
@@ -321,7 +321,7 @@ SWd = _simo_wong(
 
 
 def staggered(pull: Pull) -> tuple[Start, Any]:
-    """Returns the step of two chains of states, half a step apart, each turned at the rate of the other chain.
+    """The step of two chains of states, half a step apart, each turned at the rate of the other chain.
 
     The torque of the other chain changes the momentum. The memory is the state of the other chain, the length of step
     that it was made for, and the number of evaluations. A step of another length starts that chain anew.
@@ -331,7 +331,7 @@ def staggered(pull: Pull) -> tuple[Start, Any]:
         return (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     def beside(body: Rotor, p: Params, t: float, s: State, h: float) -> State:
-        """Returns the other chain's state half a step ahead, by two evaluations."""
+        """The other chain's state half a step ahead, by two evaluations."""
         y = slope_of_momentum(body, rate_of(body, s.m), pull(body, p, t, s))
         w = rate_of(body, combine(s.m, 0.25 * h, y))
         v = (0.5 * h * w[0], 0.5 * h * w[1], 0.5 * h * w[2])

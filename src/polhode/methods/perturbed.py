@@ -29,7 +29,7 @@ Flow = Callable[..., Any]
 
 
 def alternating(row: Alternating) -> Splitting:
-    """Returns the list of flows; the kind that has one fraction more begins and ends.
+    """The list of flows; the kind that has one fraction more begins and ends.
 
     The turns by the rotor of a gyrostat are a perturbation as the torque is, and go with the kicks: half before and
     half after each, but not outside of kicks at the ends, whose torque is carried from step to step.

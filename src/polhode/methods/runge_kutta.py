@@ -18,7 +18,7 @@ from polhode.methods._method import COMPENSATED, Keeps, Method, with_options
 def explicit(
     name: str, make: Make, stages: int, order: int, *, tidy: Callable[[Quat], Quat] = tidied, **card: Any
 ) -> Method:
-    """Returns a method of `stages` stages whose step is the increment that `make` makes."""
+    """A method of `stages` stages whose step is the increment that `make` makes."""
 
     def method(compensated: bool) -> Method:
         return Method(
@@ -40,7 +40,7 @@ def explicit(
 
 
 def runge_kutta(name: str, tableau: Tableau, order: int, **card: Any) -> Method:
-    """Returns the method of an explicit tableau."""
+    """The method of an explicit tableau."""
     return explicit(name, in_space(tableau), len(tableau.stages), order, tidy=normalised, **card)
 
 

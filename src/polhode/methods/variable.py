@@ -12,7 +12,7 @@ MONITORS: dict[str, Monitor] = {"frequency": frequency, "rate": rate}
 
 
 def variable_steps(method: Method, monitor: Monitor, *, name: str) -> Method:
-    """Returns a symmetric method with variable steps that follow a monitor function reversibly.
+    """A symmetric method with variable steps that follow a monitor function reversibly.
 
     `monitor(body, torque, state)` is a positive number, the density of the steps, in any unit: where it is twice as
     large as at the start, steps are half as long as the first. It is compiled with the method. `body` has `inertia` and

@@ -40,7 +40,7 @@ def run(studies: Sequence[Study], directory: Path, size: Size, say: Say, *, go_o
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
-    """Returns a table of the claims by paper and verdict."""
+    """A table of the claims by paper and verdict."""
     papers = list(dict.fromkeys(o.study.paper for o in outcomes))
     shown = [v for v in Verdict if any(o.count(v) for o in outcomes)]
     width = max(map(len, [*papers, "all"]))

@@ -17,14 +17,14 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0,
 def panels(
     rows: int = 1, columns: int = 1, *, width: float | None = None, height: float | None = None, **kw: Any
 ) -> tuple[Figure, Any]:
-    """Returns a figure with panels; `axes` is an array of shape (rows, columns)."""
+    """A figure with panels; `axes` is an array of shape (rows, columns)."""
     figure = Figure(figsize=(width or 5.2 * columns, height or 3.8 * rows), layout="constrained", dpi=110)
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, **kw)
 
 
 def style(k: int, *, marked: bool = True) -> dict[str, Any]:
-    """Returns the look of curve number k: colour, dashes and marker all differ."""
+    """The look of curve number k: colour, dashes and marker all differ."""
     look = {"color": COLOURS[k % 8], "linestyle": DASHES[k % 8], "linewidth": 1.6}
     return look | ({"marker": MARKERS[k % 8], "markersize": 5.5} if marked else {})
 
@@ -56,6 +56,6 @@ def labelled(axes: Axes, xlabel: str, ylabel: str, title: str = "", *, legend: b
 
 
 def thinned(*arrays: Any, most: int = 4000) -> tuple[Any, ...]:
-    """Returns evenly spaced rows, no more than a picture can show. Do not use it for curves whose extremes matter."""
+    """Evenly spaced rows, no more than a picture can show. Do not use it for curves whose extremes matter."""
     stride = max(1, len(arrays[0]) // most)
     return tuple(np.asarray(a)[::stride] for a in arrays)

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from polhode import ensemble, simulate
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode._simulate import check_accepted
 from polhode.body import Body
-from polhode.ensembles.ensemble import Ensemble
 from polhode.free import FreeMotion
 from polhode.integration.loop import SimulationFailed, solve
 from polhode.methods import Method, find
@@ -21,12 +20,12 @@ from polhode.torques.free import Free
 
 
 def slope(h: Any, error: Any) -> float:
-    """Returns the observed order: the slope of log error against log step."""
+    """The observed order: the slope of log error against log step."""
     return float(np.polyfit(np.log(h), np.log(error), 1)[0])
 
 
 def pose(body: Body, torque: Torque | None, omega: Any, attitude: Any = None) -> Problem:
-    """Returns the problem of a motion from time 0 on; `integrate` and `reference` are given an end other than 1 s."""
+    """The problem of a motion from time 0 on; `integrate` and `reference` are given an end other than 1 s."""
     return Problem.given(body, torque, omega=omega, attitude=attitude, t_span=(0.0, 1.0))
 
 
@@ -56,12 +55,12 @@ def end_states(
 
 
 def matrix(solution: Solution) -> Floats:
-    """Returns the last attitude, as a matrix from body to space."""
+    """The last attitude, as a matrix from body to space."""
     return np.asarray(solution.attitude[-1].as_matrix())
 
 
 def free_end(body: Body, t: Any, **start: Any) -> tuple[Floats, Floats]:
-    """Returns the exact momentum and attitude matrix of a free body at a time, or at each of several."""
+    """The exact momentum and attitude matrix of a free body at a time, or at each of several."""
     there = FreeMotion(body, **start).at(t)
     return np.asarray(there.momentum), np.asarray(there.attitude.as_matrix())
 
@@ -73,7 +72,7 @@ def tight(problem: Problem, t_eval: Any, step: float) -> Solution:
 
 
 def reference(problem: Problem, t_end: float) -> tuple[Floats, Floats]:
-    """Returns momentum in the body and attitude matrix: exact if the body is free, else to nearly all digits."""
+    """Momentum in the body and attitude matrix: exact if the body is free, else to nearly all digits."""
     if isinstance(problem.torque, Free):
         return free_end(problem.body, t_end, omega=problem.omega_start, attitude=problem.quaternion_start)
     last = tight(problem, t_end, 0.05)
@@ -81,7 +80,7 @@ def reference(problem: Problem, t_end: float) -> tuple[Floats, Floats]:
 
 
 def timed(jobs: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, float]:
-    """Returns the seconds that each job takes: the least over interleaved rounds, after one round that may compile."""
+    """The seconds that each job takes: the least over interleaved rounds, after one round that may compile."""
     best = dict.fromkeys(jobs, np.inf)
     for k in range(rounds + 1):
         for name, job in jobs.items():
@@ -90,19 +89,3 @@ def timed(jobs: Mapping[str, Callable[[], Any]], rounds: int = 5) -> dict[str, f
             if k > 0:
                 best[name] = min(best[name], time.perf_counter() - clock)
     return best
-
-
-__all__ = [
-    "Ensemble",
-    "end_states",
-    "ensemble",
-    "free_end",
-    "integrate",
-    "matrix",
-    "pose",
-    "reference",
-    "simulate",
-    "slope",
-    "tight",
-    "timed",
-]

@@ -21,7 +21,6 @@ COLOURS = {
     Verdict.NOT_JUDGED: ("#e8e8e8", "#444444"),
 }
 """Background and text colours of a verdict. Its words are shown as well, for readers who do not see the colours."""
-
 STYLE = """
 body { font: 16px/1.45 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.86rem; }
@@ -49,7 +48,7 @@ for (const details of document.querySelectorAll("details")) {
 
 
 def page(outcomes: Sequence[Outcome], size: Size, unfinished: int = 0) -> str:
-    """Returns the page: the claims as a table, then every figure."""
+    """The page: the claims as a table, then every figure."""
     counts = ", ".join(
         f"{sum(o.count(v) for o in outcomes)} {v.value}" for v in Verdict if any(o.count(v) for o in outcomes)
     )
@@ -110,7 +109,7 @@ def _figure(outcome: Outcome) -> str:
 
 
 def _turning(page: Path) -> str:
-    """Returns the page with the motions of a study, which is loaded when the reader opens it (`OPENING`)."""
+    """The page with the motions of a study, which is loaded when the reader opens it (`OPENING`)."""
     text = html.escape(page.read_text("utf-8"))
     return (
         "<details><summary>See it turn</summary>"
@@ -120,10 +119,7 @@ def _turning(page: Path) -> str:
 
 @cache
 def small(picture: Path, made: int) -> bytes:
-    """Returns the picture in a palette of colours: a third of the size, with hardly a visible difference.
-
-    The page is written after each study, so earlier pictures are kept.
-    """
+    """The picture in a palette of colours, a third of the size; kept, since every study writes the page again."""
     from PIL import Image
 
     small = io.BytesIO()

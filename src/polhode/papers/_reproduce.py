@@ -30,13 +30,12 @@ class Outcome:
     """Why the study could not be run, if so; the others go on."""
 
     def count(self, verdict: Verdict) -> int:
-        """Returns the number of claims with this verdict."""
+        """The number of claims with this verdict."""
         return sum(c.verdict is verdict for c in self.claims)
 
 
 KINDS = ("nc", "png", "svg")
 """The endings of the files that a study writes: data and pictures."""
-
 Report = Callable[[Outcome, int, int], None]
 """A function that is called after each study with its outcome, its number and the number of all."""
 
@@ -96,7 +95,7 @@ def _one(study: Study, directory: Path, size: Size) -> Outcome:
 
 
 def _page(study: Study, size: Size) -> Page | None:
-    """Returns a page with the motions of a study; None: it has none to show, or the page is not built."""
+    """A page with the motions of a study; None: it has none to show, or the page is not built."""
     motions = study.motions(size) if is_built() else {}
     if not motions:
         return None
@@ -104,7 +103,7 @@ def _page(study: Study, size: Size) -> Page | None:
 
 
 def _kept(study: Study, directory: Path, size: Size) -> Outcome | None:
-    """Returns what an earlier run left of a study, if that is complete and of this version and size."""
+    """What an earlier run left of a study, if that is complete and of this version and size."""
     base = directory / study.paper / study.name
     files = [base.with_suffix(f".{kind}") for kind in KINDS]
     try:
@@ -139,10 +138,14 @@ def _heading(size: Size) -> dict[str, object]:
 
 
 def _record(outcome: Outcome) -> dict[str, object]:
-    """Returns an outcome as JSON."""
+    """An outcome as JSON."""
     return {
         "title": outcome.study.title,
         "seconds": round(outcome.seconds, 2),
         "problem": outcome.problem,
-        "claims": [asdict(c) | {"verdict": c.verdict.value} for c in outcome.claims],
+        "claims": [_told(c) for c in outcome.claims],
     }
+
+
+def _told(claim: Claim) -> dict[str, str]:
+    return {k: v.value if isinstance(v, Verdict) else v for k, v in asdict(claim).items() if k != "late"}

@@ -4,7 +4,7 @@ import enum
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,6 +56,8 @@ class Claim:
     verdict: Verdict
     reason: str
     """The reason of the verdict, in a sentence: the inequality that was tested, the reading, or what differs."""
+    late: str = ""
+    """Why the quick size cannot judge the claim; empty: it can."""
 
 
 ABOUT = 10**0.5
@@ -63,17 +65,13 @@ ABOUT = 10**0.5
 
 
 def about(value: float, printed: float) -> bool:
-    """Whether a measured number has the order of a printed one: the rule for all papers, in both directions.
-
-    An error that is much smaller than the printed one does not reproduce it, unless a computed reason explains it.
-    """
+    """Whether two numbers have one order, in both directions: a far smaller error does not reproduce a printed one."""
     return bool(printed / ABOUT < value < printed * ABOUT)
 
 
 def claim(
     says: str,
     *,
-    source: str,
     paper: str,
     measured: str,
     holds: bool,
@@ -81,30 +79,28 @@ def claim(
     reading: str = "",
     holds_when_read_so: bool = False,
     otherwise: str = "",
+    source: str = "",
+    late: str = "",
 ) -> Claim:
-    """Returns a claim with its verdict, which follows from what was measured.
+    """A claim with its verdict, which follows from what was measured.
 
     One rule holds for all papers. Sizes are compared in both directions (`about`). A reading is one for the whole
     paper, or its claim lists what each reading gives; no reading is chosen claim by claim. Every test can fail:
     `tests/papers/test_verdicts.py` changes the data of each study, and expects other verdicts.
     `holds` is the outcome of `test`, an inequality in words, for the claim as it is printed. If it fails,
     `holds_when_read_so` is the outcome under a `reading`, which says what was understood differently. `otherwise` says
-    what is known about a claim that fails.
+    what is known about a claim that fails. `late` says why the quick size cannot judge the claim. A study sets the
+    default of `source` as WHERE, that of `late` as LATE.
     """
     if holds:
-        return Claim(says, source, paper, measured, Verdict.REPRODUCED, test)
+        return Claim(says, source, paper, measured, Verdict.REPRODUCED, test, late)
     if reading and holds_when_read_so:
-        return Claim(says, source, paper, measured, Verdict.UNDER_A_READING, reading)
-    return Claim(says, source, paper, measured, Verdict.NOT, otherwise or f"fails: {test}")
-
-
-def not_judged(says: str, *, source: str, paper: str, measured: str, reason: str) -> Claim:
-    """Returns a claim that cannot be judged because it needs the full size."""
-    return Claim(says, source, paper, measured, Verdict.NOT_JUDGED, reason)
+        return Claim(says, source, paper, measured, Verdict.UNDER_A_READING, reading, late)
+    return Claim(says, source, paper, measured, Verdict.NOT, otherwise or f"fails: {test}", late)
 
 
 def named(dimensions: str, values: Any, what: str, unit: str = "1") -> Variable:
-    """Returns an array with the names of its dimensions, in one string, a description, and its unit."""
+    """An array with the names of its dimensions, in one string, a description, and its unit."""
     data = np.asarray(values)
     if data.ndim == 0:
         raise ValueError(f"{what} must be an array: a single number is one of length 1")
@@ -149,12 +145,17 @@ class Study(NamedTuple):
     @property
     def title(self) -> str:
         """What the figure shows, in a line."""
-        return str(self.module.TITLE)
+        return self._text[0]
 
     @property
     def caption(self) -> str:
         """What is drawn and with which parameters, in our words."""
-        return " ".join(str(self.module.CAPTION).split())
+        return " ".join(str(getattr(self.module, "CAPTION", self._text[1])).split())
+
+    @property
+    def _text(self) -> tuple[str, str]:
+        title, _, caption = (self.module.__doc__ or "").partition("\n")
+        return title, caption
 
     def run(self, size: Size) -> Data:
         """Computes the data."""
@@ -162,12 +163,15 @@ class Study(NamedTuple):
         return data
 
     def check(self, data: Data, size: Size) -> list[Claim]:
-        """Judges the claims."""
-        claims: list[Claim] = self.module.check(data, size)
-        return claims
+        """Judges the claims; at the quick size those that need the full one are not judged."""
+        where, late = (getattr(self.module, name, "") for name in ("WHERE", "LATE"))
+        claims: list[Claim] = [replace(c, source=c.source or where) for c in self.module.check(data, size)]
+        if not size.quick:
+            return claims
+        return [replace(c, verdict=Verdict.NOT_JUDGED, reason=r) if (r := c.late or late) else c for c in claims]
 
     def motions(self, size: Size) -> "dict[str, Solution | FreeMotion]":
-        """Returns motions to look at, by what they are called; the first is the one that others are compared with."""
+        """Motions to look at, by what they are called; the first is the one that others are compared with."""
         found: dict[str, Solution | FreeMotion] = self.module.motions(size) if hasattr(self.module, "motions") else {}
         return found
 
@@ -178,7 +182,7 @@ class Study(NamedTuple):
 
 
 def studies() -> dict[str, Study]:
-    """Returns all studies, by paper and name."""
+    """All studies, by paper and name."""
     from polhode import papers
 
     found = {}
@@ -192,13 +196,13 @@ def studies() -> dict[str, Study]:
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """Returns a key that sorts fig2 before fig10."""
+    """A key that sorts fig2 before fig10."""
     letters = name.rstrip("0123456789")
     return letters, int(name[len(letters) :] or 0)
 
 
 def chosen(names: list[str]) -> list[Study]:
-    """Returns the studies of these names: a paper, or paper/figure; no name means all."""
+    """The studies of these names: a paper, or paper/figure; no name means all."""
     known = studies()
     if not names:
         return list(known.values())

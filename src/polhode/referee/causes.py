@@ -4,36 +4,28 @@ A free motion is computed anew for each trial, from the first row to the last. U
 with what the rows before them lead to, which takes no run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, angles, inverse, lengths, product, turn_of
 from polhode.core.types import Depends
-from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, angles, turn_vectors
+from polhode.referee.conventions import STEP_ANGLE, Meaning, ahead, turn_vectors
 from polhode.referee.reading import Log
 from polhode.referee.truth import Limits, Model, States, fitted, thinned
-from polhode.vectors import quaternion_conjugate, quaternion_product
 
 FIT_ROWS = 150
 """Causes are fitted to about this many rows."""
-
 EXPLAINED = 0.03
 """A cause explains an error if it leaves less than this share of it, or no more than rounding can make."""
-
 FIRST_ROW_LEFT = 0.1
 """Rates of another time explain the first row if they leave less than this share of its error."""
-
 NEARLY_ALL = 1e-3
 """A cause that leaves less than this share of an error leaves next to nothing: no error of integration does that."""
-
 FAR_BEYOND = 30.0
 """An error is far beyond rounding if it is this many times what rounding can make."""
-
 LOCAL_TURN = 0.2
 """Rows are compared with rows before them over about this angle, in rad."""
 
@@ -62,7 +54,7 @@ class Trial(NamedTuple):
         return self.size * float(np.median(np.abs(np.diff(self.t))))
 
     def errors(self) -> tuple[Floats, Floats]:
-        """Returns the errors of attitude in rad and of rate relative to the largest; zeros where there is none."""
+        """The errors of attitude in rad and of rate relative to the largest; zeros where there is none."""
         none = np.zeros(self.t.size)
         attitude = none if self.q is None else angles(self.true.q, self.q)
         rate = none if self.w is None else lengths(self.w - self.true.w) / self.size
@@ -89,13 +81,13 @@ FAIR = 1.5
 
 
 def beyond(trial: Trial) -> Any:
-    """Returns the rows whose errors rounding cannot explain."""
+    """The rows whose errors rounding cannot explain."""
     attitude, rate = trial.errors()
     return (attitude > FAIR * trial.limits.attitude) | (rate > FAIR * trial.limits.rate)
 
 
 def explanation(trial: Trial) -> Cause | None:
-    """Returns the cause that explains the error, the simplest if several do."""
+    """The cause that explains the error, the simplest if several do."""
     found = [*_from_the_start(trial)]
     if not trial.model.is_free:
         found += _from_row_to_row(trial)
@@ -154,7 +146,7 @@ _COMPLEXITY = {
 
 
 def _difference(trial: Trial, rows: Any, q: Floats, w: Floats) -> Floats:
-    """Returns how far the log is from a motion at some rows: turns in rad, rates relative to the largest."""
+    """How far the log is from a motion at some rows: turns in rad, rates relative to the largest."""
     none = np.zeros((rows.size, 3))
     turned = none if trial.q is None else turn_vectors(q, trial.q[rows])
     rates = none if trial.w is None else (trial.w[rows] - w) / trial.size
@@ -175,7 +167,7 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
         yield (
             "axes",
             np.full(3, 1.0 / abs(span)),
-            lambda p: (quaternion_product(turns((t - t[0])[:, None] * p), base.q), base.w),
+            lambda p: (product(turn_of((t - t[0])[:, None] * p), base.q), base.w),
         )
 
     def lagging(p: Floats) -> tuple[Floats, Floats]:
@@ -185,13 +177,13 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
     def shifted(p: Floats) -> tuple[Floats, Floats]:
         # Attitudes that follow rates of a time p later: R(t) = R(0) R*(p)^-1 R*(t + p), with R* the true motion.
         q, w = ahead(model.body, model.torque, t, base.q, base.w, np.full(t.size, p[0]), 2, trial.carried)
-        back = quaternion_product(base.q[:1], quaternion_conjugate(q[:1]))
-        q, w = quaternion_product(np.broadcast_to(back, q.shape), q), w.copy()
+        back = product(base.q[:1], inverse(q[:1]))
+        q, w = product(np.broadcast_to(back, q.shape), q), w.copy()
         q[0], w[0] = base.q[0], base.w[0]
         return q, w
 
     def turned(p: Floats) -> tuple[Floats, Floats]:
-        q = quaternion_product(quaternion_product(turns(p[None, :3]), base.q), turns(p[None, 3:]))
+        q = product(product(turn_of(p[None, :3]), base.q), turn_of(p[None, 3:]))
         q[0] = base.q[0]
         return q, base.w
 
@@ -211,7 +203,7 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
         yield "lag", np.array([step, *([size] * 3)]), lagging
 
     def started(p: Floats) -> tuple[Floats, Floats]:
-        turned = quaternion_product(q0[None, :], turns(p[None, :3]))[0]
+        turned = product(q0[None, :], turn_of(p[None, :3]))[0]
         m = model.motion(t, turned, w0 + p[3:])
         return m.q, m.w
 
@@ -230,13 +222,6 @@ def _causes(trial: Trial, rows: Any) -> Iterator[Attempt]:
         return m.q, m.w
 
     yield "clock", np.ones(1), faster
-
-
-def turns(vectors: Floats) -> Floats:
-    """Returns quaternions of turns."""
-    angle = lengths(vectors)[:, None]
-    half = 0.5 * angle
-    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors], axis=1)
 
 
 def _from_row_to_row(trial: Trial) -> Iterator[Cause]:

@@ -1,7 +1,5 @@
 """Energy and angular momentum of the rows of a log, and the columns in which a log states them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -18,18 +16,17 @@ from polhode.torques import Torque
 
 LEAST_DIFFERENCE = 1e-3
 """Columns of energy or momentum are wrong if they differ from those of their rows by more than this share."""
-
 CHECKED_ROWS = 4000
 """Energies and momenta are compared in about this many rows."""
 
 
 def kinetic_energy(body: Body, w: Floats) -> Floats:
-    """Returns the kinetic energy of the rotation in each row."""
+    """The kinetic energy of the rotation in each row."""
     return 0.5 * dots(w, body.momentum(w) - body.rotor)
 
 
 def potential_energy(torque: Torque, body: Body, t: Floats, q: Floats) -> Floats | None:
-    """Returns the potential energy in each row; None: the torque has no potential."""
+    """The potential energy in each row; None: the torque has no potential."""
     kernel = torque.potential_kernel
     if kernel is None or torque.depends is Depends.NOTHING:
         return None
@@ -52,7 +49,9 @@ def column_faults(trial: Trial, noise: Noise | None) -> Iterator[Fault]:
     allowed = max(LEAST_DIFFERENCE, 0.0 if noise is None else 20.0 * (noise.rate + noise.attitude))
     for raw in trial.log.conserved:
         stated, name = raw.values[rows], ", ".join(raw.names)
-        left, factor, off = min((_compared(stated, one, raw.kind == "energy") for one in made[raw.kind]), key=_left)
+        left, factor, off = min(
+            (_compared(stated, one, raw.kind == "energy") for one in made[raw.kind]), key=lambda found: found[0]
+        )
         if left > allowed:
             k = int(rows[np.argmax(off > allowed)])
             yield Fault(
@@ -70,12 +69,8 @@ def _norms(x: Floats) -> Floats:
     return np.asarray(np.sqrt((x * x).sum(axis=1)))
 
 
-def _left(found: tuple[float, float, Floats]) -> float:
-    return found[0]
-
-
 def _compared(stated: Floats, made: Floats, may_be_shifted: bool) -> tuple[float, float, Floats]:
-    """Returns what the best factor (and shift) leaves, this factor, and the differences as they stand; all relative."""
+    """What the best factor (and shift) leaves, this factor, and the differences as they stand; all relative."""
     size = float(_norms(made).max()) or 1.0
     factor = float((stated * made).sum()) / (float((made * made).sum()) or 1.0)
     left = _norms(stated - factor * made)

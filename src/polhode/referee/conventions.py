@@ -5,8 +5,6 @@ rows. Under the right convention the difference is small, even if the simulator 
 as large as the motion itself.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable
@@ -15,40 +13,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, lengths
+from polhode._arrays import Floats, inverse, lengths, product, vector_of
 from polhode.attitudes import quaternion_from_euler, quaternion_from_mrp
 from polhode.body import Body
 from polhode.core.ops import read_only
 from polhode.core.types import Depends
 from polhode.referee.reading import Log, Raw
 from polhode.torques import Torque
-from polhode.vectors import quaternion_conjugate, quaternion_product, to_body
+from polhode.vectors import to_body
 
 PAIRS = 24
 """The number of rows from which the motion is computed ahead."""
-
 TURN = 0.5
 """How far ahead, as an angle in rad: long enough to be seen, short enough that an inaccurate simulator is not lost."""
-
 STEP_ANGLE = 0.1
 """The angle of a step of the motion ahead, in rad: then its relative error is about 1e-7."""
-
 MOST_STEPS = 256
 TORQUED_PAIRS, MOST_TORQUED_STEPS = 12, 32
 """Fewer of both under a torque, which is called in plain Python."""
-
 DOUBTFUL = 0.05
 """If every convention leaves more than this unexplained, the body or the torque may be another one than was given."""
-
 NO_FIT = 0.25
 """Where the best convention leaves more than this share of the motion unexplained, none fits."""
-
 ALIKE, LIKELY, CERTAIN = 1.5, 3.0, 10.0
 """How many times worse the next convention is: alike, or enough to call the best one likely, or certain."""
-
 EARTH_RATE = 7.292115e-5
 """The rotation of the Earth in rad/s, as in WGS 84."""
-
 TO_RADIANS = {"rad": 1.0, "deg": math.pi / 180.0, "rpm": 2.0 * math.pi / 60.0}
 
 DIRECTIONS = ("body to space", "space to body")
@@ -73,7 +63,7 @@ class Meaning(NamedTuple):
     """"ned": attitudes are against north-east-down axes on the turning Earth."""
 
     def words(self) -> str:
-        """Returns the reading as a phrase."""
+        """The reading as a phrase."""
         said = []
         if self.direction:
             said.append(f"attitudes from {self.direction}")
@@ -113,7 +103,7 @@ class Convention:
 
 
 def candidates(log: Log, words: str | None) -> list[Meaning]:
-    """Returns all readings of a log that the user's words allow, the least surprising first."""
+    """All readings of a log that the user's words allow, the least surprising first."""
     attitudes: list[Meaning] = [Meaning()]
     if (a := log.attitude) is not None:
         orders, sequences, units = [""], [""], [""]
@@ -176,7 +166,7 @@ def _allowed(found: list[Meaning], words: str | None) -> list[Meaning]:
 
 
 def quaternions(raw: Raw, m: Meaning, t: Floats, place: Floats | None) -> Floats:
-    """Returns attitudes from body to space under a reading, scalar first and of unit length."""
+    """Attitudes from body to space under a reading, scalar first and of unit length."""
     q: Any
     if raw.kind == "quaternion":
         q = raw.values[:, [3, 0, 1, 2]] if m.order == "scalar last" else raw.values
@@ -191,38 +181,33 @@ def quaternions(raw: Raw, m: Meaning, t: Floats, place: Floats | None) -> Floats
         values = raw.values[:, ::-1] if m.sequence == "ZXZ" and raw.hint == "ZYX or ZXZ" else raw.values
         q = quaternion_from_euler(m.sequence, values, degrees=m.angle_unit == "deg")
     if m.direction == "space to body":
-        q = quaternion_conjugate(q)
+        q = inverse(q)
     if m.frame and place is not None:
-        q = quaternion_product(north_east_down(t, place), q)
+        q = product(north_east_down(t, place), q)
     return np.asarray(q)
 
 
 def north_east_down(t: Floats, place: Floats) -> Floats:
-    """Returns the attitudes of north-east-down axes at latitudes and longitudes, with the Earth's turn since t[0]."""
+    """The attitudes of north-east-down axes at latitudes and longitudes, with the Earth's turn since t[0]."""
     east = place[:, 1] + EARTH_RATE * (t - t[0])
     return quaternion_from_euler("ZY", np.stack([east, -0.5 * math.pi - place[:, 0]], axis=-1))
 
 
 def relative_to_place(log: Log, m: Meaning, t: Floats, q: Floats) -> Floats:
-    """Returns attitudes against the axes that the log has them against, at times within it."""
+    """Attitudes against the axes that the log has them against, at times within it."""
     if not m.frame or log.place is None:
         return q
     place = np.stack([np.interp(t, log.t, x) for x in log.place.T], axis=-1)
-    return np.asarray(quaternion_product(quaternion_conjugate(north_east_down(t, place)), q))
+    return np.asarray(product(inverse(north_east_down(t, place)), q))
 
 
 def turn_vectors(a: Floats, b: Floats) -> Floats:
-    """Returns the turns from attitudes a to b as vectors in the body axes of a: log(a* b)."""
-    d = quaternion_product(quaternion_conjugate(a), b)
-    d = np.where(d[:, :1] < 0.0, -d, d)
-    size = lengths(d[:, 1:])
-    angle = 2.0 * np.arctan2(size, d[:, 0])
-    factor = np.where(size > 1e-150, angle / np.where(size > 1e-150, size, 1.0), 2.0)
-    return np.asarray(d[:, 1:] * factor[:, None])
+    """The turns from attitudes a to b as vectors in the body axes of a: log(a* b)."""
+    return vector_of(product(inverse(a), b))
 
 
 def rates(raw: Raw, m: Meaning, q: Floats | None) -> Floats:
-    """Returns rates in body axes in rad/s under a reading."""
+    """Rates in body axes in rad/s under a reading."""
     w = raw.values * (m.sign * TO_RADIANS[m.unit])
     if m.axes == "space" and q is not None:
         w = to_body(q, w)
@@ -230,7 +215,7 @@ def rates(raw: Raw, m: Meaning, q: Floats | None) -> Floats:
 
 
 def differentiated(t: Floats, q: Floats, at: Any, width: int = 7) -> Floats:
-    """Returns rates in body axes at some rows from the attitudes around them, by polynomials through `width` rows."""
+    """Rates in body axes at some rows from the attitudes around them, by polynomials through `width` rows."""
     made = np.empty((len(at), 3))
     for out, k in zip(made, at, strict=True):
         first = min(max(0, k - width // 2), max(0, len(t) - width))
@@ -241,7 +226,7 @@ def differentiated(t: Floats, q: Floats, at: Any, width: int = 7) -> Floats:
 
 
 def _weights(x: Floats) -> Floats:
-    """Returns the weights of values at x in the derivative at 0 of the polynomial through them."""
+    """The weights of values at x in the derivative at 0 of the polynomial through them."""
     scale = float(np.abs(x).max())
     powers = np.vander(x / scale, increasing=True).T
     wanted = np.zeros(x.size)
@@ -253,7 +238,7 @@ def _weights(x: Floats) -> Floats:
 
 
 def torque_rows(torque: Torque, body: Body, t: Floats, q: Floats, w: Floats, carried: Any) -> Floats:
-    """Returns the torque in each row in body axes; zeros without one."""
+    """The torque in each row in body axes; zeros without one."""
     if torque.depends is Depends.NOTHING and not torque.state_names:
         return np.zeros_like(w)
     p = read_only(np.array(torque.parameters(body), dtype=np.float64))
@@ -269,12 +254,33 @@ def ahead(
 
     The torque is multiplied by `scale`.
     """
-    m, h = body.momentum(w), (dt / steps)[:, None]
+    m, end = body.momentum(w), t + dt
+    jumps = np.array([-np.inf, *torque.breakpoints, np.inf])
+    while True:
+        # A piece ends at the next jump, whichever way it goes; times on a jump belong to the piece.
+        forward = jumps[np.searchsorted(jumps, t, side="right")]
+        back = jumps[np.searchsorted(jumps, t, side="left") - 1]
+        stop = np.where(dt >= 0.0, np.minimum(end, forward), np.maximum(end, back))
+        q, m = _across(body, torque, (t, stop), q, m, steps, carried, scale, jumps)
+        if (stop == end).all():
+            return q, body.rate(m)
+        t = stop
+
+
+def _across(
+    body: Body, torque: Torque, piece: tuple[Floats, Floats], q: Floats, m: Floats, steps: int, carried: Any,
+    scale: float, jumps: Floats,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Returns attitudes and momenta at the ends of pieces inside which the torque does not jump."""
+    t, stop = piece
+    h = ((stop - t) / steps)[:, None]
+    inside = (np.nextafter(t, stop), np.nextafter(stop, t)) if jumps.size > 2 else (np.array(-np.inf), np.array(np.inf))
+    low, high = np.minimum(*inside), np.maximum(*inside)
 
     def slope(t: Floats, q: Floats, m: Floats) -> tuple[Floats, Floats]:
         w = body.rate(m)
-        dq = 0.5 * quaternion_product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
-        return dq, np.cross(m, w) + scale * torque_rows(torque, body, t, q, w, carried)
+        dq = 0.5 * product(q, np.concatenate([np.zeros((len(w), 1)), w], axis=1))
+        return dq, np.cross(m, w) + scale * torque_rows(torque, body, np.clip(t, low, high), q, w, carried)
 
     with np.errstate(over="ignore", invalid="ignore"):  # under wrong readings anything may happen
         for _ in range(steps):
@@ -285,11 +291,11 @@ def ahead(
             q, m = q + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), m + h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
             q = q / lengths(q)[:, None]
             t = t + h[:, 0]
-        return q, body.rate(m)
+        return q, m
 
 
 def _lag(log: Log) -> int:
-    """Returns the number of rows over which the body turns by about half a radian."""
+    """The number of rows over which the body turns by about half a radian."""
     n = log.t.size
     near = np.unique(np.linspace(0, n - 2, 200).astype(int))
     if (a := log.attitude) is not None:
@@ -311,7 +317,7 @@ def _lag(log: Log) -> int:
 def find_convention(
     log: Log, body: Body, torque: Torque, words: str | None, noise: float, carried: Any = ()
 ) -> Convention:
-    """Returns the reading of a log under which its rows follow from each other best."""
+    """The reading of a log under which its rows follow from each other best."""
     listed = candidates(log, words)
     lag = _lag(log)
     count = PAIRS if torque.depends is Depends.NOTHING else TORQUED_PAIRS
@@ -354,7 +360,7 @@ def _scores(
     log: Log, listed: list[Meaning], body: Body, torque: Torque, begin: Any, end: Any, carried: Any, *,
     kinematic: bool = False,
 ) -> Floats:  # fmt: skip
-    """Returns the share of the motion that each reading leaves unexplained."""
+    """The share of the motion that each reading leaves unexplained."""
     rows = np.concatenate([begin, end])
     t, n, dt = log.t[begin], begin.size, log.t[end] - log.t[begin]
     starts: list[tuple[Floats, Floats, Floats, Floats]] = []
@@ -393,7 +399,7 @@ def _unexplained(
     q1: Floats, w1: Floats, q_start: Floats, w_start: Floats, q_end: Floats, w_end: Floats, dt: Floats,
     of_attitude: bool, of_rate: bool,
 ) -> float:  # fmt: skip
-    """Returns the median, over pairs of rows, of what is left of the motion from one to the other."""
+    """The median, over pairs of rows, of what is left of the motion from one to the other."""
     speed = np.maximum(lengths(w_end), lengths(w_start))
     size = float(np.median(speed)) or 1.0
     off = lengths(w1 - w_end) / size
@@ -421,11 +427,5 @@ def _attitudes_at(log: Log, m: Meaning, rows: Any) -> Floats:
 
 
 def quaternions_of(log: Log, m: Meaning) -> Floats | None:
-    """Returns all attitudes of a log under a reading; None if it has none."""
+    """All attitudes of a log under a reading; None if it has none."""
     return None if log.attitude is None else quaternions(log.attitude, m, log.t, log.place)
-
-
-def angles(a: Floats, b: Floats) -> Floats:
-    """Returns the angles between attitudes."""
-    d = quaternion_product(quaternion_conjugate(a), b)
-    return np.asarray(2.0 * np.arctan2(np.sqrt(dots(d[:, 1:], d[:, 1:])), np.abs(d[:, 0])))

@@ -5,46 +5,30 @@ the error is a small share of it, the cause explains it. The error of an integra
 moments or of the clock: such changes are held against a simulator only if they are larger than that.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from polhode._arrays import lengths, to_space
+from polhode._arrays import angles, lengths, to_space
 from polhode.attitudes import euler, quaternion_from_euler
 from polhode.core.types import Depends
+from polhode.referee import conventions
 from polhode.referee.causes import EXPLAINED, FAIR, Cause, Trial, beyond, explanation
-from polhode.referee.conventions import (
-    EARTH_RATE,
-    MOST_STEPS,
-    STEP_ANGLE,
-    ahead,
-    angles,
-    relative_to_place,
-    turn_vectors,
-)  # fmt: skip
 from polhode.referee.rows import APART, Break, conventions_of_parts, find_break, find_rate_map, rates_wrong_since
 
 LARGE_JUMP = 0.2
 """A jump by this share of the motion from row to row is none between two steps of an integrator."""
-
 LEAST_ERROR = 1e-9
 """Smaller errors are those of a good integration, whatever they look like."""
-
 LEAST_OFFSET = 0.01
 """A torque that acts at another time does so by this share of a row at least."""
-
 PURE = 0.05
 """Axes that turn leave the rates alone: errors of rates stay below this share of the turning."""
-
 LEAST_TURNING = 1e-8
 """Axes that turn more slowly than this, relative to the body, cannot be told from an error of integration."""
-
 MOST_APART = 0.3
 """A torque that changes the momentum changes the rates from row to row: both show the same one, up to this share."""
-
 STANDSTILL = 0.1
 """A clock that is this slow, or slower, is none: the motion stands still."""
 
@@ -65,10 +49,7 @@ class Fault:
 
 
 def find_faults(trial: Trial, words: str | None = None) -> tuple[Fault, ...]:
-    """Returns what is wrong with a log; nothing if its errors are those of a good integration, or of rounding.
-
-    `words` are what the user says of the conventions.
-    """
+    """What is wrong with a log beyond rounding and good integration; `words` are the user's on its conventions."""
     place = find_break(trial)
     broken = None if place is None else _broken(trial, place, words)
     if broken is not None and broken.certainty == "certain" and broken.since != 1:
@@ -99,7 +80,7 @@ def find_faults(trial: Trial, words: str | None = None) -> tuple[Fault, ...]:
 
 
 def _broken(trial: Trial, place: Break, words: str | None) -> Fault:
-    """Returns a place where the log leaves its own motion, in words."""
+    """A place where the log leaves its own motion, in words."""
     k, row = place.row, trial.log.row
     at = f"(t = {trial.t[k]:.6g} s)"
     if place.rows is None:
@@ -170,7 +151,7 @@ def _degrees(angle: float) -> str:
 
 
 def _fault(trial: Trial, cause: Cause) -> Fault | None:
-    """Returns a cause in words."""
+    """A cause in words."""
     p, second = cause.p, trial.row_angle**2 / 4.0
     attitude, rate = trial.errors()
     gone = f"with this the error of {max(attitude.max(), rate.max()):.1e} falls to {_percent(cause.left)}"
@@ -179,7 +160,7 @@ def _fault(trial: Trial, cause: Cause) -> Fault | None:
     if cause.kind == "axes":
         speed = float(np.sqrt((p**2).sum()))
         axis = ", ".join(f"{x:.4g}" for x in p / (speed or 1.0))
-        earth = abs(speed / EARTH_RATE - 1.0) < 5e-3
+        earth = abs(speed / conventions.EARTH_RATE - 1.0) < 5e-3
         if trial.w is not None and rate.max() > max(PURE * speed / trial.size, FAIR * float(trial.limits.rate.max())):
             return None  # rates that are off as well do so because of the integration
         if not earth and speed < trial.size * LEAST_TURNING:
@@ -293,12 +274,11 @@ def _kinematic(trial: Trial) -> Fault | None:
 
 EULER_STEPS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 40, 50, 100)
 """Steps from row to row with which Euler's method is tried."""
-
 MOST_EULER_STEPS = 100_000
 
 
 def _by_eulers_method(trial: Trial, error: float) -> str:
-    """Returns a sentence if attitudes turn away as Euler's method for Euler angles makes them, else nothing."""
+    """A sentence if attitudes turn away as Euler's method for Euler angles makes them, else nothing."""
     raw, even = trial.log.attitude, np.ptp(np.diff(trial.t)) < 1e-6 * abs(trial.t[1] - trial.t[0])
     if raw is None or raw.kind != "euler" or trial.meaning.sequence != "ZYX" or not even or trial.q is None:
         return ""
@@ -307,10 +287,10 @@ def _by_eulers_method(trial: Trial, error: float) -> str:
         if count * (trial.t.size - 1) > MOST_EULER_STEPS:
             break
         fine = np.interp(np.arange(count * (trial.t.size - 1) + 1) / count, np.arange(trial.t.size), trial.t)
-        q = relative_to_place(
+        q = conventions.relative_to_place(
             trial.log, trial.meaning, fine, trial.model.motion(fine, trial.true.q[0], trial.true.w[0]).q
         )
-        turns = turn_vectors(q[:-1], q[1:])
+        turns = conventions.turn_vectors(q[:-1], q[1:])
         yaw, pitch, roll = euler(q[:1], "ZYX")[0].tolist()
         rows = [(yaw, pitch, roll)]
         for k, (x, y, z) in enumerate(turns.tolist(), 1):
@@ -325,7 +305,7 @@ def _by_eulers_method(trial: Trial, error: float) -> str:
         if not np.isfinite(rows).all():
             continue
         made = quaternion_from_euler("ZYX", rows)
-        theirs = relative_to_place(trial.log, trial.meaning, trial.t, trial.q)
+        theirs = conventions.relative_to_place(trial.log, trial.meaning, trial.t, trial.q)
         left = float(angles(made, theirs).max())
         if left < best:
             best, steps = left, count
@@ -351,9 +331,9 @@ def _hidden_torque(trial: Trial) -> Fault | None:
     total = float(np.sqrt(np.mean((L - L[0]) ** 2)))
     if total < 1e-6 * size:
         return None
-    steps = min(MOST_STEPS, max(1, math.ceil(trial.row_angle / STEP_ANGLE)))
+    steps = min(conventions.MOST_STEPS, max(1, math.ceil(trial.row_angle / conventions.STEP_ANGLE)))
     gaps = np.diff(trial.t)
-    w1 = ahead(body, trial.model.torque, trial.t[:-1], trial.q[:-1], trial.w[:-1], gaps, steps)[1]
+    w1 = conventions.ahead(body, trial.model.torque, trial.t[:-1], trial.q[:-1], trial.w[:-1], gaps, steps)[1]
     pushes = body.momentum(trial.w[1:]) - body.momentum(w1)
     pushed = lengths(pushes)
     mean = to_space(trial.q[1:], pushes).sum(axis=0) / float(trial.t[-1] - trial.t[0])

@@ -1,7 +1,5 @@
 """How something drifts: whether it stays within bounds, grows in proportion to time, walks at random, or explodes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +10,6 @@ from polhode._arrays import Floats
 
 CLEAR = 0.3
 """A curve explains a drift if it leaves less than this share of it."""
-
 FOLDS = 3.0
 """An exponential is told from a parabola if it grows by this many powers of e at least."""
 
@@ -54,13 +51,13 @@ class Drift:
 
 
 def drift_of(name: str, t: Floats, values: Floats, noise: float) -> Drift:
-    """Returns a drift with its kind."""
+    """A drift with its kind."""
     kind, slope, rate = growth(t, values, noise)
     return Drift(name, t, values, kind, slope, noise, rate)
 
 
 def growth(t: Floats, values: Floats, noise: float) -> tuple[str, float, float]:
-    """Returns the kind of a drift that begins at zero, its slope, and the rate of an exponential one."""
+    """The kind of a drift that begins at zero, its slope, and the rate of an exponential one."""
     size = float(np.abs(values).max())
     span = float(t[-1] - t[0])
     if size <= noise or not math.isfinite(size) or values.size < 4:
@@ -106,7 +103,7 @@ def _fit(y: Floats, basis: Floats) -> _Fit:
 
 
 def _exponential(x: Floats, y: Floats) -> tuple[float, float]:
-    """Returns the number of e-foldings of the best a (exp(k x) - 1), and what it leaves."""
+    """The number of e-foldings of the best a (exp(k x) - 1), and what it leaves."""
     tried = np.geomspace(1.0, 200.0, 60)
     left = [_fit(y, (np.expm1(k * (x - 1.0)) - math.expm1(-k))[:, None]).left for k in tried]
     best = int(np.argmin(left))

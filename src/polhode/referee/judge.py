@@ -1,7 +1,5 @@
 """check(...) -> Verdict: a log that another simulator made, compared with the true motion from its first row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,17 +12,9 @@ from polhode.body import Body
 from polhode.compiled import announced_once
 from polhode.core.types import Depends
 from polhode.problem import checked_state
+from polhode.referee import conventions
 from polhode.referee.causes import FAIR, Trial
 from polhode.referee.conserved import column_faults, kinetic_energy, potential_energy
-from polhode.referee.conventions import (
-    TO_RADIANS,
-    Convention,
-    differentiated,
-    find_convention,
-    quaternions_of,
-    rates,
-    turn_vectors,
-)  # fmt: skip
 from polhode.referee.faults import Fault, find_faults
 from polhode.referee.growth import Drift, drift_of
 from polhode.referee.noise import find_noise
@@ -37,7 +27,6 @@ from polhode.torques.free import Free
 
 DRIFT_ROWS = 4000
 """Drifts are looked at in about this many rows."""
-
 GAP = 1.5
 """Times further apart than this many usual distances are a gap."""
 
@@ -146,7 +135,7 @@ def check(
 
 class _Examined(NamedTuple):
     trial: Trial
-    convention: Convention
+    convention: conventions.Convention
     precision: Precision
     errors: Errors
     norm: Floats | None
@@ -164,6 +153,8 @@ def _examined(
             f"{log.source} has no attitudes, but {type(torque).__name__} depends on them: add their columns, or name "
             "them, as in --columns quaternion=q0,q1,q2,q3 (in Python: columns={'quaternion': ['q0', ...]})"
         )
+    torque.check_span(float(log.t[0]), float(log.t[-1]))
+    torque = torque.for_span(float(log.t[0]), float(log.t[-1]))
     digits = precision(log.t, log.attitude, log.omega)
     size = float(np.abs(log.omega.values).max()) if log.omega is not None else 1.0
     rough = max(digits.attitude, float(digits.rate.of(np.array(size))) / (size or 1.0))
@@ -171,10 +162,10 @@ def _examined(
     if torque.state_names:
         w_guess = np.zeros(3) if log.omega is None else log.omega.values[0]
         carried = tuple(checked_state(torque, state, w_guess).tolist())
-    found = find_convention(log, body, torque, words, rough, carried)
+    found = conventions.find_convention(log, body, torque, words, rough, carried)
     m = found.meaning
-    q = quaternions_of(log, m)
-    w = None if log.omega is None else rates(log.omega, m, q)
+    q = conventions.quaternions_of(log, m)
+    w = None if log.omega is None else conventions.rates(log.omega, m, q)
     goal = min(1e-8, max(1e-12, 0.01 * rough)) if rtol is None else _check.number("rtol", rtol, positive=True)
     model = Model(body, torque, state, goal)
     q0 = np.array([1.0, 0.0, 0.0, 0.0]) if q is None else q[0]
@@ -188,7 +179,7 @@ def _examined(
     else:
         assert log.omega is not None
         w0 = w[0]
-        each = digits.rate.of(log.omega.values) * TO_RADIANS[m.unit]
+        each = digits.rate.of(log.omega.values) * conventions.TO_RADIANS[m.unit]
         own, at_start = each.max(axis=1), each[0]
         if m.axes == "space":
             own = own + digits.attitude * lengths(w)
@@ -206,14 +197,14 @@ def _examined(
 
 
 def _first_rate(model: Model, t: Floats, q: Floats, noise: float) -> tuple[Floats, float, int]:
-    """Returns the rate at the start that fits the first attitudes, its uncertainty, and how many there were."""
-    w0 = differentiated(t, q, [0])[0]
+    """The rate at the start that fits the first attitudes, its uncertainty, and how many there were."""
+    w0 = conventions.differentiated(t, q, [0])[0]
     size = float(lengths(w0[None, :])[0]) or 1.0 / abs(float(t[-1] - t[0]))
     turned = np.abs(t - t[0]) * size
     used = int(min(t.size, max(8, int(np.searchsorted(turned, 2.0))), 60))
 
     def residual(p: Floats, rows: int) -> Floats:
-        return turn_vectors(model.motion(t[:rows], q[0], w0 + p).q, q[:rows]).ravel()
+        return conventions.turn_vectors(model.motion(t[:rows], q[0], w0 + p).q, q[:rows]).ravel()
 
     p = fitted(residual, np.full(3, size), [used])
     span = abs(float(t[used - 1] - t[0]))
@@ -222,7 +213,7 @@ def _first_rate(model: Model, t: Floats, q: Floats, noise: float) -> tuple[Float
 
 
 def _drifts(found: _Examined) -> dict[str, Drift]:
-    """Returns the drifts of energy, momentum and length, beyond what the true motion does."""
+    """The drifts of energy, momentum and length, beyond what the true motion does."""
     trial = found.trial
     rows = thinned(trial.t.size, DRIFT_ROWS)
     t, body, torque = trial.t[rows], trial.model.body, trial.model.torque
@@ -231,7 +222,7 @@ def _drifts(found: _Examined) -> dict[str, Drift]:
         w, true_w = trial.w[rows], trial.true.w[rows]
         unit = found.convention.meaning.unit
         assert trial.log.omega is not None
-        off = found.precision.rate.of(trial.log.omega.values[rows]) * TO_RADIANS[unit]
+        off = found.precision.rate.of(trial.log.omega.values[rows]) * conventions.TO_RADIANS[unit]
         share = 2.0 * float((off.max(axis=1) / max(trial.size, 1e-300)).max()) * math.sqrt(3.0)
         share += found.precision.attitude if found.convention.meaning.axes == "space" else 0.0
         kinetic, true_kinetic = kinetic_energy(body, w), kinetic_energy(body, true_w)
@@ -260,7 +251,7 @@ def _drifts(found: _Examined) -> dict[str, Drift]:
 
 
 def _order(found: list[_Examined], steps: Sequence[float] | None) -> Order:
-    """Returns the order from the logs with the two shortest steps whose errors are beyond rounding."""
+    """The order from the logs with the two shortest steps whose errors are beyond rounding."""
     if steps is None:
         sizes = [abs(float(np.median(np.diff(f.trial.t)))) for f in found]
         if max(sizes) < 1.01 * min(sizes):
@@ -300,7 +291,7 @@ def _order(found: list[_Examined], steps: Sequence[float] | None) -> Order:
 
 
 def _judged_by_order(faults: list[Fault], order: Order) -> list[Fault]:
-    """Returns the possible faults again: errors that fall with the step are those of the integration."""
+    """The possible faults again: errors that fall with the step are those of the integration."""
     falls = max((p for p in (order.attitude, order.rate) if not math.isnan(p)), default=math.nan)
     if math.isnan(falls):
         return [f for f in faults if f.certainty == "possible"]

@@ -1,23 +1,18 @@
 """What the columns of a table hold, found out from their names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 KINDS = {"quaternion": 4, "matrix": 9, "euler": 3, "mrp": 3}
 """The forms of attitudes, with the number of their components."""
-
 TIME_UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "secs": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9,
               "nano": 1e-9, "min": 60.0, "minutes": 60.0}  # fmt: skip
 """Units of time, in seconds."""
-
 ANGLE_WORDS = {"deg": "deg", "degs": "deg", "degree": "deg", "degrees": "deg", "dps": "deg", "degps": "deg",
                "rad": "rad", "rads": "rad", "radian": "rad", "radians": "rad", "radps": "rad", "rps": "rad",
                "rpm": "rpm"}  # fmt: skip
 """How units of angles and rates are written."""
-
 _TIME = {"t", "time", "times", "simtime", "elapsed", "elapsedtime", "timestamp", "tspan", "timesec", "missiontime"}
 _RATE = re.compile(r"(omega|qvel|angvel|angularvelocit(y|ies)|angularrates?|gyro|avel|bodyrates?|rates?)")
 ENERGY = re.compile(r"(total|kinetic|rotational)*energy")
@@ -79,7 +74,7 @@ class _Name(NamedTuple):
 
 
 def taken_apart(name: str) -> _Name:
-    """Returns a name without its unit, and the unit."""
+    """A name without its unit, and the unit."""
     bracket = re.search(r"[\[(]([^\])]*)[\])]\s*$", name)
     unit_words: list[str] = []
     if bracket and not bracket[1].strip().isdigit() and not re.fullmatch(r"[XYZxyz]{3}", bracket[1].strip()):
@@ -107,7 +102,7 @@ def taken_apart(name: str) -> _Name:
 
 
 def recognised(names: Sequence[str], where: str, mapping: Mapping[str, Any] | None = None) -> Layout:
-    """Returns which columns hold time, attitude and rate: those that the mapping names, others by their names."""
+    """Which columns hold time, attitude and rate: those that the mapping names, others by their names."""
     plain = [taken_apart(name) for name in names]
     given = {} if mapping is None else _given(names, mapping)
     time = given.get("time") or _time(plain)
@@ -161,7 +156,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _given(names: Sequence[str], mapping: Mapping[str, Any]) -> dict[str, Found]:
-    """Returns the columns that the user named: t, omega, quaternion, matrix, mrp or euler(ZYX), with their units."""
+    """The columns that the user named: t, omega, quaternion, matrix, mrp or euler(ZYX), with their units."""
     made: dict[str, Found] = {}
     for key, value in mapping.items():
         matched = re.fullmatch(r"(t|time|omega|quaternion|matrix|mrp|euler)(?:_(deg|rad|rpm|s|ms|us|ns|min))?"
@@ -215,7 +210,7 @@ def _time(plain: Sequence[_Name]) -> Found | None:
 
 
 def _groups(plain: Sequence[_Name], free: Sequence[int]) -> dict[str, dict[str, int]]:
-    """Returns columns whose names differ in their last letters: {stem: {component: column}}."""
+    """Columns whose names differ in their last letters: {stem: {component: column}}."""
     found: dict[str, dict[str, int]] = {}
     for k in free:
         matched = _COMPONENT.fullmatch(plain[k].plain)

@@ -1,36 +1,27 @@
 """Noise, as measurements have it: rows that scatter at random about one motion of the body."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, dots, lengths
-from polhode.referee.causes import Trial, turns
+from polhode._arrays import Floats, dots, lengths, product, turn_of
+from polhode.referee.causes import Trial
 from polhode.referee.conventions import turn_vectors
 from polhode.referee.truth import fitted, thinned
-from polhode.vectors import quaternion_product
 
 LEAST_ROWS = 32
 """Noise is looked for in logs with this many rows at least."""
-
 FIT_ROWS = 200
 """The motion behind the noise is fitted to about this many rows."""
-
 BLOCKS = 8
 """Noise has the same size in this many parts of the log."""
-
 LARGEST_DEVIATION = 6.0
 """No row deviates by more standard deviations than this."""
-
 MOST_SIGMAS = 5.0
 """How many standard deviations a mean, a correlation or a variance may be from that of white noise."""
-
 NEGLIGIBLE = 0.01
 """Errors of attitudes (in rad) or of rates (relative) below this share of the other's noise need not be noise."""
-
 ALONG_MOTION = 0.2
 """Times scatter if deviations across the rotation are below this share of those along it."""
 
@@ -52,7 +43,7 @@ class Noise(NamedTuple):
 
 
 def find_noise(trial: Trial) -> Noise | None:
-    """Returns the noise of a log, if white noise about a motion from nearly the first row explains all errors."""
+    """The noise of a log, if white noise about a motion from nearly the first row explains all errors."""
     if trial.t.size < LEAST_ROWS:
         return None
     q0, w0, size = trial.true.q[0], trial.true.w[0], trial.size
@@ -60,7 +51,7 @@ def find_noise(trial: Trial) -> Noise | None:
     floors = {"attitude": float(trial.limits.attitude[0]), "rate": float(trial.limits.rate[0])}
 
     def deviations(p: Floats, rows: slice | Floats = np.s_[:]) -> dict[str, Floats]:
-        start = quaternion_product(q0[None, :], turns(p[None, :3]))[0]
+        start = product(q0[None, :], turn_of(p[None, :3]))[0]
         true = trial.model.motion(trial.t[rows], start, w0 + size * p[3:])
         found = {}
         if trial.q is not None:
@@ -103,16 +94,13 @@ def find_noise(trial: Trial) -> Noise | None:
 
 
 def _scatter(values: Floats) -> float:
-    """Returns the standard deviation of white noise in values that else are smooth, from their third differences.
-
-    The median of absolute differences is not led astray by a few rows that jump.
-    """
+    """The deviation of white noise in smooth values, by the median of third differences: jumps do not count."""
     d = np.diff(values, 3, axis=0)
     return float(np.median(np.abs(d))) / (0.6745 * math.sqrt(20.0))
 
 
 def _scatter_of_times(trial: Trial, turned: Floats) -> float:
-    """Returns the standard deviation of times, if the attitudes scatter along the rotation only; else 0."""
+    """The standard deviation of times, if the attitudes scatter along the rotation only; else 0."""
     speed = lengths(trial.true.w)
     along = dots(turned, trial.true.w) / np.maximum(speed, 1e-300)
     across = lengths(turned - along[:, None] * trial.true.w / np.maximum(speed, 1e-300)[:, None])

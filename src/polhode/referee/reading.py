@@ -3,8 +3,6 @@
 Nothing is converted here but the unit of time: what the numbers mean is found out later.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -23,13 +21,10 @@ from polhode.referee.names import ENERGY, KINDS, MOMENTUM, Found, Layout, recogn
 
 LEAST_ROWS = 4
 """A log has at least this many rows: with fewer there is nothing to be seen of a motion."""
-
 LENGTHS = (0.5, 2.0)
 """Quaternions with a length outside of this are not quaternions, or not in these columns."""
-
 MOST_DEFECT = 0.5
 """Matrices whose product with their transpose differs more from 1 are no rotations, or not in these columns."""
-
 _NO_NAMES = {4: "t omega", 5: "t quaternion", 8: "t quaternion omega", 13: "t matrix omega", 7: "t euler omega"}
 """What a table without names holds, by the number of its columns."""
 
@@ -64,16 +59,16 @@ class Log:
     """Whether the conventions are known to be polhode's: its own files, and messages that state theirs."""
 
     def row(self, k: int) -> str:
-        """Returns where a row stands, in words."""
+        """Where a row stands, in words."""
         return f"row {k}" if self.lines is None else f"line {int(self.lines[k])}"
 
     def bad(self, k: int, what: str) -> BadFile:
-        """Returns an error that names the place."""
+        """An error that names the place."""
         return BadFile(f"{self.source}, {self.row(k)}: {what}")
 
 
 def read_log(source: Any, columns: Mapping[str, Any] | None = None) -> Log:
-    """Returns the log that a file, a table or an object of another simulator holds, checked row by row."""
+    """The log that a file, a table or an object of another simulator holds, checked row by row."""
     if isinstance(source, Log):
         return source
     log = _from_path(source, columns) if isinstance(source, str | os.PathLike) else _from_object(source, columns)
@@ -222,9 +217,9 @@ _ALIASES = {
 
 
 def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, name: str) -> Log:
-    """Returns a log given as arrays: of several columns each, or one array for each column."""
+    """A log given as arrays: of several columns each, or one array for each column."""
     several = {k: v for k, v in given.items() if str(k).lower() in _ALIASES or str(k).startswith("euler")}
-    stacked = any(_has_columns(v) for v in several.values())
+    stacked = any((hasattr(v, "as_quat") or np.ndim(v) > 1) for v in several.values())
     if not stacked:
         import pandas
 
@@ -257,10 +252,6 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
                 numbers = _check.floats(str(key), value, f"hold {size} numbers in each row").reshape(t.size, -1)
                 conserved.append(Raw(kind, _shaped(str(key), numbers, (t.size, size)), names=(str(key),)))
     return Log(name, t, attitude, omega, conserved=tuple(conserved))
-
-
-def _has_columns(value: Any) -> bool:
-    return hasattr(value, "as_quat") or np.ndim(value) > 1
 
 
 def _attitude_raw(kind: str, size: int, key: str, label: str, value: Any, rows: int) -> Raw:

@@ -1,7 +1,5 @@
 """How many digits the numbers of a log have, so that rounding in a file is not taken for an error."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -14,13 +12,10 @@ EPSILON = 2.0**-52
 
 FLOAT_ERROR = 8 * EPSILON
 """Numbers with all their digits are taken to be this uncertain, relative to the largest: simulators round, too."""
-
 LEAST_DIFFERENT = 8
 """The digits are told from at least this many different numbers: few numbers may be round by chance."""
-
 SAMPLED_ROWS = 2000
 """Digits are counted in this many rows."""
-
 _UNITS = ((1.0, ""), (math.pi / 180.0, " (as radians)"), (180.0 / math.pi, " (as degrees)"))
 """Numbers may have been rounded before they were converted."""
 
@@ -37,7 +32,7 @@ class Rounding(NamedTuple):
     """The unit in which they have these digits."""
 
     def of(self, values: Floats) -> Floats:
-        """Returns the largest error of each number by rounding."""
+        """The largest error of each number by rounding."""
         size = np.abs(values)
         if not self.digits:
             return np.asarray(self.absolute + self.relative * size)
@@ -46,7 +41,7 @@ class Rounding(NamedTuple):
 
 
 def rounding_of(values: Floats) -> Rounding | None:
-    """Returns how the numbers of some columns were rounded; None if too few of them differ to tell."""
+    """How the numbers of some columns were rounded; None if too few of them differ to tell."""
     some = values
     if len(values) > SAMPLED_ROWS:  # at random, since every hundredth number may be rounder than the others
         some = values[np.random.default_rng(0).integers(0, len(values), SAMPLED_ROWS)]
@@ -92,7 +87,7 @@ class Precision(NamedTuple):
 
 
 def precision(t: Floats, attitude: Raw | None, omega: Raw | None) -> Precision:
-    """Returns the precision of a log: of columns that hardly change it is that of the others."""
+    """The precision of a log: of columns that hardly change it is that of the others."""
     exact = Rounding(FLOAT_ERROR, 0.0, "all digits of a double")
     rates = rounding_of(omega.values) if omega is not None else None
     turns = rounding_of(attitude.values) if attitude is not None else None
@@ -122,7 +117,7 @@ def precision(t: Floats, attitude: Raw | None, omega: Raw | None) -> Precision:
 
 
 def time_rounding(t: Floats) -> float:
-    """Returns the largest error of the times: how far they are from evenly spaced ones, or half their last digit."""
+    """The largest error of the times: how far they are from evenly spaced ones, or half their last digit."""
     span, typical = float(t[-1] - t[0]), float(np.median(np.diff(t)))
     count = round(span / typical) if typical else 0
     if count:

@@ -1,7 +1,5 @@
 """Rows beside each other: where a log leaves its own motion, and whether its rates are those of its attitudes."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -25,44 +23,31 @@ from polhode.referee.truth import thinned
 
 JUMP = 30.0
 """A row that is this many times farther than usual from where the one before leads has jumped."""
-
 LEAST_DEFECT = 1e-5
 """Smaller differences from where the row before leads, relative to the motion between the rows, are not looked at."""
-
 LEAST_DAMAGE = 1e-4
 """Rates that differ less than this from those of the attitudes, relative to the largest, are not held against a log."""
-
 LONGEST_EXCURSION = 3
 """Rows that leave the motion and come back are at most this many."""
-
 BESIDE = 5
 """Rows before and after a change that are compared."""
-
 LEAST_PART = 12
 """A part of a log has a convention of its own if it has this many rows at least."""
-
 MAPPED_ROWS = 150
 """Rates are compared with those of the attitudes in about this many rows."""
-
 MOST_TORQUED_ROWS = 20_000
 """Torqued bodies are looked at in up to this many rows: the torque is called in plain Python."""
-
 LINEAR = 0.05
 """Errors of attitudes up to this many radians are the integral of those of rates."""
-
 SUDDEN, WHOLE = 0.3, 0.9
 """The share of an error that appears from one row to the next, if it is no error of integration; in the first rows a
 multistep method that begins with Euler's method may have more."""
-
 APART = 10.0
 """Rates are wrong if they lead to errors of attitudes that are this many times those of the log."""
 
 
 def defects(trial: Trial, begin: Any, end: Any) -> Floats:
-    """Returns how far some rows are from where others lead.
-
-    The attitude counts in rad, and the rate relative to the largest: the root of the sum of their squares.
-    """
+    """How far rows are from where others lead: attitudes in rad and relative rates, root of the sum of squares."""
     assert trial.w is not None
     begin, end = np.atleast_1d(begin), np.atleast_1d(end)
     q, t, model = trial.true.q if trial.q is None else trial.q, trial.t, trial.model
@@ -92,7 +77,7 @@ class Break(NamedTuple):
 
 
 def find_break(trial: Trial) -> Break | None:
-    """Returns the first place at which rows stop to follow from each other, or begin to."""
+    """The first place at which rows stop to follow from each other, or begin to."""
     if trial.w is None or (not trial.model.is_free and trial.t.size > MOST_TORQUED_ROWS):
         return None
     rows = np.arange(trial.t.size)
@@ -119,7 +104,7 @@ def find_break(trial: Trial) -> Break | None:
 
 
 def _onset(trial: Trial, noise: float) -> Break | None:
-    """Returns the row at which the error of the attitude appears at once, and then stays: no integrator does that."""
+    """The row at which the error of the attitude appears at once, and then stays: no integrator does that."""
     attitude = trial.errors()[0]
     if trial.q is None or trial.t.size < LEAST_PART or attitude.max() > LINEAR:
         return None
@@ -134,7 +119,7 @@ def _onset(trial: Trial, noise: float) -> Break | None:
 
 
 def _change_of_level(off: Floats, floor: float) -> tuple[int, bool] | None:
-    """Returns the first place where the differences rise or fall suddenly and stay so, and whether they rise."""
+    """The first place where the differences rise or fall suddenly and stay so, and whether they rise."""
     beside = min(BESIDE, off.size // 3)
     if beside < 3:
         return None
@@ -154,7 +139,7 @@ def _change_of_level(off: Floats, floor: float) -> tuple[int, bool] | None:
 
 
 def conventions_of_parts(trial: Trial, row: int, words: str | None) -> tuple[Convention, Convention] | None:
-    """Returns the conventions before and after a row, if they are certain and differ."""
+    """The conventions before and after a row, if they are certain and differ."""
     n = trial.t.size
     if min(row, n - row) < LEAST_PART:
         return None
@@ -186,7 +171,7 @@ class RateMap(NamedTuple):
 
 
 def find_rate_map(trial: Trial, rows: Any = np.s_[:]) -> RateMap | None:
-    """Returns by what simple rule the rates follow from the derivative of the attitudes, if they differ from it.
+    """By what simple rule the rates follow from the derivative of the attitudes, if they differ from it.
 
     This needs neither the body nor the torque: attitudes and rates obey q' = q w / 2 whatever the dynamics are.
     """
@@ -237,7 +222,7 @@ def _rms(values: Floats) -> float:
 
 
 def rates_wrong_since(trial: Trial) -> int | None:
-    """Returns the row since which rates are wrong, if attitudes have far smaller errors than the rates lead to.
+    """The row since which rates are wrong, if attitudes have far smaller errors than the rates lead to.
 
     An error of the rate turns the attitude: in space axes its error is the integral of that of the rate.
     """

@@ -9,19 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polhode._arrays import Floats, lengths
+from polhode._arrays import Floats, angles, lengths, product
 from polhode._simulate import simulate
 from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.free import EPSILON, FreeMotion, has_closed_form
-from polhode.referee.conventions import angles
 from polhode.tolerance.policy import ToleranceNotReached
 from polhode.torques import Torque
-from polhode.vectors import quaternion_product
 
 FEW_ROWS = 400
 """Sensitivities are computed at about this many rows, and drawn straight between them."""
-
 FREE_NUDGE, TORQUED_NUDGE = 1e-6, 1e-4
 """Relative changes of the start by which sensitivities are measured: that of simulated motions is above their error."""
 
@@ -56,7 +53,7 @@ class Model:
         return "the closed form" if self.is_free else f"an integration with rtol {self.rtol:.0e}"
 
     def motion(self, t: Floats, q0: Floats, w0: Floats) -> States:
-        """Returns the motion at times of which the first is that of the start."""
+        """The motion at times of which the first is that of the start."""
         if self.is_free:
             motion = FreeMotion(self.body, w0, q0, float(t[0]))
             found = motion.at_checked(t)
@@ -72,7 +69,7 @@ class Model:
         return States(q, solution.omega, solution.error_estimate or self.rtol)
 
     def with_moments(self, factors: Floats) -> Model:
-        """Returns the same with principal moments multiplied by these factors."""
+        """The same with principal moments multiplied by these factors."""
         axes = self.body.axes
         tensor = axes @ np.diag(self.body.moments * factors) @ axes.T
         body = Body((tensor + tensor.T) / 2, allow_unphysical=True, rotor=self.body.rotor)
@@ -80,7 +77,7 @@ class Model:
 
 
 def thinned(rows: int, most: int = FEW_ROWS) -> Any:
-    """Returns the numbers of some rows, the first and the last among them."""
+    """The numbers of some rows, the first and the last among them."""
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(int))
 
 
@@ -94,7 +91,7 @@ class Limits(NamedTuple):
 def limits(
     model: Model, t: Floats, true: States, attitude: float, rate: Floats, time: float, *, start_rate: Floats
 ) -> Limits:  # fmt: skip
-    """Returns the largest errors that can come from rounding: in the row itself, and in the first one.
+    """The largest errors that can come from rounding: in the row itself, and in the first one.
 
     `attitude` is that of attitudes in rad, `rate` and `start_rate` those of the components of a rate in rad/s, and
     `time` that of times in s.
@@ -120,7 +117,7 @@ def limits(
         for k in range(3):
             turn = np.zeros(4)
             turn[0], turn[k + 1] = 1.0, 0.5 * TORQUED_NUDGE
-            turned = quaternion_product(base.q[:1], (turn / np.sqrt((turn**2).sum()))[None, :])[0]
+            turned = product(base.q[:1], (turn / np.sqrt((turn**2).sum()))[None, :])[0]
             add(model.motion(at, turned, base.w[0]), attitude / TORQUED_NUDGE)
 
     def everywhere(values: Floats) -> Floats:
@@ -139,7 +136,7 @@ def limits(
 def fitted(
     residual: Callable[[Floats, int], Floats], scales: Floats, windows: list[int], start: Floats | None = None
 ) -> Floats:  # fmt: skip
-    """Returns the parameters that make residuals least: by damped Gauss-Newton steps, in windows that grow."""
+    """The parameters that make residuals least: by damped Gauss-Newton steps, in windows that grow."""
     p = np.zeros(scales.size) if start is None else np.array(start, dtype=np.float64)
     for rows in windows:
         r = residual(p, rows)

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 LINE_CHARACTERS = 100
 """The width of a printed verdict."""
-
 ATTITUDE_TOLERANCE, RATE_TOLERANCE = math.radians(1.0), 0.01
 """The errors up to which a motion is right for practical purposes, unless the user says others: in rad, and relative to
 the largest rate."""
-
 HEADS = {
     "exact": "EXACT TO ITS DIGITS", "right": "RIGHT WITHIN THE INTEGRATOR'S ERROR", "noisy": "RIGHT WITHIN ITS NOISE",
     "inaccurate": "INACCURATE", "wrong": "WRONG",
@@ -66,7 +64,7 @@ class Errors:
         return all(bool((e <= FAIR * limit).all()) for e, limit in pairs if e is not None)
 
     def largest(self) -> str:
-        """Returns the largest errors that rounding does not explain, in words; an empty text: there are none."""
+        """The largest errors that rounding does not explain, in words; an empty text: there are none."""
         shown = []
         if self.attitude is not None and (self.attitude > FAIR * self.attitude_limit).any():
             shown.append(shown_angle(self.attitude.max()))
@@ -75,12 +73,12 @@ class Errors:
         return " and ".join(shown)
 
     def undetermined(self, attitude: float, rate: float) -> float | None:
-        """Returns the time since which rounding alone can make errors beyond these bounds; None: there is none."""
+        """The time since which rounding alone can make errors beyond these bounds; None: there is none."""
         wide = (self.rate_limit > rate) if self.attitude is None else (self.attitude_limit > attitude)
         return float(self.t[int(np.argmax(wide))]) if wide.any() else None
 
     def beyond(self, attitude: float, rate: float) -> list[tuple[str, float, float, float]]:
-        """Returns which errors exceed these bounds: what is how far off, when, and since when."""
+        """Which errors exceed these bounds: what is how far off, when, and since when."""
         found = []
         for name, error, bound in (("attitude", self.attitude, attitude), ("rate", self.rate, rate)):
             if error is not None and error.max() > bound:
@@ -92,7 +90,7 @@ class Errors:
         return found
 
     def lines(self) -> list[str]:
-        """Returns the errors in words."""
+        """The errors in words."""
         made = []
         for name, error, limit in (
             ("attitude", self.attitude, self.attitude_limit), ("rate", self.rate, self.rate_limit),
@@ -236,7 +234,7 @@ class Verdict:
         return next((f for f in self.faults if f.certainty == "certain"), None)
 
     def explanation(self) -> list[str]:
-        """Returns sentences on the cause: the faults that the headline does not state, and what else may be behind."""
+        """Sentences on the cause: the faults that the headline does not state, and what else may be behind."""
         said = [str(f) for f in self.faults if f is not self._cause]
         if self.noise is not None:
             return [*said, "polhode.fit finds the motion behind noisy rows."]
@@ -287,10 +285,7 @@ class Verdict:
         return f"{c.certainty}: the next best explains the motion {times} worse" if math.isfinite(c.ratio) else "given"
 
     def plot(self, *paths: AnyPath) -> Figure:
-        """Draws errors and drifts over time as a Matplotlib figure.
-
-        It is saved at each of the paths, as PNG, SVG or PDF by the ending of the name.
-        """
+        """Draws errors and drifts over time, and saves the figure at each of the paths, by the ending of the name."""
         from polhode.views.plot import finished
         from polhode.views.plot_check import draw
 
@@ -316,7 +311,7 @@ class Verdict:
 
 
 def junit_xml(source: str, *, failure: str | None = None, error: str | None = None, text: str = "") -> bytes:
-    """Returns one test of JUnit XML: it passes unless there is a failure, or an error that kept it from running."""
+    """One test of JUnit XML: it passes unless there is a failure, or an error that kept it from running."""
     from xml.etree import ElementTree
 
     def clean(words: str) -> str:
@@ -334,12 +329,12 @@ def junit_xml(source: str, *, failure: str | None = None, error: str | None = No
 
 
 def shown_angle(angle: float) -> str:
-    """Returns an angle in degrees."""
+    """An angle in degrees."""
     return f"{math.degrees(angle):.3g} degrees"
 
 
 def shown_share(share: float, of: str = " of the largest rate") -> str:
-    """Returns a share in percent."""
+    """A share in percent."""
     return f"{100 * share:.3g} %{of}" if share < 10.0 else f"{100 * share:,.0f} %{of}"
 
 

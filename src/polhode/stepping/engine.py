@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode._interrupts import is_from_handler
-from polhode.compiled import KernelRaised, compiles, on_arrays
+from polhode.compiled import on_arrays
 from polhode.core.compose import Routine, nothing
 from polhode.core.drive import AT
 from polhode.core.exact import MODERATE_TURN_RAD
@@ -24,7 +23,7 @@ from polhode.core.flows import kick
 from polhode.core.states import STATE
 from polhode.core.status import OK, Status
 from polhode.core.types import Depends, Params, Pull, Rotor, Start, State
-from polhode.ensembles.batch import Batch, BatchRun, Survey
+from polhode.ensembles.batch import Batch, BatchRun, Survey, is_of_torque
 from polhode.ensembles.initial import Start as InitialStates
 from polhode.ensembles.initial import Starts
 from polhode.integration.binding import OnCompile
@@ -296,7 +295,7 @@ class Engine:
             raise
         except BaseException as problem:
             self.made()
-            if not _is_of_torque(problem):
+            if not is_of_torque(problem):
                 raise
             self._find_step(stop)
 
@@ -366,7 +365,7 @@ class Engine:
                         self._all_to(reach, k, k + 1)
                     reach = stop if own[AT.done] > done else reach
                 except Exception as problem:
-                    if not _is_of_torque(problem):
+                    if not is_of_torque(problem):
                         raise
                     if reach - done == 1:
                         own[AT.status], raised[k] = Status.RAISED, str(problem)
@@ -395,7 +394,7 @@ class Engine:
                 else:
                     self.call(t, first, h, stop, 0, bodies, self.states.shape[1], self.width + 1)
             except Exception as problem:
-                if not _is_of_torque(problem):
+                if not is_of_torque(problem):
                     raise
                 raised = self._find_crossing(t, first, h)
             if not ((count[:, AT.status] == OK) & (count[:, AT.finished] == 0)).any():
@@ -419,7 +418,7 @@ class Engine:
                     else:
                         self.call(t, first, h, int(own[AT.done]) + 1, k, k + 1, self.states.shape[1], self.width + 1)
                 except Exception as problem:
-                    if not _is_of_torque(problem):
+                    if not is_of_torque(problem):
                         raise
                     own[AT.status], raised[k] = Status.RAISED, str(problem)
         return raised
@@ -482,10 +481,3 @@ def _assumed_size(bodies: Bodies, recipe: Recipe) -> float | None:
         return None
     rate = MODERATE_TURN_RAD / abs(recipe.step)
     return 0.25 * rate * rate * float(bodies.problem.body.moments.min())
-
-
-def _is_of_torque(problem: BaseException) -> bool:
-    """Whether the torque has raised it: compiled code says KernelRaised, plain Python what was raised."""
-    if compiles():
-        return isinstance(problem, KernelRaised)
-    return isinstance(problem, Exception) and not is_from_handler(problem)

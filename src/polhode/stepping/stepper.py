@@ -51,6 +51,8 @@ HELD: dict[str, type[ConstantBodyTorque] | type[ConstantSpaceTorque]] = {
 _FLOATS = frozenset({float, np.float64})
 MOST_ENGINES = 32
 """Engines that a stepper keeps; torques that jump at other times need others."""
+COVERED_STEPS = 256
+"""Fields along an orbit are in tables for this many steps ahead at first, and then for twice as many each time."""
 ON_GRID = 1e-6
 """A jump of the torque that lies this close to the end of a step, in steps, is taken to be there, as in `simulate`."""
 
@@ -128,7 +130,12 @@ class Stepper:
     @announced_once
     def _begin(self, starts: Starts, t: float, states: Floats | None = None) -> None:
         """Begins a motion: the arrays of `states`, if there are some, are used again, so that views of them stay."""
-        h, start = self._step, starts.whole
+        h, unprepared = self._step, starts
+        self._covered = (min(t, t + COVERED_STEPS * h), max(t, t + COVERED_STEPS * h))
+        """The times for which the torque is prepared, if it has to be."""
+        starts = starts.for_span(*self._covered)
+        self._is_extended = starts is not unprepared
+        start = starts.whole
         first = starts.part(0, 1)
         problem = Problem.given(
             first.bodies[0], first.torque(0), omega=first.rates[0], attitude=first.quaternions[0], t_span=(t, t + h),
@@ -139,11 +146,6 @@ class Stepper:
         self._bodies = Bodies(starts, start, problem, Survey.of(starts) if starts.count > 1 else None)
         self._torque = start.torque(self._bodies.fastest)
         self._width = STATE + len(self._torque.state_names)
-        if self._torque.sample_kernel is not None:
-            raise ValueError(
-                f"{self._torque.name} is sampled, but a Stepper does not know when: call the law in your own loop, and "
-                "give its torque to step(torque=...)"
-            )
         self._has_rotor = start.bodies.rotors is not None
         check_accepted(self._method, self._torque, rotor=self._has_rotor)
         self._own_values = np.array(np.broadcast_to(start.parameters, (starts.count, start.parameters.shape[1])))
@@ -325,7 +327,7 @@ class Stepper:
                 now = torque(self.t, self.quaternion, self.omega)
                 self._go(self._held(self._method, now, frame, "what the torque returned"), 1, length)
         else:
-            self._go(self._given(self._method, torque, frame), n, length)
+            self._go(self._given(self._method, torque, frame, n * length), n, length)
 
     def prepare(self, torque: Given = None, *, frame: Axes = "body") -> None:
         """Compiles now what `step` with such a torque would compile at its first call, and makes no step.
@@ -334,7 +336,7 @@ class Stepper:
         """
         disturbed = self._is_disturbed
         if torque is not None:
-            self._given(self._method, torque, frame)
+            self._given(self._method, torque, frame, self._step)
         self._is_disturbed = disturbed
 
     def kick(self, torque: Given, h: float, *, frame: Axes = "body") -> None:
@@ -350,7 +352,7 @@ class Stepper:
             now = torque(self.t, self.quaternion, self.omega)
             engine = self._held(KICK, now, frame, "what the torque returned")
         else:
-            engine = self._given(KICK, torque, frame)
+            engine = self._given(KICK, torque, frame, 0.0)
         self._current, self._is_disturbed = None, True
         engine.restart(self.t, length)
         self._open_window(engine, 0.0, self.t)
@@ -378,6 +380,8 @@ class Stepper:
         """Makes n steps of length h; rows are kept of those that are counted."""
         if self._stopped and len(self._stopped) == self._bodies.count:
             raise SimulationFailed(replace(self._ensemble()[0], message="all bodies have failed: see `messages`"))
+        if self._is_extended:
+            self._cover(self.t, self.t + n * h)
         if not engine.is_known_always:
             t = self.t
             end = t + n * h
@@ -387,11 +391,15 @@ class Stepper:
             engine.restart(self.t, h)
             self._current = engine
         recorded = counted and self._every is not None
-        if not recorded and not (engine.is_variable or engine.breakpoints):
+        is_sampled = self._torque.sample_kernel is not None and engine.recipe.acts != "alone"
+        if is_sampled and h < 0.0:
+            raise ValueError(f"{self._torque.name} is sampled, which cannot be undone: steps must go forward")
+        crosses = engine.is_variable or is_sampled or bool(engine.breakpoints)
+        if not recorded and not crosses:
             self._go_unrecorded(engine, n, h, counted=counted)
             return
         try:
-            if engine.is_variable or engine.breakpoints:
+            if crosses:
                 for _ in range(n):
                     self._cross(engine, h)
                     if recorded:
@@ -404,6 +412,24 @@ class Stepper:
             if recorded:
                 self._record_if_due()
             raise
+
+    def _cover(self, t: float, end: float) -> None:
+        """Prepares the torque for these times, and for as many as it was prepared for beyond them."""
+        low, high = self._covered
+        if low <= min(t, end) and max(t, end) <= high:
+            return
+        more = math.copysign(max(high - low, abs(end - t)), end - t)
+        self._covered = (min(low, t, end + more), max(high, t, end + more))
+        starts = self._bodies.starts.for_span(*self._covered)
+        self._bodies = replace(self._bodies, starts=starts, start=starts.whole)
+        self._torque = self._bodies.start.torque(self._bodies.fastest)
+        fresh = np.broadcast_to(self._bodies.start.parameters, self._own_values.shape)
+        others = _are_handles(fresh)
+        self._own_values[others] = fresh[others]
+        for engine in self._engines.values():
+            if engine.recipe.acts != "alone":
+                engine.values[:, : fresh.shape[1]][others] = fresh[others]
+                engine.breakpoints = tuple(sorted({*engine.breakpoints, *self._torque.breakpoints}))
 
     def _go_unrecorded(self, engine: Engine, n: int, h: float, *, counted: bool = True) -> None:
         before, clock = engine.done, (self._origin, self._h, self._index, self._steps)  # quicker than the property
@@ -505,6 +531,8 @@ class Stepper:
         for a, b in pairwise(places):
             piece = b - a if inside or engine.is_variable else h
             jumped = self._open_window(engine, piece, a)
+            if self._torque.sample_kernel is not None and engine.recipe.acts != "alone" and self._take_samples(a):
+                jumped = True
             try:
                 if engine.is_variable:
                     engine.h = h
@@ -527,6 +555,25 @@ class Stepper:
             self._current = None
         if failed is not None:
             self._fail(engine, failed, t)
+
+    def _take_samples(self, t: float) -> bool:
+        """Lets the law of a sampled torque look at the bodies, in plain Python; returns whether a sample was due."""
+        kernel = self._torque.sample_kernel
+        assert kernel is not None
+        q, _, z = self._outward()
+        w = np.atleast_2d(self.omega)
+        taken = np.array(
+            [
+                kernel(t, tuple(q[k].tolist()), tuple(w[k].tolist()), self._own_values[k], tuple(z[k].tolist()))
+                for k in range(len(z))
+            ]
+        )
+        for k in np.flatnonzero(~np.isfinite(taken).all(axis=1)).tolist():
+            wrong = dict(zip(self._torque.state_names, taken[k].tolist(), strict=True))
+            listed = ", ".join(f"{name} = {x:g}" for name, x in wrong.items() if not math.isfinite(x))
+            raise ValueError(f"the law {self._torque.name} returned {listed} in a sample at t = {t:.12g}, of body {k}")
+        self._states[:, STATE : self._width] = taken
+        return bool((taken != z).any())
 
     def _open_window(self, engine: Engine, h: float, t: float) -> bool:
         """Shows the torque times between its jumps around the step from t on; returns whether these are others."""
@@ -590,7 +637,8 @@ class Stepper:
             engine = self._holding[method.name, frame] = self._beside(method, HELD[frame](first), 3)
         return self._with(engine, values)
 
-    def _given(self, method: Method, torque: Any, frame: str) -> Engine:
+    def _given(self, method: Method, torque: Any, frame: str, time: float) -> Engine:
+        """Returns the engine for a torque that acts for this time, as it was given to a call."""
         if not isinstance(torque, Torque):
             if isinstance(torque, type) and issubclass(torque, Torque):
                 raise TypeError(f"torque must not be the class {torque.__name__}: write {torque.__name__}(...)")
@@ -600,6 +648,7 @@ class Stepper:
                 f"{torque.name} carries numbers along ({', '.join(torque.state_names)}), which a torque of one call "
                 "cannot: give it to the Stepper"
             )
+        torque = torque.for_span(self.t, self.t + time)
         bodies = self._bodies.start.bodies
         rows = torque.parameter_rows(bodies.tensors, bodies.rotors)
         engine = self._beside(method, torque, rows.shape[1])

@@ -1,23 +1,20 @@
 """One run of a system in steps that adapt to the motion: Gauss collocation with all nodes at once (`core/nodes.py`)."""
 
-import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode._interrupts import is_from_handler
-from polhode.compiled import is_from_callback
 from polhode.core import nodes
 from polhode.core.bodies import AT, ROW
 from polhode.core.status import Status
 from polhode.integration.binding import OnCompile
-from polhode.integration.loop import CHUNK_SECONDS, Progress
+from polhode.integration.loop import Progress
 from polhode.problem import Stats
 from polhode.systems.forces import Forces
-from polhode.systems.run import GROWTH, Step, SystemPlan, SystemRun, outward
+from polhode.systems.run import Step, SystemPlan, SystemRun, outward
 from polhode.systems.solution import SystemSolution
 from polhode.systems.system import System
 
@@ -27,8 +24,6 @@ FIRST_TURN = 1.0
 proportion to all steps. Later steps are as long as their polynomials allow."""
 FIRST_PART = 1 / 16
 """The part of the span that the first step has at most, in the same way."""
-FIRST_CHUNK = 4096
-"""Steps of the first chunk, over the square of the number of bodies."""
 STEP_ERROR, ITERATION_ERROR = 0.5, 0.01
 """The errors that a step may have and that its iteration may leave, over the error that is aimed at."""
 REPORTED_PARTS = 1000
@@ -57,18 +52,6 @@ class Level(NamedTuple):
         return cls(STEP_ERROR * error, ITERATION_ERROR * error)
 
 
-class Made(NamedTuple):
-    """A whole run: its rows, its end, and what it took."""
-
-    level: Level
-    rows: Floats
-    last: Floats
-    steps: int
-    evaluations: int
-    suggested: float
-    """The sum of the errors that the polynomials of all steps suggest."""
-
-
 class AdaptiveRun(SystemRun):
     """A run that can be made again, with steps of another accuracy. Its output times are given."""
 
@@ -88,14 +71,13 @@ class AdaptiveRun(SystemRun):
         """Goes back to the start, or to another state there, for a run with this accuracy."""
         self.level = level
         self.y[:] = self.start if start is None else start
-        memory, count, n = self.memory, self.count, self.n
+        memory, count = self.memory, self.count
         memory[: nodes.HEAD] = 0.0
         memory[nodes.LEFT], memory[nodes.RATE], memory[nodes.TIME] = level.left, 1.0, self.plan.t_start
         memory[nodes.NEXT] = self.first_step * level.step_error ** (1 / nodes.ORDER)
         count[_COUNTS] = 0
         count[AT.rows] = len(self.t)
         self.seconds, self.stopped = 0.0, None
-        self.chunk = max(1, FIRST_CHUNK // (n * n))
 
     def _first_step(self) -> float:
         n, y, setting = self.n, self.y, self.setting.reshape(self.n, -1)
@@ -112,25 +94,10 @@ class AdaptiveRun(SystemRun):
             self.drive = self.compiled_loop(_driver, SIGNATURE)
         return self.drive
 
-    def make(self, level: Level, start: Floats | None = None) -> "Made":
-        """Makes a run from the start, or from another state there; whatever ends it has a `solution`."""
-        self.begin(level, start)
-        self.complete(self._run, self.assembled)
-        return Made(
-            level, np.array(self.out), np.array(self.y), int(self.count[AT.done]), int(self.count[AT.evaluations]),
-            self.suggested,
-        )  # fmt: skip
-
     @property
     def suggested(self) -> float:
         """The sum of the errors that the polynomials of all steps suggest."""
         return float(self.memory[nodes.SUGGESTED])
-
-    def solution_as(self, made: "Made", status: Status, **remarks: Any) -> SystemSolution:
-        """Returns the solution of a whole run that was made before, with what else is known of it."""
-        self.level, self.y[:], self.memory[nodes.TIME] = made.level, made.last, self.plan.t_end
-        self.count[AT.done], self.count[AT.evaluations] = made.steps, made.evaluations
-        return self.solution_of(status, np.array(self.t), made.rows, **remarks)
 
     def _run(self) -> Status:
         return self.advance(self.loop(), np.iinfo(np.int64).max)
@@ -142,29 +109,15 @@ class AdaptiveRun(SystemRun):
             stop,
         )  # fmt: skip
 
-    def advance(self, drive: Callable[..., int], target: int) -> Status:
-        """Makes steps up to the end, or up to this number, in chunks."""
-        chunk = 1 if self.progress else self.chunk
-        while (done := int(self.count[AT.done])) < target and self.memory[nodes.TIME] != self.plan.t_end:
-            stop = min(target, done + chunk)
-            clock = time.perf_counter()
-            try:
-                status = self._call(drive, stop)
-            except Exception as problem:
-                self._undo_step()
-                if is_from_handler(problem) or is_from_callback(problem):
-                    raise
-                self.raised = str(problem) or type(problem).__name__
-                return Status.RAISED
-            spent = time.perf_counter() - clock
-            self.seconds += spent
-            if status != Status.OK:
-                return Status(status)
-            chunk = max(1, int((stop - done) * min(GROWTH, CHUNK_SECONDS / max(spent, 1e-6))))
-            if self.progress:
-                part = abs(self.memory[nodes.TIME] - self.plan.t_start) / abs(self.span)
-                self.progress(int(part * REPORTED_PARTS), REPORTED_PARTS)
-        return Status.OK
+    @property
+    def is_at_end(self) -> bool:
+        """Whether no step is left."""
+        return bool(self.memory[nodes.TIME] == self.plan.t_end)
+
+    @property
+    def _passed(self) -> tuple[int, int]:
+        part = abs(self.memory[nodes.TIME] - self.plan.t_start) / abs(self.span)
+        return int(part * REPORTED_PARTS), REPORTED_PARTS
 
     def _undo_step(self) -> None:
         """Goes back to before the step in which an exception came, which then has no polynomial."""
@@ -194,18 +147,14 @@ class AdaptiveRun(SystemRun):
     def within(self, step: Step, length: float) -> Floats:
         """Returns the state after a part of the step that was made last, which changes nothing else."""
         memory, count = self.memory, self.count
-        kept = [np.array(a) for a in (self.y, memory[: nodes.HEAD], count)]
-        self.y[:] = step.before
         self.t, t, self.out, out = np.array([step.t + length]), self.t, np.empty((1, self.y.size)), self.out
         # The step is made again with an output time in it: the loop then makes a step aside, by the same polynomial.
-        memory[nodes.TIME], memory[nodes.NEXT] = step.t, step.t_new - step.t
-        count[AT.rows], count[AT.row] = 1, 0
-        status = self._call(self.loop(), int(count[AT.done]) + 1)
-        found = np.array(self.out[0])
-        evaluations = int(count[AT.evaluations])
-        for a, b in zip((self.y, memory[: nodes.HEAD], count), kept, strict=True):
-            a[:] = b
-        count[AT.evaluations], self.t, self.out = evaluations, t, out
+        with self.unchanged():
+            self.y[:] = step.before
+            memory[nodes.TIME], memory[nodes.NEXT] = step.t, step.t_new - step.t
+            count[AT.rows], count[AT.row] = 1, 0
+            status = self._call(self.loop(), int(count[AT.done]) + 1)
+        found, self.t, self.out = np.array(self.out[0]), t, out
         if status != 0:
             raise self.failed(Status(status))
         return found
@@ -222,17 +171,17 @@ class AdaptiveRun(SystemRun):
         rows = int(self.count[AT.row])
         return self.solution_of(status, np.array(self.t[:rows]), self.out[:rows])
 
-    def solution_of(self, status: Status, t: Floats, rows: Floats, **remarks: Any) -> SystemSolution:
+    def solution_of(self, status: Status, t: Floats, rows: Floats) -> SystemSolution:
         """Returns a solution with these rows, given as times and states."""
         x, q, v, m = outward(self.system, rows)
         plan, done, reached = self.plan, int(self.count[AT.done]), self.t_reached
-        remarks = {"stats": Stats(done, int(self.count[AT.evaluations]), self.seconds)} | remarks
         return SystemSolution(
             system=self.system, forces=self.forces, method=plan.method.name,
             step=(reached - self.t_begin) / done if done else float(self.memory[nodes.NEXT]), t=t, position=x,
             quaternion=q, velocity=v, momentum=m, status=status, message=self._message(status),
             t_span=(self.t_begin, plan.t_end), t_last=reached, last=np.array(self.y), grid=(reached, 0),
-            step_error=self.level.step_error, **remarks,
+            step_error=self.level.step_error,
+            stats=Stats(done, int(self.count[AT.evaluations]), self.seconds),
         )  # fmt: skip
 
     def _where(self) -> str:

@@ -65,6 +65,10 @@ class Forces(ABC):
         """Returns how many numbers of room the kernel needs."""
         return 0
 
+    def for_span(self, t0: float, t1: float) -> "Forces":
+        """Returns the forces for a run between two times, or raises ValueError if they do not suit it."""
+        return self
+
     def try_on(self, system: System, t: float) -> None:  # noqa: B027 (most have nothing to try)
         """Tries what is the user's in plain Python, at the start."""
 
@@ -171,6 +175,11 @@ class SumForces(Forces):
     def room(self, system: System) -> int:
         """Returns the room of all of them."""
         return sum(p.room(system) for p in self._parts)
+
+    def for_span(self, t0: float, t1: float) -> Forces:
+        """Returns the sum of all of them for a run between two times."""
+        parts = tuple(p.for_span(t0, t1) for p in self._parts)
+        return self if all(a is b for a, b in zip(parts, self._parts, strict=True)) else SumForces(parts)
 
     def try_on(self, system: System, t: float) -> None:
         """Tries all of them."""
@@ -736,8 +745,11 @@ class TorqueOnEach(Forces):
     def __init__(self, torque: Torque) -> None:
         if torque.depends & Depends.RATE:
             raise ValueError(f"forces on systems depend on positions, attitudes and time; {torque.name} needs the rate")
-        if torque.state_names or torque.breakpoints or torque.sample_kernel is not None:
-            raise ValueError(f"{torque.name} has breakpoints or numbers that it carries, which systems do not take")
+        if torque.state_names:
+            raise ValueError(
+                f"{torque.name} carries numbers along ({', '.join(torque.state_names)}), and the state of a system has "
+                "no place for them: simulate its body by itself, or write the forces as a function of the time"
+            )
         self.torque = torque
         self.name = torque.name
         self.keeps_momentum = True
@@ -753,6 +765,17 @@ class TorqueOnEach(Forces):
         """The sum of its potential over the bodies."""
         potential = self.torque.potential_kernel
         return None if potential is None else kernels.energy_of_each(potential)
+
+    def for_span(self, t0: float, t1: float) -> "TorqueOnEach":
+        """Returns the torque for a run between two times, between which it does not jump."""
+        self.torque.check_span(t0, t1)
+        torque = self.torque.for_span(t0, t1)
+        if inside := [t for t in torque.breakpoints if min(t0, t1) < t < max(t0, t1)]:
+            raise ValueError(
+                f"{torque.name} jumps at t = {inside[0]:g}, and the steps of a system are on one grid: run up to there "
+                "with what acts before, and go on with resume_system(..., forces=...) and what acts behind"
+            )
+        return self if torque is self.torque else TorqueOnEach(torque)
 
     def numbers(self, system: System) -> list[float]:
         """Returns the parameters for each body."""

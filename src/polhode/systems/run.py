@@ -1,9 +1,8 @@
 """One run of a system: the compiled loop is called in chunks, and a solution is made of its arrays."""
 
 import math
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,12 +13,14 @@ from polhode._interrupts import is_from_handler
 from polhode.compiled import CompilationFailed, compiles, is_from_callback, program
 from polhode.core import bodies
 from polhode.core.bodies import AT, COUNTERS, ROW, SETTING
+from polhode.core.judge import grid, located
 from polhode.core.nodes import KNOWN
 from polhode.core.status import Status
 from polhode.integration.binding import OnCompile
 from polhode.integration.buffers import check_room
 from polhode.integration.frame import Frame
-from polhode.integration.loop import CHUNK_SECONDS, Progress, SimulationFailed, keeping
+from polhode.integration.grid import check_steps
+from polhode.integration.loop import SHOWN_GROWTH, Chunks, Progress, SimulationFailed, keeping_run
 from polhode.methods import Method
 from polhode.problem import NO_STATE, Stats
 from polhode.systems.forces import Forces, Pairs
@@ -28,15 +29,12 @@ from polhode.systems.steps import Langevin, compiled_method
 from polhode.systems.system import System
 
 SIGNATURE = "pppppppppnndddii"
-FIRST_STEPS = 4
-"""Steps of the first chunk."""
+FIRST_PAIRS = 4096
+"""Pairs of bodies that act on each other in the steps of the first chunk."""
 ONE_PLACE = 1e-12
 """Sites that are nearer than this part of the largest coordinate are at one place."""
 STRETCH_STEPS = 128
 """Steps that are made before they are looked at, where someone looks at every step."""
-GROWTH = 8.0
-"""The longest growth from one chunk to the next."""
-
 UNCOMPILED = (
     "What cannot be compiled can be called as it is: polhode.forces(f, compiled=False) takes any Python function, and "
     "polhode.systems.forces_from_pointer the address of a function in C or Fortran."
@@ -145,12 +143,10 @@ class SystemRun:
         self.plan = plan
         self.raised = "an exception"
         self.stopped: float | None = None
-        begin, self.first = plan.t_start + plan.first * plan.step, plan.first
-        self.t_begin = begin
-        self.steps = _steps_between(begin, plan.t_end, plan.step)
-        self.last = plan.t_end - (plan.t_start + (plan.first + self.steps - 1) * plan.step)
-        if abs(self.last - plan.step) <= 4 * math.ulp(max(abs(begin), abs(plan.t_end))):
-            self.last = plan.step
+        self.t_begin, self.first = plan.t_start + plan.first * plan.step, plan.first
+        check_steps(plan.t_start, plan.t_end, plan.step)
+        steps, self.last = grid(plan.t_start, plan.t_end, plan.step)
+        self.steps = steps - self.first
         self._bind(plan)
         self._make_rows(plan)
 
@@ -203,19 +199,13 @@ class SystemRun:
         """Runs to the end, or raises with what there is."""
         return self.guarded(self._run, self.assembled)
 
-    def guarded(
-        self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]
-    ) -> SystemSolution:  # fmt: skip
+    def guarded(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> SystemSolution:
         """Returns the solution of a run; whatever ends it before has what was computed as its `solution`."""
-        self.complete(run, assembled)
-        return assembled(Status.OK)
-
-    def complete(self, run: Callable[[], Status], assembled: Callable[[Status], SystemSolution]) -> None:
-        """Makes a run; whatever ends it before has what was computed as its `solution`."""
-        with keeping(self, assembled):
+        with keeping_run(self, assembled):
             status = run()
         if status != Status.OK:
             raise SimulationFailed(assembled(status))
+        return assembled(Status.OK)
 
     def _run(self) -> Status:
         drive = self.loop()
@@ -239,24 +229,26 @@ class SystemRun:
     def _place(self, t: float) -> tuple[int, float]:
         """Returns the grid point at or before a time, and how far the time lies beyond it."""
         plan = self.plan
-        if t == plan.t_end:
-            return self.steps, 0.0
-        i = min(max(int((t - self.t_begin) / plan.step + 1e-9), 0), max(self.steps - 1, 0))
-        offset = t - (plan.t_start + (self.first + i) * plan.step)
-        return i, 0.0 if self.is_at(offset + t, t) else offset
+        i, offset = located(plan.t_start, plan.step, self.last, self.first + self.steps, t)
+        return i - self.first, offset
 
     def _aside(self, drive: Callable[..., int], offset: float) -> Floats | Status:
         """Returns the state after a step aside, which changes nothing."""
-        kept = [np.array(a) for a in (self.y, self.g, self.memory, self.count)]
         done = int(self.count[AT.done])
-        self.count[AT.every], self.count[AT.steps] = 0, done + 1
-        status = self._call(drive, done + 1, last=offset)
-        found = np.array(self.y)
-        evaluations = int(self.count[AT.evaluations])
-        for a, b in zip((self.y, self.g, self.memory, self.count), kept, strict=True):
+        with self.unchanged():
+            self.count[AT.every], self.count[AT.steps] = 0, done + 1
+            status = self._call(drive, done + 1, last=offset)
+            return np.array(self.y) if status == 0 else Status(status)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Lets others make steps meanwhile, and goes back to where the run was, unless they end it."""
+        arrays = (self.y, self.g, self.memory, self.count)
+        kept = [np.array(a) for a in arrays]
+        yield
+        kept[-1][AT.evaluations] = self.count[AT.evaluations]
+        for a, b in zip(arrays, kept, strict=True):
             a[:] = b
-        self.count[AT.evaluations] = evaluations
-        return found if status == 0 else Status(status)
 
     def each_steps(self) -> Iterator[list[Step]]:
         """Makes steps, some at a time, and yields where each of these begins and ends.
@@ -275,7 +267,6 @@ class SystemRun:
             except BaseException as problem:
                 raised = problem
             states = np.array(self.out[: int(self.count[AT.done]) - i])
-            held = [np.array(a) for a in (self.y, self.g, self.memory, self.count)]
             made = list[Step]()
             for k, after in enumerate(states, start=i):
                 made.append(Step(self.time_of(k), state, self.time_of(k + 1), after, k))
@@ -283,9 +274,8 @@ class SystemRun:
             if status != Status.OK:
                 t, done = self.t_reached, int(self.count[AT.done])
                 made.append(Step(t, state, t, state, done, status))
-            yield made
-            for a, b in zip((self.y, self.g, self.memory, self.count), held, strict=True):
-                a[:] = b
+            with self.unchanged():
+                yield made
             if raised is not None:
                 raise raised
             if status != Status.OK:
@@ -324,27 +314,34 @@ class SystemRun:
         )  # fmt: skip
 
     def advance(self, drive: Callable[..., int], target: int) -> Status:
-        """Makes steps up to this number, in chunks."""
-        chunk = 1 if self.progress else FIRST_STEPS
-        while (done := int(self.count[AT.done])) < target:
-            stop = min(target, done + chunk)
-            clock = time.perf_counter()
+        """Makes steps up to this number, in chunks, or up to the end."""
+        chunks = Chunks(1 if self.progress else max(1, FIRST_PAIRS // self.n**2), SHOWN_GROWTH)
+        while (done := int(self.count[AT.done])) < target and not self.is_at_end:
+            chunks.begin()
             try:
-                status = self._call(drive, stop)
+                status = self._call(drive, min(target, done + chunks.steps))
             except Exception as problem:
                 self._undo_step()
                 if is_from_handler(problem) or is_from_callback(problem):
                     raise
                 self.raised = str(problem) or type(problem).__name__
                 return Status.RAISED
-            spent = time.perf_counter() - clock
-            self.seconds += spent
+            self.seconds += chunks.made(int(self.count[AT.done]) - done)
             if status != Status.OK:
                 return Status(status)
-            chunk = max(1, int((stop - done) * min(GROWTH, CHUNK_SECONDS / max(spent, 1e-6))))
             if self.progress:
-                self.progress(int(self.count[AT.done]), self.steps)
+                self.progress(*self._passed)
         return Status.OK
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether no step is left."""
+        return int(self.count[AT.done]) >= self.steps
+
+    @property
+    def _passed(self) -> tuple[int, int]:
+        """The steps made, and the steps in all, for progress."""
+        return int(self.count[AT.done]), self.steps
 
     def _undo_step(self) -> None:
         """Goes back to before the step in which an exception came; arrays hold all steps before it."""
@@ -447,12 +444,3 @@ def nearest_sites(system: System, forces: Forces, x: Floats, q: Floats) -> tuple
                 if best is None or r[j] < best[2]:
                     best = (int(owner[k]), int(owner[k + 1 + j]), float(r[j]), part.name)
     return best
-
-
-def _steps_between(t0: float, t1: float, h: float) -> int:
-    """Returns the number of steps of a grid; the last one may be shorter."""
-    ratio = (t1 - t0) / h
-    if ratio > 2**53:
-        raise ValueError(f"step {h:g} needs {ratio:.2g} steps: take a longer one")
-    whole = round(ratio)
-    return int(whole) if abs(ratio - whole) < 1e-6 else math.ceil(ratio)

@@ -25,6 +25,7 @@ from polhode.systems.solution import SystemSolution, kinetic_temperature
 from polhode.systems.steps import Langevin, system_method
 from polhode.systems.system import System
 from polhode.systems.tolerance import DEFAULT_ROWS, Question, accurate
+from polhode.tolerance.policy import checked_tolerance
 
 
 @announced_once
@@ -92,8 +93,8 @@ def simulate_system(
     """
     if not isinstance(system, System):
         raise TypeError(f"system must be a polhode.System, not {system!r}")
-    acting = checked_forces(forces)
     t0, t1 = _span(t_span)
+    acting = checked_forces(forces).for_span(t0, t1)
     watched = listed_events(events, len(system), acting)
     chosen = None if method is None or (rtol is not None and method == "auto") else system_method(method)
     if (step is None) == (rtol is None):
@@ -112,7 +113,7 @@ def simulate_system(
             raise ValueError("a heat bath is random, and has no error to be held: give step, not rtol")
         if every is not None:
             raise ValueError("with rtol the steps are chosen: give output times as t_eval, not every")
-        allowed = _check.number("rtol", rtol, positive=True)
+        allowed = checked_tolerance(rtol)
         plan = SystemPlan(system_method("Strang"), 1.0, t0, t1, times=times)
         return accurate(Question(system, acting, plan, allowed, watched, progress, on_compile), chosen)
     h = math.copysign(_check.number("step", step, positive=True), t1 - t0)
@@ -173,6 +174,7 @@ def resume_system(
     acting = solution.forces if forces is None else checked_forces(forces)
     if isinstance(acting, UnknownForces):
         raise ValueError(f"a file does not keep forces: pass those that {acting.name!r} stands for as forces=")
+    acting = acting.for_span(solution.t_last, end)
     bath = _checked_heat(solution.heat if isinstance(heat, EllipsisType) else heat)
     system = solution.system if bath == solution.heat else _system_at_end(solution)
     acting.numbers(system)

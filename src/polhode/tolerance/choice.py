@@ -136,6 +136,10 @@ class Candidate:
         finest = 16 * math.ulp(max(abs(problem.t_start), abs(problem.t_end)))
         return min(MOST_STEPS, abs(problem.span) / finest)
 
+    def whole(self, steps: float) -> float:
+        """Returns a number of steps that the method can make; of those that stand for a tolerance a fraction counts."""
+        return float(steps if self.method.adaptive else math.ceil(steps))
+
     def compensated(self, first: float) -> "Candidate | None":
         """Returns the candidate to go on with from `first` steps on where round-off is reached, if there is one."""
         if self.spare is None:

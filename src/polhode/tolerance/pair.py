@@ -3,6 +3,7 @@
 import _thread
 import os
 
+from polhode._interrupts import keeping
 from polhode.integration.loop import Integration, SimulationInterrupted
 from polhode.solution import Solution
 
@@ -39,14 +40,8 @@ def both(first: Run, second: Run) -> tuple[Solution, Solution | BaseException]:
     _thread.start_new_thread(run, ())
     try:
         solution = first.attempt()
-        try:
-            with running:  # waits for the second run
-                pass
-        except KeyboardInterrupt:
-            raise SimulationInterrupted(solution) from None
-        except BaseException as raised:  # by the handler of a signal
-            raised.solution = solution  # type: ignore[attr-defined]
-            raise
+        with keeping(SimulationInterrupted, lambda _: solution), running:  # waits for the second run
+            pass
     except BaseException:
         second.cancelled = True
         with running:

@@ -1,13 +1,16 @@
-"""The policy of every search for steps: its numbers, each once, and how many more steps a next try has.
+"""The policy of every search for steps: its numbers, each once, and whether and how a search goes on (`next_try`).
 
-One body, many bodies and systems of bodies follow it.
+One body, many bodies and systems of bodies ask it; the compiled short path (`core/answer.py`) has its target.
 """
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from polhode.integration.short_steps import levels_of_polhode
+from polhode import _check
+from polhode._check import levels_of_polhode
+from polhode.core.judge import MAYBE_ROUND_OFF
 
 
 class Policy(NamedTuple):
@@ -19,9 +22,6 @@ class Policy(NamedTuple):
 
     finer: float = math.sqrt(1.25)
     """The steps of a level over those of the level below; a companion has those of two levels below."""
-    grouped_rise: int = 2
-    """The levels of many bodies rise by multiples of this: few rise further than to the next group, and groups should
-    be large. One body rises as far as it needs."""
     least_factor: float = 1.15
     least_factor_in_doubt: float = 1.5
     """How many times as many steps the next try has at least; the second where errors are so large, or so near round-
@@ -32,12 +32,11 @@ class Policy(NamedTuple):
     rise_after_failure: int = 8
     """Levels after a run that failed, a factor of 2.4. Before a soft wall, where first guesses fail, a factor of 1.6
     takes 17 % longer in the mean."""
+    slow_failures: int = 6
+    """After more failures than this the steps rise twice as fast, by a factor of 6."""
     most_failures: int = 6
     """A body whose runs fail more often than this, with up to 200 times its first steps, is given up: its torque may be
     at fault."""
-    most_grouped_failures: int = 8
-    """The same among many bodies, which begin with the steps that most of them need: one may be thousands of times as
-    fast. After two failures its levels rise twice as fast."""
     most_tries: int = 24
     """Tries after which a body is given up."""
     least_share_of_order: float = 0.25
@@ -83,6 +82,16 @@ class Policy(NamedTuple):
 
 
 POLICY = Policy()
+GROUPED = Policy(most_failures=8, slow_failures=2, tighter=1.0)
+"""The policy for many bodies, which begin with the steps that most of them need: one may be thousands of times as fast.
+Bodies whose iterations leave different errors could not run together."""
+SYSTEMS = Policy(least_factor=100.0 ** (1.0 / 15.0), telling=1.3, follows_its_order=math.inf, most_tries=14)
+"""The policy for systems in steps that adapt, whose runs are compared each with the one before: an error per step that
+is smaller by a factor of 100 takes steps shorter by a quarter. With the order of these steps, 15, an error that does
+not fall then is not that of the steps."""
+GROUPED_RISE = 2
+"""The levels of many bodies rise by multiples of this: few rise further than to the next group, and groups should be
+large. One body rises as far as it needs."""
 
 
 def seen_order(p: Policy, order: float, error: float, steps: float, before: float, fewer: float) -> float:
@@ -106,6 +115,166 @@ def next_factor(
     return min(max(factor, least), p.most_factor_in_doubt if maybe_rounding else p.most_factor)
 
 
+# --- whether and how a search goes on ---------------------------------------------------------------------------------
+
+
+class Try(NamedTuple):
+    """One try: a run and its companion."""
+
+    steps: float
+    error: float
+    """The estimate of its error; infinite if the run or its companion failed."""
+    follows: bool = True
+    """Whether the steps are so short that the method follows the motion; else the error is chance."""
+
+
+class Floor(NamedTuple):
+    """The least errors of a body."""
+
+    least: float
+    """The least that the estimate of its last try could have been."""
+    believed: float
+    """The least error that is believed."""
+    round_off: float
+    """The error that round-off leaves, if the axes of the body are known."""
+
+
+class Tries(NamedTuple):
+    """What is known of a search: its aim, and its tries."""
+
+    rtol: float
+    last: Sequence[Try] = ()
+    """The last tries, the latest last: `kept_tries` of them, or more."""
+    made: int = 0
+    """The number of all tries."""
+    failures: int = 0
+    """The number of those that failed."""
+    residual: float = 0.0
+    """The error that iterations of the last try might leave, over that of the first; 0: there are none, or they went on
+    to round-off."""
+    patience: int = 1
+    """The number of refinements that may be in vain."""
+    most: float = math.inf
+    """The number of steps beyond which more mean nothing."""
+
+    def adding(self, new: Try) -> "Tries":
+        """Returns these tries and a new one."""
+        failures = self.failures + (not math.isfinite(new.error))
+        return self._replace(last=(*self.last, new), made=self.made + 1, failures=failures)
+
+
+class Refine(NamedTuple):
+    """The search goes on."""
+
+    factor: float
+    """The number of steps of the next try, over that of the last one."""
+    residual: float
+    """The error that iterations of the next try may leave, over that of the first try; 0: they go on to round-off."""
+
+
+class Enough(NamedTuple):
+    """The last try will do: its estimate is below the tolerance, or is round-off."""
+
+
+class GiveUp(NamedTuple):
+    """More steps would be in vain."""
+
+    reason: str
+    """What to say of the error that is left."""
+
+
+ENOUGH = Enough()
+FAILS, TRIED, FINEST, STUCK = map(
+    GiveUp,
+    (
+        "runs with shorter steps fail",
+        "many tries with shorter steps did not lower it enough",
+        "steps cannot be shorter",
+        "shorter steps do not lower it",
+    ),
+)
+
+
+def next_try(p: Policy, tries: Tries, order: float, floor: Floor) -> Refine | Enough | GiveUp:
+    """Returns how a search goes on after its last try, by a method of this order; 0: its steps are exact."""
+    steps, error, _ = tries.last[-1]
+    if error <= tries.rtol or _is_round_off(p, tries, floor):
+        return ENOUGH
+    failed = not error < math.inf  # it says nothing of how many more steps are wanted, nor of iterations
+    stuck, residual = is_stuck(p, tries, floor), tries.residual if failed else min(p.tighter, tries.residual)
+    if residual > 0.0:  # it may be what the iterations have left
+        if stuck or p.far * tries.rtol < error < math.inf:
+            residual = 0.0
+        stuck = False
+    if tries.failures > p.most_failures:
+        return FAILS
+    if tries.made >= p.most_tries:
+        return TRIED
+    if order == 0.0 or steps >= tries.most:
+        return FINEST
+    if stuck:
+        return STUCK
+    if failed:
+        rises = p.rise_after_failure if tries.failures <= p.slow_failures else 2 * p.rise_after_failure
+        return Refine(p.finer**rises, residual)
+    doubt = error < max(p.near_round_off, MAYBE_ROUND_OFF * floor.least)
+    fewer, before, _ = tries.last[-2] if len(tries.last) > 1 else Try(math.nan, math.nan)
+    return Refine(next_factor(p, max(order, 1.0), tries.rtol, error, steps, before, fewer, doubt), residual)
+
+
+def _is_round_off(p: Policy, tries: Tries, floor: Floor) -> bool:
+    """Whether the last estimate is made of round-off, which shorter steps would not lower."""
+    error = tries.last[-1].error
+    if tries.rtol <= p.attained * max(floor.believed, 2.0 * floor.round_off):  # it is out of reach
+        return error <= p.attainable * floor.believed
+    return tries.made > 1 and error <= p.attainable * floor.round_off
+
+
+def is_stuck(p: Policy, tries: Tries, floor: Floor) -> bool:
+    """Whether the last refinements should have lowered the error and have not: round-off is reached.
+
+    Errors of steps that do not follow the motion show nothing, unless they are as small as they can be. For a torque
+    that changes fast in time the first refinements may be in vain, as long as steps are longer than that.
+    """
+    rounded, last = tries.last[-1].error < p.rounded * floor.least, tries.last
+    n = [one.steps for one in last]
+    rounded = rounded or p.attained * floor.believed > tries.rtol  # no steps would do: none need be awaited
+    e = [one.error if one.follows or rounded else math.nan for one in last]
+    if len(e) < 2 or not e[-1] < math.inf:
+        return False
+
+    def in_vain(k: int, rise: float) -> bool:
+        """Whether refinement k, counted from the last one, -1, was by more than `rise`, and in vain."""
+        return -k < len(e) and e[k] * n[k] > e[k - 1] * n[k - 1] and n[k] > rise * n[k - 1]
+
+    # Far above the least error the motion must have made round-off grow: once may be chance.
+    near = e[-1] < p.far_from_round_off * floor.least or in_vain(-2, p.telling_near_round_off)
+    if near and e[-1] < p.near_round_off and in_vain(-1, p.telling_near_round_off):
+        return True
+    if all(in_vain(-k, p.telling) and e[-k - 1] < p.follows_its_order for k in range(1, tries.patience + 1)):
+        return True
+    first = -4 * tries.patience
+    return -first <= len(e) and n[-1] > p.long_flat * n[first] and e[-1] > p.flat * e[first]
+
+
+LEAST_TOLERANCE = 1e-17
+"""Tolerances below this are taken as this: the last digit of numbers is 2e-16."""
+
+
+def checked_tolerance(rtol: float) -> float:
+    """Returns the tolerance that a user gave, or the least one, with a warning."""
+    tolerance = _check.number("rtol", rtol)
+    if not 0 < tolerance < 1:
+        raise ValueError(f"rtol must lie between 0 and 1, such as 1e-6, not {tolerance:g}")
+    if tolerance < LEAST_TOLERANCE:
+        warnings.warn(
+            f"rtol={tolerance:g} is below the last digit of numbers, and is taken as {LEAST_TOLERANCE:g}",
+            ToleranceNotReached,
+            stacklevel=levels_of_polhode(),
+        )
+    return max(tolerance, LEAST_TOLERANCE)
+
+
 class ToleranceNotReached(UserWarning):
     """The estimate of the error is above the tolerance, and shorter steps would not help.
 
@@ -119,7 +288,10 @@ class ToleranceNotReached(UserWarning):
     """
 
 
-def warn_not_reached(rtol: float, error: float, why: str, *, of: str = "") -> None:
-    """Warns that a tolerance was not reached, for a run or for some `of` many bodies, and says why."""
-    message = f"the tolerance {rtol:g} was not reached{of}: the error is estimated as {error:.1e}, and {why}"
+def warn_not_reached(
+    rtol: float, error: float, more: str, why: Refine | Enough | GiveUp = STUCK, *, of: str = ""
+) -> None:
+    """Warns that a tolerance was not reached, for a run or for some `of` many bodies, and says why and what `more`."""
+    reason = why.reason if isinstance(why, GiveUp) else STUCK.reason
+    message = f"the tolerance {rtol:g} was not reached{of}: the error is estimated as {error:.1e}, and {reason}; {more}"
     warnings.warn(message, ToleranceNotReached, stacklevel=levels_of_polhode())

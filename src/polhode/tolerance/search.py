@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode._arrays import Floats
-from polhode._interrupts import is_from_handler
+from polhode._interrupts import is_from_handler, keeping
 from polhode.compiled import compiles, is_from_callback, name_now
 from polhode.core.judge import CHECKING, CLOSE
 from polhode.core.status import Status
@@ -55,14 +55,15 @@ from polhode.tolerance.estimate import (
     least_error,
     locates_bends,
     nudged,
+    rate_rounding,
     unlocated,
     where_errors_grow,
 )
 from polhode.tolerance.pace import MOST_DRY_STEPS, Endless, Pace
 from polhode.tolerance.pace import MOST_STEPS as MOST_VARIABLE_STEPS
 from polhode.tolerance.pair import Run, available_cores, both
-from polhode.tolerance.policy import POLICY, warn_not_reached
-from polhode.tolerance.refine import Search, Tried
+from polhode.tolerance.policy import POLICY, STUCK, Enough, Floor, GiveUp, Refine, Try, next_try, warn_not_reached
+from polhode.tolerance.refine import first_tries
 
 WORTH_A_THREAD_FLOWS = 6000
 """The number of flows, half a millisecond to one, from which on a thread for the companion pays."""
@@ -160,6 +161,8 @@ class OneBody:
         """The last run that came to the end, whose companion may not have."""
         self.tried: tuple[float, float] | None = None
         """The steps and the estimate of the last try of the same candidate."""
+        self.ended: Refine | Enough | GiveUp = STUCK
+        """How the last search ended."""
         self.warned_of_short_steps = False
         self.failed: StepFailed | None = None
         """The failure of the last run that failed."""
@@ -173,26 +176,25 @@ class OneBody:
 
     def refine(self, candidate: Candidate) -> None:
         """Refines the steps of a candidate as far as it helps."""
-        begin, self.tried = min(candidate.first, candidate.most(self.problem)), None
-        first = self._try(candidate, begin, to_round_off=False)
-        if first[0] <= self.rtol:  # mostly: then nothing has to be searched for
-            return
-        tried = [first]
+        tries, self.tried = first_tries(self.problem, candidate, self.rtol), None
+        n = min(candidate.first, tries.most)
+        while True:
+            error, rounding = self._try(candidate, n, tries.residual)
+            if error <= self.rtol:  # mostly: then nothing has to be searched for
+                return
+            tries = tries.adding(Try(n, error, self.turn <= candidate.longest_turn * n))
+            floor = Floor(self.floor + rounding, self.floor, self.round_off)
+            step = next_try(POLICY, tries, candidate.order, floor)
+            if not isinstance(step, Refine):
+                self.ended = step
+                return
+            n = candidate.whole(min(n * step.factor, tries.most))
+            tries = tries._replace(residual=step.residual)
 
-        search = Search(self.problem, candidate, self.rtol, alone=True)
-
-        def attempt(_: Any, level: float, to_round_off: bool) -> Tried:
-            n = search.steps(level)
-            error, rounding = tried.pop() if tried else self._try(candidate, n, to_round_off)
-            least, follows = self.floor + rounding, self.turn <= candidate.longest_turn * n
-            return Tried(*(np.array([x]) for x in (error, least, self.floor, self.round_off, follows)))
-
-        search.run(attempt)
-
-    def _try(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
+    def _try(self, candidate: Candidate, n: float, residual: float) -> tuple[float, float]:
         """Returns the error of a run with n steps, infinite where it fails, and the rounding in it."""
         try:
-            return self._pair(candidate, n, to_round_off)
+            return self._pair(candidate, n, residual)
         except Endless as problem:
             self.endless = problem
             raise Stalled from None
@@ -204,10 +206,9 @@ class OneBody:
                 raise Stalled from None
             return math.inf, 0.0
 
-    def _pair(self, candidate: Candidate, n: float, to_round_off: bool) -> tuple[float, float]:
+    def _pair(self, candidate: Candidate, n: float, residual: float) -> tuple[float, float]:
         """Makes a run and its companions, and keeps the best run; returns its error and the rounding in it."""
-        solved, asked = self.rtol if self.tried is None else POLICY.tighter * self.rtol, self.problem
-        solved = 0.0 if to_round_off else solved
+        solved, asked = residual * self.rtol, self.problem
         count = companions(asked, candidate.method)
         plan, *coarser = (candidate.plan(asked, n, solved, coarser=k) for k in range(1 + count))
         shown, rows = asked, None
@@ -238,6 +239,8 @@ class OneBody:
         rounding, left = candidate.unseen(run.plan.method, n)
         left += unlocated(asked, run.plan.method, run.stats.steps)
         before, fastest = self.inherited.rate, largest_rate(run.omega, run.problem.omega_start)
+        if run.body.has_rotor:
+            left += float(rate_rounding(run.body.rotor, run.body.moments, np.float64(fastest)))
         apart = max([distance(run, rows, other, before, fastest) for other in others])
         self._lower_bounds(max(self.free_rate, fastest))
         near = candidate.order > 0.0 and self._may_grow(run, rows, apart)
@@ -354,7 +357,7 @@ class OneBody:
 
     def answer(self, candidate: Candidate) -> Solution:
         """Returns the best solution; where the user does not wait for it, raises with the best so far."""
-        try:
+        with keeping(SimulationInterrupted, self._best_so_far):
             with suppress(InheritedTooMuch):  # then there is a best solution
                 self._refine(candidate)
                 if self.best is None:
@@ -371,19 +374,18 @@ class OneBody:
                     self._refine(spare)
             assert self.best is not None
             return self._finished(*self.best)
-        except SimulationInterrupted as stopped:
-            if self.best is not None:
-                raise SimulationInterrupted(self._unfinished(*self.best)) from None
-            whole = self.unjudged or stopped.solution
-            if whole.status != Status.OK:
-                raise
-            raise SimulationInterrupted(self._unfinished(whole, None)) from None
-        except BaseException as raised:
-            if self.best is not None and (is_from_handler(raised) or is_from_callback(raised)):
-                raised.solution = self._unfinished(*self.best)  # type: ignore[attr-defined]
-            elif is_from_callback(raised) and self.unjudged is not None:
-                raised.solution = self._unfinished(self.unjudged, None)  # type: ignore[attr-defined]
-            raise
+
+    def _best_so_far(self, raised: BaseException) -> Solution | None:
+        """Returns the best of the whole runs before a user, a handler or a torque has ended the search."""
+        stopped = isinstance(raised, KeyboardInterrupt)
+        if not (stopped or is_from_handler(raised) or is_from_callback(raised)):
+            return None
+        if self.best is not None:
+            return self._unfinished(*self.best)
+        whole = self.unjudged if stopped or is_from_callback(raised) else None
+        if whole is None and isinstance(raised, SimulationInterrupted) and raised.solution.status == Status.OK:
+            whole = raised.solution
+        return None if whole is None else self._unfinished(whole, None)
 
     def _say_why_it_ends(self) -> None:
         """Raises with the reason, if it is one that shorter steps do not mend."""
@@ -435,8 +437,7 @@ class OneBody:
         )
         if error > self.rtol:
             about = f"; {DRY}" if self.is_dry else ""
-            why = f"shorter steps do not lower it; the solution is the best of those that were tried{about}"
-            warn_not_reached(self.rtol, error, why)
+            warn_not_reached(self.rtol, error, f"the solution is the best of those that were tried{about}", self.ended)
         return solution
 
 

@@ -19,19 +19,23 @@ from typing import Any
 
 from polhode import _check, _entry_points, _listed
 from polhode.torques._called import torque_from_pointer
-from polhode.torques._sums import SumTorque, Term
-from polhode.torques._torque import CustomTorque, Torque, checked, torque
+from polhode.torques._sums import SumTorque, Term, joined, terms_of
+from polhode.torques._torque import CustomTorque, Torque, UserPotential, checked, shown_numbers, torque
 
 __all__ = [
     "CustomTorque",
     "SumTorque",
     "Term",
     "Torque",
+    "UserPotential",
     "catalogue",
     "checked",
     "find",
     "get",
+    "joined",
     "package",
+    "shown_numbers",
+    "terms_of",
     "torque",
     "torque_from_pointer",
 ]

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.compiled import Trampoline, is_smooth, potential_callback, torque_callback
@@ -153,11 +152,6 @@ class CalledTorque(CustomTorque):
             return True
         code, _, owner = _behind(self.function)
         return code is None or not is_smooth(code, owner)
-
-    @property
-    def bends_known(self) -> bool:
-        """Whether it has no bends; they cannot be located."""
-        return not self.may_bend
 
     @property
     def py_func(self) -> UserTorque:
@@ -312,9 +306,15 @@ def torque_from_pointer(
     array([0.     , 0.     , 0.73576])
     """
     label = name or getattr(address, "__name__", None) or "pointer"
+    numbers, tables = numbers_and_tables(parameters)
+    if tables:
+        raise TypeError(
+            f"parameters[{tables[0][0]}] of {label} is looked up by table_at, which a function of C cannot call: sum "
+            "torques, or look it up in a function of Python's"
+        )
     energy: Any = None if potential is None else _unreadable
     return CalledTorque(
-        _unreadable, tuple(_check.row("parameters", parameters).tolist()), energy, rising("breakpoints", breakpoints),
+        _unreadable, numbers, energy, rising("breakpoints", breakpoints),
         EVERYTHING if depends is None else depends_of(depends), from_body=from_body, smooth=smooth, label=str(label),
         link=PointerLink(address, potential),
     )  # fmt: skip

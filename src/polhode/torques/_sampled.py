@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -17,7 +17,8 @@ from polhode.core.states import NO_ERROR
 from polhode.core.text import function
 from polhode.core.types import Depends, UserTorque
 from polhode.torques._spanned import Spanned
-from polhode.torques._torque import carried_numbers, inspected
+from polhode.torques._torque import ANY_BODY, CustomTorque, Torque, carried_numbers, inspected, numbers_and_tables
+from polhode.torques.free import Free
 
 HELD = 3
 """The numbers of the held torque, which come first; then those of the law, then the number of the last sample."""
@@ -41,7 +42,8 @@ class Sampled(Spanned):
     The first sample is taken at the start of the run, whether that is such a time or not.
 
     A law is compiled with the step, unless `compiled=False`: then it may be any Python function. It is called again
-    where a run is repeated, as `rtol` does, and must return the same: what it remembers belongs into `state`.
+    where a run is repeated, as `rtol` does, and must return the same: what it remembers belongs into `state`. A law may
+    also be a torque, of anything that torques are made of: it is held from sample to sample.
 
     Steps end at the samples. The held torque, the numbers of the law and the number of the last sample are carried
     numbers of the solution (`solution.state`). Every method takes such a torque, except those with a corrector.
@@ -58,18 +60,19 @@ class Sampled(Spanned):
     """
 
     period: float
-    law: Callable[..., Any]
+    law: Callable[..., Any] | Torque
     state: Mapping[str, float] | Sequence[str] = ()
     """What the law remembers: names with their values at the start, or names of numbers that begin as zero."""
-    parameters_of_law: tuple[float, ...] = ()
     phase: float = 0.0
     compiled: bool = True
+    source: Torque = field(default_factory=Free)
+    """The law as a torque: it has the parameters, with their tables and fields."""
 
     depends = Depends.POSITION | Depends.TIME
     reads_attitude = False
 
     def __init__(
-        self, period: float, law: Callable[..., Any], state: Mapping[str, float] | Sequence[str] = (), *,
+        self, period: float, law: Callable[..., Any] | Torque, state: Mapping[str, float] | Sequence[str] = (), *,
         parameters: Any = (), phase: float = 0.0, compiled: bool = True,
     ) -> None:  # fmt: skip
         """Checks what the user gave."""
@@ -83,19 +86,27 @@ class Sampled(Spanned):
         given = state.items() if isinstance(state, Mapping) else [(name, 0.0) for name in names]
         starts = [_check.number(f"{name} in state", x) for name, x in given]
         arguments = ("t", "q", "w", "p", "z") if names else ("t", "q", "w", "p")
-        if compiled:
-            hint = "" if names else "; one that takes z as well needs their names, as in state={'a': 0.0}"
-            law, _ = inspected("law", law, arguments, hint=hint)
+        if isinstance(law, Torque):
+            source, compiled = _checked_source(law, names, parameters), True
         else:
-            _check_callable(law, arguments)
+            plain: Any = law
+            if compiled:
+                hint = "" if names else "; one that takes z as well needs their names, as in state={'a': 0.0}"
+                plain, _ = inspected("law", law, arguments, hint=hint)
+            else:
+                _check_callable(law, arguments)
+            numbers, tables = numbers_and_tables(parameters)
+            law, source = plain, CustomTorque(plain, numbers, state_names=names, tables=tables)
         self._settle(
             period=seconds, law=law, state=dict(zip(names, starts, strict=True)), compiled=bool(compiled),
-            parameters_of_law=tuple(_check.row("parameters", parameters).tolist()), phase=_check.number("phase", phase),
+            source=source, phase=_check.number("phase", phase),
         )  # fmt: skip
 
     @property
     def name(self) -> str:
         """The name of the law."""
+        if isinstance(self.law, Torque):
+            return self.law.name
         return str(getattr(self.law, "__name__", type(self.law).__name__))
 
     @property
@@ -131,11 +142,22 @@ class Sampled(Spanned):
     @property
     def sample_kernel(self) -> UserTorque:
         """`(t, q, w, p, z)`: returns what is carried from t on; the same if no sample is due."""
-        law = self.law if self.compiled else self._checked
-        return _taken(law, len(self.parameters_of_law), len(self.state))
+        law = self.source.torque_kernel if self.compiled else self._checked
+        return _taken(law, len(self.source.parameters(ANY_BODY)), len(self.state))
+
+    @property
+    def calls_python(self) -> bool:  # type: ignore[override]
+        """Whether the law is a torque that programs call back."""
+        return self.compiled and self.source.calls_python
+
+    @property
+    def calls_out(self) -> bool:  # type: ignore[override]
+        """Whether the law is a torque that programs call by its address."""
+        return self.compiled and self.source.calls_out
 
     def _checked(self, t: float, *arguments: Any) -> Any:
         """Calls a law of Python, and raises an error that says what is wrong with what it returns."""
+        assert callable(self.law)
         returned = self.law(t, *arguments)
         own, what = len(self.state), f"the law {self.name}"
         if own and not (isinstance(returned, tuple | list) and len(returned) == 2):
@@ -157,7 +179,20 @@ class Sampled(Spanned):
 
     def parameters(self, body: Body) -> Sequence[float]:
         """Returns period, phase, and the parameters of the law."""
-        return (self.period, self.phase, *self.parameters_of_law)
+        return (self.period, self.phase, *self.source.parameters(body))
+
+    def kept_parameters(self, body: Body) -> Sequence[float]:
+        """Returns those of them that mean something beyond this process."""
+        return (self.period, self.phase, *self.source.kept_parameters(body))
+
+    @property
+    def reads_body(self) -> bool:
+        """Whether the parameters of the law depend on the body."""
+        return self.source.reads_body
+
+    def check_span(self, t0: float, t1: float) -> None:
+        """Raises ValueError unless the law is known at all times of a run."""
+        self.source.check_span(t0, t1)
 
     @cached_property
     def breakpoints(self) -> tuple[float, ...]:
@@ -175,13 +210,20 @@ class Sampled(Spanned):
 
     def with_parameters(self, values: Any) -> "Sampled":
         """Returns the same with other parameters of the law. Nothing is compiled again."""
-        return Sampled(
-            self.period, self.law, self.state, parameters=values, phase=self.phase, compiled=self.compiled
-        )  # fmt: skip
+        if not isinstance(self.source, CustomTorque):
+            raise ValueError(f"the law is the torque {self.name}: make it with other numbers, and sample that one")
+        return self._of(self.source.with_parameters(values))
+
+    def _of(self, source: Torque) -> "Sampled":
+        """Returns the same with another source."""
+        made = object.__new__(Sampled)
+        kept = ("period", "law", "state", "phase", "compiled")
+        made._settle(source=source, **{name: getattr(self, name) for name in kept})
+        return made
 
     def for_span(self, t0: float, t1: float) -> "Sampled":
         """Returns the same torque for a run between two times."""
-        made = self.with_parameters(self.parameters_of_law)
+        made = self._of(self.source.for_span(t0, t1))
         made._settle(span=(min(t0, t1), max(t0, t1)))
         return made
 
@@ -194,12 +236,29 @@ class Sampled(Spanned):
     @property
     def _key(self) -> tuple[Any, ...]:
         kept = tuple(self.state.items()) if isinstance(self.state, Mapping) else ()
-        return (self.period, self.law, kept, self.parameters_of_law, self.phase, self.compiled)
+        numbers = (self.source.values, self.source.tables) if isinstance(self.source, CustomTorque) else ()
+        return (self.period, self.law, kept, numbers, self.phase, self.compiled)
 
     def __repr__(self) -> str:
         remembers = f"; remembers {', '.join(self.state)}" if self.state else ""
         how = "" if self.compiled else ", called in Python"
         return f"<torque {self.name}, sampled every {self.period:g} s{how}{remembers}>"
+
+
+def _checked_source(law: Torque, names: tuple[str, ...], parameters: Any) -> Torque:
+    """Returns a torque that can be a law, or raises an error that says why it cannot."""
+    if names:
+        raise TypeError(f"the torque {law.name} remembers nothing: state is for a function law(t, q, w, p, z)")
+    if law.state_names:
+        raise ValueError(
+            f"{law.name} carries numbers along ({', '.join(law.state_names)}), which change between samples, too: "
+            "write the law as a function law(t, q, w, p, z) that returns the torque and the new numbers, with state="
+        )
+    if len(parameters) == 0:
+        return law
+    if not isinstance(law, CustomTorque):
+        raise TypeError(f"parameters are for a function of your own: the torque {law.name} has numbers of its own")
+    return law.with_parameters(parameters)
 
 
 def _check_callable(law: Any, arguments: tuple[str, ...]) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import locatable
 from polhode.core.ops import derivatives, is_between, section, triple
 from polhode.core.text import function
 from polhode.core.types import Depends, UserTorque, Vec3
@@ -457,12 +456,7 @@ class SumTorque(Torque):
     @property
     def bends_known(self) -> bool:
         """Whether each place can be located at which a part bends."""
-        if not all(term.torque.bends_known for term in self.terms):
-            return False
-        return (
-            not self.may_bend
-            or locatable(self.torque_kernel, self.parameters(ANY_BODY), len(self.state_names)) is not None
-        )
+        return all(term.torque.bends_known for term in self.terms) and super().bends_known
 
     @property
     def axis(self) -> Vec3 | None:

@@ -24,8 +24,8 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import locatable, may_bend
-from polhode.core.table import is_handle
+from polhode.compiled import Locatable, locatable, may_bend
+from polhode.core.table import LookedUp, is_handle
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 
 UserPotential = Callable[[float, Quat, Any], float]
@@ -169,9 +169,16 @@ class Torque(ABC):
         return False
 
     @property
+    def located(self) -> Locatable | None:
+        """The torque in the form whose bends methods with steps of their own length locate; None: there is none."""
+        if not self.may_bend:
+            return None
+        return locatable(self.torque_kernel, self.parameters(ANY_BODY), len(self.state_names))
+
+    @property
     def bends_known(self) -> bool:
-        """Whether methods with steps of their own length can locate each such place, and end a step at it."""
-        return True
+        """Whether each such place can be located, if there is one, so that a step ends there."""
+        return not self.may_bend or self.located is not None
 
     @property
     def axis(self) -> Vec3 | None:
@@ -345,7 +352,8 @@ class CustomTorque(Torque):
     from_body: BodyNumbers | None = None
     """The function whose numbers follow the values in p: it is called with the body."""
     tables: tuple[tuple[int, Any], ...] = ()
-    """The tables among the parameters, with their places. Their values are handles, which are valid in one process."""
+    """The tables and fields among the parameters, with their places. Their values are handles, which are valid in one
+    process."""
 
     head_size: ClassVar[int] = 0
     """How many numbers stand in front of the user's in p."""
@@ -436,6 +444,28 @@ class CustomTorque(Torque):
         """The largest roughness of the tables among the parameters."""
         return max((table.roughness for _, table in self.tables), default=0.0)
 
+    def for_span(self, t0: float, t1: float) -> "CustomTorque":
+        """Returns the torque with its fields in tables for a run between two times."""
+        tables = tuple((place, table.for_span(t0, t1)) for place, table in self.tables)
+        unchanged = all(new is old for (_, new), (_, old) in zip(tables, self.tables, strict=True))
+        if unchanged:
+            return self
+        other = replace(self, tables=tables)
+        other._settle(_made_from=self._origin)
+        return other
+
+    @property
+    def _origin(self) -> "CustomTorque":
+        """The torque that the user made, of which this may be the form for a run."""
+        found: CustomTorque = self.__dict__.get("_made_from", self)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CustomTorque) and other._origin is self._origin
+
+    def __hash__(self) -> int:
+        return id(self._origin)
+
     def with_handles(self, rows: Floats) -> Floats:
         """Returns rows of parameters in which the tables stand in their places, whatever is there in the rows."""
         filled = np.array(rows)
@@ -449,13 +479,6 @@ class CustomTorque(Torque):
     def may_bend(self) -> bool:
         """Whether the code of the function branches, and there are no breakpoints that would explain it."""
         return not self.jumps and may_bend(self.function)
-
-    @property
-    def bends_known(self) -> bool:
-        """Whether the code of the function says where it bends, if it may; else it must be found by trying."""
-        return (
-            not self.may_bend or locatable(self.function, self.parameters(ANY_BODY), len(self.state_names)) is not None
-        )
 
     @property
     def py_func(self) -> UserTorque:
@@ -517,18 +540,19 @@ def bodies_of(tensors: Floats, rotors: Floats | None = None) -> Iterator[Body]:
             yield own.with_rotor(rotors[k if len(rotors) > 1 else 0])
 
 
-def numbers_and_tables(values: Any) -> tuple[tuple[float, ...], tuple[tuple[int, Torque], ...]]:
-    """Returns parameters as numbers, and the tables among them with their places, where the numbers are zero."""
-    tables: list[tuple[int, Torque]] = []
-    if isinstance(values, Sequence) and any(isinstance(x, Torque) for x in values):
-        from polhode.torques.table import Table
-
+def numbers_and_tables(values: Any) -> tuple[tuple[float, ...], tuple[tuple[int, Any], ...]]:
+    """Returns parameters as numbers, and the tables and fields among them, with their places: the numbers are zero."""
+    tables: list[tuple[int, Any]] = []
+    if isinstance(values, Sequence) and any(isinstance(x, Torque | LookedUp) for x in values):
         for place, x in enumerate(values):
-            if isinstance(x, Table):
+            if isinstance(x, LookedUp):
                 tables.append((place, x))
             elif isinstance(x, Torque):
-                raise TypeError(f"parameters[{place}] must be a number or a Table, not the torque {x.name}")
-        values = [0.0 if isinstance(x, Table) else x for x in values]
+                raise TypeError(
+                    f"parameters[{place}] must be a number, a Table or a field of polhode.environment, not the torque "
+                    f"{x.name}"
+                )
+        values = [0.0 if isinstance(x, LookedUp) else x for x in values]
     return tuple(_check.row("parameters", values).tolist()), tuple(tables)
 
 
@@ -605,8 +629,8 @@ def torque(
     outside; an index beyond the end of an array ends the run with an error. Integers have 64 bits when compiled: larger
     ones wrap, and an integer divided by zero is 0. Compute with floats where that may happen.
 
-    A `polhode.Table` may stand among the parameters: in its place the function finds a handle, and
-    `polhode.table_at(p[k], t)` returns its vector at a time. The knots of such tables are breakpoints.
+    A `polhode.Table` or a field of `polhode.environment` may stand among the parameters: in its place the function
+    finds a handle, and `polhode.table_at(p[k], t)` returns its vector at a time. The knots of tables are breakpoints.
 
     Use it bare (`@torque`) or with arguments (`@torque(parameters=[...], potential=..., breakpoints=[...])`).
     A potential is called as `V(t, q, p)`; the torque must be minus its gradient. Breakpoints are the times at which the

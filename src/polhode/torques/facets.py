@@ -11,7 +11,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import locatable
+from polhode.compiled import Locatable, locatable
 from polhode.core.kepler import State6, position, velocity
 from polhode.core.ops import apart, section, where
 from polhode.core.quat import to_body
@@ -340,9 +340,9 @@ class Facets(AlongOrbit, Spanned):
         return True
 
     @property
-    def bends_known(self) -> bool:
-        """Whether there are not too many facets to locate each such place."""
-        return locatable(self.torque_kernel, (0.0,) * self._count) is not None
+    def located(self) -> Locatable | None:
+        """The torque in the form whose bends can be located; None: there are too many facets."""
+        return locatable(self.torque_kernel, (0.0,) * self._count)
 
     @property
     def _count(self) -> int:

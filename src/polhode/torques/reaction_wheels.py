@@ -11,7 +11,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
-from polhode.compiled import locatable, may_bend
+from polhode.compiled import may_bend
 from polhode.core.ops import derivatives, section, where
 from polhode.core.quat import conjugate, multiply
 from polhode.core.text import function
@@ -268,12 +268,6 @@ class ReactionWheels(Torque):
     def may_bend(self) -> bool:
         """Whether torques or speeds are limited, gains choose the short way round, or the law branches."""
         return may_bend(self.torque_kernel)
-
-    @cached_property
-    def bends_known(self) -> bool:
-        """Whether each place can be located at which the kernel takes another branch."""
-        values = self.parameters(Body((1.0, 1.0, 1.0)))
-        return not self.may_bend or locatable(self.torque_kernel, values, len(self.axes)) is not None
 
     # --- what the carried numbers mean
 

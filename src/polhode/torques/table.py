@@ -14,7 +14,7 @@ from polhode import _check
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.core.quat import to_body
-from polhode.core.table import handle_of, made_once, packed, table_at
+from polhode.core.table import LookedUp, handle_of, made_once, packed, table_at
 from polhode.core.types import Depends, Quat, UserTorque, Vec3
 from polhode.torques._torque import Torque
 
@@ -39,7 +39,7 @@ def space_torque(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(Torque):
+class Table(Torque, LookedUp):
     """A torque from a table, or another vector that changes with time and that torques of yours use.
 
         Table(t, values)                                  # rows of three numbers at the times t, in body axes

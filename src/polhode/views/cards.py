@@ -1,12 +1,8 @@
 """Methods and torques as text: the lists and cards of the command line and of docs/reference/methods.md."""
 
-from __future__ import annotations
-
 import ast
 import enum
-import importlib
 import inspect
-import pkgutil
 import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -32,10 +28,8 @@ LETTERS = {
     Keeps.AXIAL_MOMENTUM: "A",
 }
 """The letter for each property that a method keeps, in the order in which tables show them."""
-
 READS = {Depends.POSITION: "q", Depends.TIME: "t", Depends.RATE: "w"}
 """The letter for each argument of a torque function that a torque may read."""
-
 KEY = {
     "order": "of momentum/attitude; of a free body where that differs; exact: the error is round-off at any step",
     "keeps": "to round-off at any step, under a potential and when free: S symplectic form, R reversibility, E energy, "
@@ -62,7 +56,7 @@ class Family(NamedTuple):
 
 @cache
 def families() -> tuple[Family, ...]:
-    """Returns all methods: polhode's own by the module that defines them, others by their packages."""
+    """All methods: polhode's own by the module that defines them, others by their packages."""
     others: dict[str, list[Method]] = {}
     for name, method in methods.catalogue().items():
         if package := methods.package(name):
@@ -73,7 +67,7 @@ def families() -> tuple[Family, ...]:
 
 def _own_families() -> Iterator[Family]:
     homes: dict[str, list[ModuleType]] = {name: [] for name in methods.catalogue() if not methods.package(name)}
-    modules = [importlib.import_module(f"{methods.__name__}.{m.name}") for m in _public_modules()]
+    modules = methods.modules()
     for module in modules:
         for value in vars(module).values():
             if isinstance(value, Method):
@@ -86,12 +80,8 @@ def _own_families() -> Iterator[Family]:
             yield Family(module.__name__.rpartition(".")[2], heading.rstrip("."), text.strip(), members)
 
 
-def _public_modules() -> Iterator[pkgutil.ModuleInfo]:
-    return (m for m in sorted(pkgutil.iter_modules(methods.__path__)) if not m.name.startswith("_"))
-
-
 def _definer(name: str, holders: list[ModuleType]) -> ModuleType:
-    """Returns the module that defines a method, among those that hold it: the one that has not imported it."""
+    """The module that defines a method, among those that hold it: the one that has not imported it."""
     if len(holders) == 1:
         return holders[0]
     own = [module for module in holders if name not in _imported(module)]
@@ -99,14 +89,14 @@ def _definer(name: str, holders: list[ModuleType]) -> ModuleType:
 
 
 def _imported(module: ModuleType) -> set[str]:
-    """Returns the methods that come into a module by its import statements."""
+    """The methods that come into a module by its import statements."""
     found = (node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.ImportFrom))
     values = (vars(module).get(alias.asname or alias.name) for node in found for alias in node.names)
     return {value.name for value in values if isinstance(value, Method)}
 
 
 def family(method: Method) -> Family | None:
-    """Returns the family of a method, or of the method it is a variant of; None for a method of the user's own."""
+    """The family of a method, or of the method it is a variant of; None for a method of the user's own."""
     bare = method.bare_name
     return next((f for f in families() if any(m.name == bare for m in f.members)), None)
 
@@ -117,7 +107,7 @@ HEAD = ("method", "order", "free", "keeps", "free", "takes", "cost", "reference"
 
 
 def method_row(method: Method) -> tuple[str, ...]:
-    """Returns the cells of a method in a table; the columns are those of `HEAD`."""
+    """The cells of a method in a table; the columns are those of `HEAD`."""
     orders, when_free = (_orders_short(method.orders(free=free)) for free in (False, True))
     return (
         method.name,
@@ -135,10 +125,7 @@ def method_row(method: Method) -> tuple[str, ...]:
 
 
 def method_table(width: int | None, one: str = "polhode methods NAME") -> str:
-    """Returns a table of all methods under the headings of their families; width None means as wide as its content.
-
-    The last line says how to see `one` of them in full.
-    """
+    """A table of all methods by family, of this width or as wide as its content; its end says how to see `one`."""
     rows = {f: [method_row(m) for m in f.members] for f in families()}
     widths = [max(len(row[k]) for row in (HEAD, *(r for group in rows.values() for r in group))) for k in range(8)]
     if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
@@ -159,7 +146,7 @@ def method_table(width: int | None, one: str = "polhode methods NAME") -> str:
 
 
 def start_rows() -> dict[str, list[tuple[str, ...]]]:
-    """Returns the methods that a newcomer needs, by purpose: name, order, torques that it takes, when to choose it."""
+    """The methods that a newcomer needs, by purpose: name, order, torques that it takes, when to choose it."""
     out: dict[str, list[tuple[str, ...]]] = {}
     for purpose, choices in methods.START_HERE.items():
         rows = {name: method_row(methods.find(name)) for name in choices}
@@ -173,10 +160,7 @@ START_HEAD = ("method", "order", "takes", "choose it for")
 def start_table(
     width: int | None, every: str = "polhode methods --all", one: str = "polhode methods NAME"
 ) -> str:  # fmt: skip
-    """Returns the methods that a newcomer needs, a line each, by purpose. A width of None means no limit.
-
-    The last lines say how to see `every` method, and `one` in full.
-    """
+    """The methods for newcomers by purpose, within a width; the end says how to see `every` one, and `one`."""
     rows = start_rows()
     widths = [max(len(row[k]) for row in (START_HEAD, *chain.from_iterable(rows.values()))) for k in range(3)]
     margin = sum(widths) + 2 * len(widths)
@@ -194,40 +178,33 @@ def start_table(
 
 
 def method_record(method: Method) -> dict[str, Any]:
-    """Returns a method for programs to read: the columns of the table under names of their own."""
+    """A method for programs to read: the columns of the table under names of their own."""
     home = family(method)
-    momentum, attitude = method.orders(free=False)
-    free_momentum, free_attitude = method.orders(free=True)
     return {
         "name": method.name,
         "family": home.name if home else None,
         "package": home.package if home else None,
         "summary": method.summary,
-        "order": {"momentum": momentum, "attitude": attitude},
-        "order_when_free": {"momentum": free_momentum, "attitude": free_attitude},
-        "keeps": _names(method.keeps) if method.accepts else [],
-        "keeps_when_free": _names(method.keeps_when_free),
+        **_promises(method, method),
         "accepts": _names(method.accepts),
         "accepts_rotor": method.accepts_rotor,
         "steps_systems": method.steps_systems,
         "takes_state": method.takes_state,
-        "with_rotor": _record_with_rotor(method) if method.accepts_rotor else None,
+        "with_rotor": _promises(method, method.promises(rotor=True)) if method.accepts_rotor else None,
         "cost": cost(method),
         "options": {option.name: option.default for option in method.options},
         "cite": [key for key in method.cite.split(",") if key],
     }
 
 
-def _record_with_rotor(method: Method) -> dict[str, Any]:
-    """Returns what a method promises for bodies with a rotor, under the names of `method_record`."""
-    declared = method.promises(rotor=True)
-    (momentum, attitude), (free_momentum, free_attitude) = declared.orders(free=False), declared.orders(free=True)
-    return {
-        "order": {"momentum": momentum, "attitude": attitude},
-        "order_when_free": {"momentum": free_momentum, "attitude": free_attitude},
-        "keeps": _names(declared.keeps) if method.accepts else [],
-        "keeps_when_free": _names(declared.keeps_when_free),
+def _promises(method: Method, declared: Any) -> dict[str, Any]:
+    """What a method promises, of itself or for bodies with a rotor."""
+    orders = {
+        name: dict(zip(("momentum", "attitude"), declared.orders(free=free), strict=True))
+        for name, free in (("order", False), ("order_when_free", True))
     }
+    kept = {"keeps": _names(declared.keeps) if method.accepts else []}
+    return orders | kept | {"keeps_when_free": _names(declared.keeps_when_free)}
 
 
 def _names(value: enum.Flag) -> list[str]:
@@ -248,7 +225,7 @@ def _order(order: int | None) -> str:
 
 
 def cost(method: Method) -> str:
-    """Returns the torque evaluations of a step and, for a splitting, the flows: `1+5f`."""
+    """The torque evaluations of a step and, for a splitting, the flows: `1+5f`."""
     stages = method.scheme.without_veers().stages if isinstance(method.scheme, Splitting) else ()
     drifts = sum(s.flow is not kick for s in stages)
     flows = f"{drifts / method.advance:.3g}f" if drifts else ""
@@ -260,7 +237,7 @@ def cost(method: Method) -> str:
 
 
 def _evaluations(method: Method) -> tuple[int, int | None]:
-    """Returns the torque evaluations at the start and in one application of the method."""
+    """The torque evaluations at the start and in one application of the method."""
 
     def pull(body: Rotor, p: Params, t: float, s: State) -> Vec3:
         return (0.0, 0.0, 0.0)
@@ -276,7 +253,7 @@ def _evaluations(method: Method) -> tuple[int, int | None]:
 
 
 def method_card(method: Method, width: int) -> str:
-    """Returns everything that is known about a method, with an example."""
+    """Everything that is known about a method, with an example."""
     home = family(method)
     about = method.about or (home.text if home else "")
     paragraphs = [f"{method.name}: {method.summary}", *about.split("\n\n")]
@@ -295,7 +272,7 @@ def method_card(method: Method, width: int) -> str:
 
 
 def method_facts(method: Method) -> dict[str, str]:
-    """Returns the property card: what is declared, and measured by the contract tests."""
+    """The property card: what is declared, and measured by the contract tests."""
     home = family(method)
     torqued, free = method.orders(free=False), method.orders(free=True)
     facts = {"family": home.heading if home else "a method of your own"}
@@ -357,14 +334,14 @@ def _options(method: Method, width: int) -> str:
 
 
 def option_text(option: Option, *, show_default: bool = False) -> str:
-    """Returns what an option means and which values it has."""
+    """What an option means and which values it has."""
     listed = f" [{', '.join(map(written, _values(option)))}]" if _values(option) else ""
     default = f" (default {written(option.default)})" if show_default else ""
     return f"{option.meaning}{listed}{default}"
 
 
 def example_variant(method: Method) -> str:
-    """Returns the method with another value of an option, as one types it, or with the default if no other is known."""
+    """The method with another value of an option, as one types it, or with the default if no other is known."""
     bare, first = method.bare_name, method.options[0]
     known = ((o, v) for o in method.options for v in (*_values(o), *o.examples) if v != o.default)
     option, value = next(known, (first, first.default))
@@ -376,12 +353,12 @@ def _values(option: Option) -> tuple[Any, ...]:
 
 
 def written(value: Any) -> str:
-    """Returns a value of an option as one types it."""
+    """A value of an option as one types it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def python_example(method: Method) -> str:
-    """Returns a few lines that run as they are."""
+    """A few lines that run as they are."""
     torque = "    ph.HeavyTop(weight=5),\n" if method.accepts else ""
     return (
         "import polhode as ph\n\n"
@@ -398,12 +375,12 @@ def python_example(method: Method) -> str:
 
 
 def run_table(method: Method) -> str:
-    """Returns the [run] table of a scenario, for the same run."""
+    """The [run] table of a scenario, for the same run."""
     return f'[run]\nt_span = [0.0, 1.0]\nstep = 0.02\nmethod = "{method.name}"'
 
 
 def flags(value: enum.Flag) -> str:
-    """Returns the names of flags in words."""
+    """The names of flags in words."""
     return ", ".join(str(flag.name).lower().replace("_", " ") for flag in value) or "nothing"
 
 
@@ -417,13 +394,13 @@ def _hanging(text: str, indent: int, width: int) -> str:
 
 
 def torque_row(model: type[Torque]) -> tuple[str, ...]:
-    """Returns the cells of a torque: its parameters, what it depends on, whether it has a potential, its package."""
+    """The cells of a torque: its parameters, what it depends on, whether it has a potential, its package."""
     listed = ", ".join(map(_parameter, _fields(model))) or "-"
     return (model.__name__, listed, depends_on(model), _potential(model), torques.package(model.__name__) or "")
 
 
 def torque_rows() -> tuple[list[str], list[tuple[str, ...]]]:
-    """Returns the head and the rows of a table of all torques; it has their packages if one is not polhode's own."""
+    """The head and the rows of a table of all torques; it has their packages if one is not polhode's own."""
     rows = [torque_row(model) for model in torques.catalogue().values()]
     head = ["model", "parameters (= default)", "depends on", "potential", "package"]
     if any(row[-1] for row in rows):
@@ -432,7 +409,7 @@ def torque_rows() -> tuple[list[str], list[tuple[str, ...]]]:
 
 
 def torque_record(model: type[Torque]) -> dict[str, Any]:
-    """Returns a torque for programs to read. A parameter without a default has None."""
+    """A torque for programs to read. A parameter without a default has None."""
     return {
         "name": model.__name__,
         "package": torques.package(model.__name__),
@@ -445,12 +422,12 @@ def torque_record(model: type[Torque]) -> dict[str, Any]:
 
 
 def described(model: type[Torque]) -> str:
-    """Returns what the docstring says, without its example in Python."""
+    """What the docstring says, without its example in Python."""
     return (inspect.getdoc(model) or "").partition("\n\nExamples\n---")[0]
 
 
 def torque_card(model: type[Torque]) -> str:
-    """Returns everything that is known about a torque, with an example."""
+    """Everything that is known about a torque, with an example."""
     docs = _field_docs(model)
     package = torques.package(model.__name__)
     return "\n".join(
@@ -466,7 +443,7 @@ def torque_card(model: type[Torque]) -> str:
 
 
 def depends_on(model: type[Torque]) -> str:
-    """Returns what a torque in body axes depends on, in words."""
+    """What a torque in body axes depends on, in words."""
     words = {Depends.POSITION: "attitude", Depends.TIME: "time", Depends.RATE: "rate"}
     read = [words[flag] for flag in model.depends if flag is not Depends.POSITION or model.reads_attitude]
     return ", ".join(read) or "nothing"
@@ -485,7 +462,7 @@ def _potential(model: type[Torque]) -> str:
 
 
 def _field_docs(model: type[Torque]) -> dict[str, str]:
-    """Returns the string below each field, read from the source, since Python does not keep it."""
+    """The string below each field, read from the source, since Python does not keep it."""
     try:
         body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
     except OSError:  # a package without its sources
@@ -499,10 +476,7 @@ def _field_docs(model: type[Torque]) -> dict[str, str]:
 
 
 def torque_example(model: type[Torque], *, explained: bool = False) -> str:
-    """Returns a [torque] table that works: defaults where they exist, plausible numbers elsewhere.
-
-    With `explained` a comment above each number says what it is.
-    """
+    """A [torque] table that works, with defaults or plausible numbers, and with `explained` their meanings."""
     hints = get_type_hints(model)
     docs = _field_docs(model) if explained else {}
     lines = [f'model = "{model.__name__}"']
@@ -518,7 +492,7 @@ def torque_example(model: type[Torque], *, explained: bool = False) -> str:
 
 
 def _plausible(hint: Any) -> Any:
-    """Returns a plausible value of this type; of the first type if there are several."""
+    """A plausible value of this type; of the first type if there are several."""
     inner = get_args(hint)
     if not inner:
         return 1.0

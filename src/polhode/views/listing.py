@@ -1,7 +1,5 @@
 """What `polhode.methods()` and `polhode.torques()` return: lists and cards, to be looked at and to be used as data."""
 
-from __future__ import annotations
-
 import html
 import shutil
 from collections.abc import Sequence
@@ -16,7 +14,6 @@ from polhode.views import cards
 
 CARD_CHARACTERS = 100
 """The greatest width of a card: longer lines are hard to read."""
-
 Rows = Sequence[tuple[str, ...]]
 
 
@@ -66,7 +63,7 @@ class Listing(dict[str, Card]):
 
 
 def methods(name: str | None = None, *, all: bool = False) -> Listing | Card:
-    """Returns the methods that most people need, by what they are for; with `all=True` every one; or one of them.
+    """The methods that most people need, by what they are for; with `all=True` every one; or one of them.
 
     Each is a dictionary with name, family, orders, what it keeps, what it accepts and what it costs; the whole is a
     dictionary of these by name, and prints as the table of `polhode methods`. `methods("MR2")` is one method, with its
@@ -95,7 +92,7 @@ def _method_card(name: str) -> Card:
 
 
 def torques(name: str | None = None) -> Listing | Card:
-    """Returns the torque models by their names, or one of them.
+    """The torque models by their names, or one of them.
 
     Each is a dictionary with name, what it is, parameters with their defaults, what it depends on, and whether it has a
     potential; the whole prints as the table of `polhode torques`.
@@ -113,7 +110,7 @@ def _torque_card(name: str) -> Card:
 
 
 def _table(head: Sequence[str], rows: Rows) -> str:
-    """Returns a table whose columns are as wide as their contents."""
+    """A table whose columns are as wide as their contents."""
     widths = [max(len(row[k]) for row in (head, *rows)) for k in range(len(head))]
     lines = ("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in (head, *rows))
     return "\n".join(lines)

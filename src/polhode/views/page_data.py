@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polhode import _check
-from polhode._arrays import Floats, to_space
-from polhode._interrupts import is_from_handler
+from polhode._arrays import Floats, angles, to_space
+from polhode._interrupts import attempted, is_from_handler
 from polhode.attitudes import pointing_angle
 from polhode.body import Body
 from polhode.core.types import Depends
 from polhode.io.nodes import slerp
 from polhode.io.records import describe_torque
-from polhode.views.page_rows import MOST_ROWS, Chosen, Rows, angles, chosen
+from polhode.views.page_rows import MOST_ROWS, Chosen, Rows, chosen
 from polhode.views.text import one_line
 from polhode.views.thinning import FLOOR, thinned
 
@@ -37,26 +37,19 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """The version of the data, which the page checks."""
-
 MOST_RUNS = 12
 """The runs of one page: more cannot be told apart."""
-
 MOST_POINTS = 20
 """The points of the body whose trails are drawn, at most."""
-
 CURVE_BUCKETS = 330
 """Stretches of a curve, each with its least and its greatest value and its ends: together they have as many points as
 a screen has columns, and two runs fit into a page of 1.2 MB."""
-
 PERIODS, MOST_PERIODS_TURNS = 3.0, 60.0
 """A free motion is shown for this number of periods, if the body makes no more turns in them than the second number."""
-
 LONGEST_CAPTION = 160
 """The characters of a line of the caption."""
-
 AXIS_BEYOND = 0.42
 """How far the arrows of body axes go beyond the box, in units of its largest half edge (`viewer/src/panels.ts`)."""
-
 UNITS = {"time": "s", "rate": "rad/s", "momentum": "kg m²/s", "torque": "N m", "moments": "kg m²"}
 
 Curve = dict[str, Any]
@@ -64,13 +57,13 @@ Span = tuple[float, float] | None
 
 
 def encoded(values: Any, kind: str = "<f4") -> str:
-    """Returns numbers as base64 of little-endian binary."""
+    """Numbers as base64 of little-endian binary."""
     with np.errstate(over="ignore"):
         return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
 
 
 def curve(key: str, title: str, unit: str, t: Floats, values: dict[str, Floats], *, log: bool = False) -> Curve:
-    """Returns a panel of curves over time; of long ones the points that show all extremes."""
+    """A panel of curves over time; of long ones the points that show all extremes."""
     parts = [thinned(y, CURVE_BUCKETS // len(values)) for y in values.values()]
     shown = np.unique(np.concatenate(parts))
     return {
@@ -85,7 +78,7 @@ def curve(key: str, title: str, unit: str, t: Floats, values: dict[str, Floats],
 
 
 def error_curve(key: str, t: Floats, values: dict[str, Floats]) -> Curve:
-    """Returns the curve of how far something has changed that should be conserved."""
+    """The curve of how far something has changed that should be conserved."""
     what = {"energy_error": "energy", "momentum_error": "angular momentum"}[key]
     return curve(key, f"relative error of the {what}", "", t, values, log=True)
 
@@ -101,11 +94,11 @@ class Run(ABC):
 
     @abstractmethod
     def states(self, t: Floats) -> tuple[Floats, Floats]:
-        """Returns quaternions and momenta at increasing times within the span."""
+        """Quaternions and momenta at increasing times within the span."""
 
     @abstractmethod
     def caption(self) -> list[str]:
-        """Returns what was computed, and how, in lines."""
+        """What was computed, and how, in lines."""
 
     @property
     def rows(self) -> Rows:
@@ -128,15 +121,15 @@ class Run(ABC):
         return not self.body.has_rotor
 
     def torques(self) -> Floats | None:
-        """Returns the torque in each row, in body axes; None: there is none, or it cannot be had."""
+        """The torque in each row, in body axes; None: there is none, or it cannot be had."""
         return None
 
     def further_curves(self) -> list[Curve]:
-        """Returns curves besides those that follow from the rows."""
+        """Curves besides those that follow from the rows."""
         return []
 
     def events(self) -> list[dict[str, Any]]:
-        """Returns names and times of events."""
+        """Names and times of events."""
         return []
 
     # --- what the page gets
@@ -154,7 +147,7 @@ class Run(ABC):
         return 2 - int(along[::-1].argmax())
 
     def data(self, upright: Floats, points: Floats | None, mesh: Mesh | None, pointing: Any) -> dict[str, Any]:
-        """Returns the run for the page."""
+        """The run for the page."""
         rows, body = self.rows, self.body
         torque = self.torques()
         if points is None:
@@ -179,7 +172,7 @@ class Run(ABC):
         }
 
     def _tip(self) -> Floats:
-        """Returns the end of the arrow along the main axis, in units of the largest half edge of the box."""
+        """The end of the arrow along the main axis, in units of the largest half edge of the box."""
         edges = np.sqrt(np.maximum(self.body.moments.sum() - 2.0 * self.body.moments, 0.0))
         out = float(edges[self.main_axis] / edges.max()) + AXIS_BEYOND
         return np.asarray(out * self.body.axes.T[self.main_axis])
@@ -195,7 +188,7 @@ class Run(ABC):
         return lines
 
     def _rates(self) -> Curve:
-        """Returns the curve of the rates, which the page has already."""
+        """The curve of the rates, which the page has already."""
         about = {"title": "angular rate in body axes", "unit": "rad/s", "log": False, "labels": list("xyz")}
         return {"key": "omega", **about, "t": None, "values": None}
 
@@ -230,16 +223,14 @@ def _degrees(angle: float) -> str:
 
 
 def _in_span(t_span: Span, first: float, last: float, name: str) -> tuple[float, float]:
-    """Returns the times to be shown, the earlier first."""
+    """The times to be shown, the earlier first."""
     if t_span is None:
         return (first, last) if first <= last else (last, first)
     a, b = sorted(_check.numbers("t_span", t_span, 2))
     low, high = min(first, last), max(first, last)
     if a < low or b > high:
         raise ValueError(f"t_span ({a:g}, {b:g}) is not within the run {name!r}, which goes from {low:g} to {high:g} s")
-    if a == b:
-        raise ValueError(f"t_span must have a length, but begins and ends at {a:g} s")
-    return a, b
+    return _any_span(t_span)
 
 
 def _moments(body: Body) -> str:
@@ -262,7 +253,7 @@ class FreeRun(Run):
         self.chosen = chosen(self.body, Rows.of(self.body, t, *self.states(t)), self.states)
 
     def _default(self) -> tuple[float, float]:
-        """Returns a span of a few periods, or of some turns."""
+        """A span of a few periods, or of some turns."""
         motion, spin = self.motion, float(self.motion._column("spin").max())
         turn = 2.0 * math.pi / spin if spin > 0.0 else 1.0
         span = PERIODS * motion.period
@@ -272,12 +263,12 @@ class FreeRun(Run):
         return motion.t0, motion.t0 + max(span, 5.0 * turn)
 
     def states(self, t: Floats) -> tuple[Floats, Floats]:
-        """Returns quaternions and momenta in closed form."""
+        """Quaternions and momenta in closed form."""
         state = self.motion.at_checked(np.ascontiguousarray(t))
         return state.quaternion, state.momentum
 
     def further_curves(self) -> list[Curve]:
-        """Returns how far energy and angular momentum of the closed form are from constant: by round-off."""
+        """How far energy and angular momentum of the closed form are from constant: by round-off."""
         t = self.rows.t
         q, m = self.states(t)
         kinetic = np.einsum("ij,ij->i", self.body.rate(m), self.body.own_momentum(m)) / 2.0
@@ -290,7 +281,7 @@ class FreeRun(Run):
         ]
 
     def caption(self) -> list[str]:
-        """Returns the body, how it moves, and that this is exact."""
+        """The body, how it moves, and that this is exact."""
         motion = self.motion
         period = f", period {motion.period:.6g} s" if math.isfinite(motion.period) else ""
         return [
@@ -336,7 +327,7 @@ class SolutionRun(Run):
         self.chosen = chosen(self.body, rows, None if known else self.states)
 
     def _given(self) -> Rows:
-        """Returns the rows of the solution and its two ends, at increasing times."""
+        """The rows of the solution and its two ends, at increasing times."""
         s, problem = self.solution, self.solution.problem
         t, q, m = s.t, s.quaternion, s.momentum
         rising = np.diff(t)
@@ -369,7 +360,7 @@ class SolutionRun(Run):
             )
 
     def _with_ends(self, rows: Rows) -> Rows:
-        """Returns the rows with states at the ends of the span, and with their rates."""
+        """The rows with states at the ends of the span, and with their rates."""
         missing = [x for x in self.span if not (rows.t.size and x in (rows.t[0], rows.t[-1]))]
         t, q, m = rows.t, rows.quaternion, rows.momentum
         if missing and (made := self._reached(np.array(missing))) is not None:
@@ -395,7 +386,7 @@ class SolutionRun(Run):
             return None
 
     def states(self, t: Floats) -> tuple[Floats, Floats]:
-        """Returns quaternions and momenta at increasing times, by steps from the rows before them."""
+        """Quaternions and momenta at increasing times, by steps from the rows before them."""
         made = self.solution.at(t)
         return made.quaternion, made.momentum
 
@@ -421,27 +412,18 @@ class SolutionRun(Run):
         place = np.minimum(np.searchsorted(s.t, t, sorter=order), max(s.t.size - 1, 0))
         if order is not None:
             place = order[place]
-        try:
-            return _with_rows(s, place) if s.t.size and (s.t[place] == t).all() else s.at(t)
-        except Exception as problem:
-            if is_from_handler(problem):
-                raise
-            return None
+        known = s.t.size and (s.t[place] == t).all()
+        return attempted(lambda: _with_rows(s, place) if known else s.at(t), None)
 
     def torques(self) -> Floats | None:
-        """Returns the torque in each row; None: the body is free, or the file keeps no function."""
+        """The torque in each row; None: the body is free, or the file keeps no function."""
         if self.is_free or self._in_rows is None or self.solution.torque.depends is Depends.NOTHING:
             return None
-        try:
-            found = self._in_rows.torque_of()
-        except Exception as problem:
-            if is_from_handler(problem):
-                raise
-            return None
-        return found if np.isfinite(found).all() else None
+        found = attempted(self._in_rows.torque_of, None)
+        return found if found is not None and np.isfinite(found).all() else None
 
     def further_curves(self) -> list[Curve]:
-        """Returns errors of what should be conserved, and carried numbers."""
+        """Errors of what should be conserved, and carried numbers."""
         first, last = self.shown_span
         s = self.solution
         inside = np.flatnonzero((s.t >= first) & (s.t <= last))
@@ -456,12 +438,7 @@ class SolutionRun(Run):
         return [*self._errors(seen), *self._carried(seen)]
 
     def _errors(self, seen: Solution) -> list[Curve]:
-        try:
-            errors = seen.invariant_errors
-        except Exception as problem:  # the potential is the user's code
-            if is_from_handler(problem):
-                raise
-            return []
+        errors: dict[str, Floats] = attempted(lambda: seen.invariant_errors, {})  # the potential is the user's code
         found = []
         for key, names in (
             ("energy_error", ("energy", "energy in turning axes")),
@@ -481,7 +458,7 @@ class SolutionRun(Run):
         ]
 
     def events(self) -> list[dict[str, Any]]:
-        """Returns the events in the part that is shown."""
+        """The events in the part that is shown."""
         first, last = self.shown_span
         return [
             {
@@ -492,7 +469,7 @@ class SolutionRun(Run):
         ]
 
     def caption(self) -> list[str]:
-        """Returns scenario, body, torque, method, step and the stated error."""
+        """Scenario, body, torque, method, step and the stated error."""
         s = self.solution
         title = s.metadata.get("title") or s.metadata.get("scenario")
         lines = [str(title)] if title else []
@@ -518,7 +495,7 @@ class SolutionRun(Run):
 
 
 def method_name(solution: Solution) -> str:
-    """Returns the name of the method without its options, which the caption has."""
+    """The name of the method without its options, which the caption has."""
     return solution.method.split("(", 1)[0]
 
 
@@ -546,19 +523,19 @@ class BodyRun(Run):
         self.chosen = chosen(self.body, self.all_rows, None)
 
     def states(self, t: Floats) -> tuple[Floats, Floats]:
-        """Returns quaternions on arcs, and momenta on lines, between rows."""
+        """Quaternions on arcs, and momenta on lines, between rows."""
         rows = self.all_rows
         return slerp(rows.t, rows.quaternion, t), self._between(rows.momentum, t)
 
     def place(self, t: Floats) -> Floats:
-        """Returns the centre of mass, on lines between rows."""
+        """The centre of mass, on lines between rows."""
         return self._between(self.places, t)
 
     def _between(self, values: Floats, t: Floats) -> Floats:
         return np.stack([np.interp(t, self.all_rows.t, x) for x in values.T], axis=1)
 
     def caption(self) -> list[str]:
-        """Returns the body, what acts on it, and how it was computed."""
+        """The body, what acts on it, and how it was computed."""
         s = self.solution
         return [
             _moments(self.body),
@@ -568,7 +545,7 @@ class BodyRun(Run):
 
 
 def _with_rows(s: Solution, place: NDArray[np.intp]) -> Solution:
-    """Returns a solution with some of its rows."""
+    """A solution with some of its rows."""
     kept = None if s.saved_potential is None else s.saved_potential[np.concatenate([[0], 1 + place])]
     state = s.state[place] if s.state_names else np.empty((place.size, 0))
     return dataclasses.replace(
@@ -582,7 +559,7 @@ def _with_rows(s: Solution, place: NDArray[np.intp]) -> Solution:
 def page_data(
     runs: Sequence[Run], *, title: str | None = None, points: Any = None, mesh: Mesh | None = None, pointing: Any = None
 ) -> dict[str, Any]:
-    """Returns the data of a page with these runs, whose names become different from each other."""
+    """The data of a page with these runs, whose names become different from each other."""
     if not runs:
         raise ValueError("a page needs a run to show: give a solution or a free motion")
     if len(runs) > MOST_RUNS:
@@ -604,12 +581,12 @@ def page_data(
 
 
 def playground_data(title: str = "Free rotation of rigid bodies") -> dict[str, Any]:
-    """Returns the data of the page that holds the exact free motion itself."""
+    """The data of the page that holds the exact free motion itself."""
     return {"version": VERSION, "title": title, "playground": True, "runs": [], "differences": []}
 
 
 def too_many(count: int) -> str:
-    """Returns what is wrong with this number of runs."""
+    """What is wrong with this number of runs."""
     return f"a page shows at most {MOST_RUNS} runs, which can still be told apart, and not {count}: choose some"
 
 
@@ -632,7 +609,7 @@ def _check_pointing(pointing: Any) -> None:
 
 
 def upright(run: Run) -> Floats:
-    """Returns the turn of space that puts the angular momentum, or the vertical of a torque, upright."""
+    """The turn of space that puts the angular momentum, or the vertical of a torque, upright."""
     axis = run.space_axis
     v = run.first_momentum if axis is None else axis
     size = float(np.sqrt(v @ v))
@@ -646,7 +623,7 @@ def upright(run: Run) -> Floats:
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Returns names of which none comes twice."""
+    """Names of which none comes twice."""
     seen: dict[str, int] = {}
     out = []
     for name in names:
@@ -661,10 +638,7 @@ def _title(runs: Sequence[Run], shown: Sequence[dict[str, Any]]) -> str:
 
 
 def _difference(a: Run, b: Run, k: int) -> dict[str, Any] | None:
-    """Returns the angle between the attitudes of two runs, along both true motions.
-
-    None: they share no time, or their bodies differ.
-    """
+    """The angle between two runs along their true motions; None: they share no time, or no body."""
     if a.body != b.body:
         return None
     first, last = max(a.shown_span[0], b.shown_span[0]), min(a.shown_span[1], b.shown_span[1])
@@ -680,11 +654,9 @@ def _difference(a: Run, b: Run, k: int) -> dict[str, Any] | None:
 
 
 def attitudes(run: Run, t: Floats) -> Floats:
-    """Returns unit quaternions of the true motion, or along arcs where it is not known."""
-    try:
-        q = run.states(t)[0]
-    except Exception as problem:
-        if is_from_handler(problem):
-            raise
+    """Unit quaternions of the true motion, or along arcs where it is not known."""
+    found = attempted(lambda: run.states(t), None)
+    if found is None:
         return slerp(run.rows.t, run.rows.quaternion, t)
+    q = found[0]
     return np.asarray(q / np.sqrt(np.einsum("ij,ij->i", q, q))[:, None])

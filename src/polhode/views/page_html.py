@@ -4,8 +4,6 @@ The content security policy allows the two pieces of code and style that the fil
 nothing else: whatever a name or a title in the data holds, it cannot become code.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html
@@ -17,8 +15,6 @@ from typing import Any
 
 PRODUCTS = Path(__file__).parent / "page"
 """The folder of the code of the page, which is built from the sources in `viewer/`."""
-
-
 NOTHING = "'none'"
 """What a directive of the policy says that allows nothing."""
 
@@ -33,7 +29,7 @@ def is_built() -> bool:
 
 
 def product(name: str) -> str:
-    """Returns the text of one of the files that the page is made of."""
+    """The text of one of the files that the page is made of."""
     try:
         return (PRODUCTS / name).read_text("utf-8")
     except FileNotFoundError:
@@ -44,7 +40,7 @@ def product(name: str) -> str:
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """Returns the data as JSON that can stand inside a script element: no text in it can end the element."""
+    """The data as JSON that can stand inside a script element: no text in it can end the element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -52,7 +48,7 @@ def as_json(data: dict[str, Any]) -> str:
 
 
 def policy(script: str, style: str, frames: Iterable[str] = ()) -> str:
-    """Returns the element with the content security policy of a page with this script and this style.
+    """The element with the content security policy of a page with this script and this style.
 
     Pages in `frames` of this one are bound by its policy, too: what theirs allow is allowed.
     """
@@ -68,7 +64,7 @@ def policy(script: str, style: str, frames: Iterable[str] = ()) -> str:
 
 
 def header_policy(page: str) -> str:
-    """Returns the same policy as a header, which also forbids other pages to frame this one."""
+    """The same policy as a header, which also forbids other pages to frame this one."""
     return f"{_policy_of(page)}; frame-ancestors 'none'"
 
 
@@ -83,7 +79,7 @@ def _hash(text: str) -> str:
 
 
 def page_html(data: dict[str, Any]) -> str:
-    """Returns the whole file: the data, and the code that shows them."""
+    """The whole file: the data, and the code that shows them."""
     script, style = product("page.js"), product("page.css")
     title = str(data["title"]).encode("utf-8", "replace").decode()  # a lone surrogate has no UTF-8
     for name, text, end in (("page.js", script, "</script"), ("page.css", style, "</style")):

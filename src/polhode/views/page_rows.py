@@ -15,32 +15,25 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from polhode._arrays import Floats, columns, dots, lengths
+from polhode._arrays import Floats, angles, lengths, with_continuous_signs
 from polhode.body import Body
-from polhode.io.nodes import slerp, with_continuous_signs
+from polhode.io.nodes import slerp
 
 MOST_ROWS = 5000
 """The rows that a page gets of one run: more would make it slow to open, and are not to be seen."""
-
 LEAST_TURN, MOST_TURN = 0.1, 0.5
 """The angles between neighbouring rows, in rad, where there is room for all, and where there is not. With the second
 one arcs err by at most 2 degrees, and 5,000 rows hold 300 turns: what is longer is shown in part."""
-
 ARC_ERROR = math.radians(0.05)
 """How far an arc may be from the motion where there is room for the rows, in rad: no eye sees it."""
-
 RATE_CHANGE = 0.05
 """How far the rate may change from row to row, as a part of the greatest: the page draws it by straight lines."""
-
 LEAST_INTERVALS = 100
 """However slow the motion is, rows are not further apart than the span over this number."""
-
 DENSE = 4
 """Rows are chosen among this number of times as many, by which the error of arcs is measured."""
-
 MOST_DENSE = 40_000
 """The rows among which rows are chosen, at most."""
-
 MOST_BISECTIONS = 24
 """The times that an interval is halved, at most."""
 
@@ -57,11 +50,11 @@ class Rows:
 
     @classmethod
     def of(cls, body: Body, t: Floats, q: Floats, m: Floats) -> Rows:
-        """Returns states with their rates."""
+        """States with their rates."""
         return cls(t, q, m, body.rate(m))
 
     def scaled(self) -> Rows:
-        """Returns the same with unit quaternions whose signs do not jump."""
+        """The same with unit quaternions whose signs do not jump."""
         q = self.quaternion
         return Rows(self.t, with_continuous_signs(q / lengths(q)[:, None]), self.momentum, self.omega)
 
@@ -85,7 +78,7 @@ class Rows:
 
 
 def _sizes(x: Floats) -> Floats:
-    """Returns |x| along the last axis, in half the time of `lengths`; the last bit does not matter here."""
+    """|x| along the last axis, in half the time of `lengths`; the last bit does not matter here."""
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", x, x)))
 
 
@@ -106,7 +99,7 @@ class Chosen:
 
 
 def chosen(body: Body, rows: Rows, states: States | None) -> Chosen:
-    """Returns at most `MOST_ROWS` rows from the beginning of a motion on, of which `states` knows any time."""
+    """At most `MOST_ROWS` rows from the beginning of a motion on, of which `states` knows any time."""
     total = float(rows.turns.sum())
     most = 0.8 * MOST_ROWS * MOST_TURN
     is_part = total > most
@@ -133,7 +126,7 @@ def chosen(body: Body, rows: Rows, states: States | None) -> Chosen:
 
 
 def _need(rows: Rows, turn: float, error: float) -> Floats:
-    """Returns how many rows each interval needs."""
+    """How many rows each interval needs."""
     h = np.diff(rows.t)
     change, greatest = rows.changes, float(rows.speed.max()) or 1.0
     by_arc = np.sqrt(h * change / (8.0 * error))
@@ -143,7 +136,7 @@ def _need(rows: Rows, turn: float, error: float) -> Floats:
 
 
 def _even(need: Floats, most: int) -> NDArray[np.intp]:
-    """Returns the rows at about even distances of what is needed, at most this number, the first and the last too."""
+    """The rows at about even distances of what is needed, at most this number, the first and the last too."""
     reached = np.concatenate([[0.0], np.cumsum(need)])
     if need.size < most and (need >= 1.0).all():
         return np.arange(reached.size)
@@ -153,7 +146,7 @@ def _even(need: Floats, most: int) -> NDArray[np.intp]:
 
 
 def _densified(body: Body, rows: Rows, states: States, turn: float) -> Rows:
-    """Returns the rows with others between them, where they are too far apart to choose from."""
+    """The rows with others between them, where they are too far apart to choose from."""
     halved = np.zeros(max(rows.t.size - 1, 0), dtype=np.intp)
     for _ in range(MOST_BISECTIONS):
         wide = (_need(rows, turn / 2, ARC_ERROR) > 1.0) & (halved < MOST_BISECTIONS)
@@ -167,7 +160,7 @@ def _densified(body: Body, rows: Rows, states: States, turn: float) -> Rows:
 
 
 def _with(body: Body, rows: Rows, times: Floats, states: States) -> Rows:
-    """Returns the rows and those at other times between or behind them."""
+    """The rows and those at other times between or behind them."""
     q, m = states(times)
     t = np.concatenate([rows.t, times])
     order = np.argsort(t, kind="stable")
@@ -176,7 +169,7 @@ def _with(body: Body, rows: Rows, times: Floats, states: States) -> Rows:
 
 
 def _arc_error(rows: Rows, kept: NDArray[np.intp]) -> float:
-    """Returns the greatest angle between the arcs through the kept rows and the rows that are left out.
+    """The greatest angle between the arcs through the kept rows and the rows that are left out.
 
     Where it is greater, it is the h^2/8 |dw/dt| of an interval: there need not be a row where the arc errs most.
     """
@@ -189,13 +182,3 @@ def _arc_error(rows: Rows, kept: NDArray[np.intp]) -> float:
         worst = float(angles(arcs, rows.quaternion[out]).max())
     bound = np.diff(rows.t[kept]) * lengths(np.diff(rows.omega[kept], axis=0)) / 8.0
     return min(max(worst, float(bound.max())), math.pi)
-
-
-def angles(a: Floats, b: Floats) -> Floats:
-    """Returns the angles between unit quaternions, from 0 to pi, with all digits also where they are small."""
-    aw, ax, ay, az = columns(a)
-    bw, bx, by, bz = columns(b)
-    x = aw * bx - ax * bw - ay * bz + az * by
-    y = aw * by + ax * bz - ay * bw - az * bx
-    z = aw * bz - ax * by + ay * bx - az * bw
-    return np.asarray(2.0 * np.arctan2(np.sqrt(x * x + y * y + z * z), np.abs(dots(a, b))))

@@ -7,8 +7,6 @@ no request names a file. The address stands on the command line of the browser, 
 read while it starts: on Linux, where the kernel tells whose a connection is, theirs are refused, whatever they know.
 """
 
-from __future__ import annotations
-
 import errno
 import hmac
 import os
@@ -27,22 +25,18 @@ HOST = "127.0.0.1"
 
 REQUEST_SECONDS = 10.0
 """How long a request may take to arrive: a connection that says nothing is closed."""
-
-
 ENTRANCE = b"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>polhode</title></head>
 <body><a href="/">the page</a></body></html>
 """
 """What the address with the token answers: it leads to the page, so that the token does not stay in the address. After
 a redirection instead, browsers would not send the cookie to those who come by a link from elsewhere."""
-
-
 CONNECTIONS = ("/proc/net/tcp", "/proc/net/tcp6")
 """The kernel's lists of connections; a program can reach 127.0.0.1 by either kind."""
 
 
 def user_of(port: int, to: int) -> int | None:
-    """Returns the number of the user who connected from one port of this computer to another; None: not known."""
+    """The number of the user who connected from one port of this computer to another; None: not known."""
     host = f"{int.from_bytes(socket.inet_aton(HOST), sys.byteorder):08X}"  # as the kernel writes it
     for file in CONNECTIONS:
         try:

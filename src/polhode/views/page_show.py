@@ -4,8 +4,6 @@ The page is one file that needs nothing else, so a script can end and the page s
 server (`page_server.py`), for browsers that may not read files, or that run elsewhere.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import os
@@ -27,7 +25,6 @@ from polhode.views.page_html import page_html
 
 FRAME_PIXELS = 760
 """The height of the page in the output of a notebook without anywidget."""
-
 FOLDER = "polhode-"
 """How the names of folders for pages begin that were opened without a name of their own."""
 
@@ -92,7 +89,7 @@ def made_page(
     runs: Sequence[Run], *, title: str | None = None, mesh: Any = None, mesh_centre: Any = "volume", points: Any = None,
     pointing: Any = None,
 ) -> Page:  # fmt: skip
-    """Returns a page with these runs."""
+    """A page with these runs."""
     solid = None
     if mesh is not None:
         if not isinstance(mesh, Mesh | str | os.PathLike):

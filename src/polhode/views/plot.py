@@ -23,7 +23,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from polhode._arrays import Floats, apply_by_blocks, lengths, to_space
-from polhode._interrupts import is_from_handler
+from polhode._interrupts import attempted
 from polhode.attitudes import AttitudeQuantity
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.views.thinning import FLOOR, thinned
@@ -78,6 +78,14 @@ class Picture(Figure):
             sys.modules["matplotlib.pyplot"].close(self)  # or it would be shown again at the end of the cell
 
 
+def blank(width: float, height: float, title: str, **options: Any) -> Picture:
+    """An empty picture with a title, which is text and no formula; sizes are in inches."""
+    figure = Picture(figsize=(width, height), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(title, fontsize=13, parse_math=False, **options)
+    return figure
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Curves over time that share an axis."""
@@ -101,23 +109,20 @@ VECTORS = {
     "spatial_momentum": ("angular momentum", "kg m²/s", "space axis", "XYZ"),
 }
 """The vectors that have a panel: what they are, their unit, in which axes, and the names of those."""
-
 NUMBERS = {"kinetic_energy": "kinetic energy (J)", "potential_energy": "potential energy (J)", "energy": "energy (J)"}
 """The single numbers that have a panel."""
-
 ERRORS_OF = {
     "errors": tuple(ERRORS),
     "energy_error": ("energy", "energy in turning axes"),
     "momentum_error": ("spatial momentum", "axial momentum"),
 }
 """The panels of errors, with what they show."""
-
 NAMES = (*VECTORS, *NUMBERS, *ERRORS_OF, "torque", "attitude", "state", "euler")
 """The panels that have names, besides quantities of attitudes such as `euler_deg(ZYX)`."""
 
 
 def panel_of(name: str | AttitudeQuantity, s: Solution, *, degrees: bool = False) -> Panel:
-    """Returns the panel of this name, of the motion in these rows."""
+    """The panel of this name, of the motion in these rows."""
     if isinstance(name, str) and name.lower() not in NAMES:
         try:
             name = AttitudeQuantity.read(name)
@@ -177,7 +182,7 @@ of its own; one below the second part of the largest is round-off, and has none.
 
 
 def by_size(panel: Panel) -> list[Panel]:
-    """Returns the panel, or several, each with components of about one size, the largest first."""
+    """The panel, or several, each with components of about one size, the largest first."""
     peaks = {name: float(np.abs(y[np.isfinite(y)]).max(initial=0.0)) for name, y in panel.curves.items()}
     falling = sorted(peaks, key=lambda name: -peaks[name])
     groups = [[falling[0]]]
@@ -201,7 +206,7 @@ def by_size(panel: Panel) -> list[Panel]:
 
 
 def _around(curves: list[Floats]) -> tuple[float, float] | None:
-    """Returns limits around curves that hardly change, which would else be drawn as if they did; None: they change."""
+    """Limits around curves that hardly change, which would else be drawn as if they did; None: they change."""
     low, high = min(float(np.nanmin(y)) for y in curves), max(float(np.nanmax(y)) for y in curves)
     margin = 0.02 * max(abs(low), abs(high))
     return (low - margin, high + margin) if high - low < margin else None
@@ -210,13 +215,12 @@ def _around(curves: list[Floats]) -> tuple[float, float] | None:
 COARSE_TURN, FINE_TURN = 0.25, 0.1
 """Rows between which the body turns further than the first, in rad, are joined by the true motion, in parts in which it
 turns by the second: straight lines would show."""
-
 MOST_FINE = 20_000
 """Rows of the true motion that are computed for a picture, at most."""
 
 
 def between_rows(s: Solution) -> Solution:
-    """Returns the motion with rows near enough to join them by lines, or as it is, if they are or cannot be had."""
+    """The motion with rows near enough to join them by lines, or as it is, if they are or cannot be had."""
     t = s.t
     if t.size < 2 or t.size > MOST_FINE or s.torque_changed:
         return s
@@ -226,12 +230,8 @@ def between_rows(s: Solution) -> Solution:
         return s
     parts = np.maximum(np.ceil(turns / FINE_TURN), 1.0).astype(np.intp)
     times = np.concatenate([np.linspace(a, b, n, endpoint=False) for a, b, n in zip(t[:-1], t[1:], parts, strict=True)])
-    try:
-        return s.at(np.append(times, t[-1]))
-    except Exception as problem:  # a file keeps no function, a function may raise anything: rows are joined by lines
-        if is_from_handler(problem):
-            raise
-        return s
+    # A file keeps no function, and a function may raise anything: then rows are joined by lines.
+    return attempted(lambda: s.at(np.append(times, t[-1])), s)
 
 
 MOST_MARKS = 60
@@ -252,10 +252,8 @@ def draw(
         made += [panel_of("state", motion)] if solution.state_names else []
     made = [one for panel in made for one in (by_size(panel) if panel.is_rate else [panel])]
     made += [panel_of(q, motion) for q in quantities]
-    figure = Picture(figsize=(9, 0.7 + 2.6 * max(len(made), 2)), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(9, 0.7 + 2.6 * max(len(made), 2), _title(solution))
     axes = figure.subplots(len(made), 1, sharex=True, squeeze=False)[:, 0]
-    figure.suptitle(_title(solution), fontsize=13, parse_math=False)
     for ax, panel in zip(axes, made, strict=True):
         fill(ax, motion.t, panel)
         _mark(ax, solution, motion, panel)
@@ -408,12 +406,12 @@ def finish_panel(panel: Axes, label: str, legend: str) -> None:
 
 
 def _shortened(name: str, most: int = 22) -> str:
-    """Returns a name that fits over a legend."""
+    """A name that fits over a legend."""
     return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _pointing(solution: Solution) -> tuple[str, Floats]:
-    """Returns the body axis nearest to the initial momentum, and where it points in space.
+    """The body axis nearest to the initial momentum, and where it points in space.
 
     The body spins about this axis; where it points changes slowly, and shows how the body wobbles, precesses or flips.
     """

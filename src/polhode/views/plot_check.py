@@ -8,10 +8,9 @@ import io
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from polhode.views.page_html import policy
-from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, Picture, finish_panel
+from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, blank, finish_panel
 from polhode.views.thinning import FLOOR, thinned
 
 if TYPE_CHECKING:
@@ -26,10 +25,8 @@ COLOURS = {"energy": BLACK, "momentum": BLUE, "|q|": PURPLE}
 
 def draw(verdict: Verdict) -> Figure:
     """Draws errors over time above drifts over time."""
-    figure = Picture(figsize=(9, 7.5), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(9, 7.5, _title(verdict))
     errors, drifts = figure.subplots(2, 1, sharex=True)
-    figure.suptitle(_title(verdict), fontsize=13, parse_math=False)
     e = verdict.error
     for name, error, limit, colour in (
         ("attitude (rad)", e.attitude, e.attitude_limit, BLUE),
@@ -59,7 +56,7 @@ def _title(verdict: Verdict) -> str:
 
 
 def page(verdict: Verdict) -> str:
-    """Returns a page of HTML with the verdict and its picture, which needs no other file."""
+    """A page of HTML with the verdict and its picture, which needs no other file."""
     buffer = io.BytesIO()
     draw(verdict).savefig(buffer, format="png")
     picture = base64.b64encode(buffer.getvalue()).decode()

@@ -8,11 +8,10 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from polhode.core.types import Depends
-from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, Picture
+from polhode.views.plot import BLACK, BLUE, GREEN, PURPLE, VERMILION, blank
 from polhode.views.thinning import FLOOR, thinned
 
 if TYPE_CHECKING:
@@ -29,12 +28,10 @@ DASHES = ("-", "--", ":", "-.")
 
 def draw(comparison: Comparison) -> Figure:
     """Draws two panels of error against cost above one of errors over time, with one legend for all."""
-    figure = Picture(figsize=(10, 9.5), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(10, 9.5, _title(comparison))
     axes = figure.subplot_mosaic([["time", "work"], ["history", "history"]])
     axes["work"].sharey(axes["time"])
     unit = "steps" if comparison.torque.depends is Depends.NOTHING else "evaluations"
-    figure.suptitle(_title(comparison), fontsize=13, parse_math=False)
     styles: dict[str, dict[str, Any]] = {
         name: {"color": COLOURS[k % 7], "marker": MARKERS[k % 9], "linestyle": DASHES[k // 7 % 4], "linewidth": 1.4}
         for k, name in enumerate(comparison.methods)

@@ -6,10 +6,9 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from polhode._arrays import Floats
-from polhode.views.plot import AXES, Picture, finish_panel
+from polhode._arrays import Floats, with_continuous_signs
+from polhode.views.plot import AXES, blank, finish_panel
 from polhode.views.thinning import thinned
 
 if TYPE_CHECKING:
@@ -28,10 +27,8 @@ def draw(fit: Fit) -> Figure:
     """Draws two panels for rates, two for attitudes, as far as there are data."""
     kinds = [kind for kind in ("omega", "attitude") if np.isfinite(fit.residuals[kind]).any()]
     heights = [ratio for _ in kinds for ratio in (2.0, 1.0)]
-    figure = Picture(figsize=(9, 4.6 * len(kinds) + 0.6), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = blank(9, 4.6 * len(kinds) + 0.6, textwrap.fill(_title(fit), 85))
     panels = np.atleast_1d(figure.subplots(2 * len(kinds), 1, sharex=True, height_ratios=heights))
-    figure.suptitle(textwrap.fill(_title(fit), 85), fontsize=13, parse_math=False)
     data = fit.data
     times = np.unique(np.concatenate([np.linspace(data.t[0], data.t[-1], CURVE_POINTS), data.t]))
     curve = fit.motion.at(times) if fit.torque is None or not fit.torque.depends else fit.solution.at(times)
@@ -57,9 +54,8 @@ def draw(fit: Fit) -> Figure:
 
 
 def _signed(measured: Floats, times: Floats, t: Floats, fitted: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns the vector parts of quaternions: of the data with the signs of the fit, whose signs are continuous."""
-    flips = np.concatenate([[1.0], np.cumprod(np.where(np.sum(fitted[1:] * fitted[:-1], axis=1) < 0.0, -1.0, 1.0))])
-    smooth = fitted * flips[:, None]
+    """The vector parts of quaternions: of the data with the signs of the fit, whose signs are continuous."""
+    smooth = with_continuous_signs(fitted)
     near = smooth[np.searchsorted(times, t)]
     sign = np.where(np.sum(near * measured, axis=1) < 0.0, -1.0, 1.0)
     return (measured * sign[:, None])[:, 1:], times, smooth[:, 1:]

@@ -11,12 +11,13 @@ import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LightSource
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.mplot3d import Axes3D  # type: ignore[import-untyped]
 
 from polhode._arrays import Floats
-from polhode.views.plot import BLACK, BLUE, VERMILION, Picture
+from polhode.views.plot import BLACK, BLUE, VERMILION, blank
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,14 +27,12 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 5
 """Thin polhodes on either side of the separatrix, for orientation."""
-
 VIEW = (22.0, 38.0)  # elevation and azimuth in degrees
+LIGHT = LightSource(azdeg=90.0 - VIEW[1] - 25.0, altdeg=55.0)
 
 
 def draw(motion: FreeMotion) -> Figure:
     """Draws two panels side by side."""
-    figure = Picture(figsize=(12, 6.2), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
     body = motion._bodies[0]
     moments = ", ".join(f"{x:.4g}" for x in body.moments)
     named = {"separatrix": "on the separatrix", "steady": "steady rotation"}
@@ -42,7 +41,7 @@ def draw(motion: FreeMotion) -> Figure:
     how = named.get(motion.mode, f"{motion.mode} mode, period {motion.period:.6g} s")
     unit = "" if body.has_rotor else " kg m²"
     title = f"{body.name or 'body'} ({moments}){unit}, {how}"
-    figure.suptitle(textwrap.fill(title, 100), fontsize=13, parse_math=False)
+    figure = blank(12, 6.2, textwrap.fill(title, 100))
     grid = figure.add_gridspec(1, 2, width_ratios=(1.08, 1.0))
     solid = figure.add_subplot(grid[0], projection="3d")
     assert isinstance(solid, Axes3D)
@@ -61,7 +60,7 @@ def _ellipsoid(panel: Axes3D, motion: FreeMotion) -> None:
         theta, phi = np.meshgrid(np.linspace(0, math.pi, 61), np.linspace(0, 2 * math.pi, 121))
         sphere = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)], axis=-1)
         x, y, z = np.moveaxis((sphere * semi) @ body.axes.T, -1, 0)
-        panel.plot_surface(x, y, z, color="#dfe9f3", alpha=0.8, linewidth=0, shade=True, lightsource=_light(), zorder=0)
+        panel.plot_surface(x, y, z, color="#dfe9f3", alpha=0.8, linewidth=0, shade=True, lightsource=LIGHT, zorder=0)
         if body.has_rotor:
             for curve in _neighbours(cast("GyrostatMotion", motion)):
                 _on_surface(panel, curve, body.tensor, color="0.6", linewidth=0.7)
@@ -82,25 +81,13 @@ def _ellipsoid(panel: Axes3D, motion: FreeMotion) -> None:
         label(f"ω{name} (rad/s)", fontsize=12)
     for axis in (panel.xaxis, panel.yaxis, panel.zaxis):
         axis.set_pane_color((1, 1, 1, 0))
-        axis.set_major_locator(_ticks(5))
+        axis.set_major_locator(MaxNLocator(5))
     panel.tick_params(labelsize=10)
     panel.grid(False)
 
 
-def _light() -> Any:
-    from matplotlib.colors import LightSource
-
-    return LightSource(azdeg=90.0 - VIEW[1] - 25.0, altdeg=55.0)
-
-
-def _ticks(count: int) -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(count)
-
-
 def _family(moments: Floats, energy: float) -> list[tuple[Floats, dict[str, Any]]]:
-    """Returns other polhodes of the same energy, and the separatrix, in principal axes."""
+    """Other polhodes of the same energy, and the separatrix, in principal axes."""
     least, middle, greatest = np.argsort(moments, kind="stable")
     angle = np.linspace(0.0, 2.0 * math.pi, 400)
     unit = 2.0 * energy * moments  # squared momenta of a spin about each axis
@@ -124,7 +111,7 @@ def _family(moments: Floats, energy: float) -> list[tuple[Floats, dict[str, Any]
 
 
 def _neighbours(motion: GyrostatMotion) -> Floats:
-    """Returns other polhodes of the same energy of a body with a rotor, in the user's axes."""
+    """Other polhodes of the same energy of a body with a rotor, in the user's axes."""
     body = motion._bodies[0]
     semi = np.sqrt(2.0 * motion.kinetic_energy / body.moments)
     angle = (np.arange(2 * NEIGHBOURS) + 0.5) * (math.pi / NEIGHBOURS)
@@ -137,7 +124,7 @@ def _neighbours(motion: GyrostatMotion) -> Floats:
 
 
 def _level(m: Floats, energy: float, level: float, axes: tuple[Any, Any, Any], angle: Floats) -> Floats | None:
-    """Returns the rates with this energy and squared momentum, about the last of the three axes."""
+    """The rates with this energy and squared momentum, about the last of the three axes."""
     i, j, k = axes
     if m[k] == m[i] or m[k] == m[j]:
         return None
@@ -196,8 +183,8 @@ def _plane(panel: Axes, motion: FreeMotion) -> None:
         panel.plot(0, 0, "+", color="0.3", markersize=10, label="angular momentum")
         panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=4, frameon=False, fontsize=12)
     panel.set_aspect("equal")
-    panel.xaxis.set_major_locator(_ticks(7))
-    panel.yaxis.set_major_locator(_ticks(7))
+    panel.xaxis.set_major_locator(MaxNLocator(7))
+    panel.yaxis.set_major_locator(MaxNLocator(7))
     panel.set_xlabel("ω across the angular momentum (rad/s)", fontsize=12)
     panel.tick_params(labelsize=11)
     panel.grid(color="0.92")
@@ -209,7 +196,7 @@ MOST_TURNS = 16.0
 
 
 def _shown_times(motion: FreeMotion, spin: float) -> tuple[Floats, str]:
-    """Returns the times of the herpolhode that is drawn, and in words which part this is, if not ten periods.
+    """The times of the herpolhode that is drawn, and in words which part this is, if not ten periods.
 
     Where a single period has more turns than can be told apart, those around the first flip are drawn: there the
     curve goes from one bound to the other and back.
@@ -243,7 +230,7 @@ def _bounds(panel: Axes, motion: FreeMotion, size: float) -> None:
 
 
 def _across(axis: Floats) -> tuple[Floats, Floats]:
-    """Returns two directions that form a right-handed frame with the axis."""
+    """Two directions that form a right-handed frame with the axis."""
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = np.cross(helper, axis)
     first /= np.sqrt(first @ first)

@@ -7,11 +7,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from polhode._arrays import Floats, columns, dots
 from polhode.core.quat import to_space
-from polhode.views.plot import AXES, BLACK, CARRIED, PURPLE, Panel, Picture, fill, finish_panel, mark_events
+from polhode.views.plot import AXES, BLACK, CARRIED, PURPLE, Panel, blank, fill, finish_panel, mark_events
 from polhode.views.thinning import FLOOR
 
 if TYPE_CHECKING:
@@ -22,19 +21,14 @@ if TYPE_CHECKING:
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles over bodies that are drawn: a wide band, a narrow band and the median."""
-
 MOST_PANELS = 6
 """More would be too small to be read."""
-
 MOST_CURVES = 10
 """Curves in a panel, each in a colour or style of its own; more could not be told apart."""
-
 MOST_TIMES = 2000
 """Times that are drawn; of more, every second, third ... is taken: more than pixels can show."""
-
 OF_BODIES = ("omega", "kinetic_energy", "direction")
 """What is drawn of bodies that are not reduced."""
-
 COLORS = (*(color for color, _ in AXES), PURPLE, BLACK)
 LETTERS = {"component": "xyz", "quaternion_component": "wxyz", "space_component": "XYZ"}
 
@@ -64,10 +58,8 @@ def draw(table: Mapping[str, Drawable], title: str) -> Figure | None:
     if not names or t.size == 0:
         return None
     names, left_out = names[:MOST_PANELS], len(names) - MOST_PANELS
-    figure = Picture(figsize=(9, 1.2 + 2.6 * len(names)), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
     more = f"; {left_out} more are not drawn" if left_out > 0 else ""
-    figure.suptitle(f"{title}{more}", fontsize=13, parse_math=False, wrap=True)
+    figure = blank(9, 1.2 + 2.6 * len(names), f"{title}{more}", wrap=True)
     panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     for panel, name in zip(panels, names, strict=True):
         _panel(panel, t, name, table[name], table)
@@ -86,9 +78,8 @@ def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]
         if name not in SYSTEM_PANELS and not (name in table and _is_over_time(name, table[name])):
             known = ", ".join((*SYSTEM_PANELS, *(k for k in table if _is_over_time(k, table[k]))))
             raise ValueError(f"there is no quantity {name!r} of a system to draw: known are {known}")
-    figure = Picture(figsize=(9, 0.7 + 2.6 * max(len(names), 2)), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
-    figure.suptitle(f"{len(s.system)} bodies, {s.forces.name}, {s.method}", fontsize=13, parse_math=False, wrap=True)
+    title = f"{len(s.system)} bodies, {s.forces.name}, {s.method}"
+    figure = blank(9, 0.7 + 2.6 * max(len(names), 2), title, wrap=True)
     axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     for ax, name in zip(axes, names, strict=True):
         mark_events(ax, s.events)
@@ -115,10 +106,7 @@ def _system_panel(s: SystemSolution, name: str) -> Panel:
 
 
 def _direction(q: Floats, m: Floats) -> Drawable:
-    """Returns where a body axis points in space:
-
-    the one nearest to the momenta at the start, as in a single picture.
-    """
+    """Where the body axis nearest to the momenta at the start points in space."""
     at_start = np.abs(m[:, :1]).reshape(-1, 3)
     sizes = np.median(at_start, axis=0) if len(at_start) else np.zeros(3)
     axis = 2 - int(np.nan_to_num(sizes[::-1]).argmax())
@@ -172,7 +160,7 @@ def _curves(v: Drawable, table: Mapping[str, Drawable]) -> Iterator[Curve]:
 
 
 def _quantiles(values: Floats) -> Floats:
-    """Returns quantiles over bodies (bodies, times); a body that has failed is left out from then on."""
+    """Quantiles over bodies (bodies, times); a body that has failed is left out from then on."""
     there = np.isfinite(values)
     known = np.where(there, values, np.inf)
     known.sort(axis=0)

@@ -26,7 +26,6 @@ ENDINGS = (".gif", ".mp4")
 
 MOST_TURN = 0.35
 """How far the body turns between two frames, at most, in rad: with more it would seem to jump, or to turn backwards."""
-
 MOST_FRAMES = 3000
 
 TRAIL = 0.8
@@ -50,7 +49,7 @@ def animate_bodies(
 
 
 def _checked(path: AnyPath, seconds: float, fps: int) -> tuple[int, Any]:
-    """Returns the number of frames, and what writes them."""
+    """The number of frames, and what writes them."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(f"a moving picture is saved as .gif or .mp4, which {str(path)!r} does not end in")
@@ -86,7 +85,7 @@ def _writer(ending: str, fps: int) -> Any:
 
 
 def _times(run: Run, frames: int, is_span_given: bool) -> Floats:
-    """Returns the times of the frames: of the whole span, or of its first part, if the body would seem to jump."""
+    """The times of the frames: of the whole span, or of its first part, if the body would seem to jump."""
     first, last = run.span
     span = last - first
     fastest = float(lengths(run.rows.omega).max())
@@ -96,7 +95,7 @@ def _times(run: Run, frames: int, is_span_given: bool) -> Floats:
 
 
 def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
-    """Returns a figure and what draws a frame in it."""
+    """A figure and what draws a frame in it."""
     q = attitudes(run, t)
     turn = upright(run)
     columns = [to_space(turn[None, :], to_space(q, axis[None, :])) for axis in np.eye(3)]
@@ -120,7 +119,7 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
 
 
 def _stage(t: Floats, centre: Floats, reach: float) -> tuple[Figure, Any, Any]:
-    """Returns a figure, its axes in space around a centre, and what shows the time of a frame."""
+    """A figure, its axes in space around a centre, and what shows the time of a frame."""
     figure = Figure(figsize=(3.6, 3.2), dpi=80)
     FigureCanvasAgg(figure)
     axes: Any = figure.add_axes((-0.1, -0.1, 1.2, 1.2), projection="3d")
@@ -138,7 +137,7 @@ def _stage(t: Floats, centre: Floats, reach: float) -> tuple[Figure, Any, Any]:
 
 
 def _scene_of_bodies(runs: list[BodyRun], mass: Floats, t: Floats) -> tuple[Figure, Any]:
-    """Returns a figure and what draws a frame of several bodies in it: boxes of their mass and moments."""
+    """A figure and what draws a frame of several bodies in it: boxes of their mass and moments."""
     corners: list[Floats] = []
     colours: list[str] = []
     for run, m in zip(runs, mass.tolist(), strict=True):
@@ -164,7 +163,7 @@ def _scene_of_bodies(runs: list[BodyRun], mass: Floats, t: Floats) -> tuple[Figu
 
 
 def _faces(half: Floats) -> tuple[list[Floats], list[str]]:
-    """Returns the six faces of a box, opposite ones in one colour."""
+    """The six faces of a box, opposite ones in one colour."""
     found, colours = [], []
     for axis, sign in product(range(3), (-1, 1)):
         first, second = (axis + 1) % 3, (axis + 2) % 3

@@ -6,23 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from polhode._arrays import angles
+from polhode.views import plot
 from polhode.views.page_data import SolutionRun, attitudes, distinct
-from polhode.views.page_rows import angles
-from polhode.views.plot import (
-    BLACK,
-    BLUE,
-    GREEN,
-    PURPLE,
-    VERMILION,
-    Panel,
-    Picture,
-    between_rows,
-    fill,
-    finish_panel,
-    panel_of,
-)
 from polhode.views.thinning import FLOOR
 
 if TYPE_CHECKING:
@@ -31,9 +18,8 @@ if TYPE_CHECKING:
     from polhode._arrays import Floats
     from polhode.solution import Solution
 
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, "#E69F00", "#56B4E9")
+COLOURS = (plot.BLUE, plot.VERMILION, plot.GREEN, plot.PURPLE, plot.BLACK, "#E69F00", "#56B4E9")
 """Okabe and Ito's colours; motions beyond them are refused."""
-
 ANGLE = "difference"
 """The name of the panel with the angle between each motion and the first."""
 
@@ -42,33 +28,31 @@ def draw(
     solutions: Sequence[Solution], names: Sequence[str], what: Sequence[str], title: str, *, degrees: bool = False
 ) -> Figure:  # fmt: skip
     """Draws the quantities of all motions over time."""
-    motions = [between_rows(s) for s in solutions]
-    rows: list[tuple[str, list[tuple[int, Floats, Floats]], Panel | None]] = []
+    motions = [plot.between_rows(s) for s in solutions]
+    rows: list[tuple[str, list[tuple[int, Floats, Floats]], plot.Panel | None]] = []
     for name in what:
         if name == ANGLE:
             rows.append(
                 (f"angle from\n{names[0]} ({'°' if degrees else 'rad'})", _angles(solutions, motions, degrees), None)
             )
             continue
-        panels = [panel_of(name, motion, degrees=degrees) for motion in motions]
+        panels = [plot.panel_of(name, motion, degrees=degrees) for motion in motions]
         components = list(dict.fromkeys(key for panel in panels for key in panel.curves))
         for key in components:
             label = panels[0].label if len(components) == 1 else f"{key}: {panels[0].label}"
             curves = [(k, motions[k].t, panel.curves[key]) for k, panel in enumerate(panels) if key in panel.curves]
             rows.append(("\n(".join(label.rsplit(" (", 1)), curves, panels[0]))
-    figure = Picture(figsize=(9, 0.9 + 1.9 * max(len(rows), 2)), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = plot.blank(9, 0.9 + 1.9 * max(len(rows), 2), title)
     axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
-    figure.suptitle(title, fontsize=13, parse_math=False)
     called = distinct(list(names))
     for ax, (label, curves, panel) in zip(axes, rows, strict=True):
         for k, t, y in curves:
-            one = Panel(label, "", {called[k]: y}, [(COLOURS[k], 1.2 + 0.9 * (len(motions) - 1 - k))])
-            one = one if panel is None else Panel(label, "", one.curves, one.styles, panel.is_error, panel.limits)
-            fill(ax, t, one)
+            one = plot.Panel(label, "", {called[k]: y}, [(COLOURS[k], 1.2 + 0.9 * (len(motions) - 1 - k))])
+            one = one if panel is None else plot.Panel(label, "", one.curves, one.styles, panel.is_error, panel.limits)
+            plot.fill(ax, t, one)
         if panel is None:
             ax.set_yscale("log")
-        finish_panel(ax, label, "")
+        plot.finish_panel(ax, label, "")
         seen = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
         ax.get_legend().remove()
         if ax is axes[0]:
@@ -80,7 +64,7 @@ def draw(
 def _angles(
     solutions: Sequence[Solution], motions: Sequence[Solution], degrees: bool
 ) -> list[tuple[int, Floats, Floats]]:
-    """Returns the angle from the first motion to each of the others, along both true motions, where both are."""
+    """The angle from the first motion to each of the others, along both true motions, where both are."""
     runs = [SolutionRun(s) for s in solutions]
     found = []
     for k in range(1, len(runs)):

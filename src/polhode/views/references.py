@@ -11,13 +11,12 @@ _ACCENTS = {
     "v": "\u030c", "c": "\u0327", "u": "\u0306", "H": "\u030b", "k": "\u0328", "r": "\u030a",
 }  # fmt: skip
 """TeX's accents as Unicode marks that combine with the letter before them."""
-
 _LETTERS = {"o": "ø", "O": "Ø", "ss": "ß", "aa": "å", "AA": "Å", "ae": "æ", "AE": "Æ", "l": "ł", "L": "Ł", "i": "i"}
 
 
 @cache
 def entries() -> dict[str, dict[str, str]]:
-    """Returns every entry of the bibliography by its key, with its fields in plain characters."""
+    """Every entry of the bibliography by its key, with its fields in plain characters."""
     found = {}
     for entry in re.split(r"^@", (files("polhode") / "references.bib").read_text("utf-8"), flags=re.MULTILINE)[1:]:
         if head := re.match(r"\w+\{\s*([^,\s]+),", entry):
@@ -26,7 +25,7 @@ def entries() -> dict[str, dict[str, str]]:
 
 
 def citation(key: str) -> str:
-    """Returns author, year, title and place of publication in one line, with the key at the end."""
+    """Author, year, title and place of publication in one line, with the key at the end."""
     entry = entries().get(key)
     if entry is None:
         return f"{key} (not in references.bib)"
@@ -40,7 +39,7 @@ def citation(key: str) -> str:
 
 
 def _names(authors: str) -> str:
-    """Returns `Last, First and Last, First` as `First Last and First Last`."""
+    """`Last, First and Last, First` as `First Last and First Last`."""
     people = [" ".join(reversed(person.split(", ", 1))) for person in authors.split(" and ")]
     if people[-1] == "others":
         return f"{', '.join(people[:-1])} et al."
@@ -81,7 +80,7 @@ def _fields(text: str) -> list[tuple[str, str]]:
 
 
 def plain(tex: str) -> str:
-    """Returns TeX's text in Unicode: accents, letters and dashes are replaced, braces are removed."""
+    """TeX's text in Unicode: accents, letters and dashes are replaced, braces are removed."""
     text = re.sub(rf"\\({'|'.join(_LETTERS)})(?![A-Za-z])\s*", lambda found: _LETTERS[found[1]], tex)
     text = re.sub(r"\\([\"'`^~=.]|[vcuHkr](?![A-Za-z]))\s*\{?([A-Za-z])\}?", _accented, text)
     text = re.sub(r"\\([&%$#_])", r"\1", text)

@@ -7,35 +7,25 @@ _SILENT = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 
 
 def printable(text: str, *, keep: str = "\n") -> str:
-    """Returns the text with every character that is not to be seen as its escape, such as \\x1b, but those to keep.
-
-    Texts from files and names of files may hold anything, also commands to the terminal.
-    """
+    """The text with escapes, such as \\x1b, for all that a terminal obeys and does not show, but for `keep`."""
     if text.isprintable():
         return text
-    return "".join(c if c in keep or c.isprintable() or _is_seen(c) else _escaped(c) for c in text)
+    seen = (c in keep or c.isprintable() or (unicodedata.category(c) not in _SILENT and c != "\x7f") for c in text)
+    return "".join(c if s else c.encode("unicode_escape").decode("ascii") for c, s in zip(text, seen, strict=True))
 
 
 def one_line(text: str) -> str:
-    """Returns the text as one line that can be printed."""
+    """The text as one line that can be printed."""
     return printable(text, keep="")
 
 
-def _is_seen(c: str) -> bool:
-    return unicodedata.category(c) not in _SILENT and c != "\x7f"
-
-
-def _escaped(c: str) -> str:
-    return c.encode("unicode_escape").decode("ascii")
-
-
 def cell_width(text: str) -> int:
-    """Returns the number of columns of a terminal that a text takes."""
+    """The number of columns of a terminal that a text takes."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def padded(text: str, width: int) -> str:
-    """Returns the text with blanks after it, up to this number of columns."""
+    """The text with blanks after it, up to this number of columns."""
     return text + " " * (width - cell_width(text))

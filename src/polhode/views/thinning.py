@@ -7,13 +7,12 @@ from polhode._arrays import Floats
 
 BUCKETS = 1500
 """Stretches of a long curve, each drawn by its least and its greatest value: more than pixels can show."""
-
 FLOOR = 1e-17
 """Errors below this are drawn here: zero has no logarithm, and one unit in the last place is 1e-16."""
 
 
 def thinned(y: Floats, buckets: int = BUCKETS) -> NDArray[np.intp]:
-    """Returns indices that show the curve y as well as all do: in each stretch the least, the greatest and the ends."""
+    """Indices that show the curve y as well as all do: in each stretch the least, the greatest and the ends."""
     if y.size <= 4 * buckets:
         return np.arange(y.size)
     size = -(-y.size // buckets)

@@ -46,7 +46,7 @@ Remainder = tuple[float, float, float]
 
 @apart
 def huge_remainder(x: float) -> Remainder:
-    """Returns the remainder of any finite angle; NaN for others.
+    """The remainder of any finite angle; NaN for others.
 
     x / (pi/2) is the sum of the products of x with the parts of 2/pi. Those before the five that are taken make
     multiples of four, which are whole turns; those after them make less than 2^-118.
@@ -88,7 +88,7 @@ def added(high: float, low: float, rest: float, x: float) -> Remainder:
 
 
 def remainder(x: float) -> Remainder:
-    """Returns the quarter turns of an angle, and the rest, from -pi/4 to pi/4, in two floats."""
+    """The quarter turns of an angle, and the rest, from -pi/4 to pi/4, in two floats."""
     k = fma(x, TWO_OVER_PI, ROUND) - ROUND
     exact = fma(k, -HALF_PI, x)
     w = k * HALF_PI_2
@@ -166,7 +166,7 @@ def arc_polynomial(z: float) -> float:
 
 
 def arc_of_ratio(y: float, x: float, backwards: float) -> float:
-    """Returns the angle whose tangent is y / x, for y and x that are not negative, and x + y that is positive.
+    """The angle whose tangent is y / x, for y and x that are not negative, and x + y that is positive.
 
     If `backwards` is 1 and not 0, it is pi less that angle.
     """

@@ -74,7 +74,7 @@ def exponential_less_one(x: float) -> float:
 
 
 def power_and_inverse(size: float) -> tuple[DD, float]:
-    """Returns a quarter of e^size, in two floats, and of e^-size, from 0 to 710.6."""
+    """A quarter of e^size, in two floats, and of e^-size, from 0 to 710.6."""
     k, r, low = reduced_power(size, 0.0)
     p, p_low = power_less_one(r, low)
     high, lost = quick_two_sum(1.0, p)
@@ -126,7 +126,7 @@ def hyperbolic_tangent(x: float) -> float:
 
 
 def log_or_limit(x: float, found: float) -> float:
-    """Returns what was found as a logarithm of x, or what it is where x has none: -inf, inf or NaN."""
+    """What was found as a logarithm of x, or what it is where x has none: -inf, inf or NaN."""
     outside = where(x == 0.0, -math.inf, where(x == math.inf, x, math.nan))
     return where((x > 0.0) & (x < math.inf), found, outside)  # type: ignore[no-any-return]
 
@@ -145,7 +145,7 @@ def logarithm(x: float) -> float:
 
 
 def in_base(parts: DD, inverse: float, inverse_low: float) -> float:
-    """Returns a logarithm in another base."""
+    """A logarithm in another base."""
     high = parts[0] * inverse
     return high + (fma(parts[0], inverse, -high) + fma(parts[0], inverse_low, parts[1] * inverse))
 
@@ -219,7 +219,7 @@ def raised(x: float, y: float) -> float:
 
 
 def root_of_sum(z: float, low: float) -> DD:
-    """Returns the square root of a positive sum, in two floats."""
+    """The square root of a positive sum, in two floats."""
     root = math.sqrt(z)
     return quick_two_sum(root, (fma(-root, root, z) + low) * (0.5 / root))
 

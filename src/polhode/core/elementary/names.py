@@ -15,12 +15,12 @@ Function = Callable[..., Any]
 
 @primitive
 def of_numbers(kernel: Function, usual: Function, arguments: tuple[Any, ...]) -> Any:
-    """Returns the kernel of the arguments if they are numbers of the right count, else the usual function of them."""
+    """The kernel of the arguments if they are numbers of the right count, else the usual function of them."""
     return usual(*arguments)
 
 
 def _also_for_arrays(kernel: Function, usual: Function) -> Function:
-    """Returns what stands for a function of NumPy: the kernel for numbers, the function itself for arrays."""
+    """What stands for a function of NumPy: the kernel for numbers, the function itself for arrays."""
 
     def function(*arguments: Any) -> Any:
         return of_numbers(kernel, usual, arguments)
@@ -61,7 +61,7 @@ def calls_by_usual_names(f: types.FunctionType) -> bool:
 
 
 def replaced(value: Any) -> Any:
-    """Returns what stands for the value in a torque: a kernel, or the value itself."""
+    """What stands for the value in a torque: a kernel, or the value itself."""
     return REPLACED.get(value, value) if type(value) in (types.BuiltinFunctionType, np.ufunc) else value
 
 

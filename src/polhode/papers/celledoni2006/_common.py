@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from polhode import GravityGradient, HeavyTop
@@ -17,9 +18,6 @@ from polhode.papers._study import Data, Size, named
 from polhode.problem import Problem
 from polhode.solution import Solution
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 def _free() -> Problem:
     body = Body.named("descending")
@@ -28,10 +26,8 @@ def _free() -> Problem:
 
 FREE = _free()
 """Sections 4.1 and figures 1, 2. The text has the momentum (1, 0, 2) once: a mirror image, with the same errors."""
-
 WEIGHT = HeavyTop(weight=1.0, point=(0.0, 0.0, 1.0), down=(0.0, 0.0, -1.0))
 """V = e3 . Q u0 with u0 = e3: a unit force at the point e3 of the body, and u = Q u0 is the vertical seen from it."""
-
 TOP = pose(Body.named("heavy-top"), WEIGHT, (10.0, 10.0, 10.0))
 SATELLITE = pose(Body.named("satellite"), GravityGradient.at_distance(mu=3.986e14, r=1.5e5), (15.0, -15.0, 15.0))
 """The distance is the paper's, in m: inside the Earth."""
@@ -43,7 +39,7 @@ SATELLITE = pose(Body.named("satellite"), GravityGradient.at_distance(mu=3.986e1
 def work_precision(
     problem: Problem, methods: Sequence[str], steps: Sequence[float], momentum: Floats, attitude: Floats, size: Size
 ) -> Data:
-    """Returns the errors at t = 1 against these exact values, and the time that each run takes."""
+    """The errors at t = 1 against these exact values, and the time that each run takes."""
     errors = {name: np.empty((len(methods), len(steps))) for name in ("momentum", "attitude")}
     for i, method in enumerate(methods):
         for j, h in enumerate(steps):
@@ -60,7 +56,7 @@ def work_precision(
 
 
 def _seconds_a_step(problem: Problem, methods: Sequence[str], steps: Sequence[float], size: Size) -> Floats:
-    """Returns the least time of a step over interleaved rounds. As in the paper, work that is done once is left out."""
+    """The least time of a step over interleaved rounds. As in the paper, work that is done once is left out."""
     count, rounds = (5, 1) if size.quick else (5_000, 12)
     best = np.full((len(methods), len(steps)), np.inf)
     for _ in range(rounds):
@@ -81,17 +77,17 @@ class Curve:
 
     @property
     def order(self) -> float:
-        """Returns the slope at the four finest steps."""
+        """The slope at the four finest steps."""
         return slope(self.step[-4:], self.error[-4:])
 
     def error_after(self, seconds: float) -> float:
-        """Returns the error of a run of this duration, by a straight line through all points on log axes."""
+        """The error of a run of this duration, by a straight line through all points on log axes."""
         line = np.polyfit(np.log(self.seconds), np.log(self.error), 1)
         return float(np.exp(np.polyval(line, np.log(seconds))))
 
 
 def curves(data: Data, error: str) -> dict[str, Curve]:
-    """Returns the curves by method; `error` is momentum, attitude, or both, which is the norm of the two."""
+    """The curves by method; `error` is momentum, attitude, or both, which is the norm of the two."""
     values = whole_error(data) if error == "both" else data[f"{error}_error"]
     return {
         str(name): Curve(data["step"], e, s) for name, e, s in zip(data["method"], values, data["seconds"], strict=True)
@@ -99,7 +95,7 @@ def curves(data: Data, error: str) -> dict[str, Curve]:
 
 
 def whole_error(data: Data) -> Floats:
-    """Returns the error of momentum and attitude together."""
+    """The error of momentum and attitude together."""
     return np.asarray(np.hypot(data["momentum_error"], data["attitude_error"]))
 
 
@@ -117,16 +113,24 @@ def draw_work(axes: Any, lines: dict[str, Curve], ylabel: str) -> None:
     axes.xaxis.set_minor_formatter("")
 
 
+def drawn_work(data: Data, both: str) -> Figure:
+    """Draws times against errors of the attitude to the left, of attitude and momentum to the right."""
+    figure, axes = panels(1, 2)
+    draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")
+    draw_work(axes[0, 1], curves(data, "both"), both)
+    return figure
+
+
 # --- trajectories beside energy errors: figures 4, 5, 7, 8
 
 
 def vertical(solution: Solution) -> Floats:
-    """Returns Q e3 of the paper: the third row of R."""
+    """Q e3 of the paper: the third row of R."""
     return np.asarray(solution.attitude.as_matrix()[:, 2, :])
 
 
 def distance(u: Floats, v: Floats) -> float:
-    """Returns how differently two trajectories fill the sphere, from 0 to 1.
+    """How differently two trajectories fill the sphere, from 0 to 1.
 
     This is Kolmogorov and Smirnov's distance: the largest difference between the shares of points below some level of a
     component.
@@ -140,12 +144,12 @@ def distance(u: Floats, v: Floats) -> float:
 
 
 def energy_change(solution: Solution) -> Floats:
-    """Returns H_n - H, in J."""
+    """H_n - H, in J."""
     return np.asarray(solution.energy - solution.energy[0])
 
 
 def track(number: int, solution: Solution, scale: float = 1.0, unit: str = "J") -> dict[str, Variable]:
-    """Returns times, trajectory and energy error of a run, as arrays with this number."""
+    """Times, trajectory and energy error of a run, as arrays with this number."""
     dimension = f"time_{number}"
     return {
         f"t_{number}": named(dimension, solution.t, "time", "s"),
@@ -154,7 +158,7 @@ def track(number: int, solution: Solution, scale: float = 1.0, unit: str = "J") 
     }
 
 
-def draw_tracks(data: Data, titles: Sequence[str], energy: str) -> "Figure":
+def draw_tracks(data: Data, titles: Sequence[str], energy: str) -> Figure:
     """Draws a row for each numbered run: its trajectory on the sphere to the left, its energy error to the right."""
     figure, axes = panels(len(titles), 2, width=9.5, height=3.4 * len(titles))
     for k, title in enumerate(titles, 1):

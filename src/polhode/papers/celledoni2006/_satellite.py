@@ -1,17 +1,12 @@
 """Figures 7 and 8: the satellite by three methods with one step."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._measure import integrate, tight
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import SATELLITE, distance, draw_tracks, track, vertical
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.solution import Solution
+from polhode.solution import Solution
 
 METHODS = ("MR2", "SEJ", "SEJ4")
 
@@ -32,24 +27,23 @@ def run(h: float, size: Size) -> Data:
     )
 
 
-def motions(h: float, size: Size) -> "dict[str, Solution]":
-    """Returns the beginning of the true motion and of the three runs."""
+def motions(h: float, size: Size) -> dict[str, Solution]:
+    """The beginning of the true motion and of the three runs."""
     t_end = (3 if size.quick else 100) * h
     runs = {method: integrate(SATELLITE, method, t_end, h) for method in METHODS}
     return {"true": tight(SATELLITE, runs["MR2"].t, h), **runs}
 
 
 def relative_errors(data: Data) -> dict[str, float]:
-    """Returns the largest energy errors, relative to the energy."""
+    """The largest energy errors, relative to the energy."""
     return {m: float(np.abs(data[f"energy_{k}"]).max()) for k, m in enumerate(METHODS, 1)}
 
 
-def energy_claim(data: Data, says: str, source: str, factor: float) -> Claim:
+def energy_claim(data: Data, says: str, factor: float) -> Claim:
     """Judges the energies of SEJ and SEJ4 against that of MR."""
     e = relative_errors(data)
     return claim(
         says,
-        source=source,
         paper="by figures without numbers",
         measured="largest relative errors " + ", ".join(f"{m} {x:.1e}" for m, x in e.items()),
         holds=max(e["SEJ"], e["SEJ4"]) < e["MR2"] / factor,
@@ -57,16 +51,15 @@ def energy_claim(data: Data, says: str, source: str, factor: float) -> Claim:
     )
 
 
-def trajectory_claim(data: Data, size: Size, says: str, source: str, *, holds: bool, test: str) -> Claim:
+def trajectory_claim(data: Data, says: str, *, holds: bool, test: str) -> Claim:
     """Judges how good the trajectories are."""
     shares = ", ".join(f"{m} {d:.3f}" for m, d in zip(METHODS, data["unlike_true"], strict=True))
     means = ", ".join(f"{d:.2f}" for d in data["mean_error"])
     measured = f"shares of points below a level differ from the true ones by {shares}; mean distances from it {means}"
-    if size.quick:
-        return not_judged(says, source=source, paper="by sight", measured=measured, reason="needs whole trajectories")
-    return claim(says, source=source, paper="by sight", measured=measured, holds=holds, test=test)
+    late = "needs whole trajectories"
+    return claim(says, paper="by sight", measured=measured, holds=holds, test=test, late=late)
 
 
-def plot(data: Data, h: float) -> "Figure":
+def plot(data: Data, h: float) -> Figure:
     """Draws trajectories and energy errors."""
     return draw_tracks(data, [f"{m}, h = {h}" for m in ("MR", "SEJ", "SEJ4")], "relative energy error")

@@ -1,24 +1,18 @@
-"""Section 4.1: the energy of the free body over a longer time."""
+"""Free body: energy errors from 0 to 400 with the step 0.4
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode.papers._figure import labelled, panels, style
-from polhode.papers._measure import integrate
-from polhode.papers._study import Claim, Data, Size, about, claim, named
-from polhode.papers.celledoni2006._common import FREE, energy_change
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body: energy errors from 0 to 400 with the step 0.4"
-CAPTION = """
 The free body of figure 1, from 0 to 400 in steps of 0.4: the change of the energy since the start, by the methods
 of figure 1. The paper tells the sizes of these errors and draws nothing. To the left what oscillates, to the
 right what is round-off, as the largest absolute value so far; JE evaluates everything from the start, JE restarted
 from step to step.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode.papers._figure import labelled, panels, style
+from polhode.papers._measure import integrate
+from polhode.papers._study import Claim, Data, Size, about, claim, named
+from polhode.papers.celledoni2006._common import FREE, energy_change
 
 METHODS = ("MR2", "MR4", "MR4S", "DMV2", "DMV4", "DMV6", "JE0", "JE")
 SHOWN = {"JE0": "JE", "JE": "JE restarted"}
@@ -49,7 +43,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The energy error of MR oscillates near zero",
-            source=WHERE,
             paper="oscillating",
             measured="largest error of the last quarter over that of the first: "
             + ", ".join(f"{name} {d:.4f}" for name, d in drift.items()),
@@ -58,7 +51,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "MR of order 2: amplitude about 1e-3",
-            source=WHERE,
             paper="about 1e-3",
             measured=f"{worst['MR2']:.2e}",
             holds=about(worst["MR2"], 1e-3),
@@ -66,7 +58,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "MR of order 4: amplitude about 1e-5",
-            source=WHERE,
             paper="about 1e-5",
             measured=f"{worst['MR4']:.2e} by a triple jump, {worst['MR4S']:.1e} by Suzuki's composition",
             holds=about(worst["MR4"], 1e-5),
@@ -77,7 +68,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "DMV: energy error of the size of 1e-13",
-            source=WHERE,
             paper="1e-13",
             measured=f"orders 2, 4, 6: {dmv[0]:.1e}, {dmv[1]:.1e}, {dmv[2]:.1e}",
             holds=all(about(e, 1e-13) for e in dmv),
@@ -87,7 +77,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "JE: energy error about 1e-16",
-            source=WHERE,
             paper="about 1e-16",
             measured=f"{worst['JE0']:.1e} evaluated from the start, {worst['JE']:.1e} restarted at every step",
             holds=about(worst["JE0"], 1e-16) and about(worst["JE"], 1e-16),
@@ -100,7 +89,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws oscillations, and round-off."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]

@@ -1,26 +1,20 @@
-"""Figure 1: Euler's equations, execution times against errors."""
+"""Free body: execution time against the error of the momentum at t = 1
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode._arrays import Floats
-from polhode.papers._figure import panels
-from polhode.papers._measure import reference
-from polhode.papers._study import Claim, Data, Size, about, claim, named
-from polhode.papers.celledoni2006._common import FREE, Curve, curves, draw_work, work_precision
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body: execution time against the error of the momentum at t = 1"
-CAPTION = """
 A free body with the moments (5, 4, 3) and the momentum (-1, 0, 2), from 0 to 1 with the steps 1/4, 1/8, ..., 1/64.
 MR4 is a triple jump of MR2 and MR4S Suzuki's composition: the paper does not tell which one it took. JE evaluates the
 elliptic functions with the constants of the start (JE0), as the paper does here; JE restarted takes them anew at every
 step. The reference is the exact motion. Times are those of this machine, of steps without what is computed once; all
 methods advance the attitude as well, which the paper does not do here, and JE does it by the exact flow.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode._arrays import Floats
+from polhode.papers._figure import panels
+from polhode.papers._measure import reference
+from polhode.papers._study import Claim, Data, Size, about, claim, named
+from polhode.papers.celledoni2006._common import FREE, Curve, curves, draw_work, work_precision
 
 METHODS = ("MR2", "MR4", "MR4S", "DMV2", "DMV4", "DMV6", "JE0", "JE")
 STEPS = tuple(2.0**-k for k in range(2, 7))
@@ -37,7 +31,7 @@ def run(size: Size) -> Data:
 
 
 def _by_dormand_prince(t_end: float) -> Floats:
-    """Returns the momentum by the method of the paper's reference, at the least tolerance that it takes."""
+    """The momentum by the method of the paper's reference, at the least tolerance that it takes."""
     from scipy.integrate import solve_ivp
 
     moments = FREE.body.moments
@@ -58,7 +52,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     claims = [
         claim(
             "The error of JE is of the size of 1e-14 and does not depend on the step",
-            source=WHERE,
             paper="about 1e-14",
             measured=f"{je.min():.1e} to {je.max():.1e}; restarted at every step {restarted.max():.1e} at most",
             holds=about(je.max(), 1e-14) and about(je.min(), 1e-14),
@@ -69,7 +62,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "At order 2 MR is slightly better than DMV, step by step",
-            source=WHERE,
             paper="slight advantage for MR",
             measured=f"DMV2 / MR2 with the same step: {two.min():.2f} to {two.max():.2f}",
             holds=bool(two.min() > 1 and two.max() < 2),
@@ -78,7 +70,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "At order 4 DMV is slightly better than MR, step by step",
-            source=WHERE,
             paper="slight advantage for DMV",
             measured=f"DMV4 / MR4 with the same step: {four.min():.2f} to {four.max():.2f}; with Suzuki's composition "
             f"instead of the triple jump DMV4 is {suzuki:.0f} times worse",
@@ -100,7 +91,6 @@ def _orders(c: dict[str, Curve]) -> Claim:
     found = {name: c[name].order for name in expected}
     return claim(
         "MR has the orders 2 and 4, DMV with rescaled steps 2, 4 and 6",
-        source=WHERE,
         paper="2, 4; 2, 4, 6",
         measured=", ".join(f"{name} {order:.2f}" for name, order in found.items()),
         holds=all(abs(found[name] - order) < 0.2 for name, order in expected.items()),
@@ -118,7 +108,6 @@ def _timed(c: dict[str, Curve]) -> list[Claim]:
     return [
         claim(
             "In the same time MR and DMV of the same order reach similar errors",
-            source=WHERE,
             paper="similar, by a figure without numbers",
             measured=f"on this machine: errors DMV2 / MR2 {gap2:.1f}, MR4 / DMV4 {gap4:.0f}; a step of MR4 costs "
             f"{mid['MR4'] / mid['DMV4']:.1f} steps of DMV4, one of MR2 {mid['MR2'] / mid['DMV2']:.1f} of DMV2",
@@ -130,7 +119,6 @@ def _timed(c: dict[str, Curve]) -> list[Claim]:
         ),
         claim(
             "JE is far more efficient than MR and DMV",
-            source=WHERE,
             paper="excellent performance",
             measured=f"JE with four steps: error {c['JE0'].error[0]:.1e} in {1e6 * start:.2g} µs; in that time the "
             f"best of the others, {best}, reaches {others[best]:.1e}",
@@ -140,7 +128,7 @@ def _timed(c: dict[str, Curve]) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws times against errors."""
     figure, axes = panels(width=7.2, height=4.4)
     lines = {SHOWN.get(name, name): curve for name, curve in curves(data, "momentum").items()}

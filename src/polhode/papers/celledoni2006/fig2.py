@@ -1,28 +1,23 @@
-"""Figure 2: the free body with its attitude, execution times against errors."""
+"""Free body with its attitude: execution time against the error at t = 1
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode.papers._figure import panels
-from polhode.papers._measure import reference
-from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.celledoni2006._common import FREE, curves, draw_work, work_precision
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body with its attitude: execution time against the error at t = 1"
-CAPTION = """
 The free body of figure 1 with its attitude, from 0 to 1. JEM2 and JEM4 have the exact momentum, and an attitude by
 Magnus's series of order 2 and 4. The paper does not tell its steps: 1/4 to 1/64, as in figure 1. It does not tell the
 norm of the error either: to the left that of the attitude matrix (Frobenius), to the right that of attitude and
 momentum together. MR4 is a triple jump. Times are those of this machine; JEM takes the momentum from the exact flow.
 """
 
+from functools import partial
+
+import numpy as np
+
+from polhode.papers._measure import reference
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.celledoni2006._common import FREE, curves, drawn_work, work_precision
+
 METHODS = ("MR2", "MR4", "JEM2", "JEM4")
 STEPS = tuple(2.0**-k for k in range(2, 7))
 WHERE = "figure 2 and section 4.1"
+plot = partial(drawn_work, both="error of attitude and momentum")
 
 
 def run(size: Size) -> Data:
@@ -40,7 +35,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     claims = [
         claim(
             "With the same step JEM is more accurate than MR of the same order",
-            source=WHERE,
             paper="JEM performs very well",
             measured=f"attitude errors MR2 / JEM2 {gains[2].min():.1f} or more, MR4 / JEM4 {gains[4].min():.0f} or "
             f"more; with the momentum {whole[2]:.1f} and {whole[4]:.0f}",
@@ -49,7 +43,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "The attitude has order 2 and 4",
-            source=WHERE,
             paper="2 and 4",
             measured=", ".join(f"{name} {order:.2f}" for name, order in orders.items()),
             holds=all(abs(order - int(name[-1])) < 0.1 for name, order in orders.items()),
@@ -63,7 +56,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         claims.append(
             claim(
                 "In the same time JEM is more accurate than MR of the same order",
-                source=WHERE,
                 paper="JEM performs very well",
                 measured=f"on this machine, in the time of JEM with the step 1/16: MR2 / JEM2 {gain[2]:.1e}, "
                 f"MR4 / JEM4 {gain[4]:.1e}",
@@ -72,11 +64,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             )
         )
     return claims
-
-
-def plot(data: Data) -> "Figure":
-    """Draws times against errors, in two norms."""
-    figure, axes = panels(1, 2)
-    draw_work(axes[0, 0], curves(data, "attitude"), "error of the attitude matrix")
-    draw_work(axes[0, 1], curves(data, "both"), "error of attitude and momentum")
-    return figure

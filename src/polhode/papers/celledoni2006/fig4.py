@@ -1,28 +1,24 @@
-"""Figure 4: the heavy top by SEJ, with three steps."""
+"""Heavy top by SEJ: the vertical seen from the body, and the energy error
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode.papers._measure import integrate, tight
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
-from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, track, vertical
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Heavy top by SEJ: the vertical seen from the body, and the energy error"
-CAPTION = """
 The heavy top of figure 3 from 0 to 100 with the steps 0.1, 0.05 and 0.01, by SEJ. To the left u = Q u0 with
 u0 = (0, 0, 1), which the paper calls the centre of mass: in its own convention u is the vertical seen from the body.
 To the right the change of the energy since the start.
 """
+
+from functools import partial
+
+import numpy as np
+
+from polhode.papers._measure import integrate, tight
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.celledoni2006._common import TOP, distance, draw_tracks, track, vertical
 
 METHOD = "SEJ"
 STEPS = (0.1, 0.05, 0.01)
 WHERE = "figure 4 and section 4.2"
 SAME = 0.15
 """Trajectories with a distance of at most this look the same."""
+plot = partial(draw_tracks, titles=[f"{METHOD}, h = {h}" for h in STEPS], energy="energy error (J)")
 
 
 def run(size: Size) -> Data:
@@ -44,7 +40,6 @@ def run(size: Size) -> Data:
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether energy errors grow with the step while trajectories stay alike."""
     worst = [float(np.abs(data[f"energy_{k}"]).max()) for k in (1, 2, 3)]
-    alike = "Trajectories have the same character with all three steps"
     unlike, off = data["unlike_finest"], data["mean_error"]
     measured = (
         f"shares of points below a level differ by {unlike[0]:.2f} (h = 0.1) and {unlike[1]:.3f} (0.05) from those "
@@ -53,17 +48,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The energy error grows with the step",
-            source=WHERE,
             paper="by figures without numbers",
             measured="largest error " + ", ".join(f"{e:.2e} J (h = {h})" for e, h in zip(worst, STEPS, strict=True)),
             holds=worst[0] > worst[1] > worst[2],
             test="largest error with 0.1 > with 0.05 > with 0.01",
         ),
-        not_judged(alike, source=WHERE, paper="by sight", measured=measured, reason="needs the whole trajectories")
-        if size.quick
-        else claim(
-            alike,
-            source=WHERE,
+        claim(
+            "Trajectories have the same character with all three steps",
+            late="needs the whole trajectories",
             paper="by sight",
             measured=measured,
             holds=float(unlike.max()) < SAME,
@@ -71,8 +63,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             "body turns by 1.7 in a step of 0.1",
         ),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws trajectories and energy errors."""
-    return draw_tracks(data, [f"{METHOD}, h = {h}" for h in STEPS], "energy error (J)")

@@ -1,28 +1,18 @@
-"""Figure 7: the satellite with the step 0.1."""
+"""Satellite by MR, SEJ and SEJ4 with steps of 0.1: Q e3, and the energy error
 
-from typing import TYPE_CHECKING
-
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.celledoni2006 import _satellite
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.solution import Solution
-
-TITLE = "Satellite by MR, SEJ and SEJ4 with steps of 0.1: Q e3, and the energy error"
-CAPTION = """
 A satellite with the moments (1.7, 3.7, 5.4) 1e4 that starts with the rates (15, -15, 15), from 0 to 400. Its torque is
 3 mu / r^3 u x I u with u = Q e3, mu = 3.986e14 and r = 1.5e5, as printed: in SI units that is a place inside the Earth,
 and the body turns by 2.6 in a step. To the left u, to the right the change of the energy, divided by the energy.
 """
+
+from functools import partial
+
+from polhode.papers._study import Claim, Data, Size
+from polhode.papers.celledoni2006 import _satellite
+
 H = 0.1
 WHERE = "figure 7 and section 4.3"
-
-
-def run(size: Size) -> Data:
-    """Computes three runs and the true motion."""
-    return _satellite.run(H, size)
+run, motions, plot = partial(_satellite.run, H), partial(_satellite.motions, H), partial(_satellite.plot, h=H)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -31,22 +21,10 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         _satellite.trajectory_claim(
             data,
-            size,
             "SEJ4 has the best trajectory",
-            WHERE,
             holds=bool(sej4 < min(mr, sej) / 2),
             test="SEJ4 fills the sphere at least twice as well as the others; point by point none is near "
             "the true motion",
         ),
-        _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy much better than MR", WHERE, 100),
+        _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy much better than MR", 100),
     ]
-
-
-def motions(size: Size) -> "dict[str, Solution]":
-    """Returns the beginning of the true motion and of the three runs: after that they have nothing in common."""
-    return _satellite.motions(H, size)
-
-
-def plot(data: Data) -> "Figure":
-    """Draws trajectories and energy errors."""
-    return _satellite.plot(data, H)

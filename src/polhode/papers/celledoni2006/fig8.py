@@ -1,24 +1,16 @@
-"""Figure 8: the satellite with the step 0.05."""
+"""Satellite by MR, SEJ and SEJ4 with steps of 0.05: Q e3, and the energy error
 
-from typing import TYPE_CHECKING
+As figure 7, with steps half as long, in which the body turns by 1.3.
+"""
+
+from functools import partial
 
 from polhode.papers._study import Claim, Data, Size
 from polhode.papers.celledoni2006 import _satellite
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Satellite by MR, SEJ and SEJ4 with steps of 0.05: Q e3, and the energy error"
-CAPTION = """
-As figure 7, with steps half as long, in which the body turns by 1.3.
-"""
 H = 0.05
 WHERE = "figure 8 and section 4.3"
-
-
-def run(size: Size) -> Data:
-    """Computes three runs and the true motion."""
-    return _satellite.run(H, size)
+run, plot = partial(_satellite.run, H), partial(_satellite.plot, h=H)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -26,17 +18,10 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         _satellite.trajectory_claim(
             data,
-            size,
             "The three methods perform similarly",
-            WHERE,
             holds=float(data["unlike_true"].max()) < 0.15,
             test="all fill the sphere as the true motion does, within 0.15; point by point none is near it "
             "at late times",
         ),
-        _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy better than MR", WHERE, 10),
+        _satellite.energy_claim(data, "SEJ and SEJ4 preserve the energy better than MR", 10),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws trajectories and energy errors."""
-    return _satellite.plot(data, H)

@@ -1,9 +1,16 @@
-"""Section 3: the printed solution of Euler's equations, (12) to (19)."""
+"""The solution of Euler's equations as printed, and mended
+
+Left: the largest error of formulas (12) to (16) in one period, relative to the largest rate, for 20 drawn bodies with
+rising moments: as printed; with E = T, half of what (2) defines; with b1^2 = I2 (I3 - I2); with both. Right: the error
+of the elliptic integral F by the recursion before (18) and (19), against the amplitude, with the principal value of the
+arc tangent and with its branch followed.
+"""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode import elliptic
 from polhode._arrays import Floats
@@ -12,16 +19,6 @@ from polhode.free import FreeMotion
 from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The solution of Euler's equations as printed, and mended"
-CAPTION = """
-Left: the largest error of formulas (12) to (16) in one period, relative to the largest rate, for 20 drawn bodies with
-rising moments: as printed; with E = T, half of what (2) defines; with b1^2 = I2 (I3 - I2); with both. Right: the error
-of the elliptic integral F by the recursion before (18) and (19), against the amplitude, with the principal value of the
-arc tangent and with its branch followed.
-"""
 SEED, BODIES, TIMES = 3, 20, 60
 VARIANTS = {"printed": (False, False), "E = T": (True, False), "b1 mended": (False, True), "both": (True, True)}
 """By name: whether E is half of what (2) defines, and whether b1^2 is I2 (I3 - I2)."""
@@ -41,7 +38,7 @@ class Orbit(NamedTuple):
 
 
 def orbit(moments: Any, w: Any, *, half: bool, mended: bool, absolute: bool = False) -> Orbit:
-    """Returns the constants of the formulas; with `absolute`, roots are taken of absolute values."""
+    """The constants of the formulas; with `absolute`, roots are taken of absolute values."""
     i1, i2, i3 = moments
     energy = float(np.sum(moments * w**2)) / (2 if half else 1)
     square = float(np.sum((moments * w) ** 2))
@@ -59,7 +56,7 @@ def orbit(moments: Any, w: Any, *, half: bool, mended: bool, absolute: bool = Fa
 
 
 def missed(moments: Any, w: Any, **how: bool) -> float:
-    """Returns the largest error of the formulas in one period, relative to the largest rate; 9 where they fail."""
+    """The largest error of the formulas in one period, relative to the largest rate; 9 where they fail."""
     free = FreeMotion(Body(moments), omega=w)
     t = np.linspace(0.0, free.period, TIMES)
     true = np.asarray(free.at(t).omega)
@@ -75,7 +72,7 @@ def missed(moments: Any, w: Any, **how: bool) -> float:
 
 
 def drawn() -> list[tuple[Floats, Floats]]:
-    """Returns bodies with rising moments and starts that circle the third axis."""
+    """Bodies with rising moments and starts that circle the third axis."""
     rng, out = np.random.default_rng(SEED), list[tuple[Floats, Floats]]()
     while len(out) < BODIES:
         moments = np.sort(rng.uniform(1.0, 2.0, 3))
@@ -87,7 +84,7 @@ def drawn() -> list[tuple[Floats, Floats]]:
 
 
 def recursion(phi: float, parameter: float, *, unwrapped: bool) -> tuple[float, int]:
-    """Returns F by (18) and (19), and the number of recursions until c is below round-off."""
+    """F by (18) and (19), and the number of recursions until c is below round-off."""
     a, b, c, count = 1.0, math.sqrt(1 - parameter), math.sqrt(parameter), 0
     while c >= EPS:
         rest = math.remainder(phi, math.pi)  # within a quarter turn of a whole number of half turns
@@ -127,7 +124,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "(12) to (16) are the solution of Euler's equations",
-            source=WHERE,
             paper="the solutions are",
             measured=f"largest error in one period, relative to the largest rate, 9 where k^2 is not between 0 and 1: "
             f"{told}",
@@ -174,7 +170,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors of the formulas to the left, of the integral to the right."""
     figure, axes = panels(1, 2, width=11.5, height=4.4)
     left, right = axes[0]

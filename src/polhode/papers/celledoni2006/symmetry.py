@@ -1,8 +1,13 @@
-"""Section 2: symmetry, symplecticity and orders of SEJ and SEJ4."""
+"""SEJ and SEJ4: time-symmetric, not symplectic, of order 2, and close to Strang's splitting
 
-from typing import TYPE_CHECKING
+A body with the moments (1, 2, 3) that starts with the rates (1, 2, 3) under a unit weight at the point (0, 0, 1) of the
+body: figure 6 with alpha = 1. The paper claims these properties without a figure. Left: by how much one step changes
+the symplectic form of the phase space (largest entry; numerical derivatives). Middle: error of attitude and momentum
+after 1 s. Right: distance from Strang's splitting with the exact free body, which SEJ approximates, after 1 s.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from polhode import ensemble, simulate
@@ -13,17 +18,6 @@ from polhode.papers._measure import integrate, pose, slope, tight
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.celledoni2006._common import WEIGHT
 from polhode.solution import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "SEJ and SEJ4: time-symmetric, not symplectic, of order 2, and close to Strang's splitting"
-CAPTION = """
-A body with the moments (1, 2, 3) that starts with the rates (1, 2, 3) under a unit weight at the point (0, 0, 1) of the
-body: figure 6 with alpha = 1. The paper claims these properties without a figure. Left: by how much one step changes
-the symplectic form of the phase space (largest entry; numerical derivatives). Middle: error of attitude and momentum
-after 1 s. Right: distance from Strang's splitting with the exact free body, which SEJ approximates, after 1 s.
-"""
 
 TASK = pose(Body([1.0, 2.0, 3.0]), WEIGHT, (1.0, 2.0, 3.0))
 METHODS = ("MR2", "SEJ", "SEJ4", "Strang")
@@ -56,13 +50,13 @@ def run(size: Size) -> Data:
 
 
 def _apart(a: Solution, b: Solution) -> float:
-    """Returns the distance of the last states: attitude matrices and momenta together."""
+    """The distance of the last states: attitude matrices and momenta together."""
     turned = np.linalg.norm(a.attitude[-1].as_matrix() - b.attitude[-1].as_matrix())
     return float(np.hypot(turned, np.linalg.norm(a.momentum[-1] - b.momentum[-1])))
 
 
 def reversal_defect(method: str, h: float) -> float:
-    """Returns how far from its start a run ends that makes some steps forth and as many back."""
+    """How far from its start a run ends that makes some steps forth and as many back."""
     forth = integrate(TASK, method, BACK * h, h)
     back = simulate(
         TASK.body, TASK.torque, omega=forth.omega[-1], attitude=forth.quaternion[-1],
@@ -73,7 +67,7 @@ def reversal_defect(method: str, h: float) -> float:
 
 
 def symplectic_defect(method: str, h: float) -> float:
-    """Returns the largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
+    """The largest entry of J^T W(new) J - W(old), where J is the derivative of one step.
 
     Coordinates around a state are (a, u): R exp(a), m + u. The derivative is a central difference of sixth order.
     """
@@ -91,7 +85,7 @@ def symplectic_defect(method: str, h: float) -> float:
 
 
 def _form(m: Floats) -> Floats:
-    """Returns the differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
+    """The differential of m . R^T dR: W((a, u), (b, v)) = u . b - v . a - m . (a x b)."""
     turned = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])  # a . (turned b) = -m . (a x b)
     return np.block([[turned, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
 
@@ -106,7 +100,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "SEJ and SEJ4 are time-symmetric",
-            source=WHERE,
             paper="a step forth and a step back is the identity",
             measured=f"{BACK} steps of {data['step'][0]:g} forth and back: "
             + ", ".join(f"{m} {back[m]:.0e}" for m in ("SEJ", "SEJ4")),
@@ -115,7 +108,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "MR is symplectic, SEJ is not",
-            source=WHERE,
             paper="symmetric, but not symplectic",
             measured=f"change of the form in a step of {data['step'][0]:g}: "
             + ", ".join(f"{m} {form[m][0]:.0e}" for m in names),
@@ -126,7 +118,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "SEJ and SEJ4 are of second order",
-            source=WHERE,
             paper="2",
             measured=", ".join(f"{m} {o:.2f}" for m, o in order.items()),
             holds=all(abs(order[m] - 2) < 0.15 for m in ("SEJ", "SEJ4")),
@@ -134,7 +125,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "With more terms of Magnus's series the method comes closer to the splitting with the exact free body",
-            source=WHERE,
             paper="more accurate",
             measured=f"distance with the step {data['step'][-1]:g}: SEJ {finest[1]:.1e}, SEJ4 {finest[2]:.1e}"
             f"; slopes {near['SEJ']:.2f} and {near['SEJ4']:.2f}",
@@ -144,7 +134,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws defects, errors, distances."""
     figure, axes = panels(1, 3, width=13.5)
     names = [str(m) for m in data["method"]]

@@ -1,19 +1,17 @@
 """The body and start of all three tasks, and how their solutions are drawn."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.free import FreeMotion
 from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers._measure import simulate
 from polhode.papers._study import Data, named
 from polhode.solution import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOMENTS = (0.8, 0.9, 1.0)
 BODY = Body(list(MOMENTS))
@@ -25,7 +23,7 @@ MOTION = FreeMotion(BODY, omega=OMEGA)
 
 
 def energy_error(omega: Any) -> Floats:
-    """Returns |(E(t) - E(0)) / E(0)| for rates at several times; E(0) is that of the start."""
+    """|(E(t) - E(0)) / E(0)| for rates at several times; E(0) is that of the start."""
     energy = np.asarray(omega) ** 2 @ np.array(MOMENTS)
     start = np.square(OMEGA) @ np.array(MOMENTS)
     error: Floats = np.abs(energy - start) / start
@@ -38,7 +36,7 @@ def integrated(method: str, step: float, t_end: float = T_END, every: int = 1) -
 
 
 def common_data(t: Floats, omega: Floats) -> dict[str, Any]:
-    """Returns what all tasks draw, and the error of the rates."""
+    """What all tasks draw, and the error of the rates."""
     return {
         "time": named("time", t, "time", "s"),
         "omega": named("time component", omega, "angular velocity", "rad/s"),
@@ -47,7 +45,7 @@ def common_data(t: Floats, omega: Floats) -> dict[str, Any]:
     }
 
 
-def drawn(data: Data, curves: dict[str, str]) -> tuple["Figure", Any]:
+def drawn(data: Data, curves: dict[str, str]) -> Figure:
     """Draws the rates, and below them the logarithms of errors of the energy, with the names of the curves."""
     figure, axes = panels(2, 1, width=7.0, height=6.2, sharex=True)
     top, bottom = axes[:, 0]
@@ -60,4 +58,4 @@ def drawn(data: Data, curves: dict[str, str]) -> tuple["Figure", Any]:
         t = data["rk4_time"] if data[name].size != data["time"].size else data["time"]
         bottom.plot(t, np.log10(np.maximum(data[name], LOWEST)), label=label, color=COLOURS[k], linewidth=0.9)
     labelled(bottom, "time (s)", r"$\log_{10}\,|(E(t) - E(0))/E(0)|$", legend=len(curves) > 1)
-    return figure, axes[:, 0]
+    return figure

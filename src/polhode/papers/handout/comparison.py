@@ -1,23 +1,23 @@
-"""Task 3, its last question: splitting and Runge-Kutta compared over long times."""
+"""Splitting and Runge-Kutta over long times
 
-from typing import TYPE_CHECKING, Any
+The largest errors within one period of the rates, against the time of that period: of the energy (left,
+relative) and of the rates (right), for the splitting with dt = 0.02 and RK4 with dt = 0.1, body and start as in task 1.
+Dotted: proportional to the time, and on the right also to its square.
+"""
+
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
-from polhode.papers._measure import simulate, slope
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._measure import slope
+from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout import task2, task3
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, energy_error
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Splitting and Runge-Kutta over long times"
-CAPTION = """The largest errors within one period of the rates, against the time of that period: of the energy (left,
-relative) and of the rates (right), for the splitting with dt = 0.02 and RK4 with dt = 0.1, body and start as in task 1.
-Dotted: proportional to the time, and on the right also to its square."""
 STEPS = {"MR2": task3.STEP, "RK4": task2.STEP}
 ENDS = {"MR2": 4e5, "RK4": 4e6}
 """In s. The splitting need not be followed further: its error no longer changes."""
@@ -39,7 +39,7 @@ def run(size: Size) -> Data:
 
 
 def _errors(method: str, step: float, t_end: float) -> tuple[Floats, Floats, Floats]:
-    """Returns the beginnings of periods, evenly spaced on a logarithmic scale, and the largest errors within each."""
+    """The beginnings of periods, evenly spaced on a logarithmic scale, and the largest errors within each."""
     begin = np.geomspace(MOTION.period, t_end - MOTION.period, PERIODS)
     times = begin[:, None] + MOTION.period * (np.arange(SAMPLES) + 0.5) / SAMPLES
     t, back = np.unique(times, return_inverse=True)
@@ -57,7 +57,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     )
     about: dict[str, Any] = {"source": "task 3", "paper": "left to the reader"}
     if size.quick:
-        return [not_judged(s, **about, measured="", reason="needs the long runs") for s in says]
+        return [claim(s, **about, measured="", holds=False, test="", late="needs the long runs") for s in says]
     (t, later), (splitting, rk4), (off, rk4_off) = data["time"], data["energy"], data["rates"]
     drifting = slice(PERIODS // 2, None)  # the oscillation no longer matters
     when = float(np.exp(np.interp(np.log(splitting.max()), np.log(rk4[drifting]), np.log(later[drifting]))))
@@ -87,7 +87,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against time."""
     figure, axes = panels(1, 2, width=11.0, height=4.2)
     names = ("splitting, dt = 0.02", "RK4, dt = 0.1")

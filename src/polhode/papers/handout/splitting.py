@@ -1,8 +1,11 @@
-"""The splitting of task 3 as it is printed: which way its rotations turn, and its order."""
+"""The splitting as it is printed: sense of its rotations, and order
 
-from typing import TYPE_CHECKING
+Errors of the rates by the splitting with rotation matrices that turn a vector clockwise, against the step:
+after one step, and after 10 s; dotted: slopes 2 and 3. Body and start as in task 1.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import loglog, panels
@@ -10,18 +13,13 @@ from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import BODY, MOTION, OMEGA, integrated
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The splitting as it is printed: sense of its rotations, and order"
-CAPTION = """Errors of the rates by the splitting with rotation matrices that turn a vector clockwise, against the step:
-after one step, and after 10 s; dotted: slopes 2 and 3. Body and start as in task 1."""
+WHERE = "before task 3"
 STEPS = (0.1, 0.05, 0.025, 0.0125)
 T_END = 10.0
 
 
 def turned(m: Floats, axis: int, angle: float) -> Floats:
-    """Returns a vector turned clockwise about an axis."""
+    """A vector turned clockwise about an axis."""
     s, c = np.sin(angle), np.cos(angle)
     j, k = (axis + 1) % 3, (axis + 2) % 3
     out = m.copy()
@@ -30,7 +28,7 @@ def turned(m: Floats, axis: int, angle: float) -> Floats:
 
 
 def splitting(dt: float, count: int, sense: int = 1) -> Floats:
-    """Returns the rates after some steps by the printed product; with sense -1, by matrices that turn the other way."""
+    """The rates after some steps by the printed product; with sense -1, by matrices that turn the other way."""
     m = BODY.momentum(np.array(OMEGA))
     for _ in range(count):
         for axis, share in ((0, 0.5), (1, 0.5), (2, 1.0), (1, 0.5), (0, 0.5)):
@@ -65,7 +63,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The rotation matrices are the clockwise ones",
-            source="before task 3",
             paper="clockwise",
             measured=f"after 1 s off by {forward[0]:.1e} rad/s, and {data['method'][0]:.0e} from MR2; the other way "
             f"off by {forward[1]:.2f}, but only by {backward[1]:.1e} from the state 1 s before the start",
@@ -74,7 +71,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "A step is right up to O(dt^3)",
-            source="before task 3",
             paper="3",
             measured=f"slope {local:.2f} for one step, {whole:.2f} for a given time",
             holds=abs(local - 3) < 0.1 and abs(whole - 2) < 0.1,
@@ -83,7 +79,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against steps."""
     figure, axes = panels(width=6.0)
     curves = {"one step": data["local"], "10 s": data["whole"]}

@@ -1,6 +1,11 @@
-"""Task 1: the analytical solution."""
+"""The analytical solution by Jacobi's elliptic functions
 
-from typing import TYPE_CHECKING
+Top: the rates of a free body with moments 0.8, 0.9, 1.0, started at 1, 0, 2, by the formulas of the
+handout. Bottom: the relative error of the energy, with polhode's elliptic functions and SciPy's; errors of exactly
+zero are drawn at -17. The handout does not say which logarithm is meant: base 10 here. A point every 0.1 s.
+"""
+
+from functools import partial
 
 import numpy as np
 
@@ -10,20 +15,15 @@ from polhode.free import FreeMotion
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import BODY, MOMENTS, MOTION, OMEGA, T_END, common_data, drawn, energy_error
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The analytical solution by Jacobi's elliptic functions"
-CAPTION = """Top: the rates of a free body with moments 0.8, 0.9, 1.0, started at 1, 0, 2, by the formulas of the
-handout. Bottom: the relative error of the energy, with polhode's elliptic functions and SciPy's; errors of exactly
-zero are drawn at -17. The handout does not say which logarithm is meant: base 10 here. A point every 0.1 s."""
+WHERE = "formulas before task 1"
 SPACING = 0.1
 STARTS = ((1.0, 0.0, 2.0), (-1.0, 0.0, 2.0), (1.0, 0.0, -2.0), (1.0, 0.5, 2.0), (2.0, 0.0, 1.0))
 """The start of the task, and others that the formulas are not said to exclude."""
+plot = partial(drawn, curves={"scipy_energy_error": "SciPy's functions", "energy_error": "polhode's functions"})
 
 
 def formulas(omega: tuple[float, ...], t: Floats, *, scipy: bool = False) -> Floats:
-    """Returns the handout's solution from a start, a row for each time. It uses the start only through E and M."""
+    """The handout's solution from a start, a row for each time. It uses the start only through E and M."""
     i1, i2, i3 = MOMENTS
     w = np.square(omega)
     energy, momentum = float(w @ MOMENTS), float(w @ np.square(MOMENTS))  # 2 E and M^2
@@ -60,7 +60,7 @@ def run(size: Size) -> Data:
 
 
 def _missed(omega: tuple[float, ...], *, scipy: bool) -> float:
-    """Returns the error of the formulas for a start; NaN where they give nothing."""
+    """The error of the formulas for a start; NaN where they give nothing."""
     t = np.linspace(0.0, MOTION.period, 100)
     return float(np.abs(formulas(omega, t, scipy=scipy) - FreeMotion(BODY, omega=omega).at(t).omega).max())
 
@@ -78,7 +78,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The formulas are the motion of the body of the tasks",
-            source="formulas before task 1",
             paper="exact",
             measured=f"largest difference from the exact motion {error:.1e} rad/s up to t = {T_END:g}",
             holds=error < 1e-13,
@@ -96,7 +95,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "The formulas solve Euler's equations",
-            source="formulas before task 1",
             paper="no restriction is stated",
             measured=f"off within one period by {told} rad/s; where k^2 > 1, SciPy's functions give nothing: {without}",
             holds=bool((data["missed"] < 1e-13).all()),
@@ -107,8 +105,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds_when_read_so=first < 1e-13,
         ),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws rates and energy."""
-    return drawn(data, {"scipy_energy_error": "SciPy's functions", "energy_error": "polhode's functions"})[0]

@@ -1,23 +1,22 @@
-"""Task 2: Runge-Kutta of order 4."""
+"""Runge-Kutta of order 4
 
-from typing import TYPE_CHECKING
+Top: the rates by RK4 with dt = 0.1, body and start as in task 1. Bottom: the relative error of the energy.
+Here RK4 works on momentum and attitude; for a free body its momentum is that of Euler's equations alone.
+"""
+
+from functools import partial
 
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode.free import FreeMotion
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import MOTION, T_END, common_data, drawn, energy_error, integrated
+from polhode.solution import Solution
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.free import FreeMotion
-    from polhode.solution import Solution
-
-TITLE = "Runge-Kutta of order 4"
-CAPTION = """Top: the rates by RK4 with dt = 0.1, body and start as in task 1. Bottom: the relative error of the energy.
-Here RK4 works on momentum and attitude; for a free body its momentum is that of Euler's equations alone."""
+WHERE = "task 2"
 STEP = 0.1
+plot = partial(drawn, curves={"energy_error": "RK4, dt = 0.1"})
 
 
 def run(size: Size) -> Data:
@@ -32,7 +31,7 @@ def run(size: Size) -> Data:
 
 
 def by_period(t: Floats, error: Floats) -> Floats:
-    """Returns the mean error in each whole period of the rates: the oscillation within a period does not count."""
+    """The mean error in each whole period of the rates: the oscillation within a period does not count."""
     period = np.floor(t / MOTION.period).astype(int)
     whole = int(t[-1] / MOTION.period)
     return np.array([error[period == k].mean() for k in range(whole)])
@@ -48,7 +47,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "What is observed: the energy drifts",
-            source="task 2",
             paper="left to the reader",
             measured=f"relative error {data['energy_error'][-1]:.1e} at t = {T_END:g}; mean of {len(means)} periods "
             + ", ".join(f"{m:.1e}" for m in means),
@@ -58,7 +56,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "What is observed: shorter steps help much",
-            source="task 2",
             paper="left to the reader",
             measured=f"twice the step makes {factor:.0f} times the drift; the rates at t = {T_END:g} are off by "
             f"{error:.1e} rad/s",
@@ -68,11 +65,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def motions(size: Size) -> "dict[str, Solution | FreeMotion]":
-    """Returns the exact motion and RK4."""
+def motions(size: Size) -> dict[str, Solution | FreeMotion]:
+    """The exact motion and RK4."""
     return {"exact": MOTION, "RK4": integrated("RK4", STEP)}
-
-
-def plot(data: Data) -> "Figure":
-    """Draws rates and energy."""
-    return drawn(data, {"energy_error": "RK4, dt = 0.1"})[0]

@@ -1,24 +1,21 @@
-"""Task 3: splitting into rotations about the axes."""
+"""Splitting into rotations
 
-from typing import TYPE_CHECKING
+Top: the rates by the splitting with dt = 0.02, body and start as in task 1. Bottom: the relative error of
+the energy, with those of the other tasks: RK4 with dt = 0.1, and the analytical solution with polhode's elliptic
+functions.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from polhode.free import FreeMotion
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.handout._common import MOTION, OMEGA, T_END, common_data, drawn, energy_error, integrated
 from polhode.papers.handout.task1 import formulas
 from polhode.papers.handout.task2 import STEP as RK4_STEP
+from polhode.solution import Solution
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.free import FreeMotion
-    from polhode.solution import Solution
-
-TITLE = "Splitting into rotations"
-CAPTION = """Top: the rates by the splitting with dt = 0.02, body and start as in task 1. Bottom: the relative error of
-the energy, with those of the other tasks: RK4 with dt = 0.1, and the analytical solution with polhode's elliptic
-functions."""
+WHERE = "task 3"
 STEP = 0.02
 
 
@@ -46,7 +43,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "What is observed: the error of the energy oscillates and does not grow",
-            source="task 3",
             paper="left to the reader",
             measured=f"largest relative error {first:.4e} in the first period, {last:.4e} in period {whole}",
             holds=abs(last / first - 1) < 1e-3,
@@ -54,7 +50,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "What is observed: the length of the momentum is kept",
-            source="task 3",
             paper="left to the reader",
             measured=f"largest relative error {data['momentum_error'].max():.1e}",
             holds=bool(data["momentum_error"].max() < 1e-13),
@@ -62,7 +57,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "Comparison over the time of the tasks: the analytical solution is best, then RK4, then the splitting",
-            source="task 3",
             paper="left to the reader",
             measured=f"largest relative errors of the energy {analytic:.0e}, {rk4:.1e}, {error.max():.1e}; of the "
             f"rates RK4 {rk4_rates:.1e}, splitting {rates:.1e} rad/s, though the splitting makes {RK4_STEP / STEP:g} "
@@ -73,15 +67,15 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def motions(size: Size) -> "dict[str, Solution | FreeMotion]":
-    """Returns the exact motion and the splitting."""
+def motions(size: Size) -> dict[str, Solution | FreeMotion]:
+    """The exact motion and the splitting."""
     return {"exact": MOTION, "splitting": integrated("MR2", STEP, 0.1 * T_END if size.quick else T_END)}
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws rates and energy."""
     curves = {"energy_error": "splitting", "rk4_energy_error": "RK4", "analytic_energy_error": "analytical"}
-    figure, axes = drawn(data, curves)
-    axes[1].set_ylim(-17.5, -1)
-    axes[1].legend(ncols=3, loc="upper right", fontsize=8)
+    figure = drawn(data, curves)
+    figure.axes[1].set_ylim(-17.5, -1)
+    figure.axes[1].legend(ncols=3, loc="upper right", fontsize=8)
     return figure

@@ -1,19 +1,17 @@
 """The paper's body, its start, and the runs that several figures share."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from polhode import simulate
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.free import FreeMotion
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
-from polhode.papers._measure import simulate
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers._study import Claim, Data, Size, claim, named
 
 BODY = Body([40.5, 40.6, 50.0])
 """In kg m^2; the paper prints kg m^3."""
@@ -25,7 +23,8 @@ MINUTE = 60.0
 HUNDRED_MINUTES = 100 * MINUTE
 QUICK_SECONDS = 100.0
 """The length of long runs at the quick size, in s, instead of a hundred minutes."""
-
+LONG_RUNS = f"needs the runs of 100 minutes; these are of {QUICK_SECONDS:g} s"
+"""Why the quick size judges no claim on them."""
 LABELS = {"RKF5": "RK", "LS": "LS", "SS": "SS (2h at once)", "SSh": "SS (h at once)"}
 """The methods of the paper by their names here; SS is printed so that it advances 2h at once."""
 
@@ -49,44 +48,36 @@ def motion(method: str, step: float, t_end: float) -> Motion:
 
 @cache
 def long_run(method: str, size: Size, step: float = STEP) -> Motion:
-    """Returns a run of figures 4 to 8: 100 minutes with h = 0.1 s. At the quick size it is short."""
+    """A run of figures 4 to 8: 100 minutes with h = 0.1 s. At the quick size it is short."""
     return motion(method, step, QUICK_SECONDS if size.quick else HUNDRED_MINUTES)
 
 
 def against_runge_kutta(method: str, size: Size) -> tuple[Floats, Floats]:
-    """Returns the paper's error e = omega_RK - omega in deg/s, with its times: a row for every application."""
+    """The paper's error e = omega_RK - omega in deg/s, with its times: a row for every application."""
     run, reference = long_run(method, size), long_run("RKF5", size)
     stride = (len(reference.t) - 1) // (len(run.t) - 1)
     return run.t, reference.omega[::stride] - run.omega
 
 
 def exactly(t: Any) -> Floats:
-    """Returns the true rates in deg/s."""
+    """The true rates in deg/s."""
     return np.degrees(FreeMotion(BODY, omega=OMEGA).at(t).omega)
 
 
 def largest(values: Floats) -> float:
-    """Returns the largest absolute value."""
+    """The largest absolute value."""
     return float(np.abs(values).max())
 
 
 def each_second(t: Floats, *rows: Floats) -> tuple[Floats, ...]:
-    """Returns rows a second apart: all that a picture of 100 minutes can show."""
+    """Rows a second apart: all that a picture of 100 minutes can show."""
     stride = max(1, round(1.0 / (t[1] - t[0])))
     return t[::stride], *(r[::stride] for r in rows)
 
 
-def judged(size: Size, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
-    """Judges a claim about runs of 100 minutes, at the full size only."""
-    if size.quick:
-        reason = f"needs the runs of 100 minutes; these are of {QUICK_SECONDS:g} s"
-        return not_judged(says, source=source, paper=paper, measured=measured, reason=reason)
-    return claim(says, source=source, paper=paper, measured=measured, **outcome)
-
-
 @cache
 def leapfrog_run(size: Size) -> Motion:
-    """Returns the run of figures 1 to 3: LS for 600 s with h = 0.1 s; with longer steps at the quick size."""
+    """The run of figures 1 to 3: LS for 600 s with h = 0.1 s; with longer steps at the quick size."""
     return motion("LS", 5 * STEP if size.quick else STEP, 10 * MINUTE)
 
 
@@ -100,7 +91,7 @@ COMPARED = tuple(LABELS)
 
 
 def deviations(size: Size) -> Data:
-    """Returns what figures 9 and 10 draw: for each method and step the largest deviations, and the error at the end."""
+    """What figures 9 and 10 draw: for each method and step the largest deviations, and the error at the end."""
     steps = STEPS[:4] if size.quick else STEPS
     found = np.array(
         [[_largest_deviations(m, h, 60.0 if size.quick else HUNDRED_MINUTES) for h in steps] for m in COMPARED]
@@ -121,16 +112,16 @@ def _largest_deviations(method: str, step: float, t_end: float) -> tuple[float, 
 
 
 def by_method(data: Data, name: str) -> dict[str, Floats]:
-    """Returns an array of `deviations`, a row for each method."""
+    """An array of `deviations`, a row for each method."""
     return dict(zip(COMPARED, data[name], strict=True))
 
 
 def listed(values: Floats) -> str:
-    """Returns numbers in a row, as text."""
+    """Numbers in a row, as text."""
     return ", ".join(f"{v:.1e}" for v in values)
 
 
-def drawn_deviations(data: Data, name: str, ylabel: str) -> "Figure":
+def drawn_deviations(data: Data, name: str, ylabel: str) -> Figure:
     """Draws figures 9 and 10."""
     figure, axes = panels(width=6.5, height=4.4)
     curves = {LABELS[m]: v for m, v in by_method(data, name).items()}
@@ -138,7 +129,7 @@ def drawn_deviations(data: Data, name: str, ylabel: str) -> "Figure":
     return figure
 
 
-def drawn_over_time(data: Data, name: str, ylabel: str) -> "Figure":
+def drawn_over_time(data: Data, name: str, ylabel: str) -> Figure:
     """Draws figures 7 and 8: a deviation over time, a panel for each method, since their sizes differ."""
     figure, axes = panels(len(COMPARED), 1, width=6.5, height=7.0, sharex=True)
     for k, (ax, values) in enumerate(zip(axes[:, 0], data[name].T, strict=True)):
@@ -149,7 +140,7 @@ def drawn_over_time(data: Data, name: str, ylabel: str) -> "Figure":
 
 
 def over_time(size: Size, what: str) -> tuple[Floats, Floats, Floats]:
-    """Returns times a second apart, a deviation of all methods then, and its largest value at any step."""
+    """Times a second apart, a deviation of all methods then, and its largest value at any step."""
     runs = [long_run(m, size) for m in COMPARED]
     t, _ = each_second(runs[0].t, runs[0].t)
     columns = [each_second(r.t, getattr(r, what))[1] for r in runs]
@@ -163,7 +154,7 @@ def ticks_at(axes: Any, steps: Floats) -> None:
 
 
 def error_over_time(method: str, other: str, size: Size) -> Data:
-    """Returns what figures 5 and 6 draw: a method's error, and the largest of it in all, at first, and of a variant."""
+    """What figures 5 and 6 draw: a method's error, and the largest of it in all, at first, and of a variant."""
     t, error = against_runge_kutta(method, size)
     figures = [largest(error), largest(error[t <= 10 * MINUTE]), largest(against_runge_kutta(other, size)[1])]
     t, error = each_second(t, error)
@@ -179,11 +170,10 @@ SMALL = 0.2
 """The part of the largest error that counts as small in the first tenth of the time: twice an even growth."""
 
 
-def small_at_first(method: str, figure: int, band: int, data: Data, size: Size) -> Claim:
+def small_at_first(method: str, figure: int, band: int, data: Data) -> Claim:
     """Judges what the text says of the first ten minutes."""
     whole, early, _ = data["largest"]
-    return judged(
-        size,
+    return claim(
         f"The error of {method} stays small in the first 10 minutes",
         source=f"sec. 4, on fig. {figure}",
         paper="small",
@@ -196,7 +186,7 @@ def small_at_first(method: str, figure: int, band: int, data: Data, size: Size) 
     )
 
 
-def drawn_errors(data: Data) -> "Figure":
+def drawn_errors(data: Data) -> Figure:
     """Draws figures 5 and 6: the three components of an error over time, each on its own axis."""
     figure, axes = panels(3, 1, width=6.5, height=6.0, sharex=True)
     for k, ax in enumerate(axes[:, 0]):

@@ -20,23 +20,23 @@ SIXTH = 1.0 / 6.0
 
 
 def exact(x: Any) -> tuple[Any, Any]:
-    """Returns sine and cosine."""
+    """Sine and cosine."""
     return math.sin(x), math.cos(x)
 
 
 def short(x: Any) -> tuple[Any, Any]:
-    """Returns the paper's replacements for small angles, section 4."""
+    """The paper's replacements for small angles, section 4."""
     return x - x * x * x * SIXTH, 1.0 - 0.5 * x * x
 
 
 def rates(inertia: Sequence[float]) -> tuple[float, float]:
-    """Returns the factors of M3 in (19) and of M1 in (22)."""
+    """The factors of M3 in (19) and of M1 in (22)."""
     i1, i2, i3 = inertia
     return 1 / i3 - 1 / i2, 1 / i1 - 1 / i2
 
 
 def turns(inertia: Sequence[float], sine_cosine: SineCosine) -> tuple[Turn, Turn]:
-    """Returns the rotations (18) and (21), for the time h."""
+    """The rotations (18) and (21), for the time h."""
     about_z, about_x = rates(inertia)
 
     def z(m: Vector, h: float) -> Vector:
@@ -90,7 +90,7 @@ def runge_kutta(inertia: Sequence[float], h: float, tableau: Tableau = FEHLBERG,
 
 
 def repeated(step: Step) -> Callable[..., int]:
-    """Returns a loop over many steps, to be compiled: from and to an array of three numbers."""
+    """A loop over many steps, to be compiled: from and to an array of three numbers."""
 
     def run(x: Any, count: int) -> int:
         y = (x[0], x[1], x[2])

@@ -1,35 +1,23 @@
-"""The closed matrices of the schemes, and the momentum that their angles are taken from."""
+"""The closed matrices with the angles at the start of the step
+
+The paper multiplies its rotations out and says that the matrices depend on the step and on the momentum at
+its start. Left: the error of the angular velocity after 24 s if all angles come from there ("at the start"), and if
+each comes from the momentum that its rotation meets ("in turn"), body and start as in figure 1; dotted: slopes 1 and 2.
+Right: the deviation of the energy over 100 minutes with h = 0.1 s.
+"""
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, labelled, loglog, panels
 from polhode.papers._measure import slope
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.khlistunova2003._common import (
-    BODY,
-    HUNDRED_MINUTES,
-    MINUTE,
-    OMEGA,
-    STEP,
-    exactly,
-    largest,
-    ticks_at,
-)
+from polhode.papers.khlistunova2003 import _common as common
 from polhode.papers.khlistunova2003._momentum import leapfrog, rates, simpson
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The closed matrices with the angles at the start of the step"
-CAPTION = """The paper multiplies its rotations out and says that the matrices depend on the step and on the momentum at
-its start. Left: the error of the angular velocity after 24 s if all angles come from there ("at the start"), and if
-each comes from the momentum that its rotation meets ("in turn"), body and start as in figure 1; dotted: slopes 1 and 2.
-Right: the deviation of the energy over 100 minutes with h = 0.1 s."""
 
 STEPS = (0.8, 0.4, 0.2, 0.1)
 END = 24.0
@@ -39,7 +27,7 @@ Matrix = Callable[[float, float], Floats]
 
 
 def leapfrog_matrix(alpha: float, beta: float) -> Floats:
-    """Returns the components after (26)."""
+    """The components after (26)."""
     sa, ca = math.sin(alpha), math.cos(alpha)
     s, c = math.sin(beta / 2), math.cos(beta / 2)
     p12, p13, p23 = sa * c, sa * s, (ca + 1) * math.sin(beta) / 2
@@ -48,7 +36,7 @@ def leapfrog_matrix(alpha: float, beta: float) -> Floats:
 
 
 def simpson_matrix(alpha: float, beta: float) -> Floats:
-    """Returns the components after (28), with P12 = -P21 where P12 = -P12 is printed."""
+    """The components after (28), with P12 = -P21 where P12 = -P12 is printed."""
     sa, ca = math.sin(alpha), math.cos(alpha)
     s, c = math.sin(beta / 3), math.cos(beta / 3)
     s2, c2 = math.sin(2 * beta / 3), math.cos(2 * beta / 3)
@@ -64,44 +52,44 @@ def simpson_matrix(alpha: float, beta: float) -> Floats:
 
 
 def about_x(angle: float) -> Floats:
-    """Returns the matrix (23)."""
+    """The matrix (23)."""
     s, c = math.sin(angle), math.cos(angle)
     return np.array([[1, 0, 0], [0, c, s], [0, -s, c]])
 
 
 def about_z(angle: float) -> Floats:
-    """Returns the matrix (20)."""
+    """The matrix (20)."""
     s, c = math.sin(angle), math.cos(angle)
     return np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]])
 
 
 def leapfrog_product(alpha: float, beta: float) -> Floats:
-    """Returns the product (26)."""
+    """The product (26)."""
     product: Floats = about_x(beta / 2) @ about_z(alpha) @ about_x(beta / 2)
     return product
 
 
 def simpson_product(alpha: float, beta: float) -> Floats:
-    """Returns the product (28)."""
+    """The product (28)."""
     outer, turn = about_x(beta / 3), about_z(alpha)
     product: Floats = outer @ turn @ about_x(4 * beta / 3) @ turn @ outer
     return product
 
 
 def at_the_start(matrix: Matrix, h: float, count: int) -> Floats:
-    """Returns the momenta after each application of a closed matrix, with angles from the momentum at its start."""
+    """The momenta after each application of a closed matrix, with angles from the momentum at its start."""
     z, x = rates(MOMENTS)
     m = np.empty((count + 1, 3))
-    m[0] = BODY.momentum(OMEGA)
+    m[0] = common.BODY.momentum(common.OMEGA)
     for k in range(count):
         m[k + 1] = matrix(z * m[k, 2] * h, x * m[k, 0] * h) @ m[k]
     return m
 
 
 def in_turn(scheme: Callable[..., Callable[..., tuple[float, float, float]]], h: float, count: int) -> Floats:
-    """Returns the momenta by rotations one after the other, each with the angle of the momentum that it meets."""
+    """The momenta by rotations one after the other, each with the angle of the momentum that it meets."""
     step = scheme(MOMENTS, h)
-    rows = [tuple(BODY.momentum(OMEGA).tolist())]
+    rows = [tuple(common.BODY.momentum(common.OMEGA).tolist())]
     for _ in range(count):
         rows.append(step(rows[-1]))
     return np.array(rows)
@@ -120,17 +108,19 @@ def run(size: Size) -> Data:
     """Computes entries of the matrices, errors against the step, and the energy over a long run."""
     angles = np.random.default_rng(2003).uniform(-np.pi, np.pi, (100, 2))
     pairs = ((leapfrog_matrix, leapfrog_product), (simpson_matrix, simpson_product))
-    entries = [max(largest(printed(*a) - product(*a)) for a in angles) for printed, product in pairs]
+    entries = [max(common.largest(printed(*a) - product(*a)) for a in angles) for printed, product in pairs]
     p12 = [max(abs(product(*a)[0, 1]) for a in angles) for _, product in pairs]
-    exact = exactly(END)
+    exact = common.exactly(END)
     errors = [
-        [largest(np.degrees(BODY.rate(way(h, round(END / h / k))[-1])) - exact) for h in STEPS]
+        [common.largest(np.degrees(common.BODY.rate(way(h, round(END / h / k))[-1])) - exact) for h in STEPS]
         for way, k in VARIANTS.values()
     ]
-    t_end = MINUTE if size.quick else HUNDRED_MINUTES
+    t_end = common.MINUTE if size.quick else common.HUNDRED_MINUTES
     t = np.arange(0.0, t_end + 0.5, 1.0)
-    long = [way(STEP, round(t_end / STEP / k))[:: round(1 / STEP / k)] for way, k in VARIANTS.values()]
-    energy = [(m * BODY.rate(m)).sum(axis=1) / 2 for m in long]
+    long = [
+        way(common.STEP, round(t_end / common.STEP / k))[:: round(1 / common.STEP / k)] for way, k in VARIANTS.values()
+    ]
+    energy = [(m * common.BODY.rate(m)).sum(axis=1) / 2 for m in long]
     return Data(
         matrix=named("matrix", ["LS", "SS"], "closed matrices"),
         entries=named("matrix", entries, "largest difference from the product of rotations, of 100 pairs of angles"),
@@ -142,7 +132,7 @@ def run(size: Size) -> Data:
         energy=named("way time", [e - e[0] for e in energy], "deviation of the kinetic energy", "J"),
         late=named(
             "way",
-            [largest(np.degrees(BODY.rate(m[-1])) - exactly(t_end)) for m in long],
+            [common.largest(np.degrees(common.BODY.rate(m[-1])) - common.exactly(t_end)) for m in long],
             "error of the angular velocity at the end of the long run",
             "deg/s",
         ),
@@ -153,7 +143,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether the matrices are the products, and whether they make the schemes."""
     orders = {way: slope(data["step"], e) for way, e in zip(VARIANTS, data["error"], strict=True)}
     late = dict(zip(VARIANTS, data["late"], strict=True))
-    energy = {way: largest(e) for way, e in zip(VARIANTS, data["energy"], strict=True)}
+    energy = {way: common.largest(e) for way, e in zip(VARIANTS, data["energy"], strict=True)}
     ls, ss = data["entries"]
     return [
         claim(
@@ -181,9 +171,9 @@ def check(data: Data, size: Size) -> list[Claim]:
                 source=source,
                 paper="a scheme of second order or better",
                 measured=f"order {orders[start]:.2f} with all angles from the start, {orders[turn]:.2f} with each from "
-                f"the momentum that its rotation meets; after {data['time'][-1] / MINUTE:g} min with h = {STEP} s off "
-                f"by {late[start]:.1e} instead of {late[turn]:.1e} deg/s, energy by {energy[start]:.1e} instead of "
-                f"{energy[turn]:.1e} J",
+                f"the momentum that its rotation meets; after {data['time'][-1] / common.MINUTE:g} min with h = "
+                f"{common.STEP} s off by {late[start]:.1e} instead of {late[turn]:.1e} deg/s, energy by "
+                f"{energy[start]:.1e} instead of {energy[turn]:.1e} J",
                 holds=orders[start] > 1.9,
                 test="order 2 or more with all angles from the start of the step",
                 reading="Holds if each angle is that of the momentum which its rotation meets; the operations that the "
@@ -196,7 +186,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against steps, and energies over time."""
     figure, axes = panels(1, 2, width=11.0, height=4.2)
     left, right = axes[0]
@@ -204,9 +194,9 @@ def plot(data: Data) -> "Figure":
     loglog(left, data["step"], errors, "step h (s)", "error (deg/s)", slopes=(1, 2))
     for k, (way, energy) in enumerate(zip(VARIANTS, data["energy"], strict=True)):
         look = {"color": COLOURS[k], "linewidth": 0.7}
-        right.semilogy(data["time"][1:] / MINUTE, np.maximum(np.abs(energy[1:]), 1e-17), label=way, **look)
+        right.semilogy(data["time"][1:] / common.MINUTE, np.maximum(np.abs(energy[1:]), 1e-17), label=way, **look)
     labelled(right, "time (min)", "|dH| (J)", legend=False)
     right.set_ylim(bottom=1e-15)
     right.legend(ncols=2, fontsize=8, loc="center", bbox_to_anchor=(0.55, 0.7))
-    ticks_at(left, data["step"])
+    common.ticks_at(left, data["step"])
     return figure

@@ -1,23 +1,18 @@
-"""Figure 1: two rates of a nearly symmetric body by the leapfrog scheme."""
+"""omega_1 and omega_2 by the leapfrog scheme
 
-from typing import TYPE_CHECKING
+Angular velocity about the first two principal axes against time: LS with h = 0.1 s for 600 s. Moments of
+inertia 40.5, 40.6, 50.0 kg m^2; at the start 1, 0 and 10 deg/s.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from polhode import simulate
 from polhode.free import FreeMotion
 from polhode.papers._figure import labelled, panels, style
-from polhode.papers._measure import simulate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, MINUTE, OMEGA, STEP, exactly, largest, leapfrog_run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.solution import Solution
-
-TITLE = "omega_1 and omega_2 by the leapfrog scheme"
-CAPTION = """Angular velocity about the first two principal axes against time: LS with h = 0.1 s for 600 s. Moments of
-inertia 40.5, 40.6, 50.0 kg m^2; at the start 1, 0 and 10 deg/s."""
+from polhode.solution import Solution
 
 
 def run(size: Size) -> Data:
@@ -47,14 +42,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def motions(size: Size) -> "dict[str, Solution | FreeMotion]":
-    """Returns the exact motion and the leapfrog scheme."""
+def motions(size: Size) -> dict[str, Solution | FreeMotion]:
+    """The exact motion and the leapfrog scheme."""
     t_end = 10.0 if size.quick else 2 * MINUTE
     leapfrog = simulate(BODY, omega=OMEGA, t_span=(0.0, t_end), step=STEP, method="LS")
     return {"exact": FreeMotion(BODY, OMEGA), "leapfrog": leapfrog}
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws both rates over time."""
     figure, axes = panels(width=6.5)
     ax = axes[0, 0]

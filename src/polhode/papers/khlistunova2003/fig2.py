@@ -1,17 +1,14 @@
-"""Figure 2: the spin of a nearly symmetric body by the leapfrog scheme."""
+"""omega_3 by the leapfrog scheme
 
-from typing import TYPE_CHECKING
+Angular velocity about the axis of near symmetry against time, from the run of figure 1: were the first two
+moments equal, it would be constant.
+"""
+
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import exactly, largest, leapfrog_run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "omega_3 by the leapfrog scheme"
-CAPTION = """Angular velocity about the axis of near symmetry against time, from the run of figure 1: were the first two
-moments equal, it would be constant."""
 
 
 def run(size: Size) -> Data:
@@ -39,7 +36,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the rate over time, on an axis that shows its variation."""
     figure, axes = panels(width=6.5)
     ax = axes[0, 0]

@@ -1,20 +1,16 @@
-"""Figure 3: the rate of a nearly symmetric body as a curve in space, by the leapfrog scheme."""
+"""The hodograph of the angular velocity by the leapfrog scheme
 
-from typing import TYPE_CHECKING
+The tip of the angular velocity, seen from the body, in the run of figure 1. It stays on the curve in which
+the ellipsoids of constant energy and of constant momentum meet. The vertical axis is stretched: to the eye the curve
+would be a flat circle.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, OMEGA, leapfrog_run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The hodograph of the angular velocity by the leapfrog scheme"
-CAPTION = """The tip of the angular velocity, seen from the body, in the run of figure 1. It stays on the curve in which
-the ellipsoids of constant energy and of constant momentum meet. The vertical axis is stretched: to the eye the curve
-would be a flat circle."""
 
 
 def run(size: Size) -> Data:
@@ -46,7 +42,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws a curve in space."""
     figure, axes = panels(width=6.0, height=5.0, subplot_kw={"projection": "3d"})
     ax = axes[0, 0]

@@ -1,19 +1,17 @@
-"""Figure 4: the error of Simpson's scheme as a curve in space."""
+"""The hodograph of the error of Simpson's scheme
 
-from typing import TYPE_CHECKING
+The error vector e = omega_RK - omega_SS of the body of figure 1 over 100 minutes with h = 0.1 s, SS
+advancing 2h at once as it is printed. A point a second; the dot is the end.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import COLOURS, panels
-from polhode.papers._study import Claim, Data, Size, about, named
-from polhode.papers.khlistunova2003._common import against_runge_kutta, each_second, judged, largest
+from polhode.papers._study import Claim, Data, Size, about, claim, named
+from polhode.papers.khlistunova2003._common import LONG_RUNS, against_runge_kutta, each_second, largest
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The hodograph of the error of Simpson's scheme"
-CAPTION = """The error vector e = omega_RK - omega_SS of the body of figure 1 over 100 minutes with h = 0.1 s, SS
-advancing 2h at once as it is printed. A point a second; the dot is the end."""
+LATE = LONG_RUNS
 
 
 def run(size: Size) -> Data:
@@ -34,8 +32,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether Simpson's scheme is the more accurate one."""
     leapfrog, double, single = data["largest"]
     return [
-        judged(
-            size,
+        claim(
             "Of the two schemes Simpson's has the smaller error at the same step: a band of 1e-7 instead of 1e-6",
             source="sec. 4, on figs. 4-6",
             paper="smaller by about 10",
@@ -50,7 +47,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws a curve in space."""
     figure, axes = panels(width=6.0, height=5.0, subplot_kw={"projection": "3d"})
     ax = axes[0, 0]

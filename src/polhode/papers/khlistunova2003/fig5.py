@@ -1,25 +1,20 @@
-"""Figure 5: the error of the leapfrog scheme over a hundred minutes."""
+"""The error of the leapfrog scheme
 
-from typing import TYPE_CHECKING
+The components of e = omega_RK - omega_LS over 100 minutes, body and start as in figure 1, h = 0.1 s.
+The text gives a band of 1e-6 deg/s.
+"""
+
+from functools import partial
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, about
-from polhode.papers.khlistunova2003._common import drawn_errors, error_over_time, judged, small_at_first
+from polhode.papers._study import Claim, Data, Size, about, claim
+from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The error of the leapfrog scheme"
-CAPTION = """The components of e = omega_RK - omega_LS over 100 minutes, body and start as in figure 1, h = 0.1 s.
-The text gives a band of 1e-6 deg/s."""
+LATE = LONG_RUNS
 BAND = -6
 """The power of ten that the paper gives."""
-
-
-def run(size: Size) -> Data:
-    """Computes the error, and its largest value: in all, at first, and with shortened sines and cosines."""
-    return error_over_time("LS", "LS1", size)
+run, plot = partial(error_over_time, "LS", "LS1"), drawn_errors
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -27,8 +22,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     whole, _, short = data["largest"]
     twice = np.degrees(whole)
     return [
-        judged(
-            size,
+        claim(
             "Over 100 minutes the error of LS is in a band of order 1e-6 deg/s",
             source="sec. 4, on fig. 5",
             paper="1e-6 deg/s",
@@ -39,10 +33,5 @@ def check(data: Data, size: Size) -> list[Claim]:
             f"with the shortened sine and cosine of LS1 ({short:.1e}), but then the momentum is not kept as figure 8 "
             f"has it; or if radians were turned into degrees twice ({twice:.1e})",
         ),
-        small_at_first("LS", 5, BAND, data, size),
+        small_at_first("LS", 5, BAND, data),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws three components over time."""
-    return drawn_errors(data)

@@ -1,33 +1,27 @@
-"""Figure 6: the error of Simpson's scheme over a hundred minutes."""
+"""The error of Simpson's scheme
 
-from typing import TYPE_CHECKING
+The components of e = omega_RK - omega_SS over 100 minutes, body and start as in figure 1, h = 0.1 s, SS
+advancing 2h at once as it is printed. The text gives a band of 1e-7.
+"""
+
+from functools import partial
 
 import numpy as np
 
-from polhode.papers._study import Claim, Data, Size, about
-from polhode.papers.khlistunova2003._common import drawn_errors, error_over_time, judged, small_at_first
+from polhode.papers._study import Claim, Data, Size, about, claim
+from polhode.papers.khlistunova2003._common import LONG_RUNS, drawn_errors, error_over_time, small_at_first
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The error of Simpson's scheme"
-CAPTION = """The components of e = omega_RK - omega_SS over 100 minutes, body and start as in figure 1, h = 0.1 s, SS
-advancing 2h at once as it is printed. The text gives a band of 1e-7."""
+LATE = LONG_RUNS
 BAND = -7
 """The power of ten that the paper gives."""
-
-
-def run(size: Size) -> Data:
-    """Computes the error, and its largest value: in all, at first, and with the other meaning of the step."""
-    return error_over_time("SS", "SSh", size)
+run, plot = partial(error_over_time, "SS", "SSh"), drawn_errors
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges the size of the error, and the first ten minutes."""
     whole, _, single = data["largest"]
     return [
-        judged(
-            size,
+        claim(
             "Over 100 minutes the error of SS, which the text calls relative, is in a band of order 1e-7 deg/s",
             source="sec. 4, on fig. 6",
             paper="1e-7",
@@ -36,10 +30,5 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=about(whole, 10.0**BAND),
             test="1e-7 is the power of ten next to the largest absolute error, of the scheme as it is printed",
         ),
-        small_at_first("SS", 6, BAND, data, size),
+        small_at_first("SS", 6, BAND, data),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws three components over time."""
-    return drawn_errors(data)

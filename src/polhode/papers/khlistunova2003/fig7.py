@@ -1,16 +1,17 @@
-"""Figure 7: how well three methods keep the energy."""
+"""The deviation of the kinetic energy over 100 minutes
 
-from typing import TYPE_CHECKING
+H(t) - H(0), body and start as in figure 1, h = 0.1 s, one panel for each method, on axes of their own. SS
+is shown twice, since the paper does not say whether its runs advance 2h at once, as the scheme is printed, or h.
+"""
 
-from polhode.papers._study import Claim, Data, Size, about, named
-from polhode.papers.khlistunova2003._common import COMPARED, drawn_over_time, judged, over_time
+from functools import partial
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers._study import Claim, Data, Size, about, claim, named
+from polhode.papers.khlistunova2003._common import COMPARED, LONG_RUNS, drawn_over_time, over_time
 
-TITLE = "The deviation of the kinetic energy over 100 minutes"
-CAPTION = """H(t) - H(0), body and start as in figure 1, h = 0.1 s, one panel for each method, on axes of their own. SS
-is shown twice, since the paper does not say whether its runs advance 2h at once, as the scheme is printed, or h."""
+WHERE = "sec. 4, on fig. 7"
+LATE = LONG_RUNS
+plot = partial(drawn_over_time, name="deviation", ylabel="dH (J)")
 
 
 def run(size: Size) -> Data:
@@ -30,19 +31,15 @@ def check(data: Data, size: Size) -> list[Claim]:
     rk, ls, double, single = (worst[m] for m in ("RKF5", "LS", "SS", "SSh"))
     sizes = f"LS {ls:.1e}, SS {double:.1e} (2h at once) or {single:.1e} (h), RK {rk:.1e} J"
     return [
-        judged(
-            size,
+        claim(
             "The energy of SS deviates about a hundred times less than that of LS",
-            source="sec. 4, on fig. 7",
             paper="hundred times",
             measured=f"{ls / double:.0f} times (2h at once), {ls / single:.0f} times (h): {sizes}",
             holds=about(ls / double, 100),
             test="100 is the power of ten next to the ratio, of the scheme as it is printed",
         ),
-        judged(
-            size,
+        claim(
             "The energies of RK and SS deviate by about the same order",
-            source="sec. 4, on fig. 7",
             paper="same order",
             measured=f"SS / RK = {double / rk:.1f} (2h at once), {single / rk:.1f} (h): {sizes}",
             holds=bool(0.1 < double / rk < 10),
@@ -52,8 +49,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds_when_read_so=bool(0.1 < single / rk < 10),
         ),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws a panel for each method."""
-    return drawn_over_time(data, "deviation", "dH (J)")

@@ -1,33 +1,25 @@
-"""Figure 8: how well three methods keep the length of the momentum."""
+"""The deviation of the length of the momentum over 100 minutes
 
-from typing import TYPE_CHECKING
+|M(t)| - |M(0)|, body and start as in figure 1, h = 0.1 s, one panel for each method. All of it is
+round-off: LS and SS keep the length, and RK at this step does so to the last digits.
+"""
 
-from polhode.papers._study import Claim, Data, Size, about, named
-from polhode.papers.khlistunova2003._common import (
-    COMPARED,
-    LABELS,
-    drawn_over_time,
-    judged,
-    largest,
-    long_run,
-    over_time,
-)
+from functools import partial
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from polhode.papers._study import Claim, Data, Size, about, claim, named
+from polhode.papers.khlistunova2003 import _common as common
 
-TITLE = "The deviation of the length of the momentum over 100 minutes"
-CAPTION = """|M(t)| - |M(0)|, body and start as in figure 1, h = 0.1 s, one panel for each method. All of it is
-round-off: LS and SS keep the length, and RK at this step does so to the last digits."""
+LATE = common.LONG_RUNS
+plot = partial(common.drawn_over_time, name="deviation", ylabel=r"d|M| (kg m$^2$/s)")
 
 
 def run(size: Size) -> Data:
     """Computes the deviations, and their largest values over all steps, with exact and with short sines."""
-    t, deviation, worst = over_time(size, "momentum")
-    short = [largest(long_run(m, size).momentum) for m in ("LS1", "SS1")]
+    t, deviation, worst = common.over_time(size, "momentum")
+    short = [common.largest(common.long_run(m, size).momentum) for m in ("LS1", "SS1")]
     return Data(
         time=named("time", t, "time", "s"),
-        method=named("method", list(COMPARED), "methods: SS advances 2h at once, SSh h; RKF5 is the paper's RK"),
+        method=named("method", list(common.COMPARED), "methods: SS advances 2h at once, SSh h; RKF5 is the paper's RK"),
         deviation=named("time method", deviation, "|M(t)| - |M(0)|", "kg m2/s"),
         largest=named("method", worst, "largest deviation at any step", "kg m2/s"),
         short_method=named("short_method", ["LS1", "SS1"], "schemes with shortened sine and cosine"),
@@ -38,11 +30,10 @@ def run(size: Size) -> Data:
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether all three are at round-off."""
     worst = data["largest"]
-    told = ", ".join(f"{LABELS[m]} {v:.1e}" for m, v in zip(COMPARED, worst, strict=True))
+    told = ", ".join(f"{common.LABELS[m]} {v:.1e}" for m, v in zip(common.COMPARED, worst, strict=True))
     short = " and ".join(f"{v:.1e}" for v in data["short_largest"])
     return [
-        judged(
-            size,
+        claim(
             "For all three methods |M| stays in a band of order 1e-13",
             source="sec. 4, on fig. 8",
             paper="1e-13",
@@ -51,8 +42,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="1e-13 is the nearest power of ten for RK, LS and both meanings of the step of SS",
         )
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws a panel for each method."""
-    return drawn_over_time(data, "deviation", r"d|M| (kg m$^2$/s)")

@@ -1,23 +1,21 @@
-"""The table of operations: counted by running the schemes on numbers that count."""
+"""The operations of one step
+
+How many multiplications and divisions, additions and subtractions, sines and cosines one application of
+each method takes for the momentum alone: counted by applying it to numbers that count what is done with them. What
+stays the same from step to step is computed beforehand and does not count. Bars: counted here; black marks: the paper's
+table. SS and SS1 advance 2h by one application.
+"""
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._momentum import leapfrog, runge_kutta, short, simpson
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The operations of one step"
-CAPTION = """How many multiplications and divisions, additions and subtractions, sines and cosines one application of
-each method takes for the momentum alone: counted by applying it to numbers that count what is done with them. What
-stays the same from step to step is computed beforehand and does not count. Bars: counted here; black marks: the paper's
-table. SS and SS1 advance 2h by one application."""
 
 MOMENTS, STEP = (40.5, 40.6, 50.0), 0.1
 OPERATIONS = ("* /", "+ -", "sin", "cos")
@@ -78,7 +76,7 @@ STEPS = {
 
 
 def counts(name: str) -> tuple[int, ...]:
-    """Returns how many of each operation one application takes."""
+    """How many of each operation one application takes."""
     tally: Counter[str] = Counter()
     STEPS[name]((Counted(0.7, tally), Counted(0.2, tally), Counted(8.7, tally)))
     return tuple(tally[o] for o in OPERATIONS)
@@ -134,7 +132,7 @@ def _told(row: tuple[int, ...]) -> str:
     return ", ".join(f"{n} {o}" for n, o in zip(row, OPERATIONS, strict=True) if n)
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws bars beside the paper's table."""
     figure, axes = panels(width=6.5, height=4.0)
     ax = axes[0, 0]

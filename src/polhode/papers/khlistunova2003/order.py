@@ -1,9 +1,16 @@
-"""The orders that the paper claims for its two schemes, and what the asymmetry of the body does to them."""
+"""The order of the leapfrog scheme and of Simpson's
+
+Left and middle: the error of the momentum, relative to its length, after 24 s for the body of figure 1 and
+after 6 s for one far from symmetric, with moments 1, 2, 3, started at 0.3, 0.2, 0.4 rad/s. Right: the error at a fixed
+step of bodies with moments 1, 1 + eps, 1.25 against their asymmetry eps, started at 0.3, 0.2, 0.4 rad/s, after 12 s;
+there and in the middle one application of SS and of LS advance the same. Dotted: slopes 2 and 4, and 1 and 2. The paper
+proves no order; these problems are chosen here, and any others show the same slopes.
+"""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.body import Body
@@ -11,16 +18,6 @@ from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import end_states, free_end, slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.khlistunova2003._common import BODY, LABELS, OMEGA, ticks_at
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The order of the leapfrog scheme and of Simpson's"
-CAPTION = """Left and middle: the error of the momentum, relative to its length, after 24 s for the body of figure 1 and
-after 6 s for one far from symmetric, with moments 1, 2, 3, started at 0.3, 0.2, 0.4 rad/s. Right: the error at a fixed
-step of bodies with moments 1, 1 + eps, 1.25 against their asymmetry eps, started at 0.3, 0.2, 0.4 rad/s, after 12 s;
-there and in the middle one application of SS and of LS advance the same. Dotted: slopes 2 and 4, and 1 and 2. The paper
-proves no order; these problems are chosen here, and any others show the same slopes."""
 
 OWN_STEPS = (0.8, 0.4, 0.2, 0.1)
 OWN_END = 24.0
@@ -61,7 +58,7 @@ def _nearly(eps: float) -> Body:
 
 
 def _errors(body: Body, omega: Sequence[float] | Floats, steps: Sequence[float], t_end: float) -> Floats:
-    """Returns the errors of the momentum at the end, relative to its length: a row for each scheme."""
+    """The errors of the momentum at the end, relative to its length: a row for each scheme."""
     exact = free_end(body, t_end, omega=omega)[0]
     rows = [end_states(body, None, m, steps, t_end, omega=omega) for m in SCHEMES]
     ends = np.array([[run.momentum[-1] for run in row if run is not None] for row in rows])
@@ -122,7 +119,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws error against step for two bodies, and against asymmetry."""
     figure, axes = panels(1, 3, width=13.0, height=4.0)
     own, far, near = axes[0]

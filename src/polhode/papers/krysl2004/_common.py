@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode import CoulombSoftWall, HeavyTop, PiecewiseTorque, SimulationFailed, torque
 from polhode._arrays import Floats
@@ -14,21 +15,18 @@ from polhode.core.quat import to_body
 from polhode.core.types import Quat, Vec3
 from polhode.papers._figure import COLOURS, labelled, loglog, panels, style
 from polhode.papers._measure import integrate, matrix, pose, reference, slope
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Data, Size, named
 from polhode.papers.krysl2004._literal_midpoint import LITERAL, SpatialTorque, end_state
 from polhode.problem import Problem
 from polhode.solution import Solution
 from polhode.torques import Torque
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LABELS = {"LewisSimo": "LS", "MR2": "LP2", "DMV2": "DMV", "AKWexp": "AKW, exact turn"}
 """The paper's names of methods that have another name here."""
 
 
 def _tilted(angle: float) -> tuple[float, float, float, float]:
-    """Returns the attitude exp(angle e1), as a quaternion."""
+    """The attitude exp(angle e1), as a quaternion."""
     return (math.cos(angle / 2), math.sin(angle / 2), 0.0, 0.0)
 
 
@@ -41,16 +39,9 @@ SLOW_TOP = pose(Body.named("top"), HeavyTop(weight=20.0), (0.0, 0.0, 5.0), _tilt
 
 
 def soft_wall(sign: str) -> Problem:
-    """Returns the problem of section 3.6, with the torque as printed, or with the sign that makes the wall repel."""
+    """The problem of section 3.6, with the torque as printed, or with the sign that makes the wall repel."""
     body = Body.named("soft-wall")
     return pose(body, CoulombSoftWall(sign=sign), body.rate(np.array([2.0, 2.0, 2.0])))  # type: ignore[arg-type]
-
-
-def judged(size: Size, why_not: str, says: str, *, source: str, paper: str, measured: str, **outcome: Any) -> Claim:
-    """Judges a claim at the full size; at the quick size the reason is `why_not`."""
-    if size.quick:
-        return not_judged(says, source=source, paper=paper, measured=measured, reason=why_not)
-    return claim(says, source=source, paper=paper, measured=measured, **outcome)
 
 
 # --- Newmark's method on the free body, over time: figures 1 to 3
@@ -60,7 +51,7 @@ SHORT = 100.0
 
 
 def over_time(steps: Sequence[float], quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
-    """Returns times and values of a quantity along the run with each step, as named arrays t_0, value_0, ..."""
+    """Times and values of a quantity along the run with each step, as named arrays t_0, value_0, ..."""
     arrays = {}
     for k, h in enumerate(steps):
         solution = integrate(FREE, "NMB", SHORT, h)
@@ -89,16 +80,23 @@ def legend_beside(axes: Any) -> None:
     axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, frameon=False)
 
 
+def drawn_over_time(data: Data, steps: Sequence[float], ylabel: str, **limits: float) -> Figure:
+    """Draws figures 1 and 2: a quantity over time, with the legend beside it."""
+    figure, axes = panels(width=8.0, height=4.4)
+    draw_over_time(axes[0, 0], data, steps)
+    labelled(axes[0, 0], "time (s)", ylabel, legend=False)
+    axes[0, 0].set_ylim(**limits)
+    legend_beside(axes[0, 0])
+    return figure
+
+
 # --- errors against the step: figures 4, 5, 10, 11, 13
 
 
 def convergence(
     problem: Problem, methods: Sequence[str], steps: Sequence[float], t_end: float, literal: SpatialTorque | None = None
 ) -> Data:
-    """Returns the errors at the end, in the 2-norms of the paper; NaN where a run failed.
-
-    With the spatial torque `literal`, the literal midpoint rule is one more method.
-    """
+    """Errors at the end in 2-norms, NaN where a run failed; `literal` adds the literal midpoint rule."""
     momentum, attitude = reference(problem, t_end)
     methods = [*methods, *([LITERAL] if literal else [])]
     errors = np.full((2, len(methods), len(steps)), np.nan)
@@ -123,12 +121,12 @@ def convergence(
 
 
 def errors_of(data: Data, what: str) -> dict[str, Floats]:
-    """Returns the errors by method, step after step; `what` is momentum or attitude."""
+    """The errors by method, step after step; `what` is momentum or attitude."""
     return {str(name): row for name, row in zip(data["method"], data[f"{what}_error"], strict=True)}
 
 
 def orders_of(data: Data, what: str) -> dict[str, float]:
-    """Returns the slopes at the four finest steps."""
+    """The slopes at the four finest steps."""
     return {name: slope(data["step"][-4:], row[-4:]) for name, row in errors_of(data, what).items()}
 
 
@@ -139,7 +137,7 @@ def convergence_panel(axes: Any, data: Data, what: str, methods: Sequence[str] =
     loglog(axes, data["step"], {LABELS.get(m, m): found[m] for m in methods or found}, "step (s)", ylabel)
 
 
-def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> "Figure":
+def drawn_convergence(data: Data, whats: Sequence[str], width: float) -> Figure:
     """Draws a panel for each kind of error, with one legend for all."""
     figure, axes = panels(1, len(whats), width=width, height=4.6)
     for ax, what in zip(axes[0], whats, strict=True):
@@ -150,7 +148,7 @@ def drawn_convergence(data: Data, *whats: str, width: float = 7.0) -> "Figure":
 
 
 def ratios(many: Floats, digits: int = 2) -> str:
-    """Returns the range of some numbers as text."""
+    """The range of some numbers as text."""
     low, high = (f"{x:.{digits}g}" for x in (many.min(), many.max()))
     return low if low == high else f"{low} to {high}"
 
@@ -174,7 +172,7 @@ starts anew there), or both neighbours have that of the time before, or after.""
 
 @torque(parameters=(0.0, 0.0, 0.0))
 def _sampled(t: float, q: Quat, w: Vec3, p: Any) -> Vec3:
-    """Returns the torques of the toss, sampled at the ends of steps: p has the two jumps and the disturbing torque."""
+    """The torques of the toss, sampled at the ends of steps: p has the two jumps and the disturbing torque."""
     if t < p[0]:
         return to_body(q, (PUSH, 0.0, 0.0))
     if t < p[1]:
@@ -189,7 +187,7 @@ class Toss(NamedTuple):
     jumps: str = "restart"
 
     def torque(self, h: float) -> Torque:
-        """Returns the torque for steps of this length; the disturbance lasts one of them."""
+        """The torque for steps of this length; the disturbance lasts one of them."""
         ends, disturbing = (self.release, self.release + h), IMPULSE / h
         if self.jumps == "restart":
             return PiecewiseTorque(((ends[0], (PUSH, 0.0, 0.0)), (ends[1], (0.0, disturbing, 0.0))))
@@ -201,12 +199,12 @@ class Toss(NamedTuple):
         return integrate(pose(BOOK, self.torque(h), (0.0, 0.0, 0.0)), method, t_end, h, **output)
 
     def flying(self, t: Floats, h: float) -> Any:
-        """Returns which rows are free of torques, however these are sampled."""
+        """Which rows are free of torques, however these are sampled."""
         return t > self.release + 2.5 * h
 
 
 def tosses() -> Iterator[Toss]:
-    """Returns all readings that are judged."""
+    """All readings that are judged."""
     return (Toss(release, jumps) for release in RELEASES for jumps in JUMPS)
 
 
@@ -215,10 +213,7 @@ TOSSERS = ("NMB", "SW", "SWd")
 
 @cache
 def tossed(size: Size) -> Data:
-    """Returns how energy and momentum of the flying book change at the coarse step, by reading and method.
-
-    They are judged until `DRAWN`, `LONG` / 2 and `LONG`; the quick size has `DRAWN` only.
-    """
+    """Changes of energy and momentum of the flying book, by reading, method and end; quick: until `DRAWN`."""
     readings = [Toss()] if size.quick else list(tosses())
     ends = (DRAWN,) if size.quick else (DRAWN, LONG / 2, LONG)
     found = np.array([[_flight(reading, method, ends) for method in TOSSERS] for reading in readings])
@@ -244,13 +239,13 @@ def _flight(reading: Toss, method: str, ends: tuple[float, ...]) -> Floats:
 
 
 def toss_of(data: Data, quantity: str, method: str, release: float | None = None) -> Floats:
-    """Returns a quantity of `tossed`, readings by ends; for all releases, or for one."""
+    """A quantity of `tossed`, readings by ends; for all releases, or for one."""
     column: Floats = data[quantity][:, list(data["method"]).index(method)]
     return column if release is None else column[data["release"] == release]
 
 
 def toss_runs(size: Size, quantity: Callable[[Solution], Floats], name: str, unit: str) -> dict[str, Any]:
-    """Returns a quantity along the drawn runs, by NMB and SW with both steps; at the quick size a step is longer."""
+    """A quantity along the drawn runs, by NMB and SW with both steps; at the quick size a step is longer."""
     steps = {"coarse": COARSE, "fine": COARSE / 4 if size.quick else FINE}
     arrays = {"step": named("step", list(steps.values()), "the coarse and the fine step", "s")}
     for kind, h in steps.items():
@@ -263,7 +258,7 @@ def toss_runs(size: Size, quantity: Callable[[Solution], Floats], name: str, uni
     return arrays
 
 
-def drawn_toss(data: Data, ylabel: str, symbol: str) -> "Figure":
+def drawn_toss(data: Data, ylabel: str, symbol: str) -> Figure:
     """Draws NMB to the left, SW to the right: the coarse step as marks, the fine one as lines, a colour a component."""
     figure, axes = panels(1, 2, width=12.0, height=4.8, sharey=True)
     for ax, method in zip(axes[0], ("NMB", "SW"), strict=True):

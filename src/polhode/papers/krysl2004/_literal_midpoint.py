@@ -26,17 +26,17 @@ MOST_ITERATIONS, CONVERGED = 100, 4e-16
 
 
 def about_vertical(R: Floats) -> Floats:
-    """Returns e3 x R e3: the direction in space of the torques of sections 3.4 to 3.6."""
+    """E3 x R e3: the direction in space of the torques of sections 3.4 to 3.6."""
     return np.array([-R[1, 2], R[0, 2], 0.0])
 
 
 def weight(R: Floats) -> Floats:
-    """Returns the torque of the tops of sections 3.4 and 3.5."""
+    """The torque of the tops of sections 3.4 and 3.5."""
     return 20.0 * about_vertical(R)
 
 
 def wall(sign: str) -> SpatialTorque:
-    """Returns the torque of section 3.6 as printed, or with the sign that makes the wall repel."""
+    """The torque of section 3.6 as printed, or with the sign that makes the wall repel."""
     factor = 1.0 if sign == "printed" else -1.0
 
     def torque(R: Floats) -> Floats:
@@ -47,13 +47,13 @@ def wall(sign: str) -> SpatialTorque:
 
 
 def cayley(v: Floats) -> Floats:
-    """Returns (1 - v/2)^-1 (1 + v/2), v as a skew matrix."""
+    """(1 - v/2)^-1 (1 + v/2), v as a skew matrix."""
     hat = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
     return np.asarray(np.eye(3) + (hat + hat @ hat / 2) / (1 + v @ v / 4))
 
 
 def end_state(problem: Problem, torque: SpatialTorque, h: float, end: float) -> tuple[Floats, Floats]:
-    """Returns momentum in the body and attitude matrix at a time that is a multiple of the step h."""
+    """Momentum in the body and attitude matrix at a time that is a multiple of the step h."""
     inertia, w, R = problem.body.moments, problem.omega_start, to_space(problem.quaternion_start, np.eye(3)).T
     for _ in range(round(end / h)):
         mean = w

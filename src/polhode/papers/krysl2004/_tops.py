@@ -33,33 +33,39 @@ STEP, END = 0.05, 100.0
 
 
 def lagrangian_top(spin: float = SPIN, tilt: float = TILT) -> Problem:
-    """Returns the problem of section 3.3 with the data of the example, or with another spin and tilt."""
+    """The problem of section 3.3 with the data of the example, or with another spin and tilt."""
     turned = (math.cos(tilt / 2), math.sin(tilt / 2), 0.0, 0.0)
     return pose(Body(MOMENTS), HeavyTop(weight=WEIGHT), (0.0, 0.0, spin), turned)
 
 
 def relative_energy(solution: Solution) -> Floats:
-    """Returns the change of the Hamiltonian, relative to its exact value."""
+    """The change of the Hamiltonian, relative to its exact value."""
     energy = solution.energy
     return np.asarray((energy - energy[0]) / abs(energy[0]))
 
 
 def vertical_momentum(solution: Solution) -> Floats:
-    """Returns the change of pi . gamma."""
+    """The change of pi . gamma."""
     vertical = solution.spatial_momentum[:, 2]
     return np.asarray(vertical - vertical[0])
 
 
 def largest(values: Any) -> float:
-    """Returns the largest absolute value."""
+    """The largest absolute value."""
     return float(np.abs(values).max())
+
+
+def growth(error: Floats, part: int) -> float:
+    """The largest error in the last part of the time over that in the first; there are this many parts."""
+    rows = len(error) // part
+    return largest(error[-rows:]) / largest(error[:rows])
 
 
 # --- SW, begun anew at every step
 
 
 def _anew(pull: Pull) -> tuple[Start, Any]:
-    """Returns SW with the acceleration from Euler's equation at every step, instead of that of the last step."""
+    """SW with the acceleration from Euler's equation at every step, instead of that of the last step."""
     start, change = simo_wong(pull, symmetric=True)
 
     def fresh(body: Rotor, p: Params, t: float, s: State, h: float, memory: Any) -> tuple[State, Any, int]:
@@ -109,11 +115,11 @@ class Steps:
         self.start = State(tuple(problem.quaternion_start.tolist()), tuple(problem.momentum_start.tolist()))
 
     def begun(self, s: State) -> Carried:
-        """Returns the state at the beginning of a run."""
+        """The state at the beginning of a run."""
         return Carried(s, self.stepper.start(self.body, self.p, 0.0, s))
 
     def after(self, at: Carried, h: float, count: int = 1) -> Carried:
-        """Returns the state some steps later. No torque of this paper's tops depends on time."""
+        """The state some steps later. No torque of this paper's tops depends on time."""
         for _ in range(count):
             s, memory, status = self.stepper.step(self.body, self.p, 0.0, at.state, h, at.memory)
             if status != OK:
@@ -123,14 +129,14 @@ class Steps:
 
 
 def distance(a: State, b: State) -> float:
-    """Returns the larger of the difference of quaternions, whatever their signs, and the relative one of momenta."""
+    """The larger of the difference of quaternions, whatever their signs, and the relative one of momenta."""
     p, q = np.array(a.q), np.array(b.q)
     off = np.linalg.norm(np.subtract(a.m, b.m)) / np.linalg.norm(b.m)
     return float(max(off, min(np.linalg.norm(p - q), np.linalg.norm(p + q))))
 
 
 def there_and_back(steps: Steps, h: float, count: int, *, anew: bool) -> float:
-    """Returns how far from its start a run ends that makes some steps forth, and as many back with the step -h.
+    """How far from its start a run ends that makes some steps forth, and as many back with the step -h.
 
     The steps back begin anew from the last state, or with what the method remembers. The memory is the same in both
     directions of time except for HSTAGM, whose second chain has to be half a step behind, where it was one step ago.
@@ -148,7 +154,7 @@ def there_and_back(steps: Steps, h: float, count: int, *, anew: bool) -> float:
 
 
 def _moved(s: State, x: Floats) -> State:
-    """Returns the state at the coordinates x = (theta, dm) around s: R exp(theta), m + dm."""
+    """The state at the coordinates x = (theta, dm) around s: R exp(theta), m + dm."""
     angle = float(np.linalg.norm(x[:3]))
     u = np.sinc(angle / (2 * np.pi)) / 2 * x[:3]
     c, a, v = math.cos(angle / 2), s.q[0], np.array(s.q[1:])
@@ -157,7 +163,7 @@ def _moved(s: State, x: Floats) -> State:
 
 
 def _coordinates(s: State, around: State) -> Floats:
-    """Returns the coordinates of a state around another: the inverse of `_moved`."""
+    """The coordinates of a state around another: the inverse of `_moved`."""
     a, b = np.array(around.q), np.array(s.q)
     c, v = float(a @ b), a[0] * b[1:] - b[0] * a[1:] - np.cross(a[1:], b[1:])
     sine = float(np.linalg.norm(v))
@@ -166,16 +172,13 @@ def _coordinates(s: State, around: State) -> Floats:
 
 
 def _form(m: Any) -> Floats:
-    """Returns d(m . theta) as a matrix: W((a, u), (b, v)) = u.b - a.v - m.(a x b)."""
+    """D(m . theta) as a matrix: W((a, u), (b, v)) = u.b - a.v - m.(a x b)."""
     hat = np.array([[0.0, -m[2], m[1]], [m[2], 0.0, -m[0]], [-m[1], m[0], 0.0]])
     return np.block([[hat, -np.eye(3)], [np.eye(3), np.zeros((3, 3))]])
 
 
 def symplectic_defect(flow: Callable[[State], State], s: State) -> float:
-    """Returns the largest entry of J^T W(new) J - W(old), with J by central differences of the sixth order.
-
-    At this spacing truncation and round-off leave some 1e-12.
-    """
+    """The largest entry of J^T W(new) J - W(old), J by differences of sixth order, whose own error is 1e-12."""
     new, d, columns = flow(s), 1 / 64, []
     for e in np.eye(6):
         column = np.zeros(6)

@@ -1,26 +1,20 @@
-"""Section 3.3: Newmark's method against that of Crouch and Grossman, on the Lagrangian top."""
+"""Lagrangian top: NMB against Crouch-Grossman with the coefficients of RK4
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode._arrays import Floats
-from polhode.papers._figure import COLOURS, DASHES, labelled, loglog, panels
-from polhode.papers._measure import integrate
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.krysl2004._common import convergence, judged, ratios
-from polhode.papers.krysl2004._tops import END, SPIN, STEP, lagrangian_top, largest, relative_energy, vertical_momentum
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Lagrangian top: NMB against Crouch-Grossman with the coefficients of RK4"
-CAPTION = """
 The top of figure 8, with the data of DiffMan's example 9. CG is the method of Crouch and Grossman with the coefficients
 of the classical method of order 4, which is of order 2 on rotations. Left: the error of the attitude matrix at t = 10
 (2-norm; the paper tells no time) against the step, for the spin 1 of the example and for a fast top. Middle: the change
 of the Hamiltonian, relative to its value, and right: that of the momentum along the vertical, with the step 0.05.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode._arrays import Floats
+from polhode.papers._figure import COLOURS, DASHES, labelled, loglog, panels
+from polhode.papers._measure import integrate
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._common import convergence, ratios
+from polhode.papers.krysl2004._tops import END, SPIN, STEP, lagrangian_top, largest, relative_energy, vertical_momentum
 
 METHODS = ("NMB", "CG")
 SPINS = (SPIN, 5.0, 20.0, 50.0)
@@ -29,6 +23,7 @@ AT = 10.0
 SMALL = STEPS.index(0.02)
 VISIBLE = slice(SMALL, STEPS.index(0.005) + 1)
 WHERE = "section 3.3"
+LATE = f"needs t = {AT:g} and {END:g}"
 
 
 def run(size: Size) -> Data:
@@ -59,17 +54,13 @@ def check(data: Data, size: Size) -> list[Claim]:
     growth = _largest_each(data["energy"][..., -fifth:]) / _largest_each(data["energy"][..., :fifth])
     quotient = {w: k[:, 0] / k[:, 1] for w, k in kept.items()}
     spins = ", ".join(f"{s:g}" for s in data["spin"])
-    late = f"needs t = {AT:g} and {END:g}"
 
     def near(values: Floats, factor: float) -> bool:
         return bool((values < factor).all() and (values > 1 / factor).all())
 
     return [
-        judged(
-            size,
-            late,
+        claim(
             "The global errors of NMB and Crouch-Grossman have about the same constant",
-            source=WHERE,
             paper="about as accurate",
             measured="NMB / CG in attitude for h <= 0.02, spins "
             + spins
@@ -82,11 +73,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             "repeat; for fast tops CG is far more accurate, for longer steps NMB",
             holds_when_read_so=near(small[0], 4),
         ),
-        judged(
-            size,
-            late,
+        claim(
             "They converge with the same slope",
-            source=WHERE,
             paper="same slope",
             measured=f"attitude, spins {spins}: for h from {h[0]:g} to {h[-1]:g} NMB {_row(seen[:, 0])}, "
             f"CG {_row(seen[:, 1])}; between the two shortest steps NMB {_row(finest[:, 0])}, CG {_row(finest[:, 1])}",
@@ -96,11 +84,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             "order 2 at the shortest steps only, within 0.25",
             holds_when_read_so=largest(finest - 2) < 0.25,
         ),
-        judged(
-            size,
-            late,
+        claim(
             "NMB and Crouch-Grossman keep the invariants about equally well",
-            source=WHERE,
             paper="about as accurate",
             measured=f"h = 0.05 up to t = {END:g}, spins {spins}: NMB / CG for H {_row(quotient['energy'])}, for the "
             f"vertical momentum {_row(quotient['vertical'])}; error of H in the last fifth of the time / in the first: "
@@ -115,7 +100,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _slopes(data: Data, steps: slice) -> Floats:
-    """Returns the slopes for each spin and method, between the first and the last of these steps."""
+    """The slopes for each spin and method, between the first and the last of these steps."""
     h, e = np.log(data["step"][steps]), np.log(data["error"][..., steps])
     return np.asarray((e[..., 0] - e[..., -1]) / (h[0] - h[-1]))
 
@@ -128,7 +113,7 @@ def _row(values: Floats) -> str:
     return ", ".join(f"{v:.2g}" for v in values)
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against the step, energy and vertical momentum over time."""
     figure, axes = panels(1, 3, width=15.5, height=4.2)
     left, middle, right = axes[0]

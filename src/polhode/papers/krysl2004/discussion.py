@@ -1,33 +1,5 @@
-"""The discussion: drift of the energy, symmetry in time, the symplectic form."""
+"""Discussion: drift of the energy, the symplectic form, symmetry in time
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode._arrays import Floats
-from polhode.core.types import State
-from polhode.methods import Method
-from polhode.papers._figure import COLOURS, MARKERS, labelled, loglog, panels
-from polhode.papers._measure import integrate, slope
-from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, SLOW_TOP, judged
-from polhode.papers.krysl2004._tops import (
-    SW_ANEW,
-    Steps,
-    distance,
-    largest,
-    relative_energy,
-    symplectic_defect,
-    there_and_back,
-)
-from polhode.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Discussion: drift of the energy, the symplectic form, symmetry in time"
-CAPTION = """
 Left: the mean error of the energy of the free body (figures 1 to 5) in windows of 100 s, with SW as printed, whose
 acceleration is 2 (w1 - w0) / h - a; with SW begun anew at every step, so that it is always that of Euler's equation;
 and with SWd, where it is (w1 - w0) / h. Middle: by how much the motion of the free
@@ -36,7 +8,22 @@ keep it, and shows the round-off. Right: how far from its start a run of the slo
 forth and back: with all that the method remembers (filled), or begun anew from the state (open).
 """
 
-SIMO_WONG: dict[str, str | Method] = {"SW": "SW", "SW begun anew": SW_ANEW, "SWd": "SWd"}
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode._arrays import Floats
+from polhode.core.types import State
+from polhode.methods import Method
+from polhode.papers._figure import COLOURS, MARKERS, labelled, loglog, panels
+from polhode.papers._measure import integrate, slope
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004 import _tops as tops
+from polhode.papers.krysl2004._common import FREE, SLOW_TOP
+from polhode.problem import Problem
+
+SIMO_WONG: dict[str, str | Method] = {"SW": "SW", "SW begun anew": tops.SW_ANEW, "SWd": "SWd"}
 DRAWN_STEPS = (1.0, 0.25, 0.0625)
 FREE_STEPS, FREE_END, FREE_WINDOW = (1.0, 0.5, 0.25, 0.125, 0.0625), 10_000.0, 100.0
 TOP_STEPS, TOP_END, TOP_WINDOW = (0.1, 0.05, 0.02, 0.01), 1_000.0, 10.0
@@ -62,7 +49,7 @@ def run(size: Size) -> Data:
     top = _windows(SLOW_TOP, top_steps, top_end, TOP_WINDOW)
     back = [[_returned(m, anew=anew) for anew in (False, True)] for m in RETURNED]
     energy, length = _halfway(HALF_COUNT // 10 if size.quick else HALF_COUNT)
-    blown = relative_energy(integrate(SLOW_TOP, "HSTAGM", BLOW_UP_END, 0.1 if size.quick else BACK_STEP))
+    blown = tops.relative_energy(integrate(SLOW_TOP, "HSTAGM", BLOW_UP_END, 0.1 if size.quick else BACK_STEP))
     return Data(
         simo_wong=named("simo_wong", list(SIMO_WONG), "versions of SW"),
         free_step=named("free_step", free_steps, "steps for the free body", "s"),
@@ -79,36 +66,33 @@ def run(size: Size) -> Data:
         returned=named("returned", RETURNED, "methods that are reversed"),
         back=named("returned anew", back, "distance from the start: with the memory, and begun anew"),
         twins=named("twins", [_apart(p) for p in (FREE, SLOW_TOP)], "distance of NMB from NMS: free body, slow top"),
-        blown=named("one", [largest(blown)], "largest relative error of the Hamiltonian, HSTAGM, slow top"),
+        blown=named("one", [tops.largest(blown)], "largest relative error of the Hamiltonian, HSTAGM, slow top"),
     )
 
 
 def _windows(problem: Problem, steps: Sequence[float], end: float, window: float) -> Floats:
-    """Returns mean relative errors of the energy, by version of SW, step and window."""
+    """Mean relative errors of the energy, by version of SW, step and window."""
     count = round(end / window)
     rows = [
-        [relative_energy(integrate(problem, m, end, h))[1:].reshape(count, -1) for h in steps]
+        [tops.relative_energy(integrate(problem, m, end, h))[1:].reshape(count, -1) for h in steps]
         for m in SIMO_WONG.values()
     ]
     return np.array([[row.mean(axis=1) for row in each] for each in rows])
 
 
 def _defect(method: str, h: float, count: int = 0) -> float:
-    """Returns the defect of this number of steps, or of as many as reach t = 1."""
-    steps = Steps(FREE, method)
+    """The defect of this number of steps, or of as many as reach t = 1."""
+    steps = tops.Steps(FREE, method)
 
     def flow(s: State) -> State:
         return steps.after(steps.begun(s), h, count or round(1 / h)).state
 
-    return symplectic_defect(flow, steps.start)
+    return tops.symplectic_defect(flow, steps.start)
 
 
 def _halfway(count: int) -> tuple[float, float]:
-    """Returns the spread of the energy and of the length of I w, for NMB on the free body, half way through the steps.
-
-    The rate there is w + h a / 2, with which the body is turned. It follows the implicit midpoint rule.
-    """
-    steps = Steps(FREE, "NMB")
+    """Spreads of energy and |I w| half way through steps of NMB, at the rate w + h a / 2 that turns the body."""
+    steps = tops.Steps(FREE, "NMB")
     at, momenta = steps.begun(steps.start), []
     for _ in range(count):
         momenta.append(np.array(at.state.m) + HALF_STEP / 2 * np.array(at.memory))
@@ -126,15 +110,15 @@ def _spreads(m: Floats) -> tuple[float, float]:
 
 
 def _returned(method: str, *, anew: bool) -> float:
-    return there_and_back(Steps(SLOW_TOP, method), BACK_STEP, BACK_COUNT, anew=anew)
+    return tops.there_and_back(tops.Steps(SLOW_TOP, method), BACK_STEP, BACK_COUNT, anew=anew)
 
 
 def _apart(problem: Problem) -> float:
     ends = [
-        (steps := Steps(problem, m)).after(steps.begun(steps.start), BACK_STEP, SAME_COUNT).state
+        (steps := tops.Steps(problem, m)).after(steps.begun(steps.start), BACK_STEP, SAME_COUNT).state
         for m in ("NMB", "NMS")
     ]
-    return distance(*ends)
+    return tops.distance(*ends)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -147,11 +131,9 @@ def check(data: Data, size: Size) -> list[Claim]:
     steps = [", ".join(f"{h:g}" for h in data[name]) for name in ("free_step", "top_step")]
     blown = float(data["blown"][0])
     return [
-        judged(
-            size,
-            f"needs t = {FREE_END:g}",
+        claim(
             "The energy drifts with SW, for all time steps",
-            source=WHERE,
+            late=f"needs t = {FREE_END:g}",
             paper="drift for all steps",
             measured=f"mean error of the energy in the last tenth of {FREE_END:g} s (free body, h = {steps[0]}) and of "
             f"{TOP_END:g} s (slow top, h = {steps[1]}) / in the first hundredth: {told}",
@@ -165,7 +147,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "NMB, NMS and SW are symmetric in time",
-            source=WHERE,
             paper="symmetric, by (44) to (47)",
             measured=f"{BACK_COUNT} steps forth and back on the slow top: "
             + ", ".join(f"{m} {back[m][0]:.1e}" for m in RETURNED)
@@ -175,11 +156,9 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="NMB, NMS and SW return to 1e-12, SWd does not. NMB and NMS may begin anew from the state; SW has to "
             "go back with the acceleration that it has, which is not that of Euler's equation",
         ),
-        judged(
-            size,
-            f"needs t = {FREE_END:g}",
+        claim(
             "Symmetry in time does not suffice for a good energy: SW is symmetric and drifts",
-            source=WHERE,
+            late=f"needs t = {FREE_END:g}",
             paper="SW is an example",
             measured=f"SW returns to {back['SW'][0]:.1e} and its error grows by {growth['SW'].max():.2f} at most; "
             f"begun anew it returns to {back['SW'][1]:.1e} and drifts; HSTAGM returns to {back['HSTAGM'][0]:.1e}, and "
@@ -206,8 +185,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             paper="conjecture, on numerical evidence",
             otherwise="It is not. That its energy does not drift has another cause: half way through the steps, at the "
             "rate by which the body is turned, energy and length of the momentum of a free body are kept to "
-            f"{largest(data['halfway']):.0e} with steps of 1 (at the ends of steps they vary by {data['whole'][0]:.1e} "
-            f"and {data['whole'][1]:.1e}), because that rate follows the implicit midpoint rule",
+            f"{tops.largest(data['halfway']):.0e} with steps of 1 (at the ends of steps they vary by "
+            f"{data['whole'][0]:.1e} and {data['whole'][1]:.1e}), because that rate follows the implicit midpoint rule",
         ),
         _form(
             data,
@@ -227,7 +206,7 @@ def _growth(data: Data, k: int) -> Floats:
 
 
 def _form(data: Data, method: str, says: str, *, paper: str, otherwise: str) -> Claim:
-    k, control = FORMS.index(method), largest(data["defect"][FORMS.index("MR2")])
+    k, control = FORMS.index(method), tops.largest(data["defect"][FORMS.index("MR2")])
     defect, h = data["defect"][k], data["form_step"]
     return claim(
         says,
@@ -242,7 +221,7 @@ def _form(data: Data, method: str, says: str, *, paper: str, otherwise: str) -> 
     )
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws drift, symplectic form and return."""
     figure, axes = panels(1, 3, width=15.5, height=4.4)
     left, middle, right = axes[0]

@@ -1,28 +1,23 @@
-"""Figure 1: the kinetic energy of the free body by Newmark's method."""
+"""Free body: kinetic energy by Newmark's method with large steps
 
-from typing import TYPE_CHECKING
+The body of McLachlan and Zanna, free, by NMB with the steps 4, 2, 1 and 1/2. The paper does not tell how long its runs
+are: 100 s are drawn, as long as those of figures 4 and 5, and the energies of runs 2000 times as long are
+by their least, mean and largest values in the first and in the last tenth.
+"""
+
+from functools import partial
 
 import numpy as np
 
 from polhode._arrays import Floats
-from polhode.papers._figure import labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, SHORT, draw_over_time, judged, legend_beside, over_time
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body: kinetic energy by Newmark's method with large steps"
-CAPTION = """
-The body of McLachlan and Zanna, free, by NMB with the steps 4, 2, 1 and 1/2. The paper does not tell how long its runs
-are: 100 s are drawn, as long as those of figures 4 and 5, and the energies of runs 2000 times as long are
-judged, by their least, mean and largest values in the first and in the last tenth.
-"""
+from polhode.papers.krysl2004._common import FREE, SHORT, drawn_over_time, over_time
 
 STEPS = (4.0, 2.0, 1.0, 0.5)
 LONG = 2e5
 WHERE = "figure 1 and section 3.1"
+plot = partial(drawn_over_time, steps=STEPS, ylabel="kinetic energy (J)")
 
 
 def run(size: Size) -> Data:
@@ -56,17 +51,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "The kinetic energy is not kept exactly",
-            source=WHERE,
             paper="it oscillates",
             measured=", ".join(f"step {h:g}: by {s:.1e} of its size" for h, s in swing.items()),
             holds=min(swing.values()) > 1e-4,
             test="it varies by more than 1e-4 of its size with every step, far above round-off",
         ),
-        judged(
-            size,
-            f"needs runs of {LONG:g} s",
+        claim(
             "It oscillates with an amplitude that does not change, and does not drift",
-            source=WHERE,
+            late=f"needs runs of {LONG:g} s",
             paper="unchanging amplitude, no drift",
             measured=f"from the first to the last tenth of {_end(size):g} s least and largest values move by "
             f"{moved[:, [0, 2]].max():.1e} of the amplitude at most, means by {moved[:, 1].max():.1e}",
@@ -74,12 +66,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="least, mean and largest energy move by less than 1 % of the amplitude",
         ),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws energies over time."""
-    figure, axes = panels(width=8.0, height=4.4)
-    draw_over_time(axes[0, 0], data, STEPS)
-    labelled(axes[0, 0], "time (s)", "kinetic energy (J)", legend=False)
-    legend_beside(axes[0, 0])
-    return figure

@@ -1,17 +1,5 @@
-"""Figure 10: convergence for the fast top."""
+"""Fast Lagrangian top: errors at t = 10 against the step
 
-from typing import TYPE_CHECKING
-
-from polhode._arrays import Floats
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.krysl2004._common import FAST_TOP, convergence, drawn_convergence, errors_of, judged, ratios
-from polhode.papers.krysl2004._literal_midpoint import weight
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Fast Lagrangian top: errors at t = 10 against the step"
-CAPTION = """
 A top with the moments (5, 5, 1) and a weight of 20 at the unit distance, tilted by 0.3 and spinning at 50. Left the
 error of the momentum in the body, right that of the attitude matrix, both at t = 10 and in the 2-norm, against a
 reference that is exact to nearly all digits. The paper does not tell its steps. SW is the method as printed; SWd has
@@ -19,10 +7,19 @@ the other acceleration, with which the energy drifts. The literal midpoint rule 
 attitude matrices of both ends of a step.
 """
 
+from functools import partial
+
+from polhode._arrays import Floats
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.krysl2004._common import FAST_TOP, convergence, drawn_convergence, errors_of, ratios
+from polhode.papers.krysl2004._literal_midpoint import weight
+
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "SWd")
 STEPS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002)
 SMALL = STEPS.index(0.005)
 WHERE = "figure 10 and section 3.4"
+LATE = "needs t = 10"
+plot = partial(drawn_convergence, whats=("momentum", "attitude"), width=11.5)
 
 
 def run(size: Size) -> Data:
@@ -37,11 +34,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     first = 0 if size.quick else SMALL
     near = {w: e["SW"] / e["HSTAGM"] for w, e in (("attitude", R), ("momentum", m))}
     return [
-        judged(
-            size,
-            "needs t = 10",
+        claim(
             "SW and HSTAGM give the same answers but for the largest steps",
-            source=WHERE,
             paper="essentially identical",
             measured=f"SW / HSTAGM in attitude {_listed(near['attitude'])} for h = {_listed(data['step'])}; for h <= "
             f"{data['step'][first]:g}: momentum {ratios(near['momentum'][first:])}, SWd / HSTAGM in attitude "
@@ -55,8 +49,3 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 def _listed(values: Floats) -> str:
     return ", ".join(f"{v:.3g}" for v in values)
-
-
-def plot(data: Data) -> "Figure":
-    """Draws momentum to the left, attitude to the right."""
-    return drawn_convergence(data, "momentum", "attitude", width=11.5)

@@ -1,16 +1,5 @@
-"""Figure 11: convergence for the slow top."""
+"""Slow Lagrangian top: errors at t = 10 against the step
 
-from typing import TYPE_CHECKING
-
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, judged, ratios
-from polhode.papers.krysl2004._literal_midpoint import LITERAL, weight
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Slow Lagrangian top: errors at t = 10 against the step"
-CAPTION = """
 A top with the moments (5, 5, 1) and a weight of 20 at the unit distance, tilted by 0.05 and spinning at 5, too slowly
 to stand: it falls, swings through below and rises again. Left the error of the momentum in the body, right that of the
 attitude matrix, both in the 2-norm; the time is that of figure 10, t = 10, since the paper tells neither time nor steps
@@ -18,12 +7,20 @@ here. AKW turns the attitude by Cayley's map; with an exact turn it is AKWexp. T
 torque at the mean of the attitude matrices of both ends of a step.
 """
 
+from functools import partial
+
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.krysl2004._common import SLOW_TOP, convergence, drawn_convergence, errors_of, ratios
+from polhode.papers.krysl2004._literal_midpoint import LITERAL, weight
+
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "AKWexp")
 STEPS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 SMALL = STEPS.index(0.05)
 RULES = ("AKW", "AKWexp", LITERAL)
 """Readings of the implicit midpoint rule, which the paper does not write down."""
 WHERE = "figure 11 and section 3.5"
+LATE = "needs t = 10"
+plot = partial(drawn_convergence, whats=("momentum", "attitude"), width=11.5)
 
 
 def run(size: Size) -> Data:
@@ -38,11 +35,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     gain = {(k, rule): e[rule] / e["NMB"] for k, e in (("R", R), ("m", m)) for rule in RULES}
     small = {key: g[SMALL:] for key, g in gain.items()}
     return [
-        judged(
-            size,
-            "needs t = 10",
+        claim(
             "NMB is robust, and more accurate than the implicit midpoint rule",
-            source=WHERE,
             paper="improves on AKW",
             measured="errors over those of NMB for h <= 0.05, attitude and momentum: "
             + "; ".join(f"{rule} {ratios(small['R', rule])} and {ratios(small['m', rule])}" for rule in RULES)
@@ -52,8 +46,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             "of the midpoint rule: with Cayley's turn, with an exact turn, and to the letter",
         ),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws momentum to the left, attitude to the right."""
-    return drawn_convergence(data, "momentum", "attitude", width=11.5)

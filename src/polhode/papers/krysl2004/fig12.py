@@ -1,25 +1,19 @@
-"""Figure 12: the Hamiltonians of the free body and of the slow top."""
+"""Free body and slow top: Hamiltonians of SW, NMB and HSTAGM
 
-from typing import TYPE_CHECKING
+The Hamiltonian over time: left the free body of figures 1 to 5 with the step 1, in the middle the slow top of figure 11
+with the step 0.05, right how far it is off on the slow top with HSTAGM and steps from 0.1 to 0.001. The paper tells
+neither the steps nor the end of the runs; here the middle panel ends where the Hamiltonian of HSTAGM does.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.papers._figure import COLOURS, DASHES, labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, SLOW_TOP, judged
-from polhode.papers.krysl2004._tops import largest, relative_energy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body and slow top: Hamiltonians of SW, NMB and HSTAGM"
-CAPTION = """
-The Hamiltonian over time: left the free body of figures 1 to 5 with the step 1, in the middle the slow top of figure 11
-with the step 0.05, right how far it is off on the slow top with HSTAGM and steps from 0.1 to 0.001. The paper tells
-neither the steps nor the end of the runs; here the middle panel ends where the Hamiltonian of HSTAGM does.
-"""
+from polhode.papers.krysl2004._common import FREE, SLOW_TOP
+from polhode.papers.krysl2004._tops import growth, largest, relative_energy
 
 METHODS = ("SW", "NMB", "HSTAGM")
 FREE_STEP, FREE_END = 1.0, 200.0
@@ -46,7 +40,7 @@ def run(size: Size) -> Data:
         method=named("method", METHODS, "method"),
         t_free=named("time_free", free[0].t, "time", "s"),
         free=named("method time_free", [s.energy for s in free], "Hamiltonian of the free body", "J"),
-        growth=named("method", [_growth(s.energy - s.energy[0]) for s in forever], "last error of it, by the first"),
+        growth=named("method", [growth(s.energy - s.energy[0], 10) for s in forever], "last error of it, by the first"),
         t_top=named("time_top", top[0].t, "time", "s"),
         top=named("method time_top", [s.energy for s in top], "Hamiltonian of the slow top", "J"),
         step=named("step", steps, "steps of HSTAGM", "s"),
@@ -55,34 +49,27 @@ def run(size: Size) -> Data:
     )
 
 
-def _growth(error: Floats) -> float:
-    tenth = len(error) // 10
-    return largest(error[-tenth:]) / largest(error[:tenth])
-
-
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether the methods are alike on the free body, and whether HSTAGM blows up on the top."""
     start = data["free"][0, 0]
     free = {str(m): row - start for m, row in zip(data["method"], data["free"], strict=True)}
-    growth = dict(zip(map(str, data["method"]), data["growth"], strict=True))
+    grown = dict(zip(map(str, data["method"]), data["growth"], strict=True))
     ratio = np.ptp(free["HSTAGM"]) / np.ptp(free["NMB"])
     spread = {m: f"{100 * row.min() / start:+.2f} to {100 * row.max() / start:+.2f} %" for m, row in free.items()}
-    alike = 0.5 < ratio < 2 and all(abs(growth[m] - 1) < 0.05 for m in ("HSTAGM", "NMB"))
+    alike = 0.5 < ratio < 2 and all(abs(grown[m] - 1) < 0.05 for m in ("HSTAGM", "NMB"))
     falls = _falls(data["t_long"], data["off"])
     last, when = data["off"].max(axis=1), [_first(data["t_long"], row) for row in data["off"]]
     worst = {str(m): largest(row / row[0] - 1) for m, row in zip(data["method"], data["top"], strict=True)}
     grows = falls[1] > 2 * falls[0]
     blows_up = bool((last > 1).all()) and max(worst["NMB"], worst["SW"]) < 0.05
     return [
-        judged(
-            size,
-            f"needs t = {FOREVER:g}",
+        claim(
             "On the free body the Hamiltonian of HSTAGM closely corresponds to that of NMB",
-            source=WHERE,
+            late=f"needs t = {FOREVER:g}",
             paper="closely corresponds",
             measured=f"with the step 1 the Hamiltonian is off by {spread['NMB']} with NMB, by {spread['HSTAGM']} with "
             f"HSTAGM (SW: {spread['SW']}); largest error in the last tenth of {FOREVER:g} s / in the first: "
-            f"{growth['NMB']:.3f} and {growth['HSTAGM']:.3f}",
+            f"{grown['NMB']:.3f} and {grown['HSTAGM']:.3f}",
             holds=alike and largest(free["HSTAGM"] - free["NMB"]) < 0.5 * largest(free["NMB"]),
             test="oscillations without drift, which differ by less than half of their size",
             reading="Closely corresponds in size alone: both oscillate without drift, by amounts within a factor of 2; "
@@ -91,7 +78,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "On the slow top HSTAGM becomes unstable early and blows up at the end",
-            source=WHERE,
             paper="unstable early on, blow-up at the end",
             measured=f"h = {', '.join(f'{h:g}' for h in data['step'])}: the Hamiltonian is off by "
             f"{', '.join(f'{100 * e:.1e}' for e in falls[0])} % in the first fall of {FALL:g} s, by "
@@ -109,16 +95,16 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _falls(t: Floats, off: Floats) -> Floats:
-    """Returns the largest errors in the first and in the second fall of the top, a column for each step."""
+    """The largest errors in the first and in the second fall of the top, a column for each step."""
     return np.array([off[:, (t > k * FALL) & (t <= (k + 1) * FALL)].max(axis=1) for k in (0, 1)])
 
 
 def _first(t: Floats, off: Floats) -> float:
-    """Returns when the Hamiltonian is off by more than its own value."""
+    """When the Hamiltonian is off by more than its own value."""
     return float(t[np.argmax(off > 1)]) if (off > 1).any() else float("nan")
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws three panels."""
     figure, axes = panels(1, 3, width=15.0, height=4.2)
     free, top, long = axes[0]

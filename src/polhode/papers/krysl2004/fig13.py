@@ -1,23 +1,5 @@
-"""Figure 13: convergence for a body in front of a soft wall."""
+"""Coulomb force and soft wall: errors against the step
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode import SimulationFailed
-from polhode._arrays import Floats
-from polhode.papers._figure import labelled, loglog, panels
-from polhode.papers._measure import integrate, tight
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.krysl2004._common import LABELS, convergence, judged, ratios, soft_wall
-from polhode.papers.krysl2004._literal_midpoint import LITERAL, wall
-from polhode.problem import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Coulomb force and soft wall: errors against the step"
-CAPTION = """
 A body with the moments (2, 3, 4.5) and the momentum (2, 2, 2) in the field of section 3.6, whose torque has two signs
 here. Above: as printed; then the Coulomb force repels, the body never comes near the wall, and the wall would be a deep
 hole. Below: with the other sign, a body that is attracted and thrown back by a wall, as the text describes. Left the
@@ -25,6 +7,18 @@ error of the momentum in the body, right that of the attitude matrix, in the 2-n
 t = 10 is drawn, and t = 5, 10 and 20 are judged. The literal midpoint rule takes the torque at the mean of the attitude
 matrices of both ends of a step.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode import SimulationFailed
+from polhode._arrays import Floats
+from polhode.papers._figure import labelled, loglog, panels
+from polhode.papers._measure import integrate, tight
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._common import LABELS, convergence, ratios, soft_wall
+from polhode.papers.krysl2004._literal_midpoint import LITERAL, wall
+from polhode.problem import Problem
 
 SIGNS = ("printed", "physical")
 METHODS = ("AKW", "SW", "NMB", "HSTAGM", "AKWexp")
@@ -43,6 +37,7 @@ BLOWN = 1.0
 """In J: an error not much less than the energy itself."""
 STABLE = ("NMB", "SW", "HSTAGM")
 WHERE = "figure 13 and section 3.6"
+LATE = "needs t = 5 to 20 and short steps"
 
 
 def run(size: Size) -> Data:
@@ -79,7 +74,7 @@ def _height(problem: Problem, t: Floats) -> Floats:
 
 
 def _blown(problem: Problem, method: str, h: float, end: float) -> float:
-    """Returns when the energy is off for the first time, or when no more steps can be made."""
+    """When the energy is off for the first time, or when no more steps can be made."""
     try:
         solution = integrate(problem, method, end, h)
     except SimulationFailed as failure:
@@ -99,7 +94,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         for rival in (*RIVALS, "AKWexp", LITERAL)
         for what in ("attitude", "momentum")
     }
-    late = "needs t = 5 to 20 and short steps"
 
     def listed(what: str, *rivals: str) -> str:
         return "; ".join(
@@ -115,11 +109,8 @@ def check(data: Data, size: Size) -> list[Claim]:
         "attractive nor a wall. With the sign that the text describes NMB is no better than the others"
     )
     return [
-        judged(
-            size,
-            late,
+        claim(
             "NMB is clearly more accurate in attitude than SW, HSTAGM and AKW",
-            source=WHERE,
             paper="clearly outperforms all others",
             measured=listed("attitude", *RIVALS),
             holds=all(clearly("attitude", s, *RIVALS) for s in SIGNS),
@@ -127,11 +118,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             reading=reading,
             holds_when_read_so=clearly("attitude", "printed", *RIVALS),
         ),
-        judged(
-            size,
-            late,
+        claim(
             "NMB is clearly more accurate in momentum than the explicit methods SW and HSTAGM",
-            source=WHERE,
             paper="clearly outperforms all others",
             measured=listed("momentum", "SW", "HSTAGM"),
             holds=all(clearly("momentum", s, "SW", "HSTAGM") for s in SIGNS),
@@ -139,11 +127,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             reading=reading,
             holds_when_read_so=clearly("momentum", "printed", "SW", "HSTAGM"),
         ),
-        judged(
-            size,
-            late,
+        claim(
             "NMB is clearly more accurate in momentum than the implicit midpoint rule",
-            source=WHERE,
             paper="clearly outperforms AKW too",
             measured=listed("momentum", "AKW", "AKWexp", LITERAL),
             holds=all(clearly("momentum", s, "AKW") for s in SIGNS),
@@ -159,7 +144,7 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _over(data: Data, what: str, sign: str, rival: str) -> Floats:
-    """Returns the error of a rival over that of NMB, for all times and steps."""
+    """The error of a rival over that of NMB, for all times and steps."""
     table = data[f"{what}_error"][SIGNS.index(sign)]
     methods = list(data["method"])
     quotient: Floats = table[:, methods.index(rival)] / table[:, methods.index("NMB")]
@@ -169,10 +154,9 @@ def _over(data: Data, what: str, sign: str, rival: str) -> Floats:
 def _bounces(data: Data, size: Size) -> Claim:
     lowest = data["height"].min(axis=1)
     counts = [int(((z[1:-1] < z[:-2]) & (z[1:-1] <= z[2:]) & (z[1:-1] < WALL)).sum()) for z in data["height"]]
-    return judged(
-        size,
-        f"needs t = {WATCHED:g}",
+    return claim(
         "The body is drawn down and repelled by the wall again and again",
+        late=f"needs t = {WATCHED:g}",
         source="section 3.6",
         paper="repeatedly repelled",
         measured=f"in {data['t'][-1]:g} s: printed sign: down to R33 = {lowest[0]:.2f}, {counts[0]} times into the "
@@ -190,10 +174,9 @@ def _stability(data: Data, size: Size) -> Claim:
         f"{sign} sign: HSTAGM at t = {', '.join(f'{x:.0f}' for x in blown[sign, 'HSTAGM'])}" for sign in SIGNS
     )
     others = np.array([blown[s, m] for s in SIGNS for m in ("NMB", "SW")])
-    return judged(
-        size,
-        f"needs t = {LONG:g}",
+    return claim(
         "HSTAGM has stability problems with this body too",
+        late=f"needs t = {LONG:g}",
         source="section 3.5",
         paper="also for the next example",
         measured=f"energy off by more than {BLOWN:g} J, h = {', '.join(f'{h:g}' for h in data['long_step'])}: {told}; "
@@ -204,7 +187,7 @@ def _stability(data: Data, size: Size) -> Claim:
     )
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws momentum to the left, attitude to the right; the printed sign above."""
     figure, axes = panels(2, 2, width=11.5, height=8.2)
     end = list(data["end"]).index(DRAWN) if DRAWN in data["end"] else 0

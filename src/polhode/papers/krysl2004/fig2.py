@@ -1,25 +1,20 @@
-"""Figure 2: how far the body turns in a step of figure 1."""
+"""Free body: how far it turns in a step
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode._arrays import Floats
-from polhode.papers._figure import labelled, panels
-from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import draw_over_time, legend_beside, over_time
-from polhode.solution import Solution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body: how far it turns in a step"
-CAPTION = """
 The length of the rotation vector h w + h^2 a / 2 of each step, in degrees, for the runs of figure 1. Rates and
 accelerations fulfil Euler's equation at the end of every step, so that the accelerations follow from the rates.
 """
 
+from functools import partial
+
+import numpy as np
+
+from polhode._arrays import Floats
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._common import drawn_over_time, over_time
+from polhode.solution import Solution
+
 STEPS = (4.0, 2.0, 1.0, 0.5)
+plot = partial(drawn_over_time, steps=STEPS, ylabel="rotation in a step (degrees)", bottom=0)
 
 
 def run(size: Size) -> Data:
@@ -49,13 +44,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="the shortest step turns the body by more than 20 degrees, the longest by more than half a turn",
         )
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws angles over time."""
-    figure, axes = panels(width=8.0, height=4.4)
-    draw_over_time(axes[0, 0], data, STEPS)
-    labelled(axes[0, 0], "time (s)", "rotation in a step (degrees)", legend=False)
-    axes[0, 0].set_ylim(bottom=0)
-    legend_beside(axes[0, 0])
-    return figure

@@ -1,8 +1,16 @@
-"""Figure 3: the rates of the free body by Newmark's method, with steps of up to a turn."""
+"""Free body: rates by Newmark's method with steps of up to a turn
 
-from typing import TYPE_CHECKING, NamedTuple
+The components of the angular velocity in the body by NMB with the steps 5, 4, 2 and 1/8, for 100 s (the paper does
+not tell how long), one below the other. Compared with them at the step 5 are the methods of the report that the
+paper refers to: the implicit midpoint rule (IMR), Lie-Poisson splitting (LP2, here MR2) and discrete Moser-Veselov of
+the orders 2, 4 and 6. True motion circulates about the first axis: that rate keeps its sign, the others change it
+twice a period. Periods are means over a longer run.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode import FreeMotion, SimulationFailed
 from polhode._arrays import Floats
@@ -10,18 +18,6 @@ from polhode.papers._figure import labelled, panels
 from polhode.papers._measure import integrate
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FREE, LABELS, draw_over_time, legend_beside, over_time
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body: rates by Newmark's method with steps of up to a turn"
-CAPTION = """
-The components of the angular velocity in the body by NMB with the steps 5, 4, 2 and 1/8, for 100 s (the paper does
-not tell how long), one below the other. Compared with them at the step 5 are the methods of the report that the
-paper refers to: the implicit midpoint rule (IMR), Lie-Poisson splitting (LP2, here MR2) and discrete Moser-Veselov of
-the orders 2, 4 and 6. True motion circulates about the first axis: that rate keeps its sign, the others change it
-twice a period. Periods are means over a longer run.
-"""
 
 STEPS = (5.0, 4.0, 2.0, 0.125)
 LONG = 4000.0
@@ -78,14 +74,14 @@ def _character(method: str, t_end: float) -> Character:
 
 
 def _period(t: Floats, x: Floats) -> float:
-    """Returns the mean time between passages through zero, upward, by straight lines between the points."""
+    """The mean time between passages through zero, upward, by straight lines between the points."""
     k = np.flatnonzero((x[:-1] < 0) & (x[1:] >= 0))
     crossing = t[k] - x[k] * (t[k + 1] - t[k]) / (x[k + 1] - x[k])
     return float(np.diff(crossing).mean()) if len(crossing) > 1 else np.nan
 
 
 def _longest_step(method: str, within: float) -> float:
-    """Returns the longest step with which a method runs for a period, by bisection."""
+    """The longest step with which a method runs for a period, by bisection."""
     low, high = 0.5, LARGEST
     while high - low > within:
         h = (low + high) / 2
@@ -112,7 +108,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "Newmark's method keeps the character of the motion even with large steps",
-            source=WHERE,
             paper="very well preserved",
             measured=f"step {LARGEST:g}: rate about the first axis above {newmark.least:.2f}; period "
             f"{newmark.period:.2f}, truly {true.period:.2f}; largest rates off by {lower['NMB']:.1%} at most",
@@ -121,7 +116,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "With the step 5 it is on a par with the implicit midpoint rule",
-            source=WHERE,
             paper="on a par",
             measured=f"period off by {late['NMB']:.1%} against {late['IMR']:.1%}, largest rates by {lower['NMB']:.1%} "
             f"against {lower['IMR']:.1%}",
@@ -133,7 +127,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "Of the report's methods the midpoint rule alone captures the character with this step",
-            source=WHERE,
             paper="the only one",
             measured=f"least rate about the first axis: IMR {midpoint.least:.2f}, LP2 {splitting.least:.2f}; "
             f"{', '.join(LABELS.get(m, m) for m in veselov)} fail",
@@ -144,7 +137,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "All discrete Moser-Veselov methods fail with this step",
-            source=WHERE,
             paper="all fail",
             measured="longest steps that they can make: "
             + ", ".join(f"{LABELS.get(m, m)} {limit[m]:.2f}" for m in veselov),
@@ -155,7 +147,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws a panel for each component."""
     figure, axes = panels(3, 1, width=8.4, height=7.6, sharex=True)
     for i, ax in enumerate(axes[:, 0]):

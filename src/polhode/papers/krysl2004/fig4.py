@@ -1,22 +1,17 @@
-"""Figure 4: the error of the attitude of the free body against the step."""
+"""Free body: error of the attitude at t = 100 against the step
 
-from typing import TYPE_CHECKING
-
-from polhode._arrays import Floats
-from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import FREE, convergence, drawn_convergence, errors_of, judged, orders_of, ratios
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Free body: error of the attitude at t = 100 against the step"
-CAPTION = """
 The 2-norm of the error of the attitude matrix at t = 100, with the steps 8, 4, 2, ..., 1/256; the last step of the run
 with 8 is 4. The reference is the exact motion; the paper's is a run with the step 0.001. Besides NMB, SW and LS, which
 the caption of the paper names, there is AKW, of which its text speaks, with Cayley's map and with an exact turn of the
 attitude, and SWd, the variant of SW with which its remarks on the energy fit. Runs whose equations could not be solved
 are left out.
 """
+
+from functools import partial
+
+from polhode._arrays import Floats
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._common import FREE, convergence, drawn_convergence, errors_of, orders_of, ratios
 
 METHODS = ("NMB", "SW", "SWd", "LewisSimo", "AKW", "AKWexp")
 STEPS = tuple(2.0**k for k in range(3, -9, -1))
@@ -26,6 +21,7 @@ REFERENCE_STEP = 0.001
 SMALL = 0.25
 """Below this step the curves are straight."""
 WHERE = "figure 4 and section 3.1"
+plot = partial(drawn_convergence, whats=("attitude",), width=7.6)
 
 
 def run(size: Size) -> Data:
@@ -53,7 +49,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "Newmark's method is better than AKW by two orders of magnitude",
-            source=WHERE,
             paper="about 100 times",
             measured=f"steps of {SMALL:g} and less: {ratios(cayley)} times with Cayley's map, {ratios(exact)} times "
             f"with an exact turn; in momentum, {ratios(in_momentum)} times",
@@ -71,21 +66,18 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=all(r.min() > 1 for r in explicit.values()),
             test=f"smaller errors with steps of {SMALL:g} and less",
         ),
-        judged(
-            size,
-            needs,
+        claim(
             "The attitude converges with the second order",
+            late=needs,
             source="figure 4",
             paper="second order, by the slopes of the figure",
             measured=", ".join(f"{m} {order:.2f}" for m, order in orders.items()),
             holds=all(abs(order - 2) < 0.1 for order in orders.values()),
             test="slopes of 2 within 0.1 at the four shortest steps",
         ),
-        judged(
-            size,
-            needs,
+        claim(
             "A run with the step 0.001 may serve as the reference",
-            source=WHERE,
+            late=needs,
             paper="extremely small step",
             measured=f"error with the step {data['reference_step'][0]:g}: {reference:.1e}; with the shortest of the "
             f"figure's steps: {finest:.1e}",
@@ -101,8 +93,3 @@ def _end(size: Size) -> float:
 
 def _hundredfold(ratio: Floats) -> bool:
     return bool(ratio.min() > 30 and ratio.max() < 300)
-
-
-def plot(data: Data) -> "Figure":
-    """Draws errors against steps."""
-    return drawn_convergence(data, "attitude", width=7.6)

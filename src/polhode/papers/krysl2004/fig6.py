@@ -1,33 +1,15 @@
-"""Figure 6: the angular velocities of a book that is tossed."""
+"""Book toss: angular velocities in the body, NMB and SW"""
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
 from polhode._arrays import Floats
 from polhode.papers._study import Claim, Data, Size, claim
-from polhode.papers.krysl2004._common import (
-    BOOK,
-    COARSE,
-    DRAWN,
-    LONG,
-    RELEASE,
-    RELEASES,
-    Toss,
-    drawn_toss,
-    judged,
-    ratios,
-    toss_of,
-    toss_runs,
-    tossed,
-)
+from polhode.papers.krysl2004 import _common as common
+from polhode.papers.krysl2004._common import COARSE, DRAWN, LONG, RELEASE, RELEASES
+from polhode.solution import Solution
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.solution import Solution
-
-TITLE = "Book toss: angular velocities in the body, NMB and SW"
 CAPTION = f"""
 A book with the moments (5, 10, 1) is spun up from rest by 20 N m about x, its axis of the intermediate moment, until
 the release; in the step after that an impulse of 0.2 N m s about y disturbs it. Steps 0.05 (circles) and 0.001
@@ -41,33 +23,34 @@ SWd is the variant of SW with which the paper's remarks on the energy fit.
 WHERE = "figure 6 and section 3.2"
 GROWN, KEPT = 1.1, 1.01
 """Energies of a free body relative to the start: above the first the run is unstable, below the second it is not."""
+plot = partial(common.drawn_toss, ylabel="angular velocity in the body (rad/s)", symbol=r"\Omega")
 
 
 def run(size: Size) -> Data:
     """Computes the drawn runs, and energies for all readings."""
-    runs = toss_runs(size, lambda solution: solution.omega, "angular velocity in the body", "rad s-1")
-    return Data(**runs, **tossed(size).variables)
+    runs = common.toss_runs(size, lambda solution: solution.omega, "angular velocity in the body", "rad s-1")
+    return Data(**runs, **common.tossed(size).variables)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges stability and accuracy."""
-    sw, variant, newmark = (toss_of(data, "gain", m) for m in ("SW", "SWd", "NMB"))
+    sw, variant, newmark = (common.toss_of(data, "gain", m) for m in ("SW", "SWd", "NMB"))
     releases = np.unique(data["release"])
     fine = max(float(np.ptp(_energy(data, f"{m}_fine", data["t_fine"]))) for m in ("NMB", "SW"))
     flips = {k: _flips(data[f"value_NMB_{k}"], data[f"t_{k}"]) for k in ("coarse", "fine")}
     largest = {k: np.abs(data[f"value_NMB_{k}"]).max(axis=0) for k in ("coarse", "fine")}
     off = float(np.abs(largest["coarse"] / largest["fine"] - 1).max())
-    by_release = "; ".join(f"{t:g} s: {ratios(toss_of(data, 'gain', 'SW', t)[:, 0], 3)}" for t in releases)
-    in_the_end = "; ".join(f"{t:g} s: {ratios(toss_of(data, 'gain', 'SW', t)[:, -1], 3)}" for t in releases)
+    by_release, in_the_end = (
+        "; ".join(f"{t:g} s: {common.ratios(common.toss_of(data, 'gain', 'SW', t)[:, k], 3)}" for t in releases)
+        for k in (0, -1)
+    )
     return [
-        judged(
-            size,
-            f"needs all readings and runs to {LONG:g} s",
+        claim(
             "SW becomes unstable with the larger step",
-            source=WHERE,
+            late=f"needs all readings and runs to {LONG:g} s",
             paper="clearly visible",
             measured=f"largest energy of SW until {DRAWN:g} s, relative to its start, by release: {by_release}; until "
-            f"{data['end'][-1]:g} s: {in_the_end}. SWd until {DRAWN:g} s: {ratios(variant[:, 0])}",
+            f"{data['end'][-1]:g} s: {in_the_end}. SWd until {DRAWN:g} s: {common.ratios(variant[:, 0])}",
             holds=bool((sw[:, 0] > GROWN).all()),
             test=f"a free body's energy grows by more than a tenth until {DRAWN:g} s, for every reading",
             reading=f"the release at {RELEASE:g} s or later, or the variant SWd: then it grows by more than a tenth; "
@@ -78,7 +61,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "Newmark's method stays stable with it",
-            source=WHERE,
             paper="no trouble",
             measured=f"largest energy relative to its start, all readings: {newmark.max():.4f}",
             holds=bool(newmark.max() < KEPT),
@@ -86,7 +68,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "Its angular velocities are acceptably accurate even then",
-            source=WHERE,
             paper="quite acceptable",
             measured=f"step {COARSE:g} against {data['step'][1]:g}: {flips['coarse']} and {flips['fine']} flips, "
             f"largest rates off by {off:.1%}",
@@ -105,22 +86,17 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def _energy(data: Data, name: str, t: Floats) -> Floats:
-    energy = data[f"value_{name}"] ** 2 @ BOOK.moments / 2
-    flying: Floats = energy[Toss().flying(t, COARSE)]
+    energy = data[f"value_{name}"] ** 2 @ common.BOOK.moments / 2
+    flying: Floats = energy[common.Toss().flying(t, COARSE)]
     return np.asarray(flying / flying[0])
 
 
 def _flips(omega: Floats, t: Floats) -> int:
-    first = omega[Toss().flying(t, COARSE), 0]
+    first = omega[common.Toss().flying(t, COARSE), 0]
     return int((first[1:] * first[:-1] < 0).sum())
 
 
-def motions(size: Size) -> "dict[str, Solution]":
-    """Returns the drawn runs with long steps; at the quick size they are short."""
-    toss, end = Toss(), 1.0 if size.quick else DRAWN
+def motions(size: Size) -> dict[str, Solution]:
+    """The drawn runs with long steps; at the quick size they are short."""
+    toss, end = common.Toss(), 1.0 if size.quick else DRAWN
     return {method: toss.run(method, COARSE, end) for method in ("NMB", "SW")}
-
-
-def plot(data: Data) -> "Figure":
-    """Draws two panels."""
-    return drawn_toss(data, "angular velocity in the body (rad/s)", r"\Omega")

@@ -1,28 +1,19 @@
-"""Figure 8: the Hamiltonian of the Lagrangian top."""
+"""Lagrangian top: error of the Hamiltonian with NMB
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode._arrays import Floats
-from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers._measure import integrate, tight
-from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import judged
-from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, lagrangian_top, largest, relative_energy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from polhode.solution import Solution
-
-TITLE = "Lagrangian top: error of the Hamiltonian with NMB"
-CAPTION = """
 Left: the change of the Hamiltonian, relative to its exact value, with NMB and the step 0.05 up to t = 100. The paper
 gives M l g = 9.81 sqrt(3)/2 alone; moments (7/8, 7/8, 2/8), a spin of 1 and a tilt of pi/16 are those of the heavy top
 in DiffMan's example 9, which has the same M l g. Right: the largest error in the same time for other spins and tilts of
 that body; dashed the half percent of the paper.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode.papers._figure import COLOURS, labelled, panels, style
+from polhode.papers._measure import integrate, tight
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.krysl2004._tops import END, SPIN, STEP, TILT, growth, lagrangian_top, largest, relative_energy
+from polhode.solution import Solution
 
 HALF_PERCENT = 0.005
 TILTS = (TILT, 0.3, 1.0)
@@ -51,36 +42,28 @@ def run(size: Size) -> Data:
 
 def _extremes(spin: float, tilt: float, end: float) -> tuple[float, float]:
     error = relative_energy(integrate(lagrangian_top(spin, tilt), "NMB", end, STEP))
-    return largest(error), _growth(error)
-
-
-def _growth(error: Floats) -> float:
-    fifth = len(error) // 5
-    return largest(error[-fifth:]) / largest(error[:fifth])
+    return largest(error), growth(error, 5)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges size and drift."""
-    top, growth = largest(data["error"]), _growth(data["error"])
+    top, grown = largest(data["error"]), growth(data["error"], 5)
     at_tilt = data["largest"][0]
     first = int(np.flatnonzero(at_tilt >= HALF_PERCENT).max(initial=-1)) + 1  # from here on all are small
     enough = first < len(at_tilt)
     from_spin = f"from a spin of {data['spin'][first]:.2g} rad/s on" if enough else "at no spin"
     return [
-        judged(
-            size,
-            f"needs t = {END:g}",
+        claim(
             "The error of the Hamiltonian does not drift",
-            source=WHERE,
+            late=f"needs t = {END:g}",
             paper="no drift up to t = 100",
-            measured=f"largest error in the last fifth of the time / in the first: {growth:.4f}; with other spins and "
+            measured=f"largest error in the last fifth of the time / in the first: {grown:.4f}; with other spins and "
             f"tilts {data['growth'].min():.3f} to {data['growth'].max():.3f}",
-            holds=abs(growth - 1) < 0.02 and largest(data["growth"] - 1) < 0.1,
+            holds=abs(grown - 1) < 0.02 and largest(data["growth"] - 1) < 0.1,
             test="within 2 %, and within 10 % with all other spins and tilts tried",
         ),
         claim(
             "The error stays below half a percent of the exact Hamiltonian",
-            source=WHERE,
             paper="< 0.5 %",
             measured=f"{100 * top:.2f} % with a spin of {SPIN:g} rad/s; {100 * at_tilt.min():.1e} to "
             f"{100 * at_tilt.max():.1f} % with others, below 0.5 % {from_spin}",
@@ -93,14 +76,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def motions(size: Size) -> "dict[str, Solution]":
-    """Returns the true motion and NMB."""
+def motions(size: Size) -> dict[str, Solution]:
+    """The true motion and NMB."""
     end = 0.1 * QUICK_SECONDS if size.quick else 20.0
     t = np.linspace(0.0, end, 401)
     return {"true": tight(lagrangian_top(), t, STEP), "NMB": integrate(lagrangian_top(), "NMB", end, STEP)}
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws error against time, largest error against spin."""
     figure, axes = panels(1, 2, width=11.0, height=4.0)
     left, right = axes[0]

@@ -1,27 +1,20 @@
-"""Figure 9: the momentum of the Lagrangian top along its axis."""
+"""Lagrangian top: error of the momentum along its axis, with and without orthogonality
 
-from typing import TYPE_CHECKING
+The projection of the spatial momentum R m on the axis R e3 of the top of figure 8, with NMB and the step 0.05: its
+change, with an attitude matrix that is multiplied by the turn of every step, and with one that is orthogonal at every
+step, here because it comes from a quaternion of unit length. Below: how far R^T R is from the identity. What is less
+than 1e-17, zero included, is drawn as 1e-17.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.core.quat import normalised
 from polhode.core.types import Quat
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.krysl2004._common import judged
 from polhode.papers.krysl2004._tops import END, STEP, WEIGHT, Steps, lagrangian_top, largest
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Lagrangian top: error of the momentum along its axis, with and without orthogonality"
-CAPTION = """
-The projection of the spatial momentum R m on the axis R e3 of the top of figure 8, with NMB and the step 0.05: its
-change, with an attitude matrix that is multiplied by the turn of every step, and with one that is orthogonal at every
-step, here because it comes from a quaternion of unit length. Below: how far R^T R is from the identity. What is less
-than 1e-17, zero included, is drawn as 1e-17.
-"""
 
 EPS = float(np.finfo(float).eps)
 QUICK_SECONDS = 10.0
@@ -59,7 +52,7 @@ def _followed(kind: str, count: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _matrix(q: Quat) -> tuple[float, ...]:
-    """Returns the rotation of a quaternion, scaled to length 1, row by row."""
+    """The rotation of a quaternion, scaled to length 1, row by row."""
     w, x, y, z = normalised(q)
     return (
         w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
@@ -76,17 +69,14 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "With a matrix that is made orthogonal at every step, the axial momentum is kept to machine precision",
-            source=WHERE,
             paper="machine precision",
             measured=f"largest error {tidy:.1e} of 0.25 kg m²/s; R^T R - 1 is {skew[1]:.1e}",
             holds=tidy < 20 * EPS,
             test="below 20 units of round-off (2.2e-16)",
         ),
-        judged(
-            size,
-            f"needs t = {END:g}",
+        claim(
             "With matrices that are just multiplied, the error is larger",
-            source=WHERE,
+            late=f"needs t = {END:g}",
             paper="larger",
             measured=f"largest error {loose:.1e}, {loose / tidy:.1f} times the other; R^T R - 1 is {skew[0]:.1e}",
             holds=loose > 3 * tidy,
@@ -94,7 +84,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "That has hardly any effect on the motion",
-            source=WHERE,
             paper="hardly any",
             measured=f"the Hamiltonians differ by {apart:.1e} of their value at most",
             holds=apart < 1e-10,
@@ -103,7 +92,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the errors of both on logarithmic axes."""
     figure, axes = panels(2, 1, width=7.0, height=6.2, sharex=True)
     for ax, name, ylabel in (

@@ -1,8 +1,14 @@
-"""Sections 2.3 and 2.6 and appendix A: formulas (33) and (43), and the start of HSTAGM."""
+"""Printed formulas against differences: dexp (33), Newton's tangent (43), the start of HSTAGM
 
-from typing import TYPE_CHECKING, Any
+For drawn rotation vectors, rates, accelerations and moments: by how much (33) misses the derivative of the exponential
+that (31) defines, and (43) the derivative of (42), both relative to the derivative; as printed and mended. Derivatives
+are central differences.
+"""
+
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 from polhode._arrays import Floats
@@ -11,15 +17,6 @@ from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.krysl2004._common import FAST_TOP, SLOW_TOP
 from polhode.papers.krysl2004._literal_midpoint import about_vertical, weight
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Printed formulas against differences: dexp (33), Newton's tangent (43), the start of HSTAGM"
-CAPTION = """
-For drawn rotation vectors, rates, accelerations and moments: by how much (33) misses the derivative of the exponential
-that (31) defines, and (43) the derivative of (42), both relative to the derivative; as printed and mended. Derivatives
-are central differences.
-"""
 SEED, DRAWS = 11, 40
 SPACING = 1e-6
 """The spacing of the differences, whose error is some 1e-9."""
@@ -27,32 +24,32 @@ CLOSE = 1e-7
 
 
 def hat(v: Any) -> Floats:
-    """Returns the skew matrix of v, with hat(a) b = a x b."""
+    """The skew matrix of v, with hat(a) b = a x b."""
     return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 def derivative(f: Any, x: Floats) -> Floats:
-    """Returns the matrix of derivatives of a vector by another, by central differences."""
+    """The matrix of derivatives of a vector by another, by central differences."""
     steps = SPACING * np.eye(len(x))
     return np.stack([(f(x + d) - f(x - d)) / (2 * SPACING) for d in steps], axis=1)
 
 
 def dexp(psi: Floats, sign: float) -> Floats:
-    """Returns (33), whose linear term has the sign +1 in print."""
+    """(33), whose linear term has the sign +1 in print."""
     angle = float(np.linalg.norm(psi))
     linear, square = (1 - np.cos(angle)) / angle**2, (1 - np.sin(angle) / angle) / angle**2
     return np.asarray(np.eye(3) + sign * linear * hat(psi) + square * hat(psi) @ hat(psi))
 
 
 def _dexp_errors(psi: Floats) -> list[float]:
-    """Returns the errors of (33) as printed, and with the other sign."""
+    """The errors of (33) as printed, and with the other sign."""
     back = Rotation.from_rotvec(psi).inv()
     true = derivative(lambda x: (back * Rotation.from_rotvec(x)).as_rotvec(), psi)
     return [float(np.abs(dexp(psi, sign) - true).max() / np.abs(true).max()) for sign in (1.0, -1.0)]
 
 
 def _tangent_errors(inertia: Floats, w: Floats, alpha: Floats, h: float) -> list[float]:
-    """Returns the errors of (43) as printed; with hat(I w) for hat(I) hat(w); with (h/2)^2 for h^2/2, too."""
+    """The errors of (43) as printed; with hat(I w) for hat(I) hat(w); with (h/2)^2 for h^2/2, too."""
 
     def residual(a: Floats) -> Floats:
         rate = w + h / 2 * a
@@ -74,7 +71,7 @@ def _tangent_errors(inertia: Floats, w: Floats, alpha: Floats, h: float) -> list
 
 
 def _start_error(R: Floats) -> float:
-    """Returns by how much A_0 of HSTAGM, made with the torque in space, misses Euler's equation for the tops."""
+    """By how much A_0 of HSTAGM, made with the torque in space, misses Euler's equation for the tops."""
     right, printed = R.T @ weight(R), weight(R)
     return float(np.linalg.norm(printed - right) / np.linalg.norm(about_vertical(R)) / 20.0)
 
@@ -140,7 +137,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the errors, sorted."""
     figure, axes = panels(1, 2, width=11.5, height=4.2)
     words = (("dexp", ("printed", "minus")), ("tangent", ("printed", "hat(I w)", "and (h/2)^2")))

@@ -6,14 +6,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.body import Body
 from polhode.ensembles.ensemble import Ensemble, ensemble
 from polhode.methods import Method
-from polhode.papers._figure import COLOURS, labelled
+from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Data, Size, claim, named, not_judged
+from polhode.papers._study import Data, Size, named
 
 EPS = 2.0**-52
 WATER = Body.named("water")
@@ -31,12 +32,12 @@ QUANTITIES = ("H", "C", "L1", "L2", "L3")
 
 
 def scale(size: Size) -> tuple[int, int, int]:
-    """Returns trajectories, steps and rows: the paper's, or few for the quick size."""
+    """Trajectories, steps and rows: the paper's, or few for the quick size."""
     return (4, 200, 10) if size.quick else (TRAJECTORIES, STEPS, ROWS)
 
 
 def starts(count: int, spread: float = SPREAD, seed: int = 2008) -> Floats:
-    """Returns momenta of norm 1 near the paper's; the first is the paper's own."""
+    """Momenta of norm 1 near the paper's; the first is the paper's own."""
     m = np.array(START) + spread * np.random.default_rng(seed).normal(size=(count, 3))
     m[0] = START
     return np.asarray(m / np.linalg.norm(m, axis=1)[:, None])
@@ -46,7 +47,7 @@ def starts(count: int, spread: float = SPREAD, seed: int = 2008) -> Floats:
 
 
 def invariants(q: Any, m: Any, moments: Any) -> Any:
-    """Returns H, |m|^2 / 2 and R m, for quaternions of any norm, in the precision of the arguments."""
+    """H, |m|^2 / 2 and R m, for quaternions of any norm, in the precision of the arguments."""
     w, u = q[..., :1], q[..., 1:]
     along = (u * m).sum(axis=-1, keepdims=True)
     square = (u * u).sum(axis=-1, keepdims=True)
@@ -56,7 +57,7 @@ def invariants(q: Any, m: Any, moments: Any) -> Any:
 
 
 def changes(found: Ensemble) -> Floats:
-    """Returns how much every invariant has changed since the start, in units of eps: trajectory, row, quantity.
+    """How much every invariant has changed since the start, in units of eps: trajectory, row, quantity.
 
     Evaluated in extended precision (64 bits, where the machine has it), so that what is seen are errors of the states
     and not of the sums of squares. A method that carries low halves of its state is judged by both halves in the last
@@ -73,7 +74,7 @@ def changes(found: Ensemble) -> Floats:
 
 
 def low_halves(found: Ensemble) -> tuple[Any, Any]:
-    """Returns the low halves of quaternions and momenta at the end; zero if the method carries none."""
+    """The low halves of quaternions and momenta at the end; zero if the method carries none."""
     name, low = found.plan.method.name, found.memory.astype(np.longdouble)
     if name == "ExactPolished":
         return low[:, 3:7], low[:, :3]
@@ -92,7 +93,7 @@ def errors(
     step: float = H,
     attitude: Any = None,
 ) -> Floats:
-    """Returns the changes of the invariants in runs from these momenta, at `rows` times and, first, at the start."""
+    """The changes of the invariants in runs from these momenta, at `rows` times and, first, at the start."""
     moments = np.array([b.moments for b in ([body] if isinstance(body, Body) else body)])
     found = ensemble(
         body, omega=momenta / moments, attitude=attitude, t_span=(0.0, steps * step), step=step, method=method,
@@ -118,7 +119,7 @@ SAID = {"energy": "energy", "momentum": "first component of the momentum in spac
 
 
 def drawn_trajectories(methods: Mapping[str, str], size: Size) -> Data:
-    """Returns what figure 2 draws, by short names of methods: energy and momentum over time, and all at the end."""
+    """What figure 2 draws, by short names of methods: energy and momentum over time, and all at the end."""
     _, steps, rows = scale(size)
     return Data(
         t=named("time", np.linspace(0.0, steps * H, rows + 1), "time", "s"),
@@ -152,7 +153,7 @@ class Walk(NamedTuple):
 
 
 def walk(last: Floats, steps: int) -> Walk:
-    """Returns the statistics over the starts of the errors in the last row."""
+    """The statistics over the starts of the errors in the last row."""
     x = last / np.sqrt(steps)
     mean = np.asarray(x.mean(axis=0))
     error = np.asarray(x.std(axis=0, ddof=1) / np.sqrt(len(x)))
@@ -161,12 +162,12 @@ def walk(last: Floats, steps: int) -> Walk:
 
 
 def outlying(last: Floats) -> Any:
-    """Returns which errors no walk explains: beyond 6 deviations, estimated from the median because of outliers."""
+    """Which errors no walk explains: beyond 6 deviations, estimated from the median because of outliers."""
     return np.abs(last) > 6 * np.median(np.abs(last)) / 0.6745
 
 
 def growth(x: Floats) -> float:
-    """Returns the power of time with which the errors of trajectories (first axis) grow: 1/2 for a walk, 1 for a drift.
+    """The power of time with which the errors of trajectories (first axis) grow: 1/2 for a walk, 1 for a drift.
 
     From the last nine tenths of the time: over less than a decade a deviation of 200 starts tells it to some 0.03.
     """
@@ -175,13 +176,8 @@ def growth(x: Floats) -> float:
     return slope(k, np.sqrt((x[:, k] ** 2).mean(axis=0)))
 
 
-def in_long_runs(size: Size, says: str, *, source: str, paper: str, measured: str, **verdict: Any) -> Claim:
-    """Judges a claim about walks and drifts at the full size only: short runs do not tell them apart."""
-    if size.quick:
-        return not_judged(
-            says, source=source, paper=paper, measured=measured, reason="walks and drifts show only in long runs"
-        )
-    return claim(says, source=source, paper=paper, measured=measured, **verdict)
+LONG_RUNS = "walks and drifts show only in long runs"
+"""Why the quick size judges no claim on them."""
 
 
 # --- pictures
@@ -190,10 +186,7 @@ Corner = Literal["upper left", "lower left"]
 
 
 def bundle(axes: Axes, t: Any, x: Any, unit: float, ylabel: str, title: str, legend: Corner = "upper left") -> None:
-    """Draws all trajectories, and in bold their mean and their standard deviation, on both sides of zero.
-
-    Trajectories that no walk explains are drawn, but do not count and may leave the frame.
-    """
+    """Draws trajectories, their mean and deviation; those that no walk explains do not count, and may leave it."""
     axes.plot(t, x.T * EPS / unit, color="0.78", linewidth=0.35, rasterized=True)
     alien = outlying(x[:, -1])
     if alien.any():
@@ -209,3 +202,17 @@ def bundle(axes: Axes, t: Any, x: Any, unit: float, ylabel: str, title: str, leg
         axes.plot(t, sign * deviation, color=COLOURS[0], linewidth=2.4, label="± deviation" if sign > 0 else None)
     labelled(axes, "time (s)", ylabel, title)
     axes.legend(fontsize=8, loc=legend, framealpha=0.85)
+
+
+def drawn_bundles(
+    data: Data, units: Mapping[str, float], titles: Mapping[tuple[str, str], str], cut: str = ""
+) -> Figure:
+    """Draws energy and momentum over time, a row for each way; of `cut` without the last row, which has low halves."""
+    figure, axes = panels(2, 2, width=11.5, height=8.0)
+    labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
+    for row, (way, unit) in zip(axes, units.items(), strict=True):
+        for ax, what in zip(row, SHOWN, strict=True):
+            label = rf"{labels[what]}   ($10^{{{np.log10(unit):.0f}}}$)"
+            rows = slice(None, -1) if way == cut else slice(None)
+            bundle(ax, data["t"][rows], data[f"{way}_{what}"][:, rows], unit, label, titles[way, what])
+    return figure

@@ -14,7 +14,7 @@ PHASES = 256
 
 
 def relative_errors(moments: Floats, roots_first: bool = False) -> Floats:
-    """Returns the errors of b0 to b3 as doubles, in units of eps; `roots_first`: sqrt(a) / sqrt(b) for sqrt(a / b)."""
+    """The errors of b0 to b3 as doubles, in units of eps; `roots_first`: sqrt(a) / sqrt(b) for sqrt(a / b)."""
 
     def root(a: float, b: float) -> float:
         return sqrt(a) / sqrt(b) if roots_first else sqrt(a / b)
@@ -35,7 +35,7 @@ def relative_errors(moments: Floats, roots_first: bool = False) -> Floats:
 
 
 def predicted_drift(body: Body, momentum: Floats, roots_first: bool = False) -> float:
-    """Returns the mean change of the energy in a step of Algorithm 3.1, in units of eps, if only b0 to b3 are rounded.
+    """The mean change of the energy in a step of Algorithm 3.1, in units of eps, if only b0 to b3 are rounded.
 
     The step gives y1, y2, y3 with the relative errors of b1, b2, b3, and y3 = b3 a3 dn with that of dn besides, where
     dn^2 = 1 - k^2 sn^2 and k^2 has the relative error of b0. To first order the energy changes by the sum of

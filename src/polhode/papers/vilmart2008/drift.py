@@ -1,21 +1,5 @@
-"""Section 3.1: where the drift of Algorithm 3.1 comes from, and on what it depends."""
+"""The drift of Algorithm 3.1: rounded constants, and the choice of starts
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode._arrays import Floats
-from polhode.free import FreeMotion
-from polhode.papers._figure import COLOURS, labelled, panels
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.vilmart2008._common import START, WATER, errors, in_long_runs, starts, walk
-from polhode.papers.vilmart2008._constants import predicted_drift
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The drift of Algorithm 3.1: rounded constants, and the choice of starts"
-CAPTION = """
 Left: the change of the energy per step, over 200 000 steps of 0.01, of the water molecule from 100 starts scattered
 widely (0.1 in each component) around (4), against the place of the motion between the separatrix (0) and the steady
 rotations: by Algorithm 3.1, by the same with its constants beyond double precision (Jacobi31x), and the drift that
@@ -24,6 +8,19 @@ such a motion with random phases and random last digits. A dotted line marks the
 Algorithm 3.1 with its deviation from start to start, and the random walk of Algorithm 4.1, for starts scattered by
 different amounts, which the paper does not tell (100 starts, 50 000 steps). The paper has no such pictures.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode._arrays import Floats
+from polhode.free import FreeMotion
+from polhode.papers._figure import COLOURS, labelled, panels
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.vilmart2008._common import LONG_RUNS, START, WATER, errors, starts, walk
+from polhode.papers.vilmart2008._constants import predicted_drift
+
+WHERE = "section 3.1"
+LATE = LONG_RUNS
 MOMENTS = np.array(WATER.moments)
 WIDE, SPREADS = 0.1, (0.001, 0.01, 0.03, 0.1)
 COUNT, STEPS, SHORT = 100, 200_000, 50_000
@@ -32,13 +29,13 @@ LAST_DIGITS = 1e-13
 
 
 def place(momenta: Floats) -> Floats:
-    """Returns 2 H I2 / |m|^2 - 1: negative around the axis of the greatest moment, positive around the least."""
+    """2 H I2 / |m|^2 - 1: negative around the axis of the greatest moment, positive around the least."""
     squares = momenta**2
     return np.asarray((squares / MOMENTS).sum(axis=1) * MOMENTS[1] / squares.sum(axis=1) - 1.0)
 
 
 def single_steps(momentum: Floats, count: int) -> tuple[float, float]:
-    """Returns the mean energy change in one step of Algorithm 3.1 over states of a motion, and its standard error."""
+    """The mean energy change in one step of Algorithm 3.1 over states of a motion, and its standard error."""
     free, random = FreeMotion(WATER, omega=momentum / MOMENTS), np.random.default_rng(31)
     states = np.asarray(free.at(random.uniform(0.0, free.period, count)).momentum)
     found = errors("Jacobi31", states * (1.0 + LAST_DIGITS * random.normal(size=states.shape)), 1)[:, -1, 0]
@@ -87,10 +84,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     spread, mean, deviation = data["spread"], data["mean"], data["deviation"]
     alike = deviation < 0.5 * np.abs(mean)
     return [
-        in_long_runs(
-            size,
+        claim(
             "The same rounded constants in every step make the drift",
-            source="section 3.1",
             paper="b0, b1, b2, b3",
             measured=f"single steps change the energy as rounded b0 to b3 do: correlation {together:.3f}, differences"
             f" of {off:.1f} standard errors. Runs do so less clearly: correlation {of_runs:.2f}, the same direction"
@@ -100,18 +95,15 @@ def check(data: Data, size: Size) -> list[Claim]:
             " sign for four in five starts. Runs are slower because they linger at states where other roundings,"
             " which also repeat as long as energy and momentum are the same doubles, balance those of the constants",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Constants and products with them in quadruple precision are a cure",
-            source="section 3.1",
             paper="the author's first idea; no result is given",
             measured=f"with two-doubles: deviation {float(found.deviation):.2f} eps sqrt(N), mean"
             f" {float(found.scores):+.1f} standard errors from zero; {smaller:.0f} times less than Algorithm 3.1",
             holds=abs(float(found.scores)) < 3 and smaller > 10,
             test="mean within 3 standard errors of zero, and ten times less after so many steps",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Starts close to (4) drift alike",
             source="figure 1, left",
             paper="one drift for all",
@@ -126,7 +118,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws drift against the motion, and against the spread."""
     figure, axes = panels(1, 2, width=12.0, height=4.4)
     left, right = axes[0]

@@ -1,50 +1,48 @@
-"""Figure 2: the preprocessed discrete Moser-Veselov map, plain and with compensated summation."""
+"""Moser-Veselov of order 10: energy and momentum in space, with and without compensated summation
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode.papers._figure import panels
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.vilmart2008._common import SAID, SHOWN, H, bundle, drawn_trajectories, growth, in_long_runs, walk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Moser-Veselov of order 10: energy and momentum in space, with and without compensated summation"
-CAPTION = """
 The change of the energy (left) and of the first component of the angular momentum in space (right) in a million steps
 of 0.01 by the preprocessed Moser-Veselov map of order 10, from the 200 starts of figure 1; body and space axes coincide
 at the start. Top: increments added plainly. Bottom: with compensated summation, quaternions left unscaled. Grey the
 trajectories, bold their mean and their standard deviation. Below, all but the last point are states rounded to doubles,
 which blurs them by some tenths of 2.2e-16. (The paper's caption speaks of 200 starts and of 1000 trajectories.)
 """
+
+from functools import partial
+
+import numpy as np
+
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.vilmart2008 import _common as common
+
+WHERE = "section 5 and figure 2"
+LATE = common.LONG_RUNS
 METHODS = {"plain": "PDMV10", "compensated": "PDMV10(compensated=true)"}
 WALKS = {
     "plain": "Plainly added, errors of energy and momentum in space walk at random",
     "compensated": "With compensated summation they walk at random as well",
 }
-
-
-def run(size: Size) -> Data:
-    """Computes all trajectories."""
-    return drawn_trajectories(METHODS, size)
+run = partial(common.drawn_trajectories, METHODS)
+UNITS = {"plain": 1e-13, "compensated": 1e-15}
+TITLES = {
+    (way, what): f"{name}: {common.SAID[what]}"
+    for way, name in (("plain", "standard"), ("compensated", "compensated summation"))
+    for what in common.SHOWN
+}
+plot = partial(common.drawn_bundles, units=UNITS, titles=TITLES)
 
 
 def check(data: Data, size: Size) -> list[Claim]:
     """Judges whether the errors are walks, and by how much compensation shortens them."""
-    steps = round(float(data["t"][-1]) / H)
-    found = {way: walk(data[f"{way}_end"], steps) for way in METHODS}
+    steps = round(float(data["t"][-1]) / common.H)
+    found = {way: common.walk(data[f"{way}_end"], steps) for way in METHODS}
     gain = found["plain"].deviation / np.maximum(found["compensated"].deviation, 1e-300)
-    in_h = ", ".join(f"{d / H:.2f}" for d in found["compensated"].deviation[2:])
+    in_h = ", ".join(f"{d / common.H:.2f}" for d in found["compensated"].deviation[2:])
     claims = []
     for way, says in WALKS.items():
-        w, powers = found[way], {what: growth(data[f"{way}_{what}"]) for what in SHOWN}
+        w, powers = found[way], {what: common.growth(data[f"{way}_{what}"]) for what in common.SHOWN}
         claims.append(
-            in_long_runs(
-                size,
+            claim(
                 says,
-                source="section 5 and figure 2",
                 paper="sqrt(N), mean zero",
                 measured=f"growth like t^{powers['energy']:.2f} (H), t^{powers['momentum']:.2f} (first of Qy);"
                 f" deviation / (eps sqrt(N)): {w.deviation[0]:.2g} (H), {w.deviation[2]:.2g} (first of Qy); means"
@@ -56,10 +54,8 @@ def check(data: Data, size: Size) -> list[Claim]:
         )
     return [
         *claims,
-        in_long_runs(
-            size,
+        claim(
             "Compensated summation reduces the round-off of energy and momentum in space by the factor h",
-            source="section 5 and figure 2",
             paper="1/h = 100",
             measured=f"H {gain[0]:.0f}, C {gain[1]:.0f}, components of Qy {', '.join(f'{g:.0f}' for g in gain[2:])}",
             holds=bool((np.abs(gain / 100 - 1) < 0.25).all()),
@@ -68,27 +64,12 @@ def check(data: Data, size: Size) -> list[Claim]:
             " increments, which are h times numbers of the size of 1, and are rounded in several operations",
             holds_when_read_so=bool((gain > 100 / 3).all() and (gain < 300).all()),
         ),
-        in_long_runs(
-            size,
+        claim(
             "It does so for the attitude too, on quaternions that are not normalised",
             source="section 5 and figure 2, bottom right",
             paper="as for the energy",
             measured=f"deviation of the components of Qy / (eps h sqrt(N)): {in_h}",
-            holds=bool((found["compensated"].deviation[2:] < H).all()),
+            holds=bool((found["compensated"].deviation[2:] < common.H).all()),
             test="below eps h sqrt(N) in every component",
         ),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws four panels in the paper's places."""
-    figure, axes = panels(2, 2, width=11.5, height=8.0)
-    labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
-    units = {"plain": 1e-13, "compensated": 1e-15}
-    for row, way in zip(axes, METHODS, strict=True):
-        for ax, what in zip(row, SHOWN, strict=True):
-            unit = units[way]
-            label = rf"{labels[what]}   ($10^{{{np.log10(unit):.0f}}}$)"
-            title = "standard" if way == "plain" else "compensated summation"
-            bundle(ax, data["t"], data[f"{way}_{what}"], unit, label, f"{title}: {SAID[what]}")
-    return figure

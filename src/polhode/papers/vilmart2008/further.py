@@ -1,30 +1,25 @@
-"""An addition to figures 1 and 2: the exact flow of this library on the same test."""
+"""Further: Exact and ExactPolished on the test of figures 1 and 2
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode.papers._figure import panels
-from polhode.papers._study import Claim, Data, Size
-from polhode.papers.vilmart2008._common import SHOWN, H, bundle, drawn_trajectories, growth, in_long_runs, walk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Further: Exact and ExactPolished on the test of figures 1 and 2"
-CAPTION = """
 An addition: the change of the energy (left) and of the first component of the momentum in space (right) as in figure 2,
 for the exact flow in the form that this library prefers (Exact, top) and with the low halves of the state carried along
 (ExactPolished, bottom). Below, states are drawn as a solution holds them, rounded to doubles: the band of the energy is
 that rounding. Statements about ExactPolished are about the end, with the low halves.
 """
+
+from functools import partial
+
+import numpy as np
+
+from polhode.papers._study import Claim, Data, Size, claim
+from polhode.papers.vilmart2008._common import LONG_RUNS, SHOWN, H, drawn_bundles, drawn_trajectories, growth, walk
+
+LATE = LONG_RUNS
 METHODS = {"exact": "Exact", "polished": "ExactPolished"}
 WHERE = "our addition"
-
-
-def run(size: Size) -> Data:
-    """Computes all trajectories."""
-    return drawn_trajectories(METHODS, size)
+run = partial(drawn_trajectories, METHODS)
+UNITS = {"exact": 1e-13, "polished": 1e-16}
+TITLES = {(way, what): f"{method}: {what}" for way, method in METHODS.items() for what in SHOWN}
+plot = partial(drawn_bundles, units=UNITS, titles=TITLES, cut="polished")
 
 
 def check(data: Data, size: Size) -> list[Claim]:
@@ -35,10 +30,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     worst = np.abs(data["polished_end"]).max(axis=0)
     (low, high), (lowest, highest) = ((w.deviation[2:].min(), w.deviation[2:].max()) for w in (exact, polished))
     return [
-        in_long_runs(
-            size,
+        claim(
             "Exact: errors of energy and momentum in space walk at random, like those of Algorithm 4.1",
-            source=WHERE,
             paper="0.11 for H by Algorithm 4.1",
             measured=f"growth like t^{powers[0]:.2f} (H), t^{powers[1]:.2f} (first of Qy); deviation / (eps sqrt(N)):"
             f" {exact.deviation[0]:.2f} (H), {low:.2f} to {high:.2f} (Qy); means within"
@@ -46,10 +39,8 @@ def check(data: Data, size: Size) -> list[Claim]:
             holds=all(0.4 < p < 0.6 for p in powers) and bool((np.abs(exact.scores) < 3.3).all()),
             test="power of time within 0.1 of 1/2; five means within 3.3 standard errors of zero",
         ),
-        in_long_runs(
-            size,
+        claim(
             "ExactPolished: the energy does not walk, and momentum in space stays within some eps",
-            source=WHERE,
             paper="eps h sqrt(N) = 10 eps by compensated summation",
             measured=f"largest errors at the end: energy {worst[0]:.1e} eps, momentum in space {worst[2:].max():.1f}"
             f" eps; deviation / (eps sqrt(N)): {polished.deviation[0]:.1e} (H), {lowest:.1e} to {highest:.1e} (Qy)",
@@ -57,17 +48,3 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="below a hundredth of eps for the energy and 10 eps for the momentum, after a million steps",
         ),
     ]
-
-
-def plot(data: Data) -> "Figure":
-    """Draws the same panels as figure 2."""
-    figure, axes = panels(2, 2, width=11.5, height=8.0)
-    labels = {"energy": "$H(t) - H(0)$", "momentum": "$(Qy)_1(t) - (Qy)_1(0)$"}
-    units = {"exact": 1e-13, "polished": 1e-16}
-    for row, (name, method) in zip(axes, METHODS.items(), strict=True):
-        for ax, what in zip(row, SHOWN, strict=True):
-            unit = units[name]
-            label = rf"{labels[what]}   ($10^{{{np.log10(unit):.0f}}}$)"
-            rows = slice(None, -1) if name == "polished" else slice(None)  # the last row has its low halves
-            bundle(ax, data["t"][rows], data[f"{name}_{what}"][:, rows], unit, label, f"{method}: {what}")
-    return figure

@@ -1,8 +1,14 @@
-"""Sections 2 and 3: the motion of the test, its period, its first integrals, and errors of the phase."""
+"""The test motion: 822 periods, and the sign of equation (2)
 
-from typing import TYPE_CHECKING, Any
+Left: the angular momentum of the water molecule from the start (4), over two of its periods. Right: how far the
+momentum in space, Qy, is from where it was if the attitude follows equation (2) as it is printed, and with the opposite
+sign; both integrated with Runge-Kutta's method of order 4 along the exact momentum. The paper has no such picture.
+"""
+
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.core.jacobi import evaluated, orbit_of_momenta
@@ -11,15 +17,6 @@ from polhode.papers._figure import labelled, panels, style
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import EPS, START, STEPS, WATER, H, invariants
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "The test motion: 822 periods, and the sign of equation (2)"
-CAPTION = """
-Left: the angular momentum of the water molecule from the start (4), over two of its periods. Right: how far the
-momentum in space, Qy, is from where it was if the attitude follows equation (2) as it is printed, and with the opposite
-sign; both integrated with Runge-Kutta's method of order 4 along the exact momentum. The paper has no such picture.
-"""
 MOMENTS = np.array(WATER.moments)
 PERIODS, STEPS_A_PERIOD = 2, 600
 PHASE_ERROR = 1e-8
@@ -44,7 +41,7 @@ def run(size: Size) -> Data:
 
 
 def _moved(y: Floats, h: float, sign: float) -> Floats:
-    """Returns |Q y - y(0)| with Q' = sign Q hat(w), whose sign is -1 in print; y is given at half steps too."""
+    """|Q y - y(0)| with Q' = sign Q hat(w), whose sign is -1 in print; y is given at half steps too."""
     w = sign * y / MOMENTS
     hats = np.zeros((len(w), 3, 3))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -62,7 +59,7 @@ def _moved(y: Floats, h: float, sign: float) -> Floats:
 
 
 def _phase_errors() -> list[float]:
-    """Returns changes of momentum and energy in a step of Algorithm 3.1 whose u has a relative error of 1e-8."""
+    """Changes of momentum and energy in a step of Algorithm 3.1 whose u has a relative error of 1e-8."""
     m = (START[0], START[1], START[2])
     orbit, _ = orbit_of_momenta((MOMENTS[0], MOMENTS[1], MOMENTS[2]), m)
     there: list[Any] = [evaluated(orbit, t)[0] for t in (H, H + PHASE_ERROR)]
@@ -109,11 +106,11 @@ def check(data: Data, size: Size) -> list[Claim]:
 
 
 def motions(size: Size) -> dict[str, FreeMotion]:
-    """Returns the test motion."""
+    """The test motion."""
     return {"water molecule": FreeMotion(WATER, omega=np.array(START) / MOMENTS)}
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the momentum and Qy."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]

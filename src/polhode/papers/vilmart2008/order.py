@@ -1,23 +1,19 @@
-"""Section 5: the order of the preprocessed discrete Moser-Veselov map."""
+"""Preprocessed Moser-Veselov: orders 2 to 10 in momentum and attitude
 
-from typing import TYPE_CHECKING
+Errors of the momentum (left) and of the attitude matrix (right) at t = 12 against the step, for the discrete
+Moser-Veselov map (DMV2) and its preprocessed forms; the body and the start of the paper, against the exact motion. The
+paper has no such picture. Orders are slopes over the steps at which round-off does not show.
+"""
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode.papers._figure import loglog, panels
 from polhode.papers._measure import end_states, free_end, matrix, slope
 from polhode.papers._study import Claim, Data, Size, claim, named
 from polhode.papers.vilmart2008._common import START, WATER
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Preprocessed Moser-Veselov: orders 2 to 10 in momentum and attitude"
-CAPTION = """
-Errors of the momentum (left) and of the attitude matrix (right) at t = 12 against the step, for the discrete
-Moser-Veselov map (DMV2) and its preprocessed forms; the body and the start of the paper, against the exact motion. The
-paper has no such picture. Orders are slopes over the steps at which round-off does not show.
-"""
+WHERE = "section 5"
 METHODS = ("DMV2", "PDMV4", "PDMV6", "PDMV8", "PDMV10")
 ORDERS = (2, 4, 6, 8, 10)
 T_END = 12.0
@@ -83,7 +79,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "The plain map is of order 2, and each term of the series adds two orders",
-            source="section 5",
             paper="2, and as high as one likes",
             measured=f"momentum and attitude: {said}",
             holds=off < 0.3,
@@ -91,7 +86,6 @@ def check(data: Data, size: Size) -> list[Claim]:
         ),
         claim(
             "All of them keep all first integrals",
-            source="section 5",
             paper="kept",
             measured=f"step {LONG}: energy and momentum in space change by {worst:.0e} at most, while the least error"
             f" of the momentum at the longest step is {least:.0e}",
@@ -101,7 +95,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws errors against steps."""
     figure, axes = panels(1, 2, width=12.5, sharey=True)
     for ax, name, what in zip(

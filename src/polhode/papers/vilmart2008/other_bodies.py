@@ -1,27 +1,23 @@
-"""Section 3.1: other moments of inertia and other starts."""
+"""Other bodies and other starts
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode._arrays import Floats
-from polhode.body import Body
-from polhode.papers._figure import COLOURS, labelled, panels, style
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.vilmart2008._common import EPS, errors, growth, in_long_runs, walk
-from polhode.papers.vilmart2008._constants import predicted_drift
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Other bodies and other starts"
-CAPTION = """
 200 random bodies, one start each: greatest moment 1, the others apart from it and from each other by 0.05 or more;
 momenta of norm 1 in random directions; 250 000 steps of 0.01. Left: root mean square over the bodies of the relative
 energy error against the number of steps, with dotted guides for sqrt(N) and N. (Compensated, all but the last point are
 states rounded to doubles.) Right: the drift of Algorithm 3.1 for each body against the one that follows from the
 rounding of its constants. The paper says that it tried many and that results were similar.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode._arrays import Floats
+from polhode.body import Body
+from polhode.papers._figure import COLOURS, labelled, panels, style
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, errors, growth, walk
+from polhode.papers.vilmart2008._constants import predicted_drift
+
+LATE = LONG_RUNS
 METHODS = {
     "Algorithm 3.1": "Jacobi31",
     "Algorithm 4.1": "Jacobi41",
@@ -34,7 +30,7 @@ WHERE, SIMILAR = "section 3.1", "similar to figures 1 and 2"
 
 
 def bodies(count: int, seed: int = 3) -> tuple[list[Body], Floats]:
-    """Returns random bodies of greatest moment 1, and momenta of norm 1."""
+    """Random bodies of greatest moment 1, and momenta of norm 1."""
     random = np.random.default_rng(seed)
     out: list[Body] = []
     while len(out) < count:
@@ -82,10 +78,8 @@ def check(data: Data, size: Size) -> list[Claim]:
     }
     gain = float(walks["DMV10"].deviation / walks["DMV10, compensated"].deviation)
     return [
-        in_long_runs(
-            size,
+        claim(
             "Other bodies and starts: Algorithm 3.1 drifts",
-            source=WHERE,
             paper=SIMILAR,
             measured=f"growth like t^{powers['Algorithm 3.1']:.2f}; more than a walk for {drifting:.0%} of {len(drift)}"
             f" bodies; quartiles of the drift {low:.3f}, {middle:.3f}, {high:.3f} eps of the energy a step, upwards in"
@@ -94,20 +88,16 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="four in five bodies are off by more than 3 deviations of the walk by Algorithm 4.1, the root mean"
             " square grows like t within a tenth, and rounded constants account for the drifts (correlation above 0.9)",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Other bodies and starts: Algorithm 4.1 walks",
-            source=WHERE,
             paper=SIMILAR,
             measured=said["Algorithm 4.1"],
             holds=0.35 < powers["Algorithm 4.1"] < 0.6 and centred["Algorithm 4.1"],
             test="power of time between 0.35 and 0.6: drifts of some bodies would raise it, invariants that settle"
             " lower it; mean within 3 standard errors of zero",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Other bodies and starts: the preprocessed map walks, and compensated summation shortens its steps",
-            source=WHERE,
             paper=SIMILAR,
             measured=f"{said['DMV10']}; compensated {gain:.0f} times less",
             holds=0.4 < powers["DMV10"] < 0.6 and centred["DMV10"] and 100 / 3 < gain < 300,
@@ -117,7 +107,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws growth, and drifts."""
     figure, axes = panels(1, 2, width=12.0, height=4.6)
     left, right = axes[0]

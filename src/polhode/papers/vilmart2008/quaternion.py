@@ -1,11 +1,20 @@
-"""Section 5: quaternions need not be normalised."""
+"""Quaternions that are not normalised lose nothing
+
+The preprocessed Moser-Veselov map of order 10 without compensated summation, each step multiplying the quaternion by
+(1, c), a million steps of 0.01 from 100 starts as in figure 1. What becomes of the quaternion then differs: nothing
+(its norm grows), a power of two brings it back near 1, its norm is corrected once it is off by 2^-48, or it is
+normalised at every step. Left: the norm of the first, from (4). Right: deviation (bars) and mean (crosses, with twice
+the standard error) of the components of the momentum in space at the end. The paper says that nothing is lost, and
+draws nothing.
+"""
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from polhode._arrays import Floats
 from polhode.compiled import program
@@ -16,27 +25,16 @@ from polhode.core.types import Quat, Rotor
 from polhode.core.vec import dot
 from polhode.papers._figure import COLOURS, labelled, panels
 from polhode.papers._study import Claim, Data, Size, claim, named
-from polhode.papers.vilmart2008._common import EPS, STEPS, WATER, H, in_long_runs, invariants, starts, walk
+from polhode.papers.vilmart2008._common import EPS, LONG_RUNS, STEPS, WATER, H, invariants, starts, walk
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Quaternions that are not normalised lose nothing"
-CAPTION = """
-The preprocessed Moser-Veselov map of order 10 without compensated summation, each step multiplying the quaternion by
-(1, c), a million steps of 0.01 from 100 starts as in figure 1. What becomes of the quaternion then differs: nothing
-(its norm grows), a power of two brings it back near 1, its norm is corrected once it is off by 2^-48, or it is
-normalised at every step. Left: the norm of the first, from (4). Right: deviation (bars) and mean (crosses, with twice
-the standard error) of the components of the momentum in space at the end. The paper says that nothing is lost, and
-draws nothing.
-"""
+WHERE = "section 5"
 COUNT = 100
 STRETCHES = 10
 """Parts into which a run is cut, to see the norm grow."""
 
 
 def untouched(q: Quat) -> Quat:
-    """Returns q."""
+    """Q."""
     return q
 
 
@@ -49,7 +47,7 @@ TREATMENTS: dict[str, Callable[[Quat], Quat]] = {
 
 
 def repeated(tidy: Callable[[Quat], Quat]) -> Callable[..., int]:
-    """Returns a loop over many steps, to be compiled: x holds quaternion, momentum, moments; it returns a status.
+    """A loop over many steps, to be compiled: x holds quaternion, momentum, moments; it returns a status.
 
     The drivers of the library stop a run whose quaternion has left the neighbourhood of norm 1, so this has its own.
     """
@@ -110,13 +108,13 @@ def _advance(x: Floats, tidy: Callable[[Quat], Quat], count: int) -> None:
 
 
 def _space(x: Floats) -> Any:
-    """Returns the momentum in space, in extended precision."""
+    """The momentum in space, in extended precision."""
     wide = x.astype(np.longdouble)
     return invariants(wide[:, :4], wide[:, 4:7], wide[:, 7:])[:, 2:]
 
 
 def _apart(a: Floats, b: Floats) -> Floats:
-    """Returns the largest difference in components, with a scaled by the power of two that fits it to b."""
+    """The largest difference in components, with a scaled by the power of two that fits it to b."""
     ratio = np.linalg.norm(b, axis=1) / np.linalg.norm(a, axis=1)
     return np.asarray(np.abs(a * np.exp2(np.round(np.log2(ratio)))[:, None] - b).max(axis=1))
 
@@ -133,7 +131,6 @@ def check(data: Data, size: Size) -> list[Claim]:
     return [
         claim(
             "No information is lost if quaternions are not normalised",
-            source="section 5",
             paper="none",
             measured=f"|q| = {norm:.1e} after {steps} steps; divided by a power of two it differs from a quaternion"
             f" kept near 1 by {same:.0e}",
@@ -141,10 +138,9 @@ def check(data: Data, size: Size) -> list[Claim]:
             test="no difference in any bit: floating-point numbers carry a common factor for nothing, until its square"
             f" overflows, here after {lasting:.1e} steps",
         ),
-        in_long_runs(
-            size,
+        claim(
             "Momentum in space is kept as well as with normalised quaternions, or better",
-            source="section 5",
+            late=LONG_RUNS,
             paper="no loss",
             measured=f"deviation / (eps sqrt(N)): {said}; means off by"
             f" {', '.join(f'{x:.1f}' for x in scores.values())} standard errors",
@@ -157,7 +153,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws the norm and the statistics."""
     figure, axes = panels(1, 2, width=11.5)
     left, right = axes[0]

@@ -1,25 +1,21 @@
-"""Section 5: compensated round-off in proportion to the step."""
+"""Round-off against the step: eps h sqrt(N) with compensated summation
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-from polhode.papers._figure import labelled, panels, style
-from polhode.papers._measure import slope
-from polhode.papers._study import Claim, Data, Size, named
-from polhode.papers.vilmart2008._common import QUANTITIES, errors, in_long_runs, starts, walk
-from polhode.papers.vilmart2008.fig2 import METHODS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-TITLE = "Round-off against the step: eps h sqrt(N) with compensated summation"
-CAPTION = """
 Deviations of the invariants after 400 000 steps of different length, in units of eps sqrt(N), by the preprocessed
 Moser-Veselov map of order 10, added plainly (above) and with compensated summation (below); 100 starts as in figure 1.
 The low halves of the compensated sums count. The dotted lines are 1 and h: the paper says eps h sqrt(N), and draws
 h = 0.01 only.
 """
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polhode.papers._figure import labelled, panels, style
+from polhode.papers._measure import slope
+from polhode.papers._study import Claim, Data, Size, claim, named
+from polhode.papers.vilmart2008._common import LONG_RUNS, QUANTITIES, errors, starts, walk
+from polhode.papers.vilmart2008.fig2 import METHODS
+
+LATE = LONG_RUNS
 STEPS = (0.04, 0.02, 0.01, 0.005)
 TRAJECTORIES, COUNT = 100, 400_000
 
@@ -45,8 +41,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     largest = float((data["deviation"][1] / data["step"][:, None]).max())
     said = [", ".join(f"{p:.2f}" for p in row) for row in (plain, compensated)]
     return [
-        in_long_runs(
-            size,
+        claim(
             "With compensated summation errors grow like eps h sqrt(N): in proportion to the step",
             source="section 5",
             paper="power 1 of h",
@@ -59,7 +54,7 @@ def check(data: Data, size: Size) -> list[Claim]:
     ]
 
 
-def plot(data: Data) -> "Figure":
+def plot(data: Data) -> Figure:
     """Draws deviations against the step, doubly logarithmic."""
     figure, axes = panels(1, 1, width=7.6, height=4.6)
     ax, h = axes[0][0], data["step"]
