@@ -19,6 +19,8 @@ BEGIN = re.compile(r"(?<!`)<!-- (?!end|include|plain)[^>]*-->")
 OPTIONS = {"wrap": 100, "number": True, "compact_tables": True}
 EXTENSIONS = {"gfm", "tables", "myst", "front_matters", "footnote"}
 WIDTH = 88
+OPTIONS_OF_DIRECTIVE = re.compile(r"^(```\{[\w-]+\}.*\n)---\n((?:[\w-]+:.*\n)+)---\n", re.MULTILINE)
+"""Options as mdformat writes them, in YAML."""
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -44,7 +46,12 @@ def _formatted(part: str) -> str:
         return part
     before, after = part[: len(part) - len(part.lstrip("\n"))], part[len(part.rstrip("\n")) :]
     done = mdformat.text(text, options=OPTIONS, extensions=EXTENSIONS).strip("\n")
-    return before + CODE.sub(_narrow, done) + after
+    return before + OPTIONS_OF_DIRECTIVE.sub(_with_colons, CODE.sub(_narrow, done)) + after
+
+
+def _with_colons(found: re.Match[str]) -> str:
+    """Writes the options of a directive as `:name: value`, in which the pages have them."""
+    return found[1] + "".join(f":{line}\n" for line in found[2].splitlines()) + "\n"
 
 
 def _narrow(block: re.Match[str]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import combinations_with_replacement
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -12,6 +13,7 @@ from scipy.integrate._ivp import dop853_coefficients as hairer
 
 from polhode.core.compose import of_any_norm
 from polhode.core.dop853 import EVALUATIONS, Attempt, error_norm, pair
+from polhode.core.embedded import attempt_of
 from polhode.core.flows import principal_torque
 from polhode.core.states import Slope
 from polhode.core.tableaux import (
@@ -20,6 +22,10 @@ from polhode.core.tableaux import (
     DORMAND_PRINCE_ERROR5,
     DORMAND_PRINCE_THIRD,
     FEHLBERG,
+    TSITOURAS_PAPAKOSTAS,
+    TSITOURAS_PAPAKOSTAS_SIXTH,
+    VERNER,
+    VERNER_EIGHTH,
     Row,
     Tableau,
 )
@@ -94,6 +100,8 @@ def test_trees_are_all_there() -> None:
         pytest.param(CLASSICAL, 4, id="RK4"),
         pytest.param(FEHLBERG, 5, id="RKF5"),
         pytest.param(DORMAND_PRINCE, 8, id="DOP853"),
+        pytest.param(TSITOURAS_PAPAKOSTAS, 8, id="TsitPap86"),
+        pytest.param(VERNER, 9, id="Verner98"),
     ],
 )
 def test_order_conditions(tableau: Tableau, order: int) -> None:
@@ -101,16 +109,56 @@ def test_order_conditions(tableau: Tableau, order: int) -> None:
     largest = max(abs(float(a)) for row in (*tableau.stages, tableau.step) for a in row)
     for n in range(1, order + 1):
         assert mismatch(tableau, n) < 4 * EPS * largest
-    assert mismatch(tableau, order + 1) > 1e-6
+    assert mismatch(tableau, order + 1) > 1e-7
 
 
 def test_embedded_orders() -> None:
-    """The weights that the error estimate compares with have the orders 5 and 3."""
+    """The weights that the error estimates compare with have the orders 5 and 3, 6, and 8."""
     fifth = tuple(b - e for b, e in zip(DORMAND_PRINCE.step, DORMAND_PRINCE_ERROR5, strict=True))
-    for weights, order in ((fifth, 5), (DORMAND_PRINCE_THIRD, 3)):
+    for tableau, weights, order in (
+        (DORMAND_PRINCE, fifth, 5),
+        (DORMAND_PRINCE, DORMAND_PRINCE_THIRD, 3),
+        (TSITOURAS_PAPAKOSTAS, TSITOURAS_PAPAKOSTAS_SIXTH, 6),
+        (VERNER, VERNER_EIGHTH, 8),
+    ):
         for n in range(1, order + 1):
-            assert mismatch(DORMAND_PRINCE, n, weights) < 64 * EPS
-        assert mismatch(DORMAND_PRINCE, order + 1, weights) > 1e-5
+            assert mismatch(tableau, n, weights) < 64 * EPS
+        assert mismatch(tableau, order + 1, weights) > 1e-5
+
+
+@pytest.mark.parametrize("tableau", [TSITOURAS_PAPAKOSTAS, VERNER], ids=["TsitPap86", "Verner98"])
+def test_weights_integrate_powers(tableau: Tableau) -> None:
+    """By mpmath, from the numbers as they are printed: the quadrature conditions, and rows that sum up to times."""
+    with mpmath.workdps(40):
+        times = [mpmath.fsum(mpmath.mpf(a) if isinstance(a, float) else mpmath.fraction(a.numerator, a.denominator)
+                             for a in row) for row in tableau.stages]  # fmt: skip
+        assert times[0] == 0
+        assert abs(times[len(times) - 1] - 1) < 1e-15
+        for k in range(8):
+            terms = (float(b) * c**k for b, c in zip(tableau.step, times, strict=True))
+            assert abs(mpmath.fsum(terms) - mpmath.mpf(1) / (k + 1)) < 2e-15
+
+
+@pytest.mark.parametrize(("name", "order"), [("TsitPap86", 8), ("Verner98", 9)])
+def test_embedded_pairs_have_their_orders(name: str, order: int) -> None:
+    """At fixed steps against shorter ones; the squared error that they state falls by the lower order and one."""
+    pair, problem, span = find(name).scheme.pair, PROBLEMS["free"], 8.0
+    given = OneStep(problem, find("RK4"))
+    attempt = attempt_of(pair, principal_torque(problem.torque.torque_kernel, tilted=False, windowed=False))
+    room = [0.0] * 7 * len(pair.tableau.stages)
+
+    def last(s: State, steps: int) -> Floats:
+        for i in range(steps):
+            s, _, _ = attempt(given.body, given.p, i * span / steps, s, span / steps, 1.0, room)
+        return np.array([*matrices(np.array([s.q])).ravel(), *s.m])
+
+    grids, begins = [24, 32, 40, 48], list(states(6))
+    true = [last(s, 200) for s in begins]
+    off = [np.linalg.norm([last(s, n) - r for s, r in zip(begins, true, strict=True)]) for n in grids]
+    assert np.polyfit(np.log(grids), np.log(off), 1)[0] == pytest.approx(-order, abs=0.3)
+    for s in begins[:3]:
+        error = [attempt(given.body, given.p, 0.0, s, h, 1.0, room)[1] for h in (0.3, 0.15)]
+        assert math.log2(error[0] / error[1]) / 2 == pytest.approx(pair.order + 1, abs=0.6)
 
 
 def test_dormand_prince_is_hairers() -> None:

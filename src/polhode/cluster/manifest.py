@@ -18,6 +18,7 @@ from polhode.compiled import named
 from polhode.compiled.digest import captured, code_text, plain
 from polhode.ensembles.batch import Survey
 from polhode.ensembles.ensemble import Asked
+from polhode.ensembles.growth import Companion, Growth
 from polhode.ensembles.initial import Bodies
 from polhode.ensembles.pilots import Found
 from polhode.ensembles.record import plan_record
@@ -282,7 +283,8 @@ def found_record(found: Found | None) -> dict[str, Any] | None:
         return None
     candidate = {f.name: _plain(getattr(found.candidate, f.name)) for f in fields(found.candidate)}
     foresight = found.foresight and {f.name: getattr(found.foresight, f.name) for f in fields(found.foresight)}
-    return {"candidate": candidate, "foresight": foresight, "own_program": found.own_program}
+    growth = found.growth and found.growth._asdict()
+    return {"candidate": candidate, "foresight": foresight, "own_program": found.own_program, "growth": growth}
 
 
 def _plain(value: Any) -> Any:
@@ -307,4 +309,7 @@ def read_found(record: dict[str, Any] | None, given: Method | None) -> Found | N
 
     candidate = Candidate(**{name: read(value) for name, value in record["candidate"].items()})
     foresight = None if record["foresight"] is None else Foresight(**record["foresight"])
-    return Found(candidate, foresight, bool(record["own_program"]))
+    growth = record.get("growth")
+    if growth is not None:
+        growth = Growth(**growth | {"companions": tuple(Companion(*one) for one in growth["companions"])})
+    return Found(candidate, foresight, bool(record["own_program"]), growth)

@@ -546,6 +546,22 @@ def rows_of(typing_context: Any, x: Any, k: Any, n: Any) -> Any:
     return kind(x, types.unliteral(k), n), emit
 
 
+@intrinsic(prefer_literal=True)
+def scratch_rows(typing_context: Any, n: Any, count: Any) -> Any:
+    """Returns rows on the stack."""
+    if not isinstance(n, types.IntegerLiteral) or not isinstance(count, types.IntegerLiteral):
+        return None
+    kind = Rows(count.literal_value)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        align_stack(builder)
+        rows = cgutils.alloca_once(builder, ir.VectorType(DOUBLE, kind.count), size=n.literal_value)
+        rows.align = CACHE_LINE_BYTES
+        return builder.bitcast(rows, DOUBLE.as_pointer())
+
+    return kind(n, count), emit
+
+
 def _row_place(context: Any, builder: Any, kind: Any, value: Any, k: Any, index: Any) -> Any:
     """Returns the address of the k-th row, as that of a vector."""
     at = builder.mul(context.cast(builder, k, index, types.intp), context.get_constant(types.intp, kind.count))

@@ -406,6 +406,7 @@ COMPILED: dict[Any, Any] = {
     ops.beginning_at: _beginning_at,
     ops.section: _section,
     ops.scratch: _scratch,
+    ops.scratch_rows: lanes.scratch_rows,
     ops.new_counters: _new_counters,
     table.numbers_at: _numbers_at,
     ops.columns: lanes.columns,

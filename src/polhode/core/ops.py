@@ -131,6 +131,12 @@ def scratch(n: int) -> Any:
 
 
 @primitive
+def scratch_rows(n: int, lanes: int) -> Any:
+    """Returns n rows to write to, for literal n and lanes, each in the lanes of one value. It exists compiled only."""
+    raise NotImplementedError
+
+
+@primitive
 def new_counters(count: Any, n: int) -> Any:
     """Returns n integers to write to, in an array of the same kind as `count`, for a literal n."""
     return [0] * n

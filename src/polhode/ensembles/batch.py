@@ -25,6 +25,7 @@ from polhode.compiled import (
     program,
 )
 from polhode.core.drive import AT, CLOCK, driver, loop_over_bodies, packed_loop_over_bodies, values_together
+from polhode.core.embedded import TOLERANCE, Embedded, packed_steps
 from polhode.core.flows import lane_by_lane, principal_torque
 from polhode.core.gyrostat import greatest_efforts
 from polhode.core.ops import views
@@ -249,8 +250,10 @@ class Batch:
             self.why_not_packed = f"{problem.torque.name} calls a Python function, for one body at a time"
             return None
         most = lanes_of(plan.method, self.count, triaxial=self._has_triaxial_flows())
-        if not self.packed or self.count < most or self.variable_steps or not compiles():
+        if not self.packed or self.count < most or not compiles():
             return None
+        if self.variable_steps:
+            return self._packed_variable()
         if plan.method.collocation and binding.forms:  # and the iterations of several bodies end apart: none compiles
             self.why_not_packed = f"{plan.method.name} has the points of its steps in the lanes, of one body at a time"
             return None
@@ -272,6 +275,25 @@ class Batch:
                 self.lanes = lanes
                 return made
         return None
+
+    def _packed_variable(self) -> Callable[..., int] | None:
+        """Returns the program for a body in each lane with steps of its own, if the torque can run in lanes."""
+        problem, plan, binding = self.lead.problem, self.lead.plan, self.lead.binding
+        torque, scheme = problem.torque, plan.method.scheme
+        if not isinstance(scheme, Embedded) or self.lead.steps.pieces is not None:
+            return None
+        if torque.calls_out or torque.sample_kernel is not None or self._tables_differ():
+            return None
+        windowed, size = len(torque.breakpoints) > 0, self.lead.values.size
+        kind = (torque.torque_kernel, size, binding.tilted, windowed, binding.scales.gyrostat)
+        loop = _embedded_of(ById(scheme), *kind)
+        try:
+            made = program(loop, BATCH_SIGNATURE, self.on_compile, tentative=True, what=binding.what)
+        except CompilationFailed as problem_met:
+            self.why_not_packed = str(problem_met)
+            return None
+        self.lanes = LANES
+        return made
 
     def _has_triaxial_flows(self) -> bool:
         """Whether steps have exact flows of bodies with three different moments, which fill the registers."""
@@ -345,6 +367,15 @@ def _packed_of(
     )
 
 
+@lru_cache(maxsize=128)
+def _embedded_of(
+    scheme: ById, kernel: UserTorque, values: int, tilted: bool, windowed: bool, gyrostat: bool
+) -> Callable[..., int]:  # fmt: skip
+    """Returns the loop over bodies, each in a lane with steps of its own."""
+    pull = principal_torque(kernel, tilted=tilted, windowed=windowed)
+    return packed_steps(scheme.value.pair, pull, values_together(values), LANES, gyrostat=gyrostat)
+
+
 def _blames_method(problem: str) -> bool:
     """Whether the line that cannot be compiled is polhode's own: then it does not help to call the torque otherwise."""
     blamed, here = Path(problem.partition('"')[2].partition('"')[0]), Path(__file__).parents[1]
@@ -370,10 +401,13 @@ class BatchRun:
 
     def __init__(
         self, batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None,
-        begin: Midway | None = None,
+        begin: Midway | None = None, tolerances: Floats | None = None,
     ) -> None:  # fmt: skip
-        """Prepares the arrays; bodies may be companions of others, with slightly different numbers."""
-        self.batch, self.start, self.report = batch, start, report
+        """Prepares the arrays; bodies may be companions of others, with slightly different numbers.
+
+        With `tolerances`, each body has one of its own in place of that of the method, which is an embedded pair.
+        """
+        self.batch, self.start, self.report, self.tolerances = batch, start, report, tolerances
         self.lead = lead = batch.lead
         n = start.count
         q, m = (start.quaternion, start.momentum) if nudged is None else nudged[:2]
@@ -642,6 +676,8 @@ class BatchRun:
         for k, values in own:
             if len(values) > 1:
                 rows[:, k : k + values.shape[1]] = values[block]
+        if self.tolerances is not None:
+            rows[:, TOLERANCE] = self.tolerances[block]
         return rows
 
     def _report(self) -> None:
@@ -751,10 +787,11 @@ class BatchRun:
 
 
 def run_batch(
-    batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES
-) -> Ensemble:
+    batch: Batch, start: Start, report: Report | None, nudged: Nudged | None = None, *, messages: int = MOST_MESSAGES,
+    tolerances: Floats | None = None,
+) -> Ensemble:  # fmt: skip
     """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
-    run = BatchRun(batch, start, report, nudged)
+    run = BatchRun(batch, start, report, nudged, tolerances=tolerances)
 
     def kept(raised: BaseException) -> Ensemble | None:
         users = isinstance(raised, KeyboardInterrupt) or is_from_handler(raised) or is_from_callback(raised)

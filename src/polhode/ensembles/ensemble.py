@@ -227,7 +227,7 @@ class Asked:
         heard = None if progress is None else _Heard(progress)
         steps: _GivenSteps | Tolerant
         if isinstance(goal, Goal):
-            steps = Tolerant(problem, starts, survey, goal, threads, heard, on_compile, found)
+            steps = Tolerant(problem, starts, survey, goal, threads, heard, on_compile, found, pairs=not self.events)
         else:
             steps = _GivenSteps(problem, goal, starts, survey, threads, heard, on_compile)
         if not self.events:

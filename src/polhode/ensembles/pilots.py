@@ -20,6 +20,7 @@ from polhode._interrupts import keeping
 from polhode.core.judge import COARSER
 from polhode.core.types import Depends
 from polhode.ensembles.batch import LANES, Batch, Survey, efforts
+from polhode.ensembles.growth import Growth, PairedBodies, Pairs, may_take, price
 from polhode.ensembles.initial import Start, Starts
 from polhode.ensembles.refine import Foresight, Levels, ManyBodies, Task, speeds
 from polhode.ensembles.result import Ensemble, EnsembleInterrupted, of_one
@@ -30,7 +31,8 @@ from polhode.methods import Method
 from polhode.methods import find as find_method
 from polhode.problem import Problem
 from polhode.tolerance.character import Character, character
-from polhode.tolerance.choice import ANY_TORQUE, Candidate, candidate, choose
+from polhode.tolerance.choice import ANY_TORQUE, COLLOCATION, Candidate, candidate, choose, splitting_cost
+from polhode.tolerance.estimate import where_errors_grow
 from polhode.tolerance.free import answer
 from polhode.tolerance.policy import POLICY, ToleranceNotReached, warn_not_reached
 from polhode.tolerance.refine import History
@@ -52,6 +54,8 @@ CROWDED = 0.05
 """The part of bodies that lanes cannot carry on, at five times the price, from which more steps are cheaper."""
 SPLITTING = "ABA1064"
 """The splitting that is tried beside collocation."""
+SPLITTING_GAIN = 3.0
+"""By how much pilots lower the cost of a splitting, over that of its first guess: 3.9 for a symmetric top at 1e-3."""
 NODE_COST = 1.8
 """The cost of an evaluation in collocation over one of a splitting, with its flow of a symmetric body: 1.65 to 1.96
 were measured, in registers of four floats and of eight."""
@@ -74,6 +78,8 @@ class Found(NamedTuple):
     candidate: Candidate
     foresight: Foresight | None
     own_program: bool
+    growth: Growth | None = None
+    """With it embedded pairs run the bodies, and the candidate those that are left over."""
 
 
 class Missed(NamedTuple):
@@ -103,42 +109,70 @@ class Tolerant:
 
     def __init__(
         self, problem: Problem, starts: Starts, survey: Survey, goal: Goal, threads: int,
-        progress: Progress | None, on_compile: OnCompile, found: Found | None = None,
+        progress: Progress | None, on_compile: OnCompile, found: Found | None = None, *, pairs: bool = True,
     ) -> None:  # fmt: skip
-        """Takes what pilots have `found` before, or runs pilots when the first bodies are run."""
+        """Takes what pilots have `found` before, or runs pilots when the first bodies are run.
+
+        Embedded `pairs` are tried, unless events are looked for, along steps of levels.
+        """
         self.task = Task(problem, starts, survey, goal.rtol, threads, on_compile)
         self.goal, self.progress = goal, progress
         self.t, self.rows, self.steps = self.task.times, self.task.times.size, GUESSED_STEPS
         self.pilots = Pilots(self.task, goal.method)
-        self.levels: Levels | None = None
+        self.pairs = Pairs(self.task)
+        self._growth: Growth | bool | None = pairs
+        """What the pilots have found about a pair; None: no pair suits, True: they have not tried yet."""
+        self._levels: Levels | None = None
         if found is not None:
-            self.levels = Levels(self.task, found.candidate, found.foresight, own_program=found.own_program)
+            self._levels = Levels(self.task, found.candidate, found.foresight, own_program=found.own_program)
+            self._growth = found.growth
         self.missed = Missed()
         self.kinds: list[tuple[int, bool]] = []
         """The levels of the plans of the last bodies, and whether iterations went on to round-off."""
+
+    @property
+    def levels(self) -> Levels:
+        """The levels of the method that takes bodies which no pair takes."""
+        if self._levels is None:
+            self._levels = self.pilots.levels() if self.growth is None else self.pilots.for_the_rest()
+        return self._levels
+
+    @property
+    def growth(self) -> Growth | None:
+        """What the pilots have found about a pair; None: no pair suits."""
+        if isinstance(self._growth, bool):
+            self._growth = self.pilots.growth(self.pairs) if self._growth else None
+        return self._growth
 
     def __call__(self, part: Start) -> Ensemble:
         """Runs some bodies to the end; an exception that stops them has an `ensemble` of what was computed."""
         if self.task.starts.count == 1:
             return self._one(part)
-        bodies: ManyBodies | None = None
+        bodies: ManyBodies | PairedBodies | None = None
 
         def kept(raised: BaseException) -> Ensemble | None:
             if hasattr(raised, "ensemble"):  # of what it has stopped; also one of the user's `progress`
                 return (bodies or ManyBodies(self.pilots.guesses[0], part, None)).ensemble()
-            between = isinstance(raised, KeyboardInterrupt) and bodies is not None and bodies.begun.any()
+            between = isinstance(raised, KeyboardInterrupt) and bodies is not None and bodies.best.begun.any()
             return bodies.ensemble() if bodies is not None and between else None
 
         with keeping(EnsembleInterrupted, kept):
-            self.levels = self.levels or self.pilots.levels()
-            bodies = ManyBodies(self.levels, part, self.progress)
-            bodies.refine()
+            if (growth := self.growth) is not None:
+                bodies = PairedBodies(self.pairs, growth, part, self.progress)
+                left = bodies.refine()
+                if left.size:
+                    others = ManyBodies(self.levels, part.some(left), self.progress)
+                    others.refine()
+                    bodies.take(others, left)
+            else:
+                bodies = ManyBodies(self.levels, part, self.progress)
+                bodies.refine()
             bodies.explain_failures()
         made = bodies.ensemble()
         self.kinds = bodies.kinds
-        late = bodies.error[np.isfinite(bodies.error) & (bodies.error > self.task.rtol)]
-        unknown = int((made.success & np.isinf(bodies.error)).sum())
-        before = self.missed
+        error, before = bodies.best.error, self.missed
+        late = error[np.isfinite(error) & (error > self.task.rtol)]
+        unknown = int((made.success & np.isinf(error)).sum())
         self.missed = Missed(before.bodies + late.size, float(late.max(initial=before.worst)), before.unknown + unknown)
         return made
 
@@ -146,8 +180,8 @@ class Tolerant:
         """Lets the pilots choose, and returns what they found; None for a single body, which is run by itself."""
         if self.task.starts.count == 1:
             return None
-        self.levels = levels = self.levels or self.pilots.levels()
-        return Found(levels.candidate, levels.foresight, levels.own_program)
+        growth, levels = self.growth, self.levels
+        return Found(levels.candidate, levels.foresight, levels.own_program, growth)
 
     def batches(self, made: Ensemble) -> Iterator[tuple[Any, Batch]]:
         """Yields the places of bodies that were run alike, with the batch by which they can be run again."""
@@ -156,7 +190,6 @@ class Tolerant:
             if task.starts.count == 1:
                 batch = Batch(task.problem, plan, task.starts, task.survey, task.threads, task.on_compile)
             else:
-                assert self.levels is not None
                 batch = self.levels.batches(*self.kinds[k])[0]
             yield np.flatnonzero(made.plan_number == k), batch
 
@@ -221,11 +254,8 @@ class Pilots:
         return max(4.0 * max(c.rate**2 - rate2, 0.0) for c, rate2 in zip(self.characters, free, strict=True))
 
     @cached_property
-    def guesses(self) -> list[Levels]:
-        """The candidates, with first guesses that suffice for most pilots. If there are two, the pilots try both.
-
-        The character of a problem does not show whether a torque depends on the spin of a symmetric body.
-        """
+    def character(self) -> Character:
+        """The character of most of them."""
         each, task = self.characters, self.task
 
         def most_of(sizes: list[float]) -> float:
@@ -235,13 +265,42 @@ class Pilots:
         if all(c.comoving for c in each) and not task.survey.others.many:
             rates, ratios = zip(*(c.comoving for c in each if c.comoving), strict=True)
             comoving = (most_of(list(rates)), most_of(list(ratios)))
-        c = each[0]._replace(
+        return each[0]._replace(
             rate=most_of([c.rate for c in each]),
             torque_ratio=most_of([c.torque_ratio for c in each]),
             symmetric=all(c.symmetric for c in each),
             harmony=most_of([c.harmony for c in each]),
             comoving=comoving,
         )
+
+    def growth(self, pairs: Pairs) -> Growth | None:
+        """Returns what pilots find about embedded pairs, if these are likely to be the cheapest."""
+        c, task = self.character, self.task
+        if self.method is not None or not all(may_take(one, task) for one in self.characters):
+            return None
+        rows = task.times.size
+        rivals = [choose(c, task.rtol, rows, many=True).method]
+        if c.symmetric and not c.depends & Depends.RATE:
+            rivals.append(find_method(SPLITTING))
+        cheapest = min(splitting_cost(rival, c, task.rtol, rows) for rival in rivals)
+        return pairs.found() if SPLITTING_GAIN * price(c, task.rtol, rows) < cheapest else None
+
+    def for_the_rest(self) -> Levels:
+        """Returns the levels of compensated collocation, for bodies that embedded pairs leave over: their errors grow.
+
+        So iterations go on to round-off.
+        """
+        c, task = self.character, self.task
+        chosen = self._alternatives_to(candidate(find_method(COLLOCATION), c, task.rtol), c)[0]
+        return Levels(task, replace(chosen, growth=math.inf, factors=where_errors_grow(chosen.factors)))
+
+    @cached_property
+    def guesses(self) -> list[Levels]:
+        """The candidates, with first guesses that suffice for most pilots. If there are two, the pilots try both.
+
+        The character of a problem does not show whether a torque depends on the spin of a symmetric body.
+        """
+        c, task = self.character, self.task
         if self.method is not None:
             return [Levels(task, candidate(self.method, c, task.rtol))]
         chosen = choose(c, task.rtol, task.times.size, many=task.starts.count >= LANES)
@@ -291,8 +350,8 @@ class Pilots:
         if crossed.any():
             seen = float(np.median(history.order(crossed, order)))
             levels = levels.replace(replace(levels.candidate, order=seen))
-        assert bodies.rows is not None
-        each = float(np.median(bodies.rows.evaluations / np.maximum(bodies.rows.steps, 1)))
+        rows = bodies.best.rows
+        each = float(np.median(rows.evaluations / np.maximum(rows.steps, 1)))
         price = NODE_COST if method.collocation and self.characters[0].dearness == 0.0 else 1.0
         return Settled(price * each * levels.candidate.first, levels, history)
 

@@ -207,24 +207,120 @@ class Levels:
 # --- bodies on them ------------------------------------------------------------------------------------------------
 
 
+class BestRows:
+    """The best rows of some bodies, of all their runs, and what these took."""
+
+    def __init__(self, part: Start) -> None:
+        n, self.part = part.count, part
+        self.made: Ensemble | None = None
+        self.begun = np.zeros(n, dtype=bool)
+        self.error: Floats = np.full(n, np.nan)
+        """The estimate of each body: NaN if it is not known yet, infinite if the run or its companion failed."""
+        self.spent = np.zeros(n, dtype=np.int64)
+        """The torque evaluations of each body, in all its runs."""
+        self.seconds = 0.0
+
+    @property
+    def rows(self) -> Ensemble:
+        """The best rows of each body that has been run."""
+        assert self.made is not None
+        return self.made
+
+    def count(self, made: Ensemble, which: Any) -> None:
+        """Takes note of what a run took."""
+        self.spent[which] += made.evaluations
+        self.seconds += made.stats.seconds
+
+    def report(self, batch: Batch, part: Start, progress: Progress | None) -> Callable[[int], None] | None:
+        """Returns the function that reports the progress of one run; the number of runs is not known."""
+        total = part.count * batch.steps
+        return None if progress is None else lambda done: progress(done, total)
+
+    def keep(self, run: Ensemble, which: Any) -> None:
+        """Keeps the rows of bodies that have not been run before."""
+        if self.made is None:
+            self.made = run if which.size == self.part.count else _widened(run, self.part)
+        if run is not self.made:
+            new = ~self.begun[which]
+            _put(self.made, which[new], run, np.flatnonzero(new))
+        self.begun[which] = True
+
+    def keep_better(self, run: Ensemble, which: Any, error: Floats) -> Any:
+        """Keeps the rows of bodies whose estimate is their first or their least; returns their numbers."""
+        known = self.error[which]
+        better = ~(error >= known)  # also where nothing is known yet
+        better |= np.isinf(error) & np.isinf(known)  # the last failure, with the shortest steps, is the one to explain
+        if run is not self.made:
+            instead = better & ~np.isnan(known)
+            _put(self.rows, which[instead], run, np.flatnonzero(instead))
+        self.error[which[better]] = error[better]
+        return which[better]
+
+    def take(self, other: BestRows, which: Any) -> Any:
+        """Takes the rows of some bodies from their runs elsewhere, if their estimates are lower or the first.
+
+        Returns the numbers of those bodies. Methods remember different things from step to step: nothing is left of it.
+        """
+        rows = self.rows
+        if rows.memory.shape[1] != other.rows.memory.shape[1]:
+            self.made = rows = replace(rows, memory=np.empty((rows.memory.shape[0], 0)))
+            other.made = replace(other.rows, memory=np.empty((which.size, 0)))
+        self.spent[which] += other.spent
+        self.seconds += other.seconds
+        return self.keep_better(other.rows, which, other.error)
+
+    def explain(self, batch: Batch, which: list[int]) -> None:
+        """Writes the messages of bodies that have failed for good; most failures are mended by shorter steps."""
+        if which:
+            again = run_batch(batch, self.part.some(which), None)
+            self.rows.messages.update({which[k]: message for k, message in again.messages.items()})
+
+    @property
+    def unexplained(self) -> list[int]:
+        """The bodies that have failed, without a message."""
+        return [k for k in np.flatnonzero(~self.rows.success).tolist() if k not in self.rows.messages]
+
+    def ensemble(self, waiting: Batch, plans: tuple[Plan, ...], place: Any, active: Any, rtol: float) -> Ensemble:
+        """Returns everything known so far; bodies that are still `active` have been interrupted."""
+        left = np.flatnonzero(~self.begun)
+        if left.size:
+            self.keep(BatchRun(waiting, self.part.some(left), None).ensemble(), left)
+        self._mark_interrupted(active, rtol)
+        rows = self.rows
+        return replace(
+            rows,
+            plan=plans[0],
+            stats=Stats(int(rows.steps.sum()), int(self.spent.sum()), self.seconds),
+            evaluations=self.spent,
+            error_estimate=np.where(np.isfinite(self.error), self.error, np.nan),
+            plans=plans,
+            plan_number=place,
+        )
+
+    def _mark_interrupted(self, active: Any, rtol: float) -> None:
+        """Marks bodies whose search was interrupted, even if their rows reach the end."""
+        rows = self.rows
+        which = np.flatnonzero(active & (rows.status != Status.INTERRUPTED))
+        rows.status[which] = Status.INTERRUPTED
+        for k in which[:MOST_MESSAGES].tolist():
+            error = f"is estimated as {self.error[k]:.1e}" if np.isfinite(self.error[k]) else "is not known"
+            rows.messages[k] = (
+                f"interrupted on the way to the tolerance {rtol:g}; the rows are the best so far, to "
+                f"t = {rows.t_last[k]:.12g} in {rows.steps[k]} steps, and their error {error}"
+            )
+
+
 class ManyBodies:
-    """All runs of some bodies on the way to a tolerance: the best rows of each, and what they took."""
+    """All runs of some bodies on the way to a tolerance, by the steps of levels."""
 
     def __init__(self, levels: Levels, part: Start, progress: Progress | None, history: History | None = None) -> None:
         """Begins a search, or continues one with the `history` of earlier tries of these bodies."""
         n, task = part.count, levels.task
         self.levels, self.task, self.part, self.progress = levels, task, part, progress
         self.search = Search(task.problem, levels.candidate, task.rtol, n, levels.first(part), history=history)
-        self.rows: Ensemble | None = None
-        """The best rows of each body that has been run."""
-        self.begun = np.zeros(n, dtype=bool)
+        self.best = BestRows(part)
         self.level, self.to_round_off = self.search.level.copy(), np.zeros(n, dtype=bool)
         """The level at which the rows of each body were made, and whether its iterations went on to round-off."""
-        self.error: Floats = np.full(n, np.nan)
-        """The estimate of each body: NaN if it is not known yet, infinite if the run or its companion failed."""
-        self.spent = np.zeros(n, dtype=np.int64)
-        """The torque evaluations of each body, in all its runs."""
-        self.seconds = 0.0
         self.kinds: list[tuple[int, bool]] = []
         """The levels at which the rows of bodies were made, and whether iterations went on to round-off: each once."""
         self.share_alone: float | None = None
@@ -239,28 +335,28 @@ class ManyBodies:
         part = self.part if which.size == self.part.count else self.part.some(which)
         fine, *coarser = self.levels.batches(level, to_round_off)
         try:
-            run = run_batch(fine, part, self._report(fine, part), messages=0)
+            run = run_batch(fine, part, self.best.report(fine, part, self.progress), messages=0)
         except BaseException as problem:
             if hasattr(problem, "ensemble"):
-                self._keep(problem.ensemble, which)
+                self.best.keep(problem.ensemble, which)
             raise
-        self._keep(run, which)
+        self.best.keep(run, which)
         candidate, n = self.levels.candidate, self.levels.steps(level)
         fastest = np.fmax(most_in_time(lengths(run.omega)), lengths(part.bodies.rates(part.momentum[:, None, :])[:, 0]))
-        rate, rows = _rates(part, fastest), self.levels.rows(level)
+        rate, rows = rates_of(part, fastest), self.levels.rows(level)
         sound, apart = run.success.copy(), np.zeros(part.count)
         stalled = run.status == Status.STALLED
-        self._count(run, which)
+        self.best.count(run, which)
 
         def compare(batch: Batch, some: Any, *, second: bool) -> None:
             """Runs a companion of some of the bodies, and takes note of how far it is from its run."""
             few = part if some.size == part.count else part.some(some)
             others = nudged(few.quaternion, few.momentum, few.bodies.moments, few.bodies.frames, second=second)
-            other = run_batch(batch, few, self._report(batch, few), others, messages=0)
-            self._count(other, which[some])
+            other = run_batch(batch, few, self.best.report(batch, few, self.progress), others, messages=0)
+            self.best.count(other, which[some])
             sound[some] &= other.success
             stalled[some] |= other.status == Status.STALLED
-            d = np.where(sound[some], _distance(run, some, rows, other, fastest[some]), 0.0)
+            d = np.where(sound[some], distance_of(run, some, rows, other, fastest[some]), 0.0)
             apart[some] = np.maximum(apart[some], d)
 
         everyone = np.arange(part.count)
@@ -272,7 +368,7 @@ class ManyBodies:
         left = left + unlocated(self.task.problem, fine.lead.plan.method, run.steps)
         if part.bodies.rotors is not None:
             left = left + rate_rounding(part.bodies.rotors, part.bodies.moments, fastest)
-        floor, round_off = _floors(part, self.task.problem, rate)
+        floor, round_off = floors_of(part, self.task.problem, rate)
         near = _may_grow(part, run, rows, apart) if candidate.order > 0.0 else np.zeros(part.count, dtype=bool)
         error = estimate(candidate.factors, apart, floor, rounding, left)
         close = (error > CLOSE * self.task.rtol) & (error <= self.task.rtol)
@@ -283,88 +379,35 @@ class ManyBodies:
             error = estimate(candidate.factors, apart, floor, rounding, left)
         error = np.where(near, estimate(where_errors_grow(candidate.factors), apart, floor, rounding, left), error)
         error = np.where(sound, error, np.inf)
-        better = self._keep_better(run, which, error)
+        better = self.best.keep_better(run, which, error)
         self.level[better], self.to_round_off[better] = level, to_round_off
         follows = self.task.span * rate <= candidate.longest_turn * n
         return Tried(error, floor + rounding, floor, round_off, follows, stalled)
 
-    def _count(self, made: Ensemble, which: Any) -> None:
-        self.spent[which] += made.evaluations
-        self.seconds += made.stats.seconds
-
-    def _report(self, batch: Batch, part: Start) -> Callable[[int], None] | None:
-        """Returns the function that reports the progress of one run; the number of runs is not known."""
-        progress, total = self.progress, part.count * batch.steps
-        return None if progress is None else lambda done: progress(done, total)
-
-    def _keep(self, run: Ensemble, which: Any) -> None:
-        """Keeps the rows of bodies that have not been run before."""
-        if self.rows is None:
-            self.rows = run if which.size == self.part.count else _widened(run, self.part)
-        if run is not self.rows:
-            new = ~self.begun[which]
-            _put(self.rows, which[new], run, np.flatnonzero(new))
-        self.begun[which] = True
-
-    def _keep_better(self, run: Ensemble, which: Any, error: Floats) -> Any:
-        """Keeps the rows of bodies whose estimate is their first or their least; returns their numbers."""
-        known = self.error[which]
-        better = ~(error >= known)  # also where nothing is known yet
-        better |= np.isinf(error) & np.isinf(known)  # the last failure, with the shortest steps, is the one to explain
-        if run is not self.rows:
-            assert self.rows is not None
-            instead = better & ~np.isnan(known)
-            _put(self.rows, which[instead], run, np.flatnonzero(instead))
-        self.error[which[better]] = error[better]
-        return which[better]
-
     # --- what is left of it
 
     def explain_failures(self) -> None:
-        """Writes messages for bodies that have failed for good; most failures are mended by shorter steps."""
-        assert self.rows is not None
-        silent = [k for k in np.flatnonzero(~self.rows.success).tolist() if k not in self.rows.messages]
+        """Writes messages for bodies that have failed for good."""
+        silent = self.best.unexplained
         for level, to_round_off in sorted({(int(self.level[k]), bool(self.to_round_off[k])) for k in silent}):
             which = [k for k in silent if (self.level[k], self.to_round_off[k]) == (level, to_round_off)]
-            again = run_batch(self.levels.batches(level, to_round_off)[0], self.part.some(which), None)
-            self.rows.messages.update({which[k]: message for k, message in again.messages.items()})
+            self.best.explain(self.levels.batches(level, to_round_off)[0], which)
+
+    def plans(self) -> tuple[tuple[Plan, ...], Any]:
+        """Returns the plans by which the rows of bodies were made, and the number of each body's."""
+        kinds, place = np.unique(2 * self.level + self.to_round_off, return_inverse=True)
+        self.kinds = [(kind // 2, kind % 2 == 1) for kind in kinds.tolist()]
+        if self.levels.like is None:
+            self.levels.batches(int(self.level.min()))
+        return tuple(self.levels.plan_of_one(*kind) for kind in self.kinds), place.reshape(-1)
 
     def ensemble(self) -> Ensemble:
         """Returns everything known so far."""
-        waiting = np.flatnonzero(~self.begun)
-        if waiting.size:
-            batch = self.levels.batches(int(self.level[waiting].min()))[0]
-            self._keep(BatchRun(batch, self.part.some(waiting), None).ensemble(), waiting)
-        assert self.rows is not None
-        self._mark_interrupted()
-        rows = self.rows
-        kinds, place = np.unique(2 * self.level + self.to_round_off, return_inverse=True)
-        self.kinds = [(kind // 2, kind % 2 == 1) for kind in kinds.tolist()]
-        plans = tuple(self.levels.plan_of_one(*kind) for kind in self.kinds)
-        return replace(
-            rows,
-            plan=plans[0],
-            stats=Stats(int(rows.steps.sum()), int(self.spent.sum()), self.seconds),
-            evaluations=self.spent,
-            error_estimate=np.where(np.isfinite(self.error), self.error, np.nan),
-            plans=plans,
-            plan_number=place.reshape(-1),
-        )
-
-    def _mark_interrupted(self) -> None:
-        """Marks bodies whose search was interrupted, even if their rows reach the end."""
-        assert self.rows is not None
-        which = np.flatnonzero(self.search.active & (self.rows.status != Status.INTERRUPTED))
-        self.rows.status[which] = Status.INTERRUPTED
-        for k in which[:MOST_MESSAGES].tolist():
-            error = f"is estimated as {self.error[k]:.1e}" if np.isfinite(self.error[k]) else "is not known"
-            self.rows.messages[k] = (
-                f"interrupted on the way to the tolerance {self.task.rtol:g}; the rows are the best so far, to "
-                f"t = {self.rows.t_last[k]:.12g} in {self.rows.steps[k]} steps, and their error {error}"
-            )
+        waiting = self.levels.batches(int(self.level[~self.best.begun].min(initial=int(self.level.max()))))[0]
+        return self.best.ensemble(waiting, *self.plans(), self.search.active, self.task.rtol)
 
 
-def _distance(run: Ensemble, some: Any, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
+def distance_of(run: Ensemble, some: Any, rows: Any, other: Ensemble, fastest: Floats) -> Floats:
     """Returns for some bodies, of which the other has no more, what `tolerance.estimate.distance` returns for one."""
     apart = distances(run.quaternion, run.omega, other.quaternion, other.omega, fastest, rows, some)
     return np.asarray(np.fmax(apart, _distance_of_states(run, some, rows, other)) if run.state_names else apart)
@@ -378,7 +421,7 @@ def _distance_of_states(run: Ensemble, some: Any, rows: Any, other: Ensemble) ->
     return distance_of_numbers(apart, sizes, run.problem.torque.state_sizes)
 
 
-def _rates(part: Start, fastest: Floats) -> Floats:
+def rates_of(part: Start, fastest: Floats) -> Floats:
     """Returns the greatest rate of each body, in its free motion or in its rows."""
     m, moments = part.momentum, columns(part.bodies.moments)
     w = part.bodies.rates(m[:, None, :])[:, 0]
@@ -400,7 +443,7 @@ def _may_grow(part: Start, run: Ensemble, rows: Any, apart: Floats) -> Any:
     return np.broadcast_to(comes_near_separatrix(part.bodies.moments, momenta, part.bodies.frames), part.count)
 
 
-def _floors(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats]:
+def floors_of(part: Start, problem: Problem, rate: Floats) -> tuple[Floats, Floats]:
     """Returns the least errors that estimates may state, and those that round-off leaves if the axes are known."""
     moments = columns(part.bodies.moments)
     tilted = np.array([not b.aligned for b in part.bodies.listed] or [False])

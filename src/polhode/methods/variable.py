@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from polhode import _check
+from polhode.core.embedded import TSITOURAS_PAPAKOSTAS_86, VERNER_98, Embedded
 from polhode.core.types import Depends
 from polhode.core.variable import Adaptive, Monitor, Reversible, frequency, rate
 from polhode.methods._method import Keeps, Method, Option, with_options
@@ -113,3 +114,42 @@ DOP853 = with_options(
     Option("atol", 0.0, "error allowed in the momentum besides, kg m^2/s"),
     Option("largest", False, "whether errors of the momentum are relative to its largest size so far"),
 )
+
+
+def _embedded(name: str, scheme: Embedded, order: int, stages: int, stable: float, whose: str, cite: str) -> Method:
+    def make(rtol: float) -> Method:
+        relative = _check.number(f"rtol of {name}", rtol)
+        if not 0 < relative < 1:
+            raise ValueError(f"{name} needs a tolerance between 0 and 1, not rtol={rtol:g}")
+        return Method(
+            name,
+            scheme,
+            summary=f"{whose} pair of orders {order} and {scheme.pair.order}, with steps chosen by a tolerance",
+            about="A Runge-Kutta pair on quaternion and momentum. A step is accepted if its estimated error is below "
+            "rtol, in the attitude in radians and in the rate relative to its largest size so far, and none is longer "
+            f"than the user's step. Costs {stages} evaluations for each attempt at a step, and as many for each output "
+            "between steps. The quaternion is normalised after every step. Where several bodies are computed at once, "
+            "each has a lane with steps of its own, and makes the steps that it makes alone, bit by bit. Keeps "
+            "nothing: energy and momentum drift by about the tolerance a step. Takes torques of any kind, except "
+            "those that carry numbers along.",
+            cite=cite,
+            order=order,
+            attitude_order=order,
+            accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+            keeps=Keeps.NOTHING,
+            keeps_when_free=Keeps.NOTHING,
+            accepts_rotor=True,
+            variable_steps=True,
+            adaptive=True,
+            stable_decay=stable,
+            tuning=(relative, 0.0),
+            estimate_factor=3.0,
+        )
+
+    return with_options(make, Option("rtol", 1e-9, "error allowed in a step: attitude, and rate relative to its size"))
+
+
+TsitPap86 = _embedded(
+    "TsitPap86", Embedded(TSITOURAS_PAPAKOSTAS_86), 8, 12, 5.3, "Tsitouras and Papakostas's", "tsitouras1999"
+)
+Verner98 = _embedded("Verner98", Embedded(VERNER_98), 9, 16, 4.5, "Verner's", "verner2010")

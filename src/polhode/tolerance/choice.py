@@ -352,6 +352,13 @@ def _cheapest(c: Character, rtol: float, outputs: int | None, *, many: bool) -> 
     return min(costs, key=lambda name: costs[name])
 
 
+def splitting_cost(method: Method, c: Character, rtol: float, outputs: int) -> float:
+    """Returns the cost of a splitting for one of many bodies, in exact flows of one; infinite for other methods."""
+    if method.model is None or method.model.flows == 0.0:
+        return math.inf
+    return _splitting_cost(method.name, c, rtol, outputs if method.has_corrector else 0, many=True)
+
+
 def _splitting_cost(name: str, c: Character, rtol: float, shown: int = 0, *, many: bool = False) -> float:
     """Returns the cost of a splitting, with that of a corrector's passages to the outputs that are shown."""
     method = find_method(name)
