@@ -128,8 +128,9 @@ def on_demand(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
     """Returns `__getattr__` and `__dir__` of a package whose public names are brought in when first asked for.
 
-    `homes` has the module of each name, in the package or from `polhode.` on, `modules` are names of modules themselves. An import is never cut in two:
-    NumPy, which it brings in, could not be imported again after half an import.
+    `homes` has the module of each name, in the package or from `polhode.` on, `modules` are names of modules
+    themselves. An import is never cut in two: NumPy, which it brings in, could not be imported again after half an
+    import.
     """
 
     def get(name: str) -> Any:
