@@ -2,7 +2,7 @@
 #   make demo    install, show what it does, leave pictures and pages in demo/
 #   make test    install, run all checks
 .DEFAULT_GOAL := help
-.PHONY: help viewer page demo docs docs-links format-docs dist test test-all lint evidence faults bench bench-quick each-peer pins clean kept-python
+.PHONY: help viewer page demo docs docs-links format-docs dist test test-all test-lowest-direct test-highest lint evidence faults bench bench-quick each-peer pins clean kept-python
 
 # Which Python makes the environments: PYTHON if it is given, else the newest tested one (requirements/find_python.sh).
 FIND_PYTHON := sh requirements/find_python.sh
@@ -15,7 +15,7 @@ WORKERS ?= 2
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "make test-all  the checks on every tested Python that is installed"
+	@echo "make test-all  the checks on every tested Python, and with the oldest and newest dependencies"
 	@echo "make docs  the documentation, into build/site"
 	@echo "make evidence  the long tests    make faults  signals, kills, full disks, nonsense: docs/evidence/reliability.md"
 	@echo "make viewer  the page that shows motions, from its sources in viewer/"
@@ -122,8 +122,21 @@ test-all:
 	  else result="FAILED"; failed=1; fi; \
 	  table="$$table$$(printf '\n  %-8s %s' $$version "$$result")"; \
 	done; \
+	for ends in lowest-direct highest; do \
+	  if $(MAKE) --no-print-directory test-$$ends; then result="passed"; else result="FAILED"; failed=1; fi; \
+	  table="$$table$$(printf '\n  %-8s %s' $$ends "$$result")"; \
+	done; \
 	printf '\nPython%s\n' "$$table"; \
 	case "$$table" in *passed*) exit $$failed;; *) exit 1;; esac
+
+# The oldest dependencies that pyproject.toml allows, on the oldest Python, and the newest that can be had. Warnings of
+# other packages that a name will go are no errors there.
+OLDEST := $(firstword $(shell $(FIND_PYTHON) --tested))
+test-lowest-direct test-highest: test-%: $(VENV)/test.stamp page
+	@python=$$($(FIND_PYTHON) $(if $(findstring lowest,$*),--version $(OLDEST),$(PYTHON))) || exit 1; \
+	  $(BIN)/uv venv --quiet --clear --python "$$python" .venv-$*
+	VIRTUAL_ENV=.venv-$* $(BIN)/uv pip install --quiet --resolution $* --editable '.[test,environment,tables]'
+	.venv-$*/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -W ignore::DeprecationWarning
 
 # The site, with every block of every page run, and every link and host looked at. Warnings are errors.
 SPHINX := $(BIN)/python -m sphinx -W --keep-going -q -j auto -d build/doctrees
@@ -149,6 +162,7 @@ $(VENV)/docs.stamp: $(VENV)/test.stamp requirements/docs.txt
 	$(call install,requirements/docs.txt)
 	@touch $(VENV)/test.stamp $@
 
+# Pairs of methods and problems go by turns, a third of them a day; EVIDENCE=all runs all of them, in some two hours.
 evidence: $(VENV)/test.stamp
 	$(PYTEST) -m evidence
 
@@ -184,7 +198,7 @@ pins: $(VENV)/run.stamp
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables pyproject.toml requirements/build.in -o requirements/test.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra docs -c requirements/test.txt pyproject.toml requirements/build.in -o requirements/docs.txt
 	$(BIN)/$(PIN) -c requirements/test.txt requirements/markdown.in -o requirements/markdown.txt
-	$(BIN)/$(PIN) pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
+	$(BIN)/$(PIN) --extra all pyproject.toml requirements/build.in -c requirements/test.txt -o requirements/run.txt
 	$(BIN)/$(PIN) --extra test --extra environment --extra tables --extra peers pyproject.toml requirements/build.in -o requirements/peers.txt
 
 clean:

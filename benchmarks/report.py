@@ -10,6 +10,7 @@ import math
 import re
 import shutil
 import statistics
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -405,25 +406,28 @@ def rivals(records: Sequence[Record]) -> str:
 
 def in_plain_words(results: dict[str, Record]) -> str:
     """Returns three lines for the README that a stranger understands, with the day and the command."""
-    rows = [["", "measured"]]
+    rows: list[tuple[str, str]] = []
     if "map" in results:
         records = results["map"]["found"]["records"]
         some = [won(r) for r in records if strength(r["eps"]) == "weak" and math.isfinite(won(r))]
         if some:
             least, most, median = (number(f(some)) for f in (min, max, statistics.median))
             what = f"one body under a weak torque, compared at the same accuracy with {rivals(records)}"
-            rows.append([what, f"{median} times as fast (from {least} to {most})"])
+            rows.append((what, f"{median} times as fast (from {least} to {most})"))
     if "tops" in results:
         ratios = [r["ratio"] for r in results["tops"]["found"] if r["target"] == 1e-9 and "ratio" in r]
         if ratios:
             what = "10,000 heavy tops to nine digits on one core, compared with heyoka's batch mode"
-            rows.append([what, f"{number(min(ratios))} to {number(max(ratios))} times as fast"])
+            rows.append((what, f"{number(min(ratios))} to {number(max(ratios))} times as fast"))
     if "scaling" in results:
         many = results["scaling"]["found"]["many"]
-        rows.append([f"{many['bodies']:,} bodies, {many['steps']:,} steps each, all cores", f"{many['seconds']:.0f} s"])
+        rows.append((f"{many['bodies']:,} bodies, {many['steps']:,} steps each, all cores", f"{many['seconds']:.0f} s"))
     machine = next(iter(results.values()))["machine"]
     day, _, where = described(machine).partition(", load")[0].partition("; ")
-    return f"Measured on {day} by `make bench`; {where}.\n\n{markdown(rows)}"
+    items = [
+        textwrap.fill(f"- {what}: **{measured}**", README_COLUMNS, subsequent_indent="  ") for what, measured in rows
+    ]
+    return "\n".join([f"Measured on {day} by `make bench`; {where}.", "", *items])
 
 
 def headline(results: dict[str, Record]) -> str:
@@ -474,6 +478,7 @@ TITLES = {
     "reference": "References", "users": "What users have",
 }  # fmt: skip
 HEADLINE = "headline"
+README_COLUMNS = 88
 PRINTED = ("fresh memory", "memory kept", "far", "flow", "lanes", "foundation")
 """Tables that are printed as they are; the last one has no place in the documentation."""
 

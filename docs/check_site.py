@@ -26,6 +26,8 @@ LOADED = {
 }
 NOT_LOADED = {"canonical", "next", "prev", "search", "index", "author", "license", "help"}
 STYLE = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"])([^'\")\s]+)")
+OBJECT = re.compile(r"&lt;[\w.]+(?: object)? at 0x[0-9a-f]+&gt;")
+"""An object as Python prints it that has no words for itself: a block has ended with a call that draws."""
 
 
 class Page(HTMLParser):
@@ -63,8 +65,9 @@ class Page(HTMLParser):
 
 def faults(site: Path) -> tuple[list[str], set[str]]:
     """Returns what is wrong, and the addresses of other hosts that pages link to."""
-    pages = {path: Page(path.read_text("utf-8")) for path in sorted(site.rglob("*.html"))}
-    wrong: list[str] = []
+    texts = {path: path.read_text("utf-8") for path in sorted(site.rglob("*.html"))}
+    pages = {path: Page(text) for path, text in texts.items()}
+    wrong = [f"{p.relative_to(site)} prints {m[0]}" for p, text in texts.items() for m in OBJECT.finditer(text)]
     others: set[str] = set()
     for path, page in pages.items():
         name = path.relative_to(site)

@@ -88,6 +88,7 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
     "within_subsection_order": "FileNameSortKey",
     "plot_gallery": True,
+    "capture_repr": ("_repr_html_",),
 }
 
 # Literature

@@ -1,12 +1,12 @@
 """Put the outcome of `polhode reproduce` into the documentation: `python -m docs.make_reproduction DIRECTORY`.
 
-Copies the claims and the two figures that the README shows, writes the claims as a page to read, and the count of
-verdicts into the README. Without a directory page and count are written anew from the claims that are kept.
+Studies in the directory take the place of those that are kept, so that a few may be run anew; the two figures that the
+README shows are copied, the claims are written as a page to read, and the count of verdicts goes into the README.
+Without a directory page and count are written anew from the claims that are kept.
 """
 
 import json
 import re
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -58,6 +58,24 @@ def kept() -> dict[str, Any]:
     return found
 
 
+def merged(before: dict[str, Any], made: Path) -> dict[str, Any]:
+    """Returns the outcome that is kept, with the studies that a directory holds in place of earlier ones."""
+    studies = dict(before["studies"])
+    for file in sorted(made.glob("*/*.json")):
+        record = json.loads(file.read_text("utf-8"))
+        if record.pop("size") != "full":
+            raise SystemExit(f"{made} holds a quick run: the documentation shows a full one")
+        studies[f"{file.parent.name}/{file.stem}"] = record
+    return {"studies": studies}
+
+
+def versions() -> str:
+    """Returns which version has run the studies, in a sentence."""
+    by = Counter(outcome["polhode"] for outcome in kept()["studies"].values())
+    listed = [f"{count} by version {version}" for version, count in sorted(by.items(), reverse=True)]
+    return f"Studies were run: {', '.join(listed)}; [claims.json](claims.json) says which."
+
+
 def judged() -> list[Judged]:
     """Returns the claims of all studies."""
     return [
@@ -83,7 +101,7 @@ def page() -> str:
     """Returns all claims: those that do not reproduce, then the others, paper by paper."""
     claims = judged()
     others = [j for j in claims if j.claim.verdict is not Verdict.NOT]
-    parts = [INTRODUCTION + "\n" + counts(), _summary(claims)]
+    parts = [INTRODUCTION + "\n" + counts(), versions(), _summary(claims)]
     parts += _section("##", Verdict.NOT, claims, "What was found")
     for paper in dict.fromkeys(j.paper for j in claims):
         parts += [f"## {paper}", citation(paper)]
@@ -130,14 +148,12 @@ def main(directory: str | None = None) -> None:
     """Copies the files and writes the pages."""
     if directory is not None:
         made = Path(directory)
-        if json.loads((made / "claims.json").read_text("utf-8"))["size"] != "full":
-            raise SystemExit(f"{made} holds a quick run: the documentation shows a full one")
-        PLACE.mkdir(exist_ok=True)
-        shutil.copyfile(made / "claims.json", CLAIMS)
+        CLAIMS.write_text(json.dumps(merged(kept(), made), indent=1) + "\n", "utf-8")
         for study in SHOWN:
             picture = made / f"{study}.png"
             kept_as = HERE / "figures" / f"{study.replace('/', '_')}.png"
-            kept_as.write_bytes(small(picture, picture.stat().st_mtime_ns))
+            if picture.exists():
+                kept_as.write_bytes(small(picture, picture.stat().st_mtime_ns))
     PAGE.write_text(page(), "utf-8")
     README.write_text(COUNTS.sub(f"\n{counts()}\n", README.read_text("utf-8")), "utf-8")
 

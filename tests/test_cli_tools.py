@@ -113,7 +113,7 @@ def test_new_asks(here: Path) -> None:
     ("arguments", "complaint"),
     [
         (["mine.txt"], "mine.txt does not end in .toml"),
-        (["mine.toml", "--body", "1 2"], "the body must be three numbers, such as 1 2 2.8, not '1 2'"),
+        (["mine.toml", "--body", "1 2"], "the body must be three numbers, such as 1 2 2.8, not '1,2'"),
         (["mine.toml", "--body", "1 2 5"], "no body has the moments 1, 2, 5"),
         (["mine.toml", "--torque", "HeavyTap"], "there is no torque 'HeavyTap': did you mean 'HeavyTop'?"),
         (["mine.toml", "--rtol", "3"], "rtol"),
@@ -155,3 +155,67 @@ def test_doctor_names_a_numba_that_was_not_tried(call: Call, monkeypatch: pytest
     assert "last one tried" not in call("doctor")[1]
     monkeypatch.setattr(doctor, "NUMBA_TRIED", (0, 60))
     assert "newer than 0.60, the last one tried" in call("doctor")[1]
+
+
+# --- numbers, names and help -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "usual"),
+    [
+        ("free --moments 1,2,2.8 --omega -0.1,5,0 --at 1,2", "free --moments 1 2 2.8 --omega -0.1 5 0 --at 1 --at 2"),
+        ("free --moments=1,2,2.8 --omega 0.1 5 0 --at 1 2", "free --moments 1 2 2.8 --omega 0.1 5 0 --at 1,2"),
+        ("new a.toml --body 1 2 2.8 --omega -1 2 3 --force", "new a.toml --body 1,2,2.8 --omega -1,2,3 --force"),
+    ],
+)  # fmt: skip
+def test_numbers_by_commas_or_blanks(call: Call, given: str, usual: str) -> None:
+    first, second = call(*given.split()), call(*usual.split())
+    assert first == second
+    assert first[0] == 0
+
+
+def test_numbers_before_a_file(call: Call) -> None:
+    Path("their.csv").write_text("t,wx,wy,wz\n" + "".join(f"{k / 10},0,0,1\n" for k in range(20)))
+    assert call("check", "--body", "1", "2", "2.8", "their.csv") == call("check", "their.csv", "--body", "1,2,2.8")
+    code, _, err = call("free", "--moments", "1", "2", "--omega", "1,2,3")
+    assert code == 2
+    assert "--moments takes 3 numbers, not 2: 1 2" in err
+
+
+def test_a_scenario_is_not_viewed(call: Call) -> None:
+    assert call("new", "a.toml", "--no-ask")[0] == 0
+    code, _, err = call("view", "a.toml")
+    assert code == 2
+    assert "a.toml is a scenario: run it first, polhode run a.toml" in err
+
+
+def test_the_epoch_is_asked_for_by_its_option(call: Call) -> None:
+    call("new", "a.toml", "--no-ask")
+    assert call("run", "a.toml", "--quiet")[0] == 0
+    code, _, err = call("export", "a.nc", "a.aem", "--object-name", "A", "--object-id", "2026-001A")
+    assert code == 2
+    assert "give --epoch 2026-01-31T12:00:00" in err
+    assert "epoch=" not in err
+
+
+def test_unknown_bodies_are_listed(call: Call) -> None:
+    err = call("check", "x.csv", "--body", "apophis")[2]
+    assert "did you mean" not in err
+    assert "satellite" in err
+
+
+def test_help_is_in_words(call: Call) -> None:
+    from polhode.cli import COMMANDS
+
+    for command in {*COMMANDS, "methods", "torques", "bodies"} - {"lists"}:
+        text = call(command, "--help")[1]
+        assert not re.search(r"list\[|<str>|<float>|<int", text), command
+
+
+def test_tables_fit_a_pipe(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for command in ("methods", "torques", "bodies", "examples"):
+        assert max(map(len, call(command)[1].splitlines())) <= 120, command
+    printed = call("free", "--moments", "1,2,2.8", "--omega", "0.005,5,0", "--at", "1e9")[1]
+    assert printed.splitlines()[-2].split()[0] == "1000000000"
+    assert len(printed.splitlines()[-2].split()) == 8  # no number is folded

@@ -278,8 +278,7 @@ def test_the_thousandth_call_takes_the_way_of_the_first(monkeypatch: pytest.Monk
         made.append(signature)
         return lambda *_: 0
 
-    monkeypatch.setattr(native, "_repaid", {})
-    monkeypatch.setattr(native, "_missing", set())
+    monkeypatch.setattr(native, "_looked_for", {})
     monkeypatch.setattr(native, "kept_program", lambda f, signature: None)
     monkeypatch.setattr(native, "program", program)
     for _ in range(1000):
@@ -298,8 +297,7 @@ def test_a_kept_program_is_taken_from_the_first_call_on(monkeypatch: pytest.Monk
     def kept(f: Any, signature: str) -> Any:
         return lambda *_: called.append(signature)
 
-    monkeypatch.setattr(native, "_repaid", {})
-    monkeypatch.setattr(native, "_missing", set())
+    monkeypatch.setattr(native, "_looked_for", {})
     monkeypatch.setattr(native, "kept_program", kept)
     SHORT.at(0.5)
     SHORT.at(0.5)

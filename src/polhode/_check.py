@@ -310,7 +310,7 @@ def choice(kind: str, name: str, known: Iterable[str], *, command: str = "") -> 
     options = {k.lower(): k for k in known}
     if isinstance(name, str) and name.lower() in options:
         return options[name.lower()]
-    near = difflib.get_close_matches(str(name).lower(), options, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(str(name).lower(), options, n=3, cutoff=0.5)
     alike = [difflib.SequenceMatcher(None, known, str(name).lower()).ratio() for known in near]
     near = [known for known, ratio in zip(near, alike, strict=True) if ratio > alike[0] - 0.15]
     if len(options) <= FEW_NAMES:

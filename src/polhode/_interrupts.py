@@ -128,8 +128,8 @@ def on_demand(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:  # fmt: skip
     """Returns `__getattr__` and `__dir__` of a package whose public names are brought in when first asked for.
 
-    `homes` has the module of each name, `modules` are names of modules themselves. An import is never cut in two:
-    NumPy, which it brings in, could not be imported again after half an import.
+    `homes` has the module of each name, in the package or from `polhode.` on; `modules` are names of modules.
+    An import is never cut in two: NumPy, which it brings in, could not be imported again after half an import.
     """
 
     def get(name: str) -> Any:
@@ -137,7 +137,8 @@ def on_demand(
             return imported(f"{package}.{name}")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(imported(f"{package}.{homes[name]}"), name)
+        home = homes[name]
+        found = getattr(imported(home if home.startswith("polhode.") else f"{package}.{home}"), name)
         setattr(sys.modules[package], name, found)  # so that it is not asked for again
         return found
 

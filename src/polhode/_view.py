@@ -98,7 +98,7 @@ def plot(
     >>> rough = ph.simulate(ph.Body([1, 2, 2.8]), omega=[0.1, 2, 0], t_span=(0, 20), method="RK4", step=0.3)
     >>> figure = ph.plot(exact, rough, path="both.png")
     """
-    from polhode.views.plot import finished
+    from polhode.views.plot import finished, titled
     from polhode.views.plot_several import ANGLE, COLOURS, draw
 
     if not 1 <= len(motions) <= len(COLOURS):
@@ -112,8 +112,7 @@ def plot(
     if not what:
         raise ValueError("quantities must name at least one, such as 'omega', and 'difference' needs two motions")
     first = solutions[0]
-    moments = ", ".join(f"{x:.4g}" for x in first.body.moments)
-    head = title or f"{first.body.name or 'body'} ({moments}) kg m², {first.torque.name}"
+    head = title or titled(first)
     return finished(draw(solutions, called, what, head, degrees=degrees), *([] if path is None else [path]))
 
 

@@ -18,7 +18,6 @@ from polhode.body import Body
 from polhode.compiled import native
 from polhode.ensembles.ensemble import ensemble
 from polhode.free import MOST_INTERPRETED, MOST_INTERPRETED_STATES, FreeMotion
-from polhode.tolerance import instant
 from polhode.tolerance.pair import available_cores
 from polhode.torques import Torque
 from polhode.torques.constant_body import ConstantBodyTorque
@@ -62,10 +61,7 @@ class Warmed(NamedTuple):
 
 def tasks() -> dict[str, Callable[[], object]]:
     """Returns the calls that are tried, by what they are."""
-    found: dict[str, Callable[[], object]] = {
-        "free motion": _free_motion,
-        "the search for steps": instant.compile_answer,
-    }
+    found: dict[str, Callable[[], object]] = {"free motion": _free_motion}
     for name in TORQUES:
         found[f"{name} by rtol"] = partial(_by_tolerance, name)
     for method in METHODS:

@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polhode._extras import needed
 from polhode.body import Body
 from polhode.integration.loop import SimulationFailed
 from polhode.io.atomic import whole_file
@@ -109,14 +110,7 @@ def _imports_undone(name: str) -> Iterator[None]:
 
 
 def _pythonfmu(module: str) -> Any:
-    try:
-        return importlib.import_module(f"pythonfmu.{module}")
-    except ModuleNotFoundError as problem:
-        if problem.name is not None and not problem.name.startswith("pythonfmu"):
-            raise
-        raise ModuleNotFoundError(
-            "co-simulation units are made with pythonfmu, which is not installed: pip install 'polhode[fmu]'"
-        ) from None
+    return needed(f"pythonfmu.{module}", "co-simulation units need")
 
 
 def _check_suitable(scenario: Scenario) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode._extras import missing
 from polhode.attitudes import WithAttitudes
 from polhode.body import Body
 from polhode.compiled import compiles, repaid_program
@@ -327,12 +328,7 @@ class FreeMotion(Turning):
         try:
             from polhode.proven import proven_states
         except ModuleNotFoundError as problem:
-            if problem.name != "flint":
-                raise
-            raise ModuleNotFoundError(
-                "proven states are computed by python-flint, which is not installed: pip install 'polhode[proof]'",
-                name="flint",
-            ) from None
+            raise missing(problem, "proven states need") from None
         tensors = [body.tensor for body in self._bodies]
         return proven_states(tensors, self._omega, self._quaternion, t, self.t0, self._shape)
 

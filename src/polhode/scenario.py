@@ -26,8 +26,7 @@ from functools import partial, reduce
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
-
+from polhode._extras import missing
 from polhode._interrupts import keeping
 from polhode._simulate import checked_arguments, is_auto, simulate
 from polhode._watch import Event
@@ -48,6 +47,11 @@ from polhode.torques import find as find_torque
 from polhode.torques.free import Free
 from polhode.torques.table import Table, columns_of
 from polhode.views.text import one_line
+
+try:
+    from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+except ModuleNotFoundError as problem:
+    raise missing(problem, "scenarios need") from None
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -19,6 +19,7 @@ import numpy as np
 from polhode import _check
 from polhode._arrays import Floats, apply_by_blocks, columns, dots, to_space
 from polhode._arrays import lengths as row_lengths
+from polhode._extras import needed
 from polhode._interrupts import is_from_handler
 from polhode.attitudes import AttitudeQuantity, WithAttitudes
 from polhode.body import Body
@@ -521,8 +522,7 @@ class Solution(WithAttitudes, Turning):
         It has the `quantities` as well, under the names by which they are asked for: "euler(ZYX)", "euler_deg(ZYX)",
         "mrp", "mrp(shadow)", "pointing_angle(z, [0, 0, 1])", "pointing_angle_deg(z, [0, 0, 1])".
         """
-        from xarray import Dataset
-
+        xarray = needed("xarray", "a Dataset needs")
         table = self._table() | {
             "spatial_momentum": (("time", "component"), self.spatial_momentum),
             "spatial_omega": (("time", "component"), self.spatial_omega),
@@ -532,7 +532,8 @@ class Solution(WithAttitudes, Turning):
         variables |= {str(x): (("time", *x.dimensions), x(self), x.attributes) for x in read_quantities(quantities)}
         names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
         coordinates = {name: variables.pop(name) for name in names}
-        return Dataset(variables, coordinates, self._attributes())
+        made: Dataset = xarray.Dataset(variables, coordinates, self._attributes())
+        return made
 
     def to_dataframe(self, *, quantities: str | Sequence[str] = ()) -> DataFrame:
         """The motion as a pandas DataFrame with one row for each time.

@@ -24,6 +24,7 @@ from tests.contract._measure import (
     floor_of,
     interpreted,
     observed_order,
+    of_today,
     pairs,
 )
 from tests.contract.test_keeps import DRIFTING
@@ -178,7 +179,7 @@ def segments_of(record_id: str) -> list[float]:
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("record_id", [r for r in paper_records() if radians(r) <= 1500 and resolved(r)])
+@pytest.mark.parametrize("record_id", of_today([r for r in paper_records() if radians(r) <= 1500 and resolved(r)]))
 def test_papers_all(method: Method, record_id: str) -> None:
     """Every state that is not too long to be reached with every method."""
     if torques_taken(method, record_id):

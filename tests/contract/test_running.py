@@ -17,7 +17,7 @@ from polhode.torques import Torque
 from polhode.views.cards import cost
 from tests.authorities import paper_case, paper_records
 from tests.authorities.problems import PROBLEMS
-from tests.contract._measure import EPS, accepted, compiled_run, interpreted, matrices, pairs, run
+from tests.contract._measure import EPS, accepted, compiled_run, interpreted, matrices, of_today, pairs, run
 
 ALL = [(m, name) for m in catalogue().values() for name in accepted(m)]
 STEPS = 64
@@ -60,13 +60,13 @@ def test_compiled_equals_plain(method: Method, name: str) -> None:
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize(("method", "name"), REST)
+@pytest.mark.parametrize(("method", "name"), of_today(REST))
 def test_compiled_equals_plain_for_all(method: Method, name: str) -> None:
     agrees(method, name)
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("model", sorted({r["torque"]["model"] for r in paper_records().values()}))
+@pytest.mark.parametrize("model", of_today(sorted({r["torque"]["model"] for r in paper_records().values()})))
 def test_compiled_equals_plain_for_models(method: Method, model: str) -> None:
     """The torques of the catalogue that the papers' problems use."""
     case = paper_case(next(r for r, record in paper_records().items() if record["torque"]["model"] == model))

@@ -1,6 +1,7 @@
 """The README's lines run as they stand."""
 
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def test_the_ten_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    first, *others = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(first.split("\n\n")[1].splitlines()) == 2
     names: dict[str, Any] = {"__name__": "readme"}
-    exec(compile(block, "README.md", "exec"), names)
+    for block in (first, *others):
+        exec(compile(block, "README.md", "exec"), names)
     assert "error at most" in capsys.readouterr().out
     assert names["top"].error_estimate < 1e-9
     assert (tmp_path / "top.png").stat().st_size > 10_000
@@ -28,7 +31,22 @@ def test_the_ten_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 def test_the_number_of_methods_without_drift() -> None:
     methods = catalogue().values()
     kept = sum(bool(m.keeps & (Keeps.ENERGY | Keeps.SYMPLECTIC)) for m in methods)
-    assert f"| {kept} of {len(methods)}, each promise measured |" in README
+    assert f"| {kept} of {len(methods)} |" in README
+
+
+def test_the_page_fits_an_editor() -> None:
+    assert max(map(len, README.splitlines())) <= 88
+
+
+def test_paths_become_addresses_when_a_release_is_built() -> None:
+    hook = runpy.run_path(str(ROOT / "packaging" / "readme.py"))
+    absolute, urls = hook["absolute"], hook["urls"]
+    assert (absolute(README, ""), urls("")) == (README, {})
+    made = absolute(README, "https://example.org/polhode")
+    assert "](https://example.org/polhode/raw/main/docs/figures/flip.gif)" in made
+    assert "](https://example.org/polhode/blob/main/docs/start/ten_minutes.md)" in made
+    assert not re.search(r"\]\((?!https://)", made)
+    assert set(urls("https://example.org/polhode")) == {"Source", "Issues", "Changelog"}
 
 
 MADE_BY_THE_SITE = ("reference/api.md", "reference/commands.md", "reference/torques.md", "pictures/index.rst")

@@ -23,6 +23,8 @@ def text(name: str) -> str:
 def test_versions_agree() -> None:
     assert f"\nversion: {polhode.__version__}\n" in text("CITATION.cff")
     assert json.loads(text(".zenodo.json"))["version"] == polhode.__version__
+    for counted in ("accuracy", "reliability"):  # claims: tests/papers/test_reproduction.py
+        assert json.loads(text(f"docs/evidence/{counted}.json"))["polhode"] == polhode.__version__
     assert f'  version: "{polhode.__version__}"\n' in text("packaging/conda/recipe.yaml")
 
 
@@ -102,12 +104,14 @@ def test_faults_of_a_site_are_found(tmp_path: Path) -> None:
         '<h1 id="top">A</h1><a href="b.html#there">b</a><a href="gone.html">c</a><a href="https://example.org">d</a>'
         '<script src="https://example.org/x.js"></script><style>@import "//example.org/y.css";</style>'
     )
-    (tmp_path / "b.html").write_text('<p id="here">B</p><a href="a.html#top">a</a><img src="none.png">')
+    (tmp_path / "b.html").write_text(
+        '<p id="here">B</p><a href="a.html#top">a</a><img src="none.png">&lt;matplotlib.legend.Legend at 0x7f&gt;'
+    )
     (tmp_path / "c.css").write_text("p { background: url(https://example.org/z.png) }")
     wrong, others = faults(tmp_path)
     said = "\n".join(wrong)
-    assert len(wrong) == 6
-    for part in ("b.html#there", "gone.html", "x.js", "y.css", "none.png", "z.png"):
+    assert len(wrong) == 7
+    for part in ("b.html#there", "gone.html", "x.js", "y.css", "none.png", "z.png", "Legend"):
         assert part in said
     assert others == {"https://example.org"}
 

@@ -11,6 +11,7 @@ import pytest
 from docs.make_reproduction import CLAIMS, PAGE, README, counts, judged, page, plain
 from typer.testing import CliRunner
 
+import polhode
 from polhode.cli import app
 from polhode.io import netcdf
 from polhode.papers import _study
@@ -18,6 +19,26 @@ from polhode.papers._reproduce import reproduce
 from polhode.papers._study import Data, Size, Study, Verdict, chosen, claim, named, studies
 from tests.views.page_tools import check_policy, data_in, products  # noqa: F401
 
+OLDER = {
+    "celledoni2006/energy",
+    "celledoni2006/fig1",
+    "celledoni2006/fig3",
+    "celledoni2006/fig6",
+    "celledoni2006/ordering",
+    "celledoni2006/symmetry",
+    "krysl2004/fig10",
+    "krysl2004/fig13",
+    "vilmart2008/drift",
+    "vilmart2008/fig1",
+    "vilmart2008/fig2",
+    "vilmart2008/further",
+    "vilmart2008/other_bodies",
+    "vilmart2008/quaternion",
+    "vilmart2008/settling",
+    "vilmart2008/step",
+}
+"""Studies of more than half a minute each that the documentation keeps from an earlier version, until they are run
+anew: `polhode reproduce --continue --out DIRECTORY`, then `python -m docs.make_reproduction DIRECTORY`."""
 FIGURES = {"celledoni2006": 8, "khlistunova2003": 10, "krysl2004": 13, "vilmart2008": 2}
 
 
@@ -124,7 +145,7 @@ def test_command_line(tmp_path: Path) -> None:
 
 def test_the_documentation_keeps_a_full_run() -> None:
     kept = json.loads(CLAIMS.read_text("utf-8"))
-    assert kept["size"] == "full"
+    assert {study for study, outcome in kept["studies"].items() if outcome["polhode"] != polhode.__version__} <= OLDER
     assert set(kept["studies"]) == set(_study.studies())
     assert not any(s["problem"] for s in kept["studies"].values())
     assert counts() in README.read_text("utf-8")

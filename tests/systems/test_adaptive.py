@@ -47,6 +47,17 @@ def test_an_eccentric_orbit_has_the_stated_error(rtol: float) -> None:
     assert np.abs(back.position[-1] - orbit().position).max() < 100 * rtol
 
 
+@pytest.mark.parametrize("method", ["Strang", "SABA4", "ABA104"])
+def test_equal_steps_have_the_stated_error(method: str) -> None:
+    times = np.linspace(0.0, 7.0, 8)
+    s = ph.simulate_system(
+        orbit(), ph.systems.CentralBody(1.0), t_span=(0, 7), rtol=1e-3, t_eval=times, method=method
+    )  # fmt: skip
+    error = np.linalg.norm(s.position[:, 0] - kepler(times), axis=1).max() / (1 + E)
+    assert s.error_estimate is not None
+    assert error <= s.error_estimate <= 1e-3
+
+
 @pytest.mark.usefixtures("plain")
 def test_a_run_in_adapting_steps_goes_on_as_accurate_as_before() -> None:
     central = ph.systems.CentralBody(1.0)

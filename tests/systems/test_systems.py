@@ -319,6 +319,11 @@ def test_round_off_is_not_taken_for_an_error_of_high_order() -> None:
     assert share_of(1e-6, 6.0) == 1.0
 
 
+def test_a_run_of_order_two_is_nearer_to_its_companion_than_to_the_truth() -> None:
+    """Errors e and e / 0.64 are 0.56 e apart."""
+    assert share_of(0.5625e-3, 2.0) * 0.5625e-3 == pytest.approx(1.5e-3, rel=1e-9)
+
+
 @pytest.mark.usefixtures("plain")
 def test_runs_backward() -> None:
     there = run(interaction())

@@ -86,11 +86,11 @@ def test_quantities_are_chosen(watched: ph.Solution) -> None:
         "omega", "euler", "energy_error", "spatial_momentum", "kinetic_energy", "pointing_angle_deg(z, x)"
     )
     labels = [panel.get_ylabel() for panel in figure.axes]
-    assert labels == ["angular rate (rad/s)", "euler (rad)", "relative error", "angular momentum (kg m²/s)",
-                      "kinetic energy (J)", "pointing angle (°)"]  # fmt: skip
+    assert labels == ["angular rate (rad/s)", "Euler angle (rad)", "relative error", "angular momentum (kg m²/s)",
+                      "kinetic energy (J)", "angle (°)"]  # fmt: skip
     assert np.asarray(figure.axes[4].get_lines()[0].get_ydata()) == pytest.approx(watched.kinetic_energy)
     in_degrees = watched.plot("omega", "euler", degrees=True).axes
-    assert [panel.get_ylabel() for panel in in_degrees] == ["angular rate (°/s)", "euler (°)"]
+    assert [panel.get_ylabel() for panel in in_degrees] == ["angular rate (°/s)", "Euler angle (°)"]
     assert np.asarray(in_degrees[0].get_lines()[1].get_ydata()) == pytest.approx(np.degrees(watched.omega[:, 1]))
 
 
@@ -103,7 +103,37 @@ def test_events_are_marked(watched: ph.Solution) -> None:
 
 def test_a_picture_has_the_title_of_its_scenario(watched: ph.Solution) -> None:
     titled = watched.having(metadata={"title": "Flips"})
-    assert titled.plot()._suptitle.get_text().startswith("Flips: body (1, 2, 3) kg m²")  # type: ignore[attr-defined]
+    assert titled.plot()._suptitle.get_text() == "Flips"  # type: ignore[attr-defined]
+    figure = watched.plot()
+    assert figure._suptitle.get_text() == "Body with moments 1, 2, 3 kg m², no torque"  # type: ignore[attr-defined]
+    assert [text.get_text() for text in figure.texts][1:] == ["RK4, step 0.2 s"]
+
+
+def test_moments_keep_the_order_of_the_axes() -> None:
+    tensor = [[3.0, 1e-3, 0.0], [1e-3, 1.0, 0.0], [0.0, 0.0, 2.5]]
+    s = ph.simulate(ph.Body(tensor), omega=[0, 0, 1], t_span=(0, 1), method="RK4", step=0.1)
+    assert s.plot()._suptitle.get_text().startswith("Body with moments 3, 1, 2.5 kg m²")  # type: ignore[attr-defined]
+
+
+def test_angles_that_begin_anew_leave_gaps(watched: ph.Solution) -> None:
+    jumps = np.abs(np.diff(watched.euler("ZYX"), axis=0)) > np.pi
+    assert jumps.any()
+    for line in watched.plot("euler").axes[0].get_lines()[:3]:
+        steps = np.abs(np.diff(np.asarray(line.get_ydata(), dtype=float)))
+        assert np.nanmax(steps) < np.pi
+
+
+def test_an_axis_that_moves_is_drawn() -> None:
+    s = ph.simulate(ph.Body([1.0, 2.0, 3.0]), omega=[0, 0, 1], t_span=(0, 6), method="RK4", step=0.1)
+    assert s.plot("attitude").axes[0].get_ylabel() == "direction of body axis x"
+
+
+def test_of_a_sampled_law_the_torque_is_drawn() -> None:
+    law = ph.Sampled(0.5, lambda t, q, w, p: (-w[0], -w[1], -w[2]))
+    s = ph.simulate(BODY, law, omega=OMEGA, t_span=(0, 2), method="RK4", step=0.05)
+    last = s.plot().axes[-1]
+    assert last.get_ylabel() == "torque (N m)"
+    assert [text.get_text() for text in last.get_legend().get_texts()] == ["x", "y", "z"]  # type: ignore[union-attr]
 
 
 def test_axes_of_the_users_take_several_motions(watched: ph.Solution, coarse: ph.Solution) -> None:
@@ -157,12 +187,13 @@ def test_invariants_that_do_not_exist(plain: Any) -> None:
 def test_small_components_can_be_seen() -> None:
     body = ph.Body([1.0, 1.0, 1.5])
     s = ph.simulate(body, omega=[0.1, 0.0, 50.0], t_span=(0, 1), rtol=1e-9)
-    large, small = s.plot("omega").axes
-    assert [line.get_label() for line in large.get_lines() if line.get_label() != "_rows"] == ["z"]
-    assert [line.get_label() for line in small.get_lines() if line.get_label() != "_rows"] == ["x", "y"]
-    assert small.get_ylabel() == "angular rate (rad/s)\nsmall components"
+    (small,) = s.plot("omega").axes  # what is constant has no panel, and the legend has its value
+    assert [line.get_label() for line in small.get_lines() if line.get_label() != "_rows"] == ["x", "y", "z: 50 rad/s"]
     assert max(np.abs(small.get_ylim())) < 0.2
-    assert large.get_ylim() == pytest.approx((49, 51))
+    tilted = ph.simulate(ph.Body([1.0, 1.2, 1.5]), omega=[1.0, 0.0, 50.0], t_span=(0, 1), rtol=1e-9)
+    large, small = tilted.plot("omega").axes
+    assert [line.get_label() for line in large.get_lines() if line.get_label() != "_rows"] == ["z"]
+    assert small.get_ylabel() == "angular rate (rad/s)\nsmall components"
     steady = ph.simulate(body, omega=[0.0, 0.0, 50.0], t_span=(0, 1), rtol=1e-9)
     assert len(steady.plot("omega").axes) == 1  # what is zero has no panel
 
@@ -218,7 +249,7 @@ def test_moving_pictures(watched: ph.Solution, tmp_path: Path, monkeypatch: pyte
     for motion, name in ((watched, "a.gif"), (FLIP, "b.gif")):
         assert motion.animate(tmp_path / name, seconds=0.4, fps=10) == tmp_path / name
         with Image.open(tmp_path / name) as made:
-            assert (made.n_frames, made.size) == (4, (288, 256))  # type: ignore[attr-defined]
+            assert (made.n_frames, made.size) == (4, (640, 640))  # type: ignore[attr-defined]
     with pytest.raises(FileExistsError):
         FLIP.animate(tmp_path / "b.gif", seconds=0.4, fps=10)
     for arguments, words in (

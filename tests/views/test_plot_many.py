@@ -24,7 +24,7 @@ def test_median_and_bands(plain: None) -> None:
     many = made()
     figure = many.plot()
     rates, energy, direction = figure.axes
-    assert (rates.get_ylabel(), energy.get_ylabel()) == ("omega (rad s-1)", "kinetic energy (J)")
+    assert (rates.get_ylabel(), energy.get_ylabel()) == ("omega (rad/s)", "kinetic energy (J)")
     assert direction.get_ylabel() == "direction of body axis z"
     for line, values in zip(rates.lines, np.moveaxis(many.omega, 2, 0), strict=True):
         np.testing.assert_allclose(line.get_ydata(), np.quantile(values, 0.5, axis=0), rtol=1e-12)

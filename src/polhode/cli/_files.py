@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from polhode._extras import needed
 from polhode.cli._signals import masked
 from polhode.cli._terminal import is_terminal, print_text
 from polhode.views.text import printable
@@ -61,6 +62,11 @@ def unwritable(file: Path, force: bool, option: str = "--out") -> str | None:
     """
     import tempfile
 
+    if file.suffix in (".png", ".svg"):
+        try:
+            needed("matplotlib", "pictures need")
+        except ModuleNotFoundError as problem:
+            return str(problem)
     try:
         if file.is_dir():
             return f"{file} is a directory: {f'use {option} to write elsewhere' if option else 'move it away'}"

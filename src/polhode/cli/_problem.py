@@ -16,7 +16,7 @@ def body_of(text: str, allow_unphysical: bool) -> Body:
     from polhode.body import Body
 
     try:
-        numbers = [float(x) for x in text.replace(";", ",").split(",")]
+        numbers = [float(x) for x in text.replace(";", ",").replace(",", " ").split()]
     except ValueError:
         return Body.named(text)
     if len(numbers) == 3:

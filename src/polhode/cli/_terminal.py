@@ -18,6 +18,8 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes: a run could not be finished; the input is wrong; the user interrupted the program."""
 LINE_CHARACTERS = 100
 """Prose is not wider than this: longer lines are hard to read."""
+PIPE_CHARACTERS = 120
+"""The width of tables in a pipe, which has no width of its own."""
 BAR_AFTER_SECONDS = 1.0
 """Runs shorter than this show no progress bar: it would vanish before it could be read."""
 unprinted: list[str] = []
@@ -76,7 +78,7 @@ def echo_json(value: object) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
-    """Prints a table as wide as the terminal, or, in a pipe, as wide as its content."""
+    """Prints a table as wide as the terminal; in a pipe words are folded, and numbers are not."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -86,11 +88,18 @@ def print_table(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None
         table.add_row(*map(one_line, row))
     drawn = io.TextIOWrapper(io.BytesIO(), getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace")
     terminal = is_terminal(sys.stdout) or None  # None: as the environment wants it
-    Console(file=drawn, width=terminal_width() or 500, force_terminal=terminal, highlight=False, markup=False).print(
-        table
-    )
+    width = terminal_width() or _width_in_pipe(headers, rows)
+    Console(file=drawn, width=width, force_terminal=terminal, highlight=False, markup=False).print(table)
     drawn.seek(0)
     print_text(drawn.read())
+
+
+def _width_in_pipe(headers: Sequence[str], rows: Sequence[tuple[str, ...]]) -> int:
+    """The width of a table in a pipe: more than usual only if its numbers need it."""
+    columns = list(zip(headers, *rows, strict=True))
+    widths = [max(map(len, column)) + 3 for column in columns]
+    is_words = [any(c.isalpha() and c not in "einfa" for x in column[1:] for c in x) for column in columns]
+    return max(PIPE_CHARACTERS, sum(min(w, 20) if words else w for w, words in zip(widths, is_words, strict=True)))
 
 
 def terminal_width() -> int | None:

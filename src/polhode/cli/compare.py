@@ -147,7 +147,7 @@ def _steps(given: list[str], scenario: Scenario) -> dict[str, list[float]]:
     for text in given:
         name, colon, row = text.rpartition(":")
         try:
-            found[name.strip() if colon else EVERY_OTHER] = [float(part) for part in row.split(",") if part.strip()]
+            found[name.strip() if colon else EVERY_OTHER] = [float(part) for part in row.replace(",", " ").split()]
         except ValueError:
             stop(f"--steps must be numbers separated by commas, such as 0.1,0.05,0.025 or KL6:0.4,0.2, not {text!r}")
     return found | ({} if EVERY_OTHER in found else {EVERY_OTHER: halvings(_step(scenario), scenario.t_span)})

@@ -11,7 +11,7 @@ from polhode import __version__
 from polhode.cli._app import app
 from polhode.cli._terminal import FAILED, say, say_field
 
-CORE = ("numpy", "scipy", "numba", "llvmlite", "xarray", "pandas", "matplotlib", "pydantic", "typer", "rich")
+CORE = ("numpy", "scipy", "numba", "llvmlite", "platformdirs")
 """Packages without which polhode does not work."""
 NUMBA_TRIED = (0, 68)
 """The newest Numba that the tests of polhode have been run with."""
@@ -33,7 +33,7 @@ def doctor() -> None:
     from polhode.views.page_html import is_built
 
     say_field("polhode", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}")
-    say_field("python", f"{platform.python_version()}, {sys.executable}")
+    say_field("python", f"{platform.python_version()}, {sys.executable}{_untested()}")
     say_field("system", f"{platform.platform()}, {available_cores()} cores")
     problems = []
     for name in CORE:
@@ -46,8 +46,9 @@ def doctor() -> None:
     say()
     say("extras, each for some of the commands:")
     for extra, names in _extras().items():
-        missing = [name for name in names if _version_of(name) is None]
-        say(f"    {extra:14}{'there' if not missing else f'not there: pip install polhode[{extra}]'}")
+        is_there = all(_version_of(name) for name in names)
+        verdict = "there" if is_there else f"not there: pip install 'polhode[{extra}]'"
+        say(f"    {extra:14}{verdict}")
     say()
     node = shutil.which("node") or _beside_python("node")
     say_field("page", "there" if is_built() else "not built: `make viewer` builds it in a clone; nothing can be viewed")
@@ -67,6 +68,16 @@ def doctor() -> None:
     if problems:
         raise typer.Exit(FAILED)
     say("Everything that polhode needs works.")
+
+
+def _untested() -> str:
+    """A word on a Python that is not among the tested ones, which the classifiers of polhode list."""
+    from importlib.metadata import metadata
+
+    listed = [str(line).rpartition(" ")[2] for line in metadata("polhode").get_all("Classifier") or []]
+    tested = [version for version in listed if version.startswith("3.")]
+    mine = ".".join(map(str, sys.version_info[:2]))
+    return "" if mine in tested else f", untested ({', '.join(tested)} are tested): it should work"
 
 
 def _is_newer(version: str) -> bool:

@@ -9,6 +9,8 @@ from polhode.cli._app import app
 from polhode.cli._files import unwritable
 from polhode.cli._terminal import say, stop
 
+EPOCH = "give --epoch 2026-01-31T12:00:00"
+
 
 @app.command()
 def export(
@@ -67,7 +69,8 @@ def export(
             write = solution.to_acm if kind == ".acm" else solution.to_aem
             made = write(out, **method, **about, **named)
     except (OSError, ValueError, TypeError, ImportError) as failure:
-        stop(f"{result}: {failure}" if str(result) not in str(failure) else failure)
+        why = str(failure).replace("give epoch='2026-01-31T12:00:00', or store it with solution.with_epoch(...)", EPOCH)
+        stop(f"{result}: {why}" if str(result) not in why else why)
     bound = "not known" if made.bound is None else f"at most {made.bound:.2g} rad"
     segments = f"{made.segments} segment{'' if made.segments == 1 else 's'}"
     say(f"{made.rows:,} rows in {segments} written to {out}; error of interpolation {bound}")

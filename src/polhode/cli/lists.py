@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from polhode.cli._app import app
-from polhode.cli._terminal import LINE_CHARACTERS, echo_json, print_table, say, stop, terminal_width
+from polhode.cli._terminal import LINE_CHARACTERS, PIPE_CHARACTERS, echo_json, print_table, say, stop, terminal_width
 
 
 @app.command()
@@ -22,7 +22,7 @@ def methods(
     from polhode.methods import catalogue, find
     from polhode.views import cards
 
-    width = terminal_width()
+    width = terminal_width() or PIPE_CHARACTERS
     if name is None:
         if as_json:
             echo_json([cards.method_record(method) for method in catalogue().values()])
@@ -36,7 +36,7 @@ def methods(
     if as_json:
         echo_json(cards.method_record(method))
     else:
-        say(cards.method_card(method, min(width or LINE_CHARACTERS, LINE_CHARACTERS)))
+        say(cards.method_card(method, min(width, LINE_CHARACTERS)))
 
 
 @app.command()

@@ -115,6 +115,8 @@ def _page(
 
     if len(results) > MOST_RUNS:
         raise ValueError(too_many(len(results)))
+    if scenario := next((file for file in results if file.suffix == ".toml"), None):
+        raise ValueError(f"{scenario} is a scenario: run it first, polhode run {scenario}, and view the result")
     found: list[tuple[str, Any]] = [one for file in results for one in motions_in(file, members, note=_note)]
     if exact:
         found.insert(0, ("exact", exact_of(found[0][1])))
@@ -131,7 +133,7 @@ def _note(text: str) -> None:
 
 def _point(option: str, text: str) -> list[float]:
     try:
-        x, y, z = map(float, text.split(","))
+        x, y, z = map(float, text.replace(",", " ").split())
     except ValueError:
         raise ValueError(f"{option} must be three numbers such as 0,0,1, not {text!r}") from None
     return [x, y, z]

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polhode._extras import needed
 from polhode.cluster.manifest import Manifest, PlanError, json_digest
 from polhode.io.atomic import whole_file
 from polhode.io.checksum import NAME as CHECKSUM
@@ -45,7 +46,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 MANIFEST = "polhode/manifest.json"
 REMEDY = "call verify() of its plan and then run(), or polhode ensemble JOB.toml --verify and then the job again"
 """What to do about a damaged store."""
-NEEDED = "pip install 'polhode[cluster]'"
 
 Table = Mapping[str, tuple[tuple[str, ...], Any, Mapping[str, Any]]]
 """Dimensions, values and attributes of arrays, by their names."""
@@ -313,9 +313,7 @@ class Store:
             return dict(self._zarr.open_group(self._place(), mode="r").attrs)
 
     def _opened(self, place: Any, **options: Any) -> Dataset:
-        from xarray import open_zarr
-
-        found: Dataset = open_zarr(place, chunks={}, **options)
+        found: Dataset = needed("xarray", "a store needs").open_zarr(place, chunks={}, **options)
         return found
 
     def _group(self) -> Dataset:
@@ -373,13 +371,8 @@ def stored(data: Any) -> Any:
 
 
 def _zarr_module() -> Any:
-    try:
-        import dask.array
-        import zarr
-    except ImportError as missing:
-        raise ImportError(f"a store needs {missing.name}: {NEEDED}") from None
-    del dask
-    return zarr
+    needed("dask.array", "a store needs")
+    return needed("zarr", "a store needs")
 
 
 def _key(kind: str, part: int, ending: str) -> str:

@@ -236,26 +236,22 @@ def _found(f: Any, signature: str, compiled: Callable[[Callable[..., Any]], Any]
     return found
 
 
-_repaid: dict[tuple[Any, str], Program] = {}
-_missing: set[tuple[Any, str]] = set()
-"""The programs that `repaid_program` has found, and those that it has not found: to look takes milliseconds."""
+_looked_for: dict[tuple[Any, str], Program | None] = {}
+"""The programs that `repaid_program` has found, and None for those that are not kept: to look takes milliseconds."""
 
 
 def repaid_program(f: Any, signature: str, *, is_large: bool, what: str) -> Program | None:
     """Returns f as machine code if that is there already, or if the call is large enough to repay its compilation.
 
-    None: f is to be run in plain Python. Which it is depends on the call and on the cache, not on earlier calls.
+    None: f is to be run in plain Python, with the same bits. Which it is depends on the call and on the cache, not on
+    earlier calls. Nowhere else does a size decide whether something is compiled: docs/decisions/0009 says why here.
     """
     key = (f, signature)
     if not compiles():
         return None
-    if key not in _repaid and (is_large or key not in _missing):
-        found = program(f, signature, what=what) if is_large else kept_program(f, signature)
-        if found is None:
-            _missing.add(key)
-            return None
-        _repaid[key] = found
-    return _repaid.get(key)
+    if key not in _looked_for or (is_large and _looked_for[key] is None):
+        _looked_for[key] = program(f, signature, what=what) if is_large else kept_program(f, signature)
+    return _looked_for[key]
 
 
 class _Asked(NamedTuple):

@@ -17,7 +17,7 @@ from numba.extending import intrinsic, overload
 from polhode.compiled import lanes
 from polhode.core import ops, outside, table
 from polhode.core.elementary import names
-from polhode.core.status import EXCEPTION, OK, RAISED
+from polhode.core.status import OK
 from polhode.core.text import function
 
 fma: Any = lanes.fma
@@ -245,36 +245,6 @@ def _call_forces(typing_context: Any, t: Any, n: Any, x: Any, q: Any, p: Any, ou
     return types.void(t, types.int64, x, q, p, out), emit
 
 
-def _call_program(builder: Any, args: Any) -> Any:
-    """Emits the call of another program by its address; returns its status."""
-    address, *rest = args
-    kind = ir.FunctionType(ir.IntType(64), [x.type for x in rest])
-    status = builder.call(builder.inttoptr(address, kind.as_pointer()), rest)
-    return builder.select(builder.icmp_signed("==", status, status.type(EXCEPTION)), status.type(RAISED), status)
-
-
-@intrinsic
-def _called_driver(
-    typing_context: Any, drive: Any, setting: Any, values: Any, y: Any, memory: Any, offsets: Any, out: Any,
-    index: Any, count: Any, t0: Any, h: Any, last: Any, stop: Any,
-) -> Any:  # fmt: skip
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _call_program(builder, args)
-
-    arrays, numbers = (setting, values, y, memory, offsets, out, index, count), (types.float64,) * 3
-    return types.int64(types.int64, *arrays, *numbers, types.int64), emit
-
-
-@intrinsic
-def _called_torque_rows(
-    typing_context: Any, torque: Any, values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: Any, rows: Any
-) -> Any:  # fmt: skip
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _call_program(builder, args)
-
-    return types.int64(types.int64, values, t, q, w, z, out, types.int64, types.int64), emit
-
-
 @overload(ops.two_product)
 def _overload_two_product(a, b):
     def product(a, b):
@@ -454,8 +424,6 @@ COMPILED: dict[Any, Any] = {
     outside.called_torque: _called_torque,
     outside.called_potential: _called_potential,
     outside.call_forces: _call_forces,
-    outside.called_driver: _called_driver,
-    outside.called_torque_rows: _called_torque_rows,
     ops.exchanged: lanes.exchanged,
     **{f: f for f in (ops.two_product, ops.triple, ops.derivatives, ops.where, ops.is_between, ops.verdict)},
     **{f: f for f in (ops.at_each_time, table.is_handle, table.no_table, names.of_numbers)},

@@ -10,8 +10,8 @@ from typing import Any
 
 from polhode.core.quat import norm2
 from polhode.core.status import OK
-from polhode.core.types import Quat, Rotor, State, Vec3
-from polhode.core.vec import dot, times
+from polhode.core.types import Quat, Vec3
+from polhode.core.vec import dot
 
 NUDGE = 2.0**-52
 """The relative change of a companion's momentum and inverse moments."""
@@ -90,12 +90,6 @@ def apart2(q: Quat, p: Quat) -> float:
 def angle(apart2: float) -> float:
     """The angle between two attitudes, in radians, from the square of the distance of their quaternions."""
     return 4.0 * math.asin(min(1.0, 0.5 * math.sqrt(apart2)))
-
-
-def distance(body: Rotor, a: State, b: State, fastest: float) -> float:
-    """The difference of the attitudes in radians or of the rates relative to the fastest, if that is more."""
-    w = times((a.m[0] - b.m[0], a.m[1] - b.m[1], a.m[2] - b.m[2]), body.inverse)
-    return max(angle(apart2(a.q, b.q)), math.sqrt(dot(w, w)) / fastest if fastest > 0.0 else 0.0)
 
 
 def judge_rows(

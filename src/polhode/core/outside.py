@@ -122,25 +122,3 @@ def call_forces(t: float, n: int, x: Any, q: Any, p: Any, out: Any) -> None:
     torque = ctypes.cast(ctypes.byref(found, 8 * 3 * n), Pointer)
     ForcesOfC(address)(t, n, _numbers(x[: 3 * n]), _numbers(q[: 4 * n]), _numbers(values), found, torque)
     out[: 6 * n] = found
-
-
-# --- other programs --------------------------------------------------------------------------------------------------
-
-
-@primitive
-def called_driver(
-    drive: Any, setting: Any, values: Any, y: Any, memory: Any, offsets: Any, out: Any, index: Any, count: Any,
-    t0: float, h: float, last: float, stop: int,
-) -> int:  # fmt: skip
-    """Calls the loop over steps, compiled by its address; returns its status, RAISED if it raised an exception."""
-    status: int = drive(setting, values, y, memory, offsets, out, index, count, t0, h, last, stop)
-    return status
-
-
-@primitive
-def called_torque_rows(
-    torque: Any, values: Any, t: Any, q: Any, w: Any, z: Any, out: Any, count: int, rows: int
-) -> int:  # fmt: skip
-    """Calls the loop over rows of a torque in the same way."""
-    status: int = torque(values, t, q, w, z, out, count, rows)
-    return status

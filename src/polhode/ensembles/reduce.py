@@ -17,6 +17,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode._extras import needed
 from polhode.attitudes import NAMES, AttitudeQuantity
 from polhode.core.status import Status
 from polhode.ensembles import accumulators
@@ -565,11 +566,11 @@ class Reduced(Mapping[str, Any]):
 
     def to_xarray(self) -> Dataset:
         """Everything as an xarray Dataset, with units."""
-        from xarray import Dataset
-
+        xarray = needed("xarray", "a Dataset needs")
         variables = self.table()
         coordinates = {name: variables.pop(name) for name in list(variables) if variables[name][0] == (name,)}
-        return Dataset(variables, coordinates, self._attributes())
+        made: Dataset = xarray.Dataset(variables, coordinates, self._attributes())
+        return made
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Writes what `to_xarray` holds to a NetCDF file, whole or not at all; single numbers become attributes."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 
 from polhode._arrays import Floats, columns, dots
+from polhode._extras import needed
 from polhode._interrupts import is_from_handler
 from polhode.attitudes import WithAttitudes
 from polhode.compiled import all_rows_at_once, program
@@ -435,14 +436,14 @@ class Ensemble(WithAttitudes):
 
         It has the `quantities` as well, under the names by which they are asked for, as `Solution.to_xarray`.
         """
-        from xarray import Dataset
-
+        xarray = needed("xarray", "a Dataset needs")
         variables = self.table()
         for x in read_quantities(quantities):
             variables[str(x)] = (("body", "time", *x.dimensions), x(self), x.attributes)
         names = ("time", "component", "quaternion_component", *(["state_name"] if self.state_names else []))
         coordinates = {name: variables.pop(name) for name in names}
-        return Dataset(variables, coordinates, self._about())
+        made: Dataset = xarray.Dataset(variables, coordinates, self._about())
+        return made
 
     # --- tables
 

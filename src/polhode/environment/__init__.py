@@ -4,7 +4,7 @@
 
 Orbits are prescribed: the attitude does not change them. All vectors are in space axes, of which the third is the axis
 of the planet. The torques that use all this are `polhode.GravityGradient`, `polhode.MagneticDipole` and
-`polhode.Facets`. Fields and densities that come from other packages (`pip install polhode[environment]`) are put into
+`polhode.Facets`. Fields and densities that come from other packages (`pip install 'polhode[environment]'`) are put into
 tables along the orbit when a run begins; these packages are imported there only.
 
 Examples

@@ -1,6 +1,5 @@
 """What orbits, fields, the Sun and the air have in common: a scenario file can write them as tables."""
 
-import importlib
 import inspect
 from abc import ABC
 from collections.abc import Callable
@@ -9,7 +8,6 @@ from typing import Any, Self
 
 from polhode import _check
 
-EXTRA = "environment"
 """The extra of polhode that brings the packages of fields and densities."""
 
 
@@ -90,17 +88,6 @@ class Read:
                 raise ValueError(str(problem)) from None
 
         return core_schema.no_info_plain_validator_function(read)
-
-
-def imported(package: str, what: str) -> Any:
-    """Imports a package of the extra, or raises an error that says how to install it."""
-    try:
-        return importlib.import_module(package)
-    except ImportError as problem:
-        raise ImportError(
-            f"{what} needs the package {package}, which cannot be imported ({problem}): install it with "
-            f"pip install polhode[{EXTRA}]"
-        ) from problem
 
 
 def rows_of_three(name: str, values: Any) -> tuple[tuple[float, float, float], ...]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode._extras import needed
 from polhode.core.kepler import State6
 from polhode.core.ops import fma
 from polhode.core.table import table_at
-from polhode.environment._model import Model, imported
+from polhode.environment._model import Model
 from polhode.environment._planet import checked_date, date_of
 from polhode.environment._tables import AlongOrbit, check_table_span, ground_place
 from polhode.environment.orbit import Path
@@ -141,7 +142,7 @@ class MSIS(Air):
 
     def densities(self, places: Any, times: Floats) -> Floats:
         """The density in kg/m^3 at these places of the Earth and times."""
-        pymsis = imported("pymsis", "the atmosphere MSIS")
+        pymsis = needed("pymsis", "the atmosphere MSIS needs")
         begin = np.datetime64(date_of(self.date).replace(tzinfo=None), "us")
         dates = begin + (times * 1e6).astype("timedelta64[us]")
         count = times.size

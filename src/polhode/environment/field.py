@@ -12,13 +12,14 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode._extras import needed
 from polhode.core.ops import section
 from polhode.core.table import LookedUp, made_once, table_at
 from polhode.core.text import function
 from polhode.core.trig import sine_cosine
 from polhode.core.types import Vec3
 from polhode.core.vec import combine, dot
-from polhode.environment._model import Model, imported
+from polhode.environment._model import Model
 from polhode.environment._planet import EARTH_RATE, checked_date, date_of, days_since_2000, sidereal_angle
 from polhode.environment._tables import AlongOrbit, check_table_span, on_earth
 from polhode.environment.orbit import Path
@@ -275,7 +276,7 @@ class IGRF(Field):
 
     def _on_day(self, day: float, part: Floats, places: Floats) -> Floats:
         """The field within a day at these places, both in axes of the Earth."""
-        ppigrf = imported("ppigrf", "the magnetic field IGRF")
+        ppigrf = needed("ppigrf", "the magnetic field IGRF needs")
         x, y, z = places.T
         r = np.linalg.norm(places, axis=1)
         theta = np.clip(np.arccos(z / r), LEAST_COLATITUDE, math.pi - LEAST_COLATITUDE)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polhode._arrays import Floats
+from polhode._extras import needed
 from polhode._simulate import simulate
 from polhode.body import Body
 from polhode.fitting.data import Measurements
@@ -193,11 +194,11 @@ class Fit:
 
     def to_dataframe(self) -> DataFrame:
         """A table with one row for each parameter: value, standard error and unit."""
-        from pandas import DataFrame
-
-        return DataFrame(
+        pandas = needed("pandas", "a DataFrame needs")
+        made: DataFrame = pandas.DataFrame(
             {"value": self.values, "standard_error": self.standard_errors, "unit": self.units}, index=list(self.names)
         )
+        return made
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Draws data and fit over time, with the residuals below; saves the picture if a path is given."""

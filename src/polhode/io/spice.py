@@ -11,6 +11,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import to_space
+from polhode._extras import needed
 from polhode.io import nodes
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.io.ccsds_write import Written, check_finite, epoch_of
@@ -32,10 +33,7 @@ def write_ck(
     tolerance: float, overwrite: bool,
 ) -> Written:  # fmt: skip
     """Writes the kernels; see `Solution.to_ck`."""
-    try:
-        import spiceypy
-    except ImportError:
-        raise ImportError("SPICE kernels need spiceypy: pip install 'polhode[spice]'") from None
+    spiceypy = needed("spiceypy", "SPICE kernels need")
     if isinstance(spacecraft_id, bool) or not isinstance(spacecraft_id, int) or not -FARTHEST_ID < spacecraft_id < 0:
         raise ValueError(f"spacecraft_id must be a negative whole number above {-FARTHEST_ID}, not {spacecraft_id!r}")
     if not frame.isidentifier() or not frame.isascii() or len(frame) > 26:

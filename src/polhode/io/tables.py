@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polhode._extras import needed
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.io.netcdf import BadFile
 
@@ -62,9 +63,7 @@ def without_repetition(columns: Iterable[Column], prefix: str, taken: Iterable[s
 
 def dataframe(columns: Sequence[Column], attributes: Mapping[str, Any]) -> DataFrame:
     """The columns as a DataFrame; its `attrs` have `units`, `long_names` and the attributes."""
-    from pandas import DataFrame
-
-    made = DataFrame({c.name: c.data for c in columns})
+    made = needed("pandas", "a DataFrame needs").DataFrame({c.name: c.data for c in columns})
     made.attrs = attrs_of(columns, attributes)
     return made
 
@@ -120,12 +119,12 @@ def write_parquet(
 def read_parquet(path: AnyPath) -> DataFrame:
     """Reads a Parquet file; raises BadFile if it is damaged, or too large when it is unpacked."""
     _, parquet = _pyarrow()
-    from pandas import read_parquet
-
+    pandas = needed("pandas", "to read Parquet files needs")
     with _unpacked(path):
         stated = parquet.read_metadata(path)
         _check_size(path, 8 * stated.num_rows * stated.num_columns)
-        return read_parquet(path)
+        frame: DataFrame = pandas.read_parquet(path)
+        return frame
 
 
 def read_npz(path: AnyPath) -> dict[str, Any]:
@@ -157,14 +156,7 @@ def _unpacked(path: AnyPath) -> Iterator[None]:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "Parquet files need pyarrow, which is not installed: pip install 'polhode[tables]', or save as CSV"
-        ) from None
-    return pyarrow, pyarrow.parquet
+    return needed("pyarrow", "Parquet files need"), needed("pyarrow.parquet", "Parquet files need")
 
 
 def check_format(path: AnyPath) -> str:

@@ -198,10 +198,20 @@ def _of_frame(frame: Any, columns: Mapping[str, Any] | None, name: str) -> Log:
     if "time" not in header and columns is None and getattr(frame.index, "name", None) in ("t", "time"):
         frame = frame.reset_index()
         header = [str(c) for c in frame.columns]
+    return _of_columns(header, [frame.iloc[:, c].to_numpy() for c in range(len(header))], columns, name)
+
+
+def _of_columns(header: list[str], arrays: list[Any], columns: Mapping[str, Any] | None, name: str) -> Log:
+    """A log whose columns have these names. Columns that are not part of a motion may hold anything."""
+    sizes = [len(a) for a in arrays]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"{name}: the columns must have equally many rows, not {dict(zip(header, sizes, strict=True))}"
+        )
     layout = recognised(header, name, columns)
-    values = np.full((len(frame), len(header)), np.nan)
+    values = np.full((len(arrays[0]), len(header)), np.nan)
     for c in layout.columns:
-        values[:, c] = _check.floats(header[c], frame.iloc[:, c].to_numpy(), "hold numbers")
+        values[:, c] = _check.floats(header[c], arrays[c], "hold numbers")
     return _arranged(name, header, values, layout, None, [])
 
 
@@ -221,9 +231,8 @@ def _of_mapping(given: Mapping[str, Any], columns: Mapping[str, Any] | None, nam
     several = {k: v for k, v in given.items() if str(k).lower() in _ALIASES or str(k).startswith("euler")}
     stacked = any((hasattr(v, "as_quat") or np.ndim(v) > 1) for v in several.values())
     if not stacked:
-        import pandas
-
-        return _of_frame(pandas.DataFrame({str(k): np.asarray(v) for k, v in given.items()}), columns, name)
+        header, arrays = [str(k) for k in given], [np.atleast_1d(v) for v in given.values()]
+        return _of_columns(header, arrays, columns, name)
     found: dict[str, Any] = {}
     for key, value in several.items():
         found.setdefault(_ALIASES.get(str(key).lower(), str(key)), (key, value))

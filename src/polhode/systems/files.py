@@ -9,6 +9,7 @@ import numpy as np
 
 from polhode import _check
 from polhode._arrays import Floats
+from polhode._extras import needed
 from polhode.body import Body
 from polhode.core.status import Status
 from polhode.io.atomic import AnyPath, whole_file
@@ -71,8 +72,7 @@ def table_of(s: SystemSolution) -> dict[str, Variable]:
 
 def dataset(s: SystemSolution) -> Dataset:
     """Returns a solution as an xarray Dataset."""
-    from xarray import Dataset
-
+    xarray = needed("xarray", "a Dataset needs")
     arrays = table_of(s)
     for name, errors in s.invariant_errors.items():
         note = {"long_name": f"relative change of the {name} since the start", "units": "1"}
@@ -81,7 +81,8 @@ def dataset(s: SystemSolution) -> Dataset:
     coordinates: dict[str, Any] = {k: variables.pop(k) for k in ("time", "component", "quaternion_component")}
     coordinates["body"] = ("body", np.arange(len(s.system)), {"long_name": "number of the body"})
     coordinates["mass"] = ("body", s.system.mass, {"long_name": "mass", "units": "kg"})
-    return Dataset(variables, coordinates, _attributes(s))
+    made: Dataset = xarray.Dataset(variables, coordinates, _attributes(s))
+    return made
 
 
 def _attributes(s: SystemSolution) -> dict[str, Any]:

@@ -67,10 +67,11 @@ the forces."""
 
 # Steps of equal length, by a method that was given.
 
-SAFETY = 5.0
-"""The estimate is this times the error that the order and the distance to the companion suggest, and no more than the
-distance. The companion's own error, which is most of the distance, is larger than that of the run by 1 / 0.8^order: 3.8
-for SRKN11."""
+SAFETY, LEAST_SAFETY = 5.0, 1.5
+"""The estimate is the first number times the error that the order and the distance to the companion suggest, and no
+more than the distance, unless the second number times that error is more. The companion's own error is larger than that
+of the run by 1 / 0.8^order: 3.8 for SRKN11, whose distance is mostly that, and 1.6 for Strang, whose distance is about
+half of the error."""
 ROUND_OFF = 2e-11
 """Distances up to this may be round-off, which does not fall with the step: of them nothing is taken off. For an orbit
 of eccentricity 0.88 round-off in the velocities was 1e-11."""
@@ -249,7 +250,8 @@ class Pursuit:
 def share_of(distance: float, order: float) -> float:
     """Returns the part of its distance to the companion that the error of a run is at most."""
     ratio = float(COARSER**order)
-    return max(min(1.0, SAFETY * ratio / (1.0 - ratio)), min(1.0, ROUND_OFF / max(distance, 1e-300)))
+    error = ratio / (1.0 - ratio)
+    return max(min(1.0, SAFETY * error), LEAST_SAFETY * error, min(1.0, ROUND_OFF / max(distance, 1e-300)))
 
 
 def searched(question: Question, method: Method, times: Floats) -> SystemSolution:

@@ -1,6 +1,6 @@
 """The policy of every search for steps: its numbers, each once, and whether and how a search goes on (`next_try`).
 
-One body, many bodies and systems of bodies ask it; the compiled short path asks for the number of steps alone.
+One body, many bodies and systems of bodies ask it; the compiled short path (`core/answer.py`) has its target.
 """
 
 import math

@@ -18,15 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import rcParams
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from polhode._arrays import Floats, apply_by_blocks, lengths, to_space
+from polhode._extras import missing
 from polhode._interrupts import attempted
 from polhode.attitudes import AttitudeQuantity
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.views.thinning import FLOOR, thinned
+
+try:
+    from matplotlib import rcParams
+    from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvasAgg
+    from matplotlib.figure import Figure as Figure
+except ModuleNotFoundError as problem:
+    raise missing(problem, "pictures need") from None
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,20 +45,22 @@ FORMATS = ("png", "svg", "pdf")
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
+WIDTH = 1.6
+"""The width of curves, in points."""
 Style = tuple[str, float]
-"""Colour and line width. Widths differ so that curves which coincide can both be seen."""
-AXES: tuple[Style, ...] = ((BLUE, 2.6), (VERMILION, 1.9), (GREEN, 1.2))
+"""Colour and line width."""
+AXES: tuple[Style, ...] = tuple((color, WIDTH) for color in (BLUE, VERMILION, GREEN))
 CARRIED: tuple[Style, ...] = tuple(
-    (color, 1.5) for color in (BLUE, VERMILION, GREEN, PURPLE, BLACK, "#E69F00", "#56B4E9", "#F0E442")
+    (color, WIDTH) for color in (BLUE, VERMILION, GREEN, PURPLE, BLACK, "#E69F00", "#56B4E9", "#F0E442")
 )
 """The styles of numbers that a torque carries; further ones are not drawn."""
 ERRORS: dict[str, Style] = {
-    "energy": (BLACK, 1.2),
-    "energy in turning axes": (BLACK, 1.2),
-    "momentum norm": (VERMILION, 2.6),
-    "spatial momentum": (BLUE, 1.2),
-    "axial momentum": (BLUE, 1.2),
-    "quaternion norm": (PURPLE, 1.2),
+    "energy": (BLACK, WIDTH),
+    "energy in turning axes": (BLACK, WIDTH),
+    "momentum norm": (VERMILION, WIDTH),
+    "spatial momentum": (BLUE, WIDTH),
+    "axial momentum": (BLUE, WIDTH),
+    "quaternion norm": (PURPLE, WIDTH),
 }
 
 
@@ -100,7 +107,14 @@ class Panel:
     limits: tuple[float, float] | None = None
     is_rate: bool = False
     """Whether the curves are components of a rate, of which small ones shall be seen beside large ones."""
+    period: float | None = None
+    """The whole turn of angles that begin anew where it is full: curves have a gap there."""
+    constants: Sequence[tuple[str, str]] = ()
+    """Components that do not change, which the legend names with their value: colours and words."""
 
+
+UNITS = {"degree": "°", "rad s-1": "rad/s", "kg m2 s-1": "kg m²/s", "kg m2": "kg m²", "s-1": "1/s", "m s-1": "m/s"}
+"""Units of files as pictures write them."""
 
 VECTORS = {
     "omega": ("angular rate", "rad/s", "body axis", "xyz"),
@@ -136,9 +150,15 @@ def panel_of(name: str | AttitudeQuantity, s: Solution, *, degrees: bool = False
     if name == "euler":
         name = AttitudeQuantity.read("euler_deg(ZYX)" if degrees else "euler(ZYX)")
     if isinstance(name, AttitudeQuantity):
-        unit = {"degree": "°"}.get(name.attributes["units"], name.attributes["units"])
+        unit = name.attributes["units"]
+        what = {"euler": "Euler angle", "mrp": "Rodrigues parameter"}.get(name.kind, "angle")
+        words = {"euler": "axes in turn", "mrp": "body axis"}.get(name.kind, str(name).partition("(")[2].rstrip(")"))
         return Panel(
-            f"{name.kind.replace('_', ' ')} ({unit})", str(name), name.curves(s), AXES[: len(name.labels) or 1]
+            f"{what} ({UNITS.get(unit, unit)})" if unit != "1" else what,
+            words,
+            name.curves(s),
+            AXES[: len(name.labels) or 1],
+            period={"degree": 360.0, "rad": 2.0 * np.pi}.get(unit) if name.kind == "euler" else None,
         )
     name = name.lower()
     if name in VECTORS or name == "torque":
@@ -193,6 +213,11 @@ def by_size(panel: Panel) -> list[Panel]:
     if len(groups) == 1:
         return [panel]
     styles = dict(zip(panel.curves, panel.styles, strict=True))
+    still = [g for g in groups if _around([panel.curves[name] for name in g], share=CONSTANT) is not None]
+    groups = [g for g in groups if g not in still] or groups[:1]
+    unit = panel.label.partition("(")[2].rstrip(")")
+    gone = [n for n in panel.curves if not any(n in g for g in groups)]
+    constants = [(styles[n][0], f"{n}: {np.nanmean(panel.curves[n]):.4g} {unit}") for n in gone]
     return [
         dataclasses.replace(
             panel,
@@ -200,15 +225,20 @@ def by_size(panel: Panel) -> list[Panel]:
             curves={name: y for name, y in panel.curves.items() if name in group},
             styles=[styles[name] for name in panel.curves if name in group],
             limits=_around([panel.curves[name] for name in group]),
+            constants=constants if k == 0 else (),
         )
         for k, group in enumerate(groups)
     ]
 
 
-def _around(curves: list[Floats]) -> tuple[float, float] | None:
+CONSTANT = 1e-6
+"""Components that change by less than this part of their size are constant, and have no panel of their own."""
+
+
+def _around(curves: list[Floats], share: float = 0.02) -> tuple[float, float] | None:
     """Limits around curves that hardly change, which would else be drawn as if they did; None: they change."""
     low, high = min(float(np.nanmin(y)) for y in curves), max(float(np.nanmax(y)) for y in curves)
-    margin = 0.02 * max(abs(low), abs(high))
+    margin = share * max(abs(low), abs(high))
     return (low - margin, high + margin) if high - low < margin else None
 
 
@@ -249,11 +279,13 @@ def draw(
         made = [panel_of(name, motion, degrees=degrees) for name in ("omega", "errors", "attitude")]
         if not made[1].curves:
             del made[1]  # nothing is conserved
-        made += [panel_of("state", motion)] if solution.state_names else []
+        made += _carried(motion)
     made = [one for panel in made for one in (by_size(panel) if panel.is_rate else [panel])]
     made += [panel_of(q, motion) for q in quantities]
-    figure = blank(9, 0.7 + 2.6 * max(len(made), 2), _title(solution))
+    figure = blank(9, 0.7 + 2.6 * max(len(made), 2), titled(solution))
     axes = figure.subplots(len(made), 1, sharex=True, squeeze=False)[:, 0]
+    caption = f"{solution.method.partition('(')[0]}, {solution.steps_in_words}"
+    figure.text(0.995, 0.004, caption, color="0.45", ha="right", fontsize=9, parse_math=False)
     for ax, panel in zip(axes, made, strict=True):
         fill(ax, motion.t, panel)
         _mark(ax, solution, motion, panel)
@@ -282,7 +314,9 @@ def fill(ax: Axes, t: Floats, panel: Panel, of: str = "") -> None:
         ax.set_yscale("log")
         ax.set_autoscaley_on(True)  # the limits that were set for another motion do not bind this one
     named = {f"{of} {name}".strip(): y for name, y in panel.curves.items()}
-    _curves(ax, t, named, panel.styles)
+    _curves(ax, t, named, panel.styles, panel.period)
+    for color, words in panel.constants:
+        ax.plot([], [], color=color, linewidth=WIDTH, label=words)
     if panel.is_error:
         ax.axhline(EPSILON, color="0.5", linewidth=1.2, linestyle=":", zorder=1, label="machine epsilon")
         ax.set_ylim(FLOOR / 2, max(ax.get_ylim()[1], 100 * EPSILON))
@@ -378,12 +412,18 @@ def _is_backend(kind: str) -> bool:
     return get_backend().lower() in own
 
 
-def _curves(panel: Axes, t: Floats, curves: dict[str, Floats], styles: Sequence[Style]) -> None:
+def _curves(
+    panel: Axes, t: Floats, curves: dict[str, Floats], styles: Sequence[Style], period: float | None = None
+) -> None:  # fmt: skip
     marker = "." if t.size < 40 else ""
     for (name, y), (color, width) in zip(curves.items(), styles, strict=True):
         shown = thinned(y)
         alpha = 0.65 if shown.size < t.size else 1.0  # fast oscillations of a long run become bands, which overlap
-        panel.plot(t[shown], y[shown], color=color or None, linewidth=width, alpha=alpha, marker=marker, label=name)
+        x, drawn = t[shown], y[shown]
+        if period is not None:
+            jumps = np.flatnonzero(np.abs(np.diff(drawn)) > 0.5 * period) + 1
+            x, drawn = np.insert(x, jumps, np.nan), np.insert(drawn, jumps, np.nan)
+        panel.plot(x, drawn, color=color or None, linewidth=width, alpha=alpha, marker=marker, label=name)
 
 
 def finish_panel(panel: Axes, label: str, legend: str) -> None:
@@ -411,19 +451,45 @@ def _shortened(name: str, most: int = 22) -> str:
 
 
 def _pointing(solution: Solution) -> tuple[str, Floats]:
-    """The body axis nearest to the initial momentum, and where it points in space.
+    """The body axis nearest to the initial momentum, or another if that stays, and where it points in space.
 
     The body spins about this axis; where it points changes slowly, and shows how the body wobbles, precesses or flips.
     """
     sizes = np.abs(solution.problem.momentum_start)
-    axis = 2 - int(sizes[::-1].argmax())  # the last of equal ones: z for a body at rest
-    unit = np.eye(3)[axis : axis + 1]
-    return "xyz"[axis], apply_by_blocks(lambda q: to_space(q, unit), solution.quaternion)
+    spin = 2 - int(sizes[::-1].argmax())  # the last of equal ones: z for a body at rest
+    for axis in (spin, (spin + 1) % 3):
+        unit = np.eye(3)[axis : axis + 1]
+        found = apply_by_blocks(lambda q, unit=unit: to_space(q, unit), solution.quaternion)
+        if found.size and np.ptp(found, axis=0).max() > STAYS:
+            break
+    return "xyz"[axis], found
 
 
-def _title(solution: Solution) -> str:
-    moments = ", ".join(f"{x:.4g}" for x in solution.body.moments)
-    body = f"{solution.body.name or 'body'} ({moments}) kg m²"
-    words = f"{body}, {solution.torque.name}, {solution.method}, {solution.steps_in_words}"
-    title = solution.metadata.get("title")
-    return textwrap.fill(f"{title}: {words}" if title else words, 85)
+STAYS = 0.05
+"""An axis whose direction cosines change by less than this stays where it is: the body turns about it."""
+
+
+def _carried(s: Solution) -> list[Panel]:
+    """The panels of what the torque carries: the torque that a sampled law holds, without its counter."""
+    held = [name for name in s.state_names if name.endswith(("torque_x", "torque_y", "torque_z"))]
+    if not s.state_names:
+        return []
+    if len(held) != 3 or not any(name.endswith("sample") for name in s.state_names):
+        return [panel_of("state", s)]
+    curves = {name[-1]: s.state[:, s.state_names.index(name)] for name in held}
+    others = {n: y for n, y in zip(s.state_names, s.state.T, strict=True) if n not in held and not n.endswith("sample")}
+    made = [Panel("torque (N m)", "body axis", curves)]
+    named = dict(list(others.items())[: len(CARRIED)])
+    return made + ([Panel("carried numbers", _shortened(s.torque.name), named, CARRIED[: len(named)])] if named else [])
+
+
+def titled(solution: Solution) -> str:
+    """The title of a picture: what the user named, or body and torque."""
+    if title := solution.metadata.get("title"):
+        return textwrap.fill(str(title), 85)
+    body = solution.body
+    own = np.abs(body.axes).argmax(axis=1)  # the principal axis that is nearest to each of the user's
+    order = own if len(set(own.tolist())) == 3 else np.arange(3)
+    moments = ", ".join(f"{x:.4g}" for x in body.moments[order])
+    acting = "no torque" if not solution.torque.depends else solution.torque.name
+    return textwrap.fill(f"{body.name or 'Body'} with moments {moments} kg m², {acting}", 85)

@@ -10,7 +10,7 @@ import numpy as np
 
 from polhode._arrays import Floats, columns, dots
 from polhode.core.quat import to_space
-from polhode.views.plot import AXES, BLACK, CARRIED, PURPLE, Panel, blank, fill, finish_panel, mark_events
+from polhode.views.plot import AXES, BLACK, CARRIED, PURPLE, UNITS, Panel, blank, fill, finish_panel, mark_events
 from polhode.views.thinning import FLOOR
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def draw_system(s: SystemSolution, table: Mapping[str, Any], what: Sequence[str]
         if name not in SYSTEM_PANELS and not (name in table and _is_over_time(name, table[name])):
             known = ", ".join((*SYSTEM_PANELS, *(k for k in table if _is_over_time(k, table[k]))))
             raise ValueError(f"there is no quantity {name!r} of a system to draw: known are {known}")
-    title = f"{len(s.system)} bodies, {s.forces.name}, {s.method}"
+    title = f"{len(s.system)} bodies, {s.forces.name}"
     figure = blank(9, 0.7 + 2.6 * max(len(names), 2), title, wrap=True)
     axes = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
     for ax, name in zip(axes, names, strict=True):
@@ -135,7 +135,7 @@ def _panel(panel: Axes, t: Floats, name: str, v: Drawable, table: Mapping[str, D
         style = "--" if dashed else "-"
         median, shown = curve.quantiles[middle, some], curve.label or name.replace("_", " ")
         panel.plot(t[some], median, color=color, linestyle=style, linewidth=1.6, label=shown)
-    units = v.attributes.get("units", "")
+    units = UNITS.get(v.attributes.get("units", ""), v.attributes.get("units", ""))
     label = v.attributes.get("label", name.replace("_", " "))
     finish_panel(panel, f"{label} ({units})" if units not in ("", "1") else label, legend)
 

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
 
 from polhode._arrays import lengths, to_space
 from polhode.io.atomic import AnyPath, whole_file
 from polhode.views.page_data import attitudes, upright
+from polhode.views.plot import Figure, FigureCanvasAgg
 
 if TYPE_CHECKING:
     from polhode._arrays import Floats
@@ -105,10 +103,10 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
     sides, colours = _faces(half)
     sides = [side @ run.body.axes.T for side in sides]
     corner = matrices @ (run.body.axes @ half)
-    box = Poly3DCollection(sides, facecolors=colours, edgecolors="0.2", linewidths=0.6)
+    box = _polygons(sides, facecolors=colours, edgecolors="0.2", linewidths=0.6)
     figure, axes, tell = _stage(t, np.zeros(3), 1.05 * float(np.sqrt(half @ half)))
     axes.add_collection3d(box)
-    (trail,) = axes.plot([], [], [], color="0.4", lw=0.8)
+    (trail,) = axes.plot([], [], [], color="0.4", lw=1.2)
 
     def draw(k: int) -> None:
         box.set_verts([side @ matrices[k].T for side in sides])
@@ -118,16 +116,22 @@ def _scene(run: Run, t: Floats, fps: int) -> tuple[Figure, Any]:
     return figure, draw
 
 
+def _polygons(corners: Any, **look: Any) -> Any:
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
+
+    return Poly3DCollection(corners, **look)
+
+
 def _stage(t: Floats, centre: Floats, reach: float) -> tuple[Figure, Any, Any]:
     """A figure, its axes in space around a centre, and what shows the time of a frame."""
-    figure = Figure(figsize=(3.6, 3.2), dpi=80)
+    figure = Figure(figsize=(6.4, 6.4), dpi=100)
     FigureCanvasAgg(figure)
     axes: Any = figure.add_axes((-0.1, -0.1, 1.2, 1.2), projection="3d")
     axes.set_axis_off()
     x, y, z = ((float(c) - reach, float(c) + reach) for c in centre)
     axes.set(xlim=x, ylim=y, zlim=z)
     axes.set_box_aspect((1, 1, 1))
-    clock = figure.text(0.03, 0.03, "", fontsize=9, color="0.3")
+    clock = figure.text(0.03, 0.03, "", fontsize=13, color="0.3")
     digits = max(0, 1 - math.floor(math.log10(max(t[-1] - t[0], 1e-300) / t.size * 10.0)))
 
     def tell(k: int) -> None:
@@ -152,7 +156,7 @@ def _scene_of_bodies(runs: list[BodyRun], mass: Floats, t: Floats) -> tuple[Figu
     every = np.concatenate(corners, axis=1)
     low, high = every.min(axis=(0, 1)), every.max(axis=(0, 1))
     figure, axes, tell = _stage(t, 0.5 * (low + high), 0.5 * float((high - low).max()))
-    boxes = Poly3DCollection(every[0].reshape(-1, 4, 3), facecolors=colours, edgecolors="0.2", linewidths=0.4)
+    boxes = _polygons(every[0].reshape(-1, 4, 3), facecolors=colours, edgecolors="0.2", linewidths=0.4)
     axes.add_collection3d(boxes)
 
     def draw(k: int) -> None:

@@ -47,8 +47,10 @@ def draw(
     called = distinct(list(names))
     for ax, (label, curves, panel) in zip(axes, rows, strict=True):
         for k, t, y in curves:
-            one = plot.Panel(label, "", {called[k]: y}, [(COLOURS[k], 1.2 + 0.9 * (len(motions) - 1 - k))])
-            one = one if panel is None else plot.Panel(label, "", one.curves, one.styles, panel.is_error, panel.limits)
+            styles = [(COLOURS[k], plot.WIDTH)]
+            one = plot.Panel(label, "", {called[k]: y}, styles)
+            if panel is not None:
+                one = plot.Panel(label, "", one.curves, styles, panel.is_error, panel.limits, period=panel.period)
             plot.fill(ax, t, one)
         if panel is None:
             ax.set_yscale("log")

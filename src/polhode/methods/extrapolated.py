@@ -1,0 +1,46 @@
+"""Extrapolation of the midpoint rule, with steps chosen by a tolerance."""
+
+from polhode import _check
+from polhode.core.extrapolated import RUN, Extrapolated
+from polhode.core.types import Depends
+from polhode.methods._method import Keeps, Method, Option, with_options
+
+SCHEME = Extrapolated()
+"""One object: tolerances share a program."""
+
+
+def _gbs(rtol: float) -> Method:
+    relative = _check.number("rtol of GBS", rtol)
+    if not 0.0 < relative < 1.0:
+        raise ValueError(f"GBS needs a tolerance between 0 and 1, such as rtol=1e-9, not {rtol:g}")
+    return Method(
+        "GBS",
+        SCHEME,
+        summary="Extrapolated midpoint rule of order 14, with steps chosen by a tolerance",
+        about="The method of Gragg, Bulirsch and Stoer: a step is made by the midpoint rule with 2, 4, ..., 14 "
+        "substeps, and these seven results are extrapolated to substeps of no length. The error of a step is the "
+        "difference from the extrapolation without the coarsest result; a step is accepted if it is below 1.5 "
+        "rtol: in the attitude, in radians, and in the rate, relative to the largest rate so far. Steps turn the "
+        "body by one to six radians, and none is longer than the user's. The sequences stand in the lanes of "
+        "vector registers, so that thirteen calls of the torque, each for four points, make a step; a torque that "
+        "cannot be computed so is called 50 times. Every output between steps costs a step. The quaternion is "
+        "kept at unit length. Keeps nothing: energy and momentum drift by about the tolerance a step. Takes any "
+        "torque that is smooth; `rtol` of simulate takes it for most motions of less than 3,000 radians.",
+        cite="gragg1965,bulirsch1966,hairer1993",
+        order=RUN.order,
+        attitude_order=RUN.order,
+        accepts=Depends.POSITION | Depends.TIME | Depends.RATE,
+        keeps=Keeps.NOTHING,
+        keeps_when_free=Keeps.NOTHING,
+        accepts_rotor=True,
+        variable_steps=True,
+        adaptive=True,
+        stable_decay=6.5,
+        tuning=(relative, 0.0),
+        estimate_factor=5.0,
+    )
+
+
+GBS = with_options(
+    _gbs, Option("rtol", 1e-9, "error allowed in a step: attitude, and rate relative to its largest size so far")
+)
