@@ -162,7 +162,7 @@ $(VENV)/docs.stamp: $(VENV)/test.stamp requirements/docs.txt
 	$(call install,requirements/docs.txt)
 	@touch $(VENV)/test.stamp $@
 
-# Pairs of methods and problems go by turns, a third of them a day; EVIDENCE=all runs all of them, in some two hours.
+# Pairs of methods and problems go by turns, a third of them a day; EVIDENCE=all runs all of them.
 evidence: $(VENV)/test.stamp
 	$(PYTEST) -m evidence
 
