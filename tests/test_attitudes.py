@@ -167,7 +167,7 @@ def test_ensembles_tables_and_reductions(motion: ph.Solution) -> None:
 def test_pictures_have_a_panel_for_each_quantity(motion: ph.Solution) -> None:
     figure = motion.plot(quantities=["euler_deg(ZYX)", "pointing_angle_deg(z, [0, 0, 1])"])
     assert len(figure.axes) == 5
-    assert figure.axes[3].get_ylabel() == "euler (°)"
+    assert figure.axes[3].get_ylabel() == "Euler angle (°)"
     assert [len(panel.get_lines()) for panel in figure.axes[3:]] == [6, 2]  # the true motion, and the rows on it
     curve, rows = figure.axes[4].get_lines()
     np.testing.assert_array_equal(rows.get_ydata(), motion.pointing_angle("z", "z", degrees=True))

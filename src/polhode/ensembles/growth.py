@@ -34,6 +34,8 @@ LEAST_RTOL = 1e-11
 """Below this tolerance sums that are not compensated lose too much."""
 FIRST = {LOOSE: 2.0, TIGHT: 0.2}
 """The first guess at the tolerance of a step, over that of the answer."""
+STEADY_RATE = 1e-3
+"""The rounding of a torque may change the rate at the start by this part of the tolerance."""
 LARGEST = 0.5
 """The loosest tolerance of a step."""
 PILOTS, MORE_PILOTS = 24, 48
@@ -114,11 +116,15 @@ def may_take(c: Character, task: Task) -> bool:
     """Whether embedded pairs can run the bodies.
 
     Other paths take: free bodies, which have a closed form; torques that carry numbers, bend, jump, are stiff or dear,
-    which need steps that know of it; tolerances near round-off, which need compensated sums.
+    which need steps that know of it; tolerances near round-off, which need compensated sums; bodies that are nearly at
+    rest at the start, where the rounding of the torque is large beside the rate.
     """
     torque = task.problem.torque
     special = c.stiff or c.may_bend or c.uneven or c.dry or c.carries or c.dearness > 0.0 or c.pieces > 1.0
     if special or c.depends is Depends.NOTHING or torque.calls_out or torque.sample_kernel is not None:
+        return False
+    slowest = float(np.linalg.norm(task.starts.rates, axis=-1).min())
+    if slowest * STEADY_RATE * task.rtol < 2.0**-52 * c.rate:
         return False
     return task.rtol >= LEAST_RTOL and c.knot_error == 0.0 and task.starts.count >= LANES
 
